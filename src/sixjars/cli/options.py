@@ -1,0 +1,27 @@
+"""Options that several commands share, and the two consoles: results go to stdout, talk to stderr."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+DeviceOption = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Where to compute.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.", show_default=False)]
+
+
+def talk() -> "Console":
+    """The console for progress and remarks."""
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def results() -> "Console":
+    """The console for what was asked for; plain where it is not a terminal."""
+    from rich.console import Console
+
+    return Console(soft_wrap=True, highlight=False, emoji=False, markup=False)

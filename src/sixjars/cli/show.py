@@ -1,0 +1,95 @@
+"""How results look."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from sixjars.evaluation.metrics import Score
+    from sixjars.inspection.explain import Explanation, Weight
+    from sixjars.tasks.comparing import Comparison
+    from sixjars.tasks.training import Trained
+
+HEADLINE = "I am going home"
+"""The sentence that the demo draws."""
+
+
+def show_scores(console: Console, scores: "Sequence[Score]", *, examples: int, where: str, skipped: int = 0) -> None:
+    """A line for each metric, with its signature."""
+    console.print(f"{examples} examples of {where}" + (f", {skipped} bad rows skipped" if skipped else ""))
+    width = max(len(score.name) for score in scores)
+    for score in scores:
+        console.print(Text.assemble((f"  {score.name:{width}}  ", "bold"), f"{score.value:10.4f}   ", (score.signature, "dim")))
+
+
+def show_trained(console: Console, trained: "Trained") -> None:
+    """Where the run is, and how good."""
+    show_scores(console, trained.scores, examples=trained.examples, where="the held-out part", skipped=trained.skipped)
+    console.print(f"run: {trained.folder}")
+
+
+def show_demo(console: Console, folder: Path) -> None:
+    """Sentences that the model never saw, and what it looked at in one."""
+    from sixjars.inspection.heatmap import draw, in_terminal
+    from sixjars.serving.predictor import load
+    from sixjars.tasks.evaluating import scored_part
+    from sixjars.tasks.runs import open_run
+
+    predictor, part = load(folder, device="cpu"), scored_part(open_run(folder))
+    console.print()
+    console.print("Sentences it never saw:", style="bold")
+    for source, truth, said in zip(part.sources[:6], part.targets[:6], predictor.predict(part.sources[:6]), strict=True):
+        mark = ("✓", "green") if said.text == truth else ("✗", "red")
+        console.print(Text.assemble("  ", mark, f" {source} ", ("→ ", "dim"), (said.text, "bold")))
+    prediction = predictor.predict([HEADLINE])[0]
+    picture = folder / "attention.png"
+    draw(picture, prediction.weights, source=prediction.source, target=prediction.pieces, title=f"{HEADLINE} → {prediction.text}")
+    console.print()
+    console.print(f"What it looks at when it writes {prediction.text!r}:", style="bold")
+    console.print(in_terminal(prediction.weights, source=prediction.source, target=prediction.pieces))
+    console.print()
+    console.print(f"picture: {picture}")
+    console.print(f"try:     sixjars predict {folder} 'she is reading a book'")
+
+
+def show_explanation(console: Console, explanation: "Explanation") -> None:
+    """Six jars, each with its lines and its weights."""
+    for jar in explanation.jars:
+        console.print(Text(jar.name, style="bold"))
+        for line in jar.lines:
+            console.print(f"    {line}")
+        if jar.weights:
+            console.print(_weights(jar.weights))
+        console.print()
+    console.print(f"{explanation.count:,} numbers are learned.")
+
+
+def _weights(weights: "Sequence[Weight]") -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    for name in ("    parameter", "letter", "shape", "count"):
+        table.add_column(name, justify="right" if name == "count" else "left", no_wrap=True, header_style="dim")
+    for weight in weights:
+        shape = " × ".join(str(size) for size in weight.shape)
+        learned = "" if weight.learned else " (fixed)"
+        table.add_row(f"    {weight.name}", weight.letter, shape, f"{weight.count:,}{learned}")
+    return table
+
+
+def show_comparison(console: Console, comparison: "Comparison") -> None:
+    """One row for each model, one column for each range of lengths."""
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    table.add_column("", no_wrap=True)
+    table.add_column("parameters", justify="right")
+    table.add_column("all", justify="right")
+    for bucket in comparison.contenders[0].buckets:
+        table.add_column(f"{bucket.shortest}–{bucket.longest}", justify="right", no_wrap=True)
+    for found in comparison.contenders:
+        values = [f"{bucket.value:.3f}" for bucket in found.buckets]
+        table.add_row(found.name, f"{found.parameters:,}", f"{found.overall:.3f}", *values)
+    console.print(f"{comparison.metric} by the length of the input (tokens)")
+    console.print(table)
+    console.print(f"picture: {comparison.picture}")

@@ -1,0 +1,128 @@
+"""Files become rows of text: TSV, CSV, JSON lines, Parquet, plain text, parallel files, and the hub.
+
+A bad row is named by file and line, or counted and left out; nothing is guessed.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy
+import pyarrow
+
+from sixjars.data.readers.columnar import HUB, read_hub, read_parquet
+from sixjars.data.readers.delimited import TEXT, read_csv, read_text, read_tsv
+from sixjars.data.readers.jsonl import read_jsonl
+from sixjars.data.readers.rows import Asked, Block, Examples, Fault, Key, examples_of, sieved
+from sixjars.errors import DataError, unknown
+
+if TYPE_CHECKING:
+    from sixjars.recipe.jars import Column, DataSettings, Files
+
+__all__ = ["Examples", "examples_of", "read"]
+
+_Reader = Callable[[Path, Sequence[Key]], Iterator[Block]]
+_PACKED: dict[str, _Reader] = {
+    ".csv": read_csv,
+    ".json": read_jsonl,
+    ".jsonl": read_jsonl,
+    ".tsv": read_tsv,
+    ".txt": read_text,
+}
+_READERS: dict[str, _Reader] = {
+    **_PACKED,
+    **{f"{ending}.gz": reader for ending, reader in _PACKED.items()},
+    ".parquet": read_parquet,
+}
+
+
+def read(files: "Files", columns: Mapping[str, "Column"], *, settings: "DataSettings") -> Examples:
+    """The rows of a file (or of parallel files) as a table of text.
+
+    `columns` says which of the user's columns fills each of our fields. If all are numbers, TSV and CSV files
+    have no header; otherwise the first line is the header. `a.b` reaches into a structure (JSON lines,
+    Parquet, hub). A dataset of the hub is `hf:NAME`, `hf:NAME:SPLIT` or `hf:NAME@CONFIG:SPLIT`, NAME being
+    `name`, `org/name` or a folder.
+    """
+    asked = _asked(columns, settings)
+    if isinstance(files, dict):
+        paths = {key: settings.path(name) for key, name in files.items()}
+        return _read_parallel(paths, asked)
+    if files.startswith(HUB):
+        folder = Path(settings.folder).expanduser()
+        return sieved(read_hub(files, asked.keys, folder), asked, name=files, unit="row")
+    path = settings.path(files)
+    reader = _reader(path)
+    unit = "row" if reader is read_parquet else "line"
+    return sieved(reader(path, asked.keys), asked, name=str(path), unit=unit)
+
+
+def _asked(columns: Mapping[str, "Column"], settings: "DataSettings") -> Asked:
+    numbered = [key for key in columns.values() if isinstance(key, int)]
+    if numbered and len(numbered) < len(columns):
+        named = [key for key in columns.values() if not isinstance(key, int)]
+        raise DataError(
+            f"Columns are given by name ({named[0]!r}) and by number ({numbered[0]}); "
+            "use names alone, or numbers alone (then the file has no header)."
+        )
+    where: dict[Key, str] = {}
+    for name, value in settings.where.items():
+        if numbered and not (name.isascii() and name.isdigit() and int(name)):
+            raise DataError(
+                f"'where' names column {name!r}, but the other columns are given by number; "
+                "give its number from 1."
+            )
+        where[int(name) if numbered else name] = value
+    return Asked(columns, where, settings.on_bad_row)
+
+
+def _reader(path: Path) -> _Reader:
+    ending = "".join(path.suffixes[-2:]) if path.suffix.lower() == ".gz" else path.suffix
+    reader = _READERS.get(ending.lower())
+    if reader is None:
+        if path.is_dir():
+            raise DataError(f"{path} is a folder, not a file; name a file in it (or write hf:FOLDER).")
+        raise DataError(f"{path}: {unknown('ending', ending, list(_READERS))}")
+    return reader
+
+
+def _read_parallel(paths: Mapping[str, Path], asked: Asked) -> Examples:
+    """Line i of each file is row i."""
+    for key in asked.keys:
+        if key not in paths:
+            raise DataError(f"Parallel files: {unknown('column', key, list(paths))}")
+    wanted: dict[Key, Path] = {key: paths[str(key)] for key in asked.keys}
+    whole = {key: _whole(path) for key, path in wanted.items()}
+    (first, one), *others = ((key, len(block.lines)) for key, block in whole.items())
+    for key, count in others:
+        if count != one:
+            raise DataError(
+                f"Parallel files must have equally many lines: {wanted[first]} has {one}, "
+                f"but {wanted[key]} has {count}."
+            )
+    faults = [
+        Fault(fault.line, fault.sentence, str(wanted[key])) for key in whole for fault in whole[key].faults
+    ]
+    good = numpy.ones(one, dtype=bool)
+    good[[fault.line - 1 for fault in faults]] = False
+    keep = pyarrow.array(good)
+    columns = {key: block.columns[TEXT].filter(keep) for key, block in whole.items()}
+    block = Block(columns, numpy.flatnonzero(good) + 1, faults)
+    names = {key: str(path) for key, path in wanted.items()}
+    asked = Asked(asked.fields, asked.where, asked.on_bad_row, names)
+    return sieved([block], asked, name=" + ".join(names.values()))
+
+
+def _whole(path: Path) -> Block:
+    """A text file in one block; a line that is no UTF-8 has no value and is a fault."""
+    blocks = list(read_text(path, [TEXT]))
+    faults = [fault for block in blocks for fault in block.faults]
+    lines = numpy.concatenate([block.lines for block in blocks])
+    texts = pyarrow.chunked_array([block.columns[TEXT] for block in blocks], pyarrow.string())
+    if faults:
+        gap = pyarrow.nulls(len(faults), pyarrow.string())
+        lines = numpy.concatenate([lines, [fault.line for fault in faults]])
+        order = numpy.argsort(lines, kind="stable")
+        texts = pyarrow.chunked_array([*texts.chunks, gap]).take(pyarrow.array(order))
+        lines = lines[order]
+    return Block({TEXT: texts}, lines, faults)

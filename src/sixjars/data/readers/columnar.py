@@ -1,0 +1,135 @@
+"""Tables that are stored by column: Parquet files, and what the `datasets` library loads."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy
+import pyarrow
+import pyarrow.compute
+
+from sixjars.data.readers.lines import check_file
+from sixjars.data.readers.rows import Block, Fault, Key, spoken
+from sixjars.errors import DataError, MissingExtra, unknown
+
+HUB: Final = "hf:"
+"""What the name of a dataset begins with: `hf:NAME[@CONFIG][:SPLIT]`."""
+_ROWS = 1 << 16
+_NAME = re.compile(r"hf:(?P<name>[^@:]+)(?:@(?P<config>[^@:]+))?(?::(?P<split>.+))?")
+
+
+def read_parquet(path: Path, keys: Sequence[Key]) -> Iterator[Block]:
+    """Columns by name, by path into structures, or by number."""
+    import pyarrow.parquet
+
+    check_file(path)
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            paths = {key: _path(file.schema_arrow, key, str(path)) for key in keys}
+            tops = list(dict.fromkeys(steps[0] for steps in paths.values()))
+            first = 1
+            for batch in file.iter_batches(_ROWS, columns=tops):
+                yield _block(pyarrow.Table.from_batches([batch]), paths, first, str(path))
+                first += len(batch)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(
+            f"{path} is not a Parquet file or is damaged: {str(error).splitlines()[0]}"
+        ) from error
+
+
+def read_hub(name: str, keys: Sequence[Key], folder: Path) -> Iterator[Block]:
+    """Rows of `datasets.load_dataset`; NAME may be `org/name`, or a folder on this machine.
+
+    The split is `train` unless named, and may be any that the library understands: `hf:imdb:train[:10%]`.
+    """
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise DataError(
+            f"{name!r} is no name of a dataset; write hf:NAME, hf:NAME:SPLIT or hf:NAME@CONFIG:SPLIT."
+        )
+    try:
+        from datasets import load_dataset
+    except ImportError:
+        raise MissingExtra("datasets", "hub") from None
+    here = folder / found["name"]
+    place = str(here) if here.is_dir() else found["name"]
+    try:
+        dataset = load_dataset(place, found["config"], split=found["split"] or "train").with_format("arrow")
+    except Exception as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(f"{name} cannot be loaded: {reason}") from error
+    first = 1
+    for table in dataset.iter(batch_size=_ROWS):
+        paths = {key: _path(table.schema, key, name) for key in keys}
+        yield _block(table, paths, first, name)
+        first += len(table)
+
+
+def _path(schema: Any, key: Key, where: str) -> list[str]:
+    """The names to follow from the top to a column that holds text or numbers."""
+    if isinstance(key, int):
+        if key > len(schema.names):
+            raise DataError(f"{where}: column {key} is asked for, but there are {len(schema.names)}.")
+        steps, kind = [schema.names[key - 1]], schema.field(key - 1).type
+    else:
+        steps, kind = _steps(schema, key, where)
+    if pyarrow.types.is_nested(kind):
+        inner = [f"{key}.{part.name}" for part in kind] if pyarrow.types.is_struct(kind) else []
+        hint = f" Name one of its parts: {', '.join(inner)}." if inner else ""
+        raise DataError(f"{where}: {spoken(key)} holds {kind}, not text.{hint}")
+    return steps
+
+
+def _steps(schema: Any, name: str, where: str) -> tuple[list[str], Any]:
+    steps: list[str] = []
+    known = {part.name: part.type for part in schema}
+    rest = name
+    while rest not in known:
+        first, dot, after = rest.partition(".")
+        if not dot or first not in known or not pyarrow.types.is_struct(known[first]):
+            prefix = "".join(f"{step}." for step in steps)
+            raise DataError(f"{where}: {unknown('column', name, [prefix + other for other in known])}")
+        steps.append(first)
+        known = {part.name: part.type for part in known[first]}
+        rest = after
+    return [*steps, rest], known[rest]
+
+
+def _block(table: Any, paths: dict[Key, list[str]], first: int, where: str) -> Block:
+    lines = numpy.arange(first, first + len(table), dtype=numpy.int64)
+    columns: dict[Key, Any] = {}
+    faults: list[Fault] = []
+    good = numpy.ones(len(table), dtype=bool)
+    for key, steps in paths.items():
+        column = table.column(steps[0]).combine_chunks()
+        if isinstance(column, pyarrow.ChunkedArray):
+            column = pyarrow.concat_arrays(column.chunks) if column.num_chunks else column.type.wrap_array([])
+        if len(steps) > 1:
+            column = pyarrow.compute.struct_field(column, steps[1:])
+        columns[key] = _as_text(column, key, where, (lines, good, faults))
+    if not good.all():
+        keep = pyarrow.array(good)
+        columns, lines = {key: column.filter(keep) for key, column in columns.items()}, lines[good]
+    return Block(columns, lines, faults)
+
+
+def _as_text(column: Any, key: Key, where: str, bad: tuple[Any, Any, list[Fault]]) -> Any:
+    """A column as strings; bytes that are no UTF-8 are bad rows."""
+    try:
+        return column.cast(pyarrow.string())
+    except pyarrow.ArrowNotImplementedError as error:
+        raise DataError(f"{where}: {spoken(key)} holds {column.type}, not text.") from error
+    except pyarrow.ArrowInvalid:
+        lines, good, faults = bad
+        texts = []
+        for row, value in enumerate(column.to_pylist()):
+            try:
+                texts.append(value.decode() if isinstance(value, bytes) else value)
+            except UnicodeDecodeError as error:
+                texts.append(None)
+                good[row] = False
+                faults.append(
+                    Fault(int(lines[row]), f"byte {error.start + 1} of {spoken(key)} is not UTF-8.")
+                )
+        return pyarrow.array(texts, pyarrow.string())

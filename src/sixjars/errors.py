@@ -1,0 +1,88 @@
+"""Everything this toolkit raises on purpose, each a sentence for a person.
+
+SixJarsError
+|-- RecipeError    the recipe asks for something that cannot be built; carries every fault found
+|-- DataError      a file or an example is missing or malformed
+|-- ShapeError     two parts do not fit together
+|-- RunError       a run folder is missing, damaged, or does not belong to this recipe
+|-- LearningError  the numbers went wild
+|-- MissingExtra   an optional library is not installed
+`-- Interrupted    the user stopped the work; what was saved is usable
+
+`assert` is kept for what cannot happen.
+"""
+
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
+from typing import final
+
+
+class SixJarsError(Exception):
+    """Anything that deserves a sentence instead of a traceback.
+
+    >>> raise SixJarsError("The jar is empty.")
+    Traceback (most recent call last):
+        ...
+    sixjars.errors.SixJarsError: The jar is empty.
+    """
+
+    exit_code = 2
+
+
+@final
+class RecipeError(SixJarsError):
+    """A recipe that cannot be built, with every fault found in it."""
+
+    def __init__(self, faults: Sequence[str], where: str = "this recipe") -> None:
+        self.faults = tuple(faults)
+        if len(self.faults) == 1:
+            super().__init__(f"{where}: {self.faults[0]}")
+        else:
+            lines = "".join(f"\n  - {fault}" for fault in self.faults)
+            super().__init__(f"{len(self.faults)} faults in {where}:{lines}")
+
+
+@final
+class DataError(SixJarsError):
+    """A file or an example is missing or malformed."""
+
+
+@final
+class ShapeError(SixJarsError):
+    """Two parts do not fit together; the sentence has both numbers."""
+
+
+@final
+class RunError(SixJarsError):
+    """A run folder is missing, damaged, or made by another recipe."""
+
+
+@final
+class LearningError(SixJarsError):
+    """Learning cannot go on: the loss is no longer a number."""
+
+
+@final
+class MissingExtra(SixJarsError):
+    """An optional library is needed and not installed."""
+
+    def __init__(self, library: str, extra: str) -> None:
+        super().__init__(f"{library} is not installed. Run: pip install 'sixjars[{extra}]'")
+
+
+@final
+class Interrupted(SixJarsError):
+    """The user stopped the work."""
+
+    exit_code = 130
+
+
+def unknown(what: str, got: object, known: Collection[str]) -> str:
+    """One sentence for a name nobody knows: what it is, what was given, what would be right.
+
+    >>> unknown("key", "hiden", ["hidden", "layers"])
+    "key 'hiden' is unknown. Did you mean 'hidden'? Known: hidden, layers."
+    """
+    near = get_close_matches(str(got), known, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"{what} {str(got)!r} is unknown.{hint} Known: {', '.join(sorted(known))}."

@@ -1,0 +1,1 @@
+"""Jar 6: choosing outputs, and saying how good they are."""

@@ -1,0 +1,99 @@
+"""What a metric reads, how a metric is declared, and what comes out."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, final
+
+from sixjars.errors import DataError
+
+Links = frozenset[tuple[int, int]]
+Need = Literal["candidates", "likelihood", "links"]
+Better = Literal["higher", "lower"]
+
+
+@final
+@dataclass(frozen=True)
+class Outcome:
+    """One example that was scored: what was right, what the model said.
+
+    >>> Outcome(references=("namaste",), candidates=("namaste", "namasté")).best
+    'namaste'
+    """
+
+    references: tuple[str, ...]
+    """One or more right answers."""
+    candidates: tuple[str, ...] = ()
+    """What search found, best first. An empty text is a candidate too."""
+    log_probability: float | None = None
+    """Natural log, of the first reference under the model, `<stop>` included."""
+    tokens: int = 0
+    """How many tokens that covers, `<stop>` included."""
+    links: Links | None = None
+    """Predicted links: (source word, target word), both counted from 0."""
+    sure: Links | None = None
+    """True links."""
+    possible: Links | None = None
+    """True or allowed links; the sure ones when not given."""
+
+    def __post_init__(self) -> None:
+        if not self.references:
+            raise DataError(
+                "references is empty, but an outcome needs one right answer or more. Give at least one."
+            )
+
+    @property
+    def best(self) -> str:
+        """The first candidate."""
+        return self.candidates[0]
+
+
+Compute = Callable[[Sequence[Outcome]], float]
+Sign = Callable[[Sequence[Outcome]], str]
+
+
+@final
+@dataclass(frozen=True)
+class Metric:
+    """One row of the table of metrics."""
+
+    name: str
+    """As recipes write it."""
+    compute: Compute
+    """The value, for one outcome or more that have what the metric needs; `score` checks that first."""
+    better: Better
+    """Which way is good."""
+    needs: frozenset[Need]
+    """What every outcome must have, besides its references."""
+    signature: Sign
+    """How the value came about, in one line; two values compare only when these are equal."""
+    nbest: int = 1
+    """How many candidates it wants."""
+
+
+@final
+@dataclass(frozen=True)
+class Score:
+    """One number, and what is needed to trust it."""
+
+    name: str
+    value: float
+    signature: str
+    better: Better
+    count: int
+    """How many examples were scored."""
+
+
+def signed(*parts: str) -> Sign:
+    """A signature that is the same for all outcomes: the parts, then our version.
+
+    >>> signed("exact_match", "any reference")([]).rsplit(":", 1)[0]
+    'exact_match|any reference|sixjars'
+    """
+    return lambda _: signature_of(*parts)
+
+
+def signature_of(*parts: str) -> str:
+    """The parts and our version in one line."""
+    from importlib.metadata import version
+
+    return "|".join([*parts, f"sixjars:{version('sixjars')}"])

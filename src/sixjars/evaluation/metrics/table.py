@@ -1,0 +1,162 @@
+"""Every metric by name: this table is the whole registry."""
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from sixjars.errors import DataError, RecipeError, unknown
+from sixjars.evaluation.metrics.answers import accuracy, exact_match, mean_reciprocal_rank, rank_signature
+from sixjars.evaluation.metrics.edits import character_error_rate, word_error_rate
+from sixjars.evaluation.metrics.likelihood import perplexity
+from sixjars.evaluation.metrics.links import alignment_error_rate
+from sixjars.evaluation.metrics.outcome import Metric, Need, Outcome, Score, signed
+from sixjars.evaluation.metrics.overlap import (
+    bleu,
+    chrf,
+    distinct1,
+    distinct2,
+    rouge1,
+    rouge2,
+    rouge_signature,
+    rougeL,
+    sacre_signature,
+    ter,
+)
+
+_TEXT: Final = frozenset[Need]({"candidates"})
+_ACCURACY: Final = "accuracy@"
+
+
+def _accuracy_at(k: int) -> Metric:
+    name = f"{_ACCURACY}{k}"
+    sign = signed(name, "any reference", "case:mixed")
+    return Metric(name, partial(accuracy, k=k), "higher", _TEXT, sign, nbest=k)
+
+
+METRICS: Final[dict[str, Metric]] = {
+    metric.name: metric
+    for metric in (
+        Metric("bleu", bleu, "higher", _TEXT, partial(sacre_signature, name="bleu")),
+        Metric("chrf", chrf, "higher", _TEXT, partial(sacre_signature, name="chrf")),
+        Metric("ter", ter, "lower", _TEXT, partial(sacre_signature, name="ter")),
+        Metric("rouge1", rouge1, "higher", _TEXT, partial(rouge_signature, name="rouge1")),
+        Metric("rouge2", rouge2, "higher", _TEXT, partial(rouge_signature, name="rouge2")),
+        Metric("rougeL", rougeL, "higher", _TEXT, partial(rouge_signature, name="rougeL")),
+        Metric(
+            "exact_match", exact_match, "higher", _TEXT, signed("exact_match", "any reference", "case:mixed")
+        ),
+        _accuracy_at(1),
+        Metric("mean_reciprocal_rank", mean_reciprocal_rank, "higher", _TEXT, rank_signature, nbest=10),
+        Metric(
+            "character_error_rate",
+            character_error_rate,
+            "lower",
+            _TEXT,
+            signed("character_error_rate", "nearest reference", "unit:code point", "case:mixed"),
+        ),
+        Metric(
+            "word_error_rate",
+            word_error_rate,
+            "lower",
+            _TEXT,
+            signed("word_error_rate", "nearest reference", "tok:spaces", "case:mixed"),
+        ),
+        Metric("distinct1", distinct1, "higher", _TEXT, signed("distinct1", "tok:spaces", "case:mixed")),
+        Metric("distinct2", distinct2, "higher", _TEXT, signed("distinct2", "tok:spaces", "case:mixed")),
+        Metric(
+            "perplexity",
+            perplexity,
+            "lower",
+            frozenset({"likelihood"}),
+            signed("perplexity", "first reference", "per token with <stop>"),
+        ),
+        Metric(
+            "alignment_error_rate",
+            alignment_error_rate,
+            "lower",
+            frozenset({"links"}),
+            signed("alignment_error_rate", "corpus"),
+        ),
+    )
+}
+"""`accuracy@1` stands for `accuracy@k` with any k from 1 on."""
+
+
+def names() -> list[str]:
+    """Every metric there is, in the order of the alphabet; `accuracy@1` stands for any `accuracy@k`.
+
+    >>> names()[:3]
+    ['accuracy@1', 'alignment_error_rate', 'bleu']
+    """
+    return sorted(METRICS)
+
+
+def metric_named(name: str) -> Metric:
+    """The metric of that name.
+
+    >>> metric_named("accuracy@5").nbest
+    5
+    """
+    if name in METRICS:
+        return METRICS[name]
+    if re.fullmatch(f"{_ACCURACY}[1-9][0-9]{{0,8}}", name):
+        return _accuracy_at(int(name.removeprefix(_ACCURACY)))
+    if name.startswith(_ACCURACY):
+        raise RecipeError(
+            [f"metric {name!r} needs a whole number from 1 to 999999999 after the @, as accuracy@5."]
+        )
+    known = [f"{_ACCURACY}k" if other.startswith(_ACCURACY) else other for other in names()]
+    raise RecipeError([unknown("metric", name, known)])
+
+
+def score(outcomes: Sequence[Outcome], metrics: Sequence[str]) -> list[Score]:
+    """One score for each metric, in the order asked for.
+
+    >>> score([Outcome(("two", "2"), ("2",))], ["exact_match"])[0].value
+    1.0
+    """
+    wanted = _all_named(metrics)
+    if not outcomes:
+        raise DataError("There are no outcomes, so there is nothing to score. Give at least one example.")
+    for metric in wanted:
+        for number, outcome in enumerate(outcomes, start=1):
+            _check(metric, outcome, f"example {number} of {len(outcomes)}")
+    return [
+        Score(metric.name, metric.compute(outcomes), metric.signature(outcomes), metric.better, len(outcomes))
+        for metric in wanted
+    ]
+
+
+def _all_named(metrics: Sequence[str]) -> list[Metric]:
+    """Every metric, or one error with every fault."""
+    found: list[Metric] = []
+    faults: list[str] = []
+    for name in metrics:
+        try:
+            found.append(metric_named(name))
+        except RecipeError as error:
+            faults += error.faults
+    if faults:
+        raise RecipeError(faults, where="the list of metrics")
+    return found
+
+
+def _check(metric: Metric, outcome: Outcome, which: str) -> None:
+    if "candidates" in metric.needs and not outcome.candidates:
+        raise DataError(
+            f"{metric.name} compares what search found, but {which} has no candidates. "
+            "Give at least one; the empty text is one."
+        )
+    if "likelihood" in metric.needs and (outcome.log_probability is None or outcome.tokens < 1):
+        raise DataError(
+            f"{metric.name} needs a log probability and at least 1 token (<stop> counts), but {which} has "
+            f"log_probability {outcome.log_probability} and tokens {outcome.tokens}. "
+            "Give both for the first reference."
+        )
+    if "links" in metric.needs and (outcome.links is None or outcome.sure is None):
+        lacks = " and ".join(name for name in ("links", "sure") if getattr(outcome, name) is None)
+        raise DataError(
+            f"{metric.name} compares predicted links with sure ones, but {which} has no {lacks}. "
+            "Give both; a set without links is allowed."
+        )

@@ -1,0 +1,288 @@
+"""What flows between the rooms, and what each room promises: the narrow waist.
+
+Dims: B batch, S source positions, T target positions, D source features, C context features,
+      H decoder features, L layers, V vocabulary, R rows open in search (B times beam width).
+
+Every tensor here is batch-first, so that picking rows is one call whatever the value holds.
+Nothing that changes between steps lives on a module: it is one of these values.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Protocol, Self, final
+
+import torch
+from torch import Tensor, nn
+
+from sixjars.errors import ShapeError
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A value whose tensors all have the batch as their first dimension."""
+
+    def pick(self, rows: Tensor) -> Self:
+        """The given rows, in the given order; a row may be named several times."""
+        return self.mapped(lambda tensor: tensor.index_select(0, rows))
+
+    def spread(self, times: int) -> Self:
+        """Each row repeated `times` times, the copies side by side: (B, ...) -> (B * times, ...)."""
+        return self.mapped(lambda tensor: tensor.repeat_interleave(times, dim=0))
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same value on another device."""
+        return self.mapped(lambda tensor: tensor.to(device, non_blocking=True))
+
+    def mapped(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """The same value with every tensor changed, those of nested values included."""
+        return replace(self, **{field.name: _mapped(getattr(self, field.name), change) for field in fields(self)})
+
+
+def _mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:  # noqa: ANN401
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, Rows):
+        return value.mapped(change)
+    if isinstance(value, Mapping):
+        return {key: _mapped(inner, change) for key, inner in value.items()}
+    return value
+
+
+@final
+@dataclass(frozen=True)
+class Padded(Rows):
+    """Sequences of different lengths in one rectangle.
+
+    >>> Padded.of([[5, 6, 7], [8]]).values
+    tensor([[5, 6, 7],
+            [8, 0, 0]])
+    """
+
+    values: Tensor
+    """Token ids (or features), (B, S, ...)."""
+    mask: Tensor
+    """True where a position is real, (B, S). Real positions come first."""
+
+    @classmethod
+    def of(cls, sequences: list[list[int]]) -> "Padded":
+        """From plain lists of ids."""
+        longest = max((len(sequence) for sequence in sequences), default=0)
+        values = torch.tensor([[*sequence, *[0] * (longest - len(sequence))] for sequence in sequences])
+        lengths = torch.tensor([len(sequence) for sequence in sequences])
+        return cls(values.reshape(len(sequences), longest).long(), torch.arange(longest) < lengths[:, None])
+
+
+_PADDED = ("values", "mask")
+
+
+@final
+@dataclass(frozen=True)
+class Batch(Rows):
+    """What data hands to a network: one padded value for each input, and the target."""
+
+    inputs: Mapping[str, Padded]
+    """By the name of the encoder's parameter; text systems have `source`."""
+    target: Padded
+    """Token ids that end in `<stop>`, (B, T)."""
+    rows: Tensor
+    """Which example of the table each row is, (B,)."""
+    alignment: Tensor | None = None
+    """True attention where it is known, (B, T, S); rows of zeros where it is not."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The same in one flat dictionary, for libraries that map over plain containers only."""
+        flat = {f"inputs.{name}.{part}": getattr(value, part) for name, value in self.inputs.items() for part in _PADDED}
+        flat |= {f"target.{part}": getattr(self.target, part) for part in _PADDED}
+        return flat | {"rows": self.rows} | ({} if self.alignment is None else {"alignment": self.alignment})
+
+    @classmethod
+    def from_tensors(cls, flat: Mapping[str, Tensor]) -> "Batch":
+        """Back from `tensors`."""
+        names = [key.split(".")[1] for key in flat if key.startswith("inputs.") and key.endswith(".values")]
+        inputs = {name: Padded(*(flat[f"inputs.{name}.{part}"] for part in _PADDED)) for name in names}
+        target = Padded(*(flat[f"target.{part}"] for part in _PADDED))
+        return cls(inputs, target, flat["rows"], flat.get("alignment"))
+
+
+@final
+@dataclass(frozen=True)
+class Layout:
+    """How to draw the source positions: `words`, or later a grid, frames, sentences."""
+
+    kind: str = "words"
+    shape: tuple[int, ...] = ()
+
+
+@final
+@dataclass(frozen=True)
+class Encoded(Rows):
+    """What an encoder hands to a bridge, whatever it read."""
+
+    memory: Tensor
+    """One annotation vector for each source position, zero where padded, (B, S, D)."""
+    mask: Tensor
+    """True where a position is real, (B, S)."""
+    summary: Tensor
+    """One vector for each example, (B, D)."""
+    layout: Layout = Layout()
+
+    def __post_init__(self) -> None:
+        if self.memory.shape[:2] != self.mask.shape:
+            raise ShapeError(
+                f"memory {tuple(self.memory.shape)} and mask {tuple(self.mask.shape)} must agree on (B, S)."
+            )
+
+
+@final
+@dataclass(frozen=True)
+class Carried(Rows):
+    """What a bridge prepared once for each source."""
+
+    first: Tensor
+    """What the decoder's first state is made of, (B, H) or (B, L * H * memories of the cell)."""
+    summary: Tensor
+    """(B, D)."""
+    memory: Tensor
+    """(B, S, D)."""
+    mask: Tensor
+    """(B, S)."""
+    keys: Tensor | None = None
+    """The memory as the score function wants it, (B, S, A); only attention has it."""
+
+
+@final
+@dataclass(frozen=True)
+class Context(Rows):
+    """What a bridge tells the decoder at one step."""
+
+    vector: Tensor
+    """(B, C); C is 0 where the bridge is silent after the first state."""
+    weights: Tensor | None = None
+    """Attention over the source positions, (B, S); adds up to 1 over real ones."""
+
+
+@final
+@dataclass(frozen=True)
+class State(Rows):
+    """All that a recurrent decoder remembers between steps."""
+
+    hidden: Tensor
+    """What the cell shows, (B, L, H)."""
+    cell: Tensor | None = None
+    """What an LSTM keeps to itself, (B, L, H)."""
+
+
+@final
+@dataclass(frozen=True)
+class Taught(Rows):
+    """What a decoder says of a whole target at once."""
+
+    scores: Tensor
+    """Before the softmax, (B, T, V)."""
+    weights: Tensor | None = None
+    """(B, T, S)."""
+
+
+@final
+@dataclass(frozen=True)
+class Scored(Rows):
+    """What one step of search sees."""
+
+    log_probabilities: Tensor
+    """(R, V)."""
+    weights: Tensor | None = None
+    """(R, S)."""
+
+
+class Step(Protocol):
+    """All that search knows of a model: one token each in, scores and a new state out."""
+
+    def __call__(self, token: Tensor, state: State, /) -> tuple[Scored, State]:
+        """`token` is (R,)."""
+        ...
+
+
+@final
+@dataclass(frozen=True)
+class Hypothesis:
+    """One thing that search found."""
+
+    tokens: tuple[int, ...]
+    """Without `<go>` and `<stop>`."""
+    score: float
+    """What search ranked it by: higher is better."""
+    log_probability: float
+    """Of these tokens and, if finished, of `<stop>`."""
+    weights: tuple[tuple[float, ...], ...] = ()
+    """One row for each token (and one for `<stop>` if finished), over the source positions."""
+    finished: bool = True
+    """Whether `<stop>` was reached before the limit."""
+
+
+@final
+@dataclass(frozen=True)
+class FirstShape:
+    """What a decoder's first state is made of."""
+
+    state_size: int
+    """H, the size of one vector; also of the query that a bridge hears."""
+    copies: int
+    """How many such vectors: layers times memories of the cell."""
+
+
+class Part(nn.Module, ABC):
+    """A piece of a model that can tell its equations and the letters of its weights."""
+
+    letters: ClassVar[Mapping[str, str]] = {}
+    """The lecture's letter for each parameter, by the end of its name."""
+
+    @abstractmethod
+    def equations(self) -> list[str]:
+        """The lines of the lecture that this part computes."""
+
+
+class Encoder(Part):
+    """Reads a source of any kind into annotation vectors and a summary."""
+
+    output_size: int
+    """D, the size of each annotation vector and of the summary."""
+    attendable: bool = True
+    """Whether there are positions to look at."""
+
+    @abstractmethod
+    def forward(self, source: Padded) -> Encoded:
+        """Padded positions must not influence anything that is returned."""
+
+
+class Bridge(Part):
+    """Decides how a decoder hears its encoder: once, at every step, or by attention."""
+
+    context_size: int
+    """C, the size of the vector given at every step."""
+    follows: bool
+    """Whether the context depends on the decoder's state (then a target cannot be taught all at once)."""
+
+    @abstractmethod
+    def start(self, encoded: Encoded) -> Carried:
+        """All that can be computed once for each source."""
+
+    @abstractmethod
+    def step(self, query: Tensor, carried: Carried) -> Context:
+        """The context for one step, asked for with the decoder's previous state (B, H)."""
+
+
+class Decoder(Part):
+    """Writes, chooses or points. Its two doors must agree to rounding."""
+
+    @abstractmethod
+    def teach(self, encoded: Encoded, target: Padded) -> Taught:
+        """Scores for a whole target at once, each step told the true previous token."""
+
+    @abstractmethod
+    def start(self, encoded: Encoded) -> tuple[State, Carried]:
+        """The state before the first token, and what stays the same for each source."""
+
+    @abstractmethod
+    def step(self, token: Tensor, state: State, carried: Carried) -> tuple[Scored, State]:
+        """One token each in, `(R,)`; scores and the next state out."""

@@ -1,0 +1,1 @@
+"""Looking at a model: its equations, its weights, and what it attends to."""

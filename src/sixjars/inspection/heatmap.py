@@ -1,0 +1,68 @@
+"""P1: what was attended to, output pieces against input pieces; as a picture file and in the terminal."""
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+Weights = Sequence[Sequence[float]]
+
+FONTS = ("DejaVu Sans", "Noto Sans", "Noto Sans Devanagari", "Lohit Devanagari", "Nirmala UI", "Mangal", "Arial Unicode MS")
+"""Those that the machine has are tried in this order for each letter."""
+
+
+def draw(path: Path, weights: Weights, *, source: Sequence[str], target: Sequence[str], title: str = "") -> None:
+    """A heat map of α_tj as a picture: each cell is one weight, each row adds up to 1."""
+    import matplotlib as mpl
+    from matplotlib import font_manager
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    width, height = 2.2 + 0.55 * len(source), 1.6 + 0.42 * len(target)
+    installed = set(font_manager.get_font_names())
+    with mpl.rc_context({"font.family": [name for name in FONTS if name in installed]}), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a letter that no font has is drawn as a box
+        figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        image = axes.imshow(weights, cmap="magma_r", vmin=0.0, vmax=1.0, aspect="auto")
+        axes.set_xticks(range(len(source)), source, rotation=45, ha="left", rotation_mode="anchor")
+        axes.set_yticks(range(len(target)), target)
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        axes.set_xticks([at - 0.5 for at in range(1, len(source))], minor=True)
+        axes.set_yticks([at - 0.5 for at in range(1, len(target))], minor=True)
+        axes.grid(which="minor", color="white", linewidth=1.5)
+        axes.tick_params(which="minor", length=0)
+        for row, line in enumerate(weights):
+            for column, weight in enumerate(line):
+                if weight >= 0.1:
+                    color = "white" if weight > 0.5 else "black"
+                    axes.text(column, row, f"{weight:.2f}", ha="center", va="center", fontsize=7, color=color)
+        figure.colorbar(image, ax=axes, shrink=0.8, label="attention weight α")
+        if title:
+            figure.suptitle(title, fontsize=11)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
+
+
+def in_terminal(weights: Weights, *, source: Sequence[str], target: Sequence[str]) -> Table:
+    """The same as a table of shaded cells."""
+    table = Table(box=None, padding=(0, 0), show_edge=False)
+    table.add_column("", justify="right", style="bold")
+    for word in source:
+        table.add_column(f" {word} ", justify="center", header_style="bold", no_wrap=True)
+    for word, line in zip(target, weights, strict=True):
+        table.add_row(f"{word} ", *[_cell(weight, len(name) + 2) for weight, name in zip(line, source, strict=True)])
+    return table
+
+
+def _cell(weight: float, width: int) -> Text:
+    """A block as dark as the weight, with its first two digits where it is not small."""
+    shade = 232 + round(weight * 23)
+    ink = "black" if weight > 0.5 else "grey70"
+    told = f"{weight:.2f}".removeprefix("0") if weight >= 0.05 else "·"
+    return Text(told.center(max(width, 4)), style=f"{ink} on color({shade})")

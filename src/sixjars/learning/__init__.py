@@ -1,0 +1,1 @@
+"""Jar 5: how the weights move, and how nothing is lost."""

@@ -1,0 +1,239 @@
+"""The learning loop: update, validate, save; and go on exactly where a kill left it.
+
+Gradient descent with backpropagation through time, all the way into the encoder. The loss of an update is the sum
+over all its tokens, whatever batches and processes they are spread over, divided by their number.
+"""
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Literal, final
+
+import torch
+from torch import Tensor
+
+from sixjars.data.batches import Batches
+from sixjars.errors import Interrupted, LearningError, RunError
+from sixjars.learning import checkpoints
+from sixjars.learning.journal import Journal, Log
+from sixjars.learning.optimizers import Schedule, optimizer_for
+from sixjars.learning.progress import Reporter
+from sixjars.loss.objective import Objective
+from sixjars.recipe.jars import LearningSettings
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+
+@final
+@dataclass(frozen=True)
+class Surroundings:
+    """What the loop needs and does not know: where to save, how to score, whom to tell."""
+
+    folder: Path
+    """The run's folder."""
+    validate: Callable[[], dict[str, float]]
+    """Scores of the network as it is now; has `loss`."""
+    better: Literal["higher", "lower"]
+    """Which way the chosen metric is good."""
+    reporter: Reporter
+
+
+@final
+class Learner:
+    """One run of learning."""
+
+    def __init__(
+        self, objective: Objective, batches: Batches, settings: LearningSettings, around: Surroundings, fabric: "Fabric"
+    ) -> None:
+        self.network = objective.network
+        self.batches = batches
+        self.settings = settings
+        self.around = around
+        self.fabric = fabric
+        self.journal = Journal()
+        self.log = Log(around.folder / "log.jsonl")
+        trained = [weight for weight in objective.parameters() if weight.requires_grad]
+        self.objective, self.optimizer = fabric.setup(objective, optimizer_for(trained, settings))
+        self.per_epoch = batches.updates_per_epoch(settings.accumulate)
+        self.total = min(settings.steps or self.per_epoch * settings.epochs, self.per_epoch * settings.epochs)
+        self.schedule = Schedule(settings, total=self.total)
+        self.asked_to_stop = False
+        self.saved_at = time.monotonic()
+
+    @property
+    def last(self) -> Path:
+        """The state that `--resume` goes on from."""
+        return self.around.folder / "checkpoints" / "last.safetensors"
+
+    def resume(self) -> None:
+        """Take up the last saved state, down to the random numbers."""
+        tensors, notes = checkpoints.load_tensors(self.last)
+        try:
+            self.journal = Journal.from_json(notes["journal"])
+            weights = {name.removeprefix("model."): t for name, t in tensors.items() if name.startswith("model.")}
+            self.network.load_state_dict(weights)
+            checkpoints.unpack_optimizer(self.optimizer, tensors)
+            if notes["precision"]:
+                self.fabric.strategy.precision.load_state_dict(notes["precision"])
+            checkpoints.unpack_randomness(tensors)
+        except (KeyError, TypeError, RuntimeError, ValueError) as error:
+            raise RunError(f"{self.last} does not belong to this recipe: {error}.") from None
+        if self.fabric.global_rank == 0:
+            self.log.cut(self.journal.log_bytes)
+
+    def run(self) -> None:
+        """Learn until the end, early stopping or Ctrl-C."""
+        self.around.reporter.begin(step=self.journal.step, total=self.total)
+        try:
+            with self._minding_signals():
+                while not self.journal.finished:
+                    self._one_epoch()
+        finally:
+            self.around.reporter.end()
+        self._finish()
+
+    def _one_epoch(self) -> None:
+        journal = self.journal
+        plan = self.batches.plan(epoch=journal.epoch, accumulate=self.settings.accumulate)
+        for group in plan[journal.done_in_epoch :]:
+            began = time.monotonic()
+            tokens, loss = self._update(group)
+            journal.step, journal.done_in_epoch = journal.step + 1, journal.done_in_epoch + 1
+            journal.tokens, journal.loss = journal.tokens + tokens, journal.loss + loss
+            self.around.reporter.stepped(
+                step=journal.step, loss=loss / tokens, tokens_per_second=tokens / max(time.monotonic() - began, 1e-9)
+            )
+            if journal.done_in_epoch == len(plan):
+                journal.epoch, journal.done_in_epoch = journal.epoch + 1, 0
+            self._after_update()
+            if journal.finished:
+                return
+
+    def _update(self, group: list[Tensor]) -> tuple[int, float]:
+        """One step of the optimizer on the batches of a group; their tokens and summed loss."""
+        tokens = sum(self.batches.target_tokens(rows) for rows in group)
+        share = self.fabric.world_size / tokens
+        loss = torch.zeros((), device=self.fabric.device)
+        for number, rows in enumerate(group, start=1):
+            mine = self.batches.share(rows, rank=self.fabric.global_rank, world=self.fabric.world_size)
+            counts = float(len(mine) > 0)  # a process without a row of its own takes part with one that does not count
+            batch = self.batches.collate(mine if len(mine) else rows[:1]).to(self.fabric.device)
+            with self.fabric.no_backward_sync(self.objective, enabled=number < len(group)):
+                total, plain = self.objective(batch.tensors())
+                self.fabric.backward(total * share * counts)
+            loss += plain * counts
+        if self.settings.clip is not None:
+            self.fabric.clip_gradients(self.objective, self.optimizer, max_norm=self.settings.clip, error_if_nonfinite=False)
+        for parameters in self.optimizer.param_groups:
+            parameters["lr"] = self.schedule.rate(self.journal.step + 1, halvings=self.journal.halvings)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return tokens, self._summed(loss)
+
+    def _summed(self, loss: Tensor) -> float:
+        """Over all processes."""
+        summed = self.fabric.all_reduce(loss, reduce_op="sum") if self.fabric.world_size > 1 else loss
+        assert isinstance(summed, Tensor)
+        if not torch.isfinite(summed):
+            raise LearningError(
+                f"the loss is no longer a number at update {self.journal.step + 1}; try a lower learning.rate or learning.clip."
+            )
+        return float(summed)
+
+    def _after_update(self) -> None:
+        journal, every = self.journal, self.settings.validate_every
+        at_end = journal.step >= self.total
+        if at_end or (journal.done_in_epoch == 0 if every is None else journal.step % every == 0):
+            self._validate()
+            journal.finished = at_end or (self.settings.patience is not None and journal.stale >= self.settings.patience)
+            self._save()
+        stop, due = self._agreed(self.asked_to_stop, time.monotonic() - self.saved_at > self.settings.save_seconds)
+        if stop and not journal.finished:
+            self._save()
+            raise Interrupted(
+                f"stopped at update {journal.step} of {self.total}; the same command with --resume goes on from there."
+            )
+        if due:
+            self._save()
+
+    def _validate(self) -> None:
+        scores: dict[str, float] = self.around.validate() if self.fabric.global_rank == 0 else {}
+        scores = self.fabric.broadcast(scores)
+        journal = self.journal
+        is_best = journal.score(scores[self.settings.metric], better=self.around.better, keep=self.settings.average)
+        if self.settings.schedule == "plateau" and journal.since_halving > self.settings.plateau_patience:
+            journal.halvings, journal.since_halving = journal.halvings + 1, 0
+        record = {
+            "epoch": journal.step / self.per_epoch,
+            "step": journal.step,
+            "rate": self.optimizer.param_groups[0]["lr"],
+            "train_loss": journal.loss / max(journal.tokens, 1),
+            **scores,
+        }
+        journal.loss, journal.tokens = 0.0, 0
+        if self.fabric.global_rank == 0:
+            journal.log_bytes = self.log.add(record)
+            self._keep_best(is_best=is_best)
+        self.around.reporter.validated(record, is_best=is_best)
+
+    def _keep_best(self, *, is_best: bool) -> None:
+        """Weights first, then the state that knows of them: a kill in between repeats the same weights."""
+        folder, weights = self.last.parent, self.network.state_dict()
+        kept = {f"best-{step}.safetensors" for _, step in self.journal.best}
+        if self.settings.average > 1 and f"best-{self.journal.step}.safetensors" in kept:
+            checkpoints.save_tensors(folder / f"best-{self.journal.step}.safetensors", weights, {})
+        if is_best:
+            checkpoints.save_tensors(self.around.folder / "model.safetensors", weights, {"step": self.journal.step})
+
+    def _save(self) -> None:
+        self.saved_at = time.monotonic()
+        if self.fabric.global_rank != 0:
+            return
+        tensors = {f"model.{name}": tensor for name, tensor in self.network.state_dict().items()}
+        tensors |= checkpoints.packed_optimizer(self.optimizer) | checkpoints.packed_randomness()
+        precision = self.fabric.strategy.precision.state_dict()
+        checkpoints.save_tensors(self.last, tensors, {"journal": self.journal.to_json(), "precision": precision})
+        kept = {f"best-{step}.safetensors" for _, step in self.journal.best}
+        for path in self.last.parent.glob("best-*.safetensors"):
+            if path.name not in kept:
+                path.unlink()
+
+    def _finish(self) -> None:
+        if self.settings.average > 1 and self.fabric.global_rank == 0:
+            paths = [self.last.parent / f"best-{step}.safetensors" for _, step in self.journal.best]
+            notes: Mapping[str, object] = {"mean of": [step for _, step in self.journal.best]}
+            checkpoints.save_tensors(self.around.folder / "model.safetensors", checkpoints.mean_weights(paths), notes)
+        self.fabric.barrier()
+
+    def _agreed(self, stop: bool, due: bool) -> tuple[bool, bool]:  # noqa: FBT001
+        """What any process wants, all do."""
+        if self.fabric.world_size == 1:
+            return stop, due
+        wishes = torch.tensor([float(stop), float(due)], device=self.fabric.device)
+        agreed = self.fabric.all_reduce(wishes, reduce_op="max")
+        assert isinstance(agreed, Tensor)
+        return bool(agreed[0]), bool(agreed[1])
+
+    @contextmanager
+    def _minding_signals(self) -> Iterator[None]:
+        """The first Ctrl-C (or SIGTERM) waits for the end of the update; a second one does not."""
+
+        def ask(number: int, frame: FrameType | None) -> None:
+            if self.asked_to_stop:
+                raise KeyboardInterrupt
+            self.asked_to_stop = True
+
+        try:
+            before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        except ValueError:  # not in the main thread: whoever owns it minds its signals
+            before = {}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -1,0 +1,80 @@
+"""What a person sees while a model learns: a bar with rate and time left in a terminal, plain lines elsewhere."""
+
+from collections.abc import Mapping
+from typing import Protocol, final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+
+class Reporter(Protocol):
+    """Whoever wants to know how learning goes."""
+
+    def begin(self, *, step: int, total: int) -> None:
+        """Learning starts at update `step` of at most `total`."""
+
+    def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
+        """An update was made."""
+
+    def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
+        """The model was scored."""
+
+    def end(self) -> None:
+        """Learning is over, whatever ended it."""
+
+
+@final
+class Silent:
+    """Tells nobody."""
+
+    def begin(self, *, step: int, total: int) -> None:
+        """Nothing."""
+
+    def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
+        """Nothing."""
+
+    def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
+        """Nothing."""
+
+    def end(self) -> None:
+        """Nothing."""
+
+
+@final
+class OnConsole:
+    """Tells the terminal (stderr)."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.bar = Progress(
+            TextColumn("[bold]learning"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("loss [cyan]{task.fields[loss]:.3f}[/]  {task.fields[speed]:,.0f} tokens/s"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self.task: TaskID | None = None
+
+    def begin(self, *, step: int, total: int) -> None:
+        """Show the bar."""
+        self.task = self.bar.add_task("learning", total=total, completed=step, loss=float("nan"), speed=0.0)
+        self.bar.start()
+
+    def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
+        """Move the bar."""
+        if self.task is not None:
+            self.bar.update(self.task, completed=step, loss=loss, speed=tokens_per_second)
+
+    def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
+        """One line that stays."""
+        told = [f"{name} {value:.4g}" for name, value in record.items() if name not in {"step", "epoch", "rate", "seconds"}]
+        line = f"epoch {record['epoch']:>3.0f}  step {record['step']:>6.0f}  " + "  ".join(told)
+        self.console.print(line + ("  [green]best[/]" if is_best else ""), highlight=False, soft_wrap=True)
+
+    def end(self) -> None:
+        """Take the bar away."""
+        self.bar.stop()

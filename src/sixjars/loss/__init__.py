@@ -1,0 +1,1 @@
+"""Jar 4: what training makes small."""

@@ -1,0 +1,1 @@
+"""Jar 3: encoder, bridge, decoder, and the network they make."""

@@ -1,0 +1,40 @@
+"""Option 2: the decoder hears the summary at every step.
+
+Dims: B batch, D source features, H state features.
+"""
+
+from typing import final
+
+from torch import Tensor
+
+from sixjars.flow import Bridge, Carried, Context, Encoded
+from sixjars.model.layers import FirstState, Start
+
+
+@final
+class EveryStep(Bridge):
+    """s_0 = h_T, s_t = RNN(s_{t-1}, [e(ŷ_{t-1}), h_T]).
+
+    Cho et al. 2014 (https://arxiv.org/abs/1406.1078), section 2.2, with the summary given to the cell and not to the
+    output layer.
+    """
+
+    letters = {"project.weight": "W_0", "project.bias": "b_0"}
+    follows = False
+
+    def __init__(self, *, source_size: int, state_size: int, copies: int = 1, start: Start = "linear") -> None:
+        super().__init__()
+        self.context_size = source_size
+        self.first = FirstState(source_size=source_size, state_size=state_size, copies=copies, start=start)
+
+    def start(self, encoded: Encoded) -> Carried:
+        """The first state, and the summary to repeat."""
+        return Carried(self.first(encoded.summary), encoded.summary, encoded.memory, encoded.mask)
+
+    def step(self, query: Tensor, carried: Carried) -> Context:
+        """The summary, whatever was asked."""
+        return Context(carried.summary)
+
+    def equations(self) -> list[str]:
+        """The lines of the lecture."""
+        return [*self.first.equations(), "c_t = h_T"]

@@ -1,0 +1,8 @@
+"""Decoders: each file says its output in one way; this table is the whole registry."""
+
+from sixjars.flow import Decoder
+from sixjars.model.decoders.sequence import SequenceDecoder
+
+DECODERS: dict[str, type[Decoder]] = {
+    "sequence": SequenceDecoder,
+}

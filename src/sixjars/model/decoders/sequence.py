@@ -1,0 +1,115 @@
+r"""Writes a sequence, one token after the other.
+
+Dims: B batch, T target positions, E embedding features, C context features, H state features, G gate features,
+      V vocabulary, R rows open in search.
+"""
+
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 - its name everywhere
+
+from sixjars.data.text import GO
+from sixjars.errors import ShapeError
+from sixjars.flow import Bridge, Carried, Decoder, Encoded, FirstShape, Padded, Scored, State, Taught
+from sixjars.model.cells import EQUATIONS, LETTERS, CellName, Recurrent, memories
+from sixjars.model.layers import WordEmbedding
+from sixjars.recipe.ranges import Positive, Share
+
+
+@final
+class SequenceDecoder(Decoder):
+    r"""s_t = RNN(s_{t-1}, [e(ŷ_{t-1}), c_t]), P(y_t | y_1..y_{t-1}, x) = softmax(V s_t + b).
+
+    What c_t is (nothing, the summary, or an attended mixture) is the bridge's affair. With `tied`, V is the matrix of
+    the embeddings (Press & Wolf 2017, https://arxiv.org/abs/1608.05859), so the state must be as large as they are.
+
+    `teach` does everything that does not depend on the previous state for all steps at once: the embeddings' share
+    of the gates, and the output layer. Where the bridge does not follow the state, the recurrence too is one call.
+    """
+
+    letters = {**LETTERS, "table.weight": "e", "output.weight": "V", "output.bias": "b"}
+
+    def __init__(
+        self,
+        *,
+        bridge: Bridge,
+        embedding: WordEmbedding,
+        cell: CellName = "gru",
+        size: Positive = 128,
+        layers: Positive = 1,
+        dropout: Share = 0.0,
+        tied: bool = False,
+    ) -> None:
+        super().__init__()
+        self.cell: CellName = cell
+        self.bridge = bridge
+        self.embedding = embedding
+        self.tied = tied
+        width = embedding.size + bridge.context_size
+        self.recurrent = Recurrent(cell=cell, input_size=width, size=size, layers=layers, dropout=dropout)
+        self.dropout = nn.Dropout(dropout)
+        self.output = nn.Linear(size, embedding.table.num_embeddings)  # V, b
+        if tied:
+            if size != embedding.size:
+                raise ShapeError(
+                    f"tied: true needs a state as large as the embeddings, but decoder.size is {size} and "
+                    f"decoder.embedding.size is {embedding.size}."
+                )
+            del self.output.weight
+
+    @staticmethod
+    def first_shape(cell: CellName, size: int, layers: int) -> FirstShape:
+        """What a bridge must supply to start such a decoder."""
+        return FirstShape(state_size=size, copies=layers * memories(cell))
+
+    def teach(self, encoded: Encoded, target: Padded) -> Taught:
+        """Scores (B, T, V) for a whole target, each step told the true token before it."""
+        state, carried = self.start(encoded)
+        told_BT = torch.cat([target.values.new_full((len(target.values), 1), GO), target.values[:, :-1]], dim=1)
+        embedded_BTE = self.embedding(told_BT)
+        if self.bridge.follows:
+            return self._teach_stepwise(embedded_BTE, state, carried)
+        heard_BC = self.bridge.step(state.hidden[:, -1], carried).vector
+        heard_BTC = heard_BC.unsqueeze(1).expand(-1, embedded_BTE.shape[1], -1)
+        states_BTH = self.recurrent(torch.cat([embedded_BTE, heard_BTC], dim=-1), state)
+        return Taught(self._scores(states_BTH))
+
+    def _teach_stepwise(self, embedded_BTE: Tensor, state: State, carried: Carried) -> Taught:  # noqa: N803
+        memory = self.recurrent.opened(state)
+        states, looked = [], []
+        for given_BG in self.recurrent.project(embedded_BTE).unbind(1):
+            context = self.bridge.step(memory[-1][0], carried)
+            heard_BG = self.recurrent.project(context.vector, begin=self.embedding.size)
+            memory = self.recurrent.advance(given_BG + heard_BG, memory)
+            states.append(memory[-1][0])
+            looked.append(context.weights)
+        weights = [weights_BS for weights_BS in looked if weights_BS is not None]
+        return Taught(self._scores(torch.stack(states, 1)), torch.stack(weights, 1) if weights else None)
+
+    def start(self, encoded: Encoded) -> tuple[State, Carried]:
+        """The first state, and what the bridge prepared for each source."""
+        carried = self.bridge.start(encoded)
+        return self.recurrent.first(carried.first), carried
+
+    def step(self, token: Tensor, state: State, carried: Carried) -> tuple[Scored, State]:
+        """One token of each row (R,), and what may follow it (R, V)."""
+        context = self.bridge.step(state.hidden[:, -1], carried)
+        given_RG = self.recurrent.project(torch.cat([self.embedding(token), context.vector], dim=-1))
+        memory = self.recurrent.advance(given_RG, self.recurrent.opened(state))
+        log_probabilities_RV = torch.log_softmax(self._scores(memory[-1][0]).float(), dim=-1)
+        return Scored(log_probabilities_RV, context.weights), self.recurrent.closed(memory)
+
+    def _scores(self, states: Tensor) -> Tensor:
+        weight = self.embedding.matrix() if self.tied else self.output.weight
+        return F.linear(self.dropout(states), weight, self.output.bias)
+
+    def equations(self) -> list[str]:
+        """The lines of the lecture."""
+        told = "[e(ŷ_{t-1}), c_t]" if self.bridge.context_size else "e(ŷ_{t-1})"
+        state = "h_t" if self.cell == "lstm" else "s_t"
+        depth = [f"{self.recurrent.layers} layers, each fed by the one below"] if self.recurrent.layers > 1 else []
+        tied = ["V is the matrix of the embeddings e"] if self.tied else []
+        output = f"P(y_t | y_1..y_{{t-1}}, x) = softmax(V {state} + b)"
+        return [*[line.replace("x_t", told) for line in EQUATIONS[self.cell]], *depth, output, *tied]

@@ -1,0 +1,128 @@
+"""Small pieces that several parts share.
+
+Dims: B batch, S source positions, E embedding features, D source features, H state features, V vocabulary.
+"""
+
+from typing import Literal, final
+
+import torch
+from torch import Tensor, nn
+
+from sixjars.errors import ShapeError
+from sixjars.recipe.ranges import Positive, Share
+
+Start = Literal["linear", "copy"]
+
+
+def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    """Softmax over the last dimension among the places where `mask` holds; all zeros where it holds nowhere.
+
+    >>> masked_softmax(torch.tensor([[1.0, 1.0, 5.0]]), torch.tensor([[True, True, False]]))
+    tensor([[0.5000, 0.5000, 0.0000]])
+    """
+    lowest = torch.finfo(scores.dtype).min
+    return torch.softmax(scores.masked_fill(~mask, lowest), dim=-1) * mask.any(-1, keepdim=True)
+
+
+def reversal(mask: Tensor) -> Tensor:
+    """For each row the order that reads its real positions backwards and leaves the padding where it is, (B, S).
+
+    >>> reversal(torch.tensor([[True, True, True], [True, True, False]]))
+    tensor([[2, 1, 0],
+            [1, 0, 2]])
+    """
+    positions_S = torch.arange(mask.shape[1], device=mask.device)
+    lengths_B1 = mask.sum(1, keepdim=True)
+    return torch.where(positions_S < lengths_B1, lengths_B1 - 1 - positions_S, positions_S)
+
+
+def reordered(values: Tensor, order: Tensor) -> Tensor:
+    """`values` (B, S, F) with the positions of each row in the given order (B, S)."""
+    return values.gather(1, order.unsqueeze(-1).expand(-1, -1, values.shape[-1]))
+
+
+def last_real(values: Tensor, mask: Tensor) -> Tensor:
+    """The vector at the last real position of each row, (B, F); zeros for a row without any."""
+    last_B11 = (mask.sum(1) - 1).clamp(min=0).view(-1, 1, 1)
+    found_BF = values.gather(1, last_B11.expand(-1, 1, values.shape[-1])).squeeze(1)
+    return found_BF * mask.any(1, keepdim=True)
+
+
+@final
+class WordEmbedding(nn.Module):
+    """A vector for each token, e(y): learned, or begun from pretrained ones.
+
+    With `tuned=False` the words that have a pretrained vector keep it; the others (special tokens among them) learn.
+    """
+
+    def __init__(
+        self,
+        *,
+        vocabulary: int,
+        size: Positive = 64,
+        dropout: Share = 0.0,
+        tuned: bool = True,
+        vectors: tuple[Tensor, Tensor] | None = None,
+    ) -> None:
+        super().__init__()
+        self.size = size
+        self.table = nn.Embedding(vocabulary, size)
+        nn.init.normal_(self.table.weight, std=size**-0.5)
+        self.dropout = nn.Dropout(dropout)
+        self.fixed: Tensor | None
+        self.is_fixed: Tensor | None
+        self.register_buffer("fixed", None if tuned else torch.zeros(vocabulary, size))
+        self.register_buffer("is_fixed", None if tuned else torch.zeros(vocabulary, 1, dtype=torch.bool))
+        if vectors is not None:
+            self._begin_from(*vectors)
+
+    @torch.no_grad()
+    def _begin_from(self, rows: Tensor, values: Tensor) -> None:
+        if values.shape[1] != self.size:
+            raise ShapeError(f"embedding.size is {self.size}, but the word vectors have {values.shape[1]} numbers.")
+        if self.fixed is None or self.is_fixed is None:
+            self.table.weight[rows] = values
+        else:
+            self.fixed[rows] = values
+            self.is_fixed[rows] = True
+
+    def matrix(self) -> Tensor:
+        """All vectors, (V, E): what a tied output layer multiplies by."""
+        if self.fixed is None or self.is_fixed is None:
+            return self.table.weight
+        return torch.where(self.is_fixed, self.fixed, self.table.weight)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """The vectors of token ids of any shape: one more dimension, E."""
+        vectors: Tensor = self.table(ids)
+        if self.fixed is not None and self.is_fixed is not None:
+            vectors = torch.where(self.is_fixed[ids], self.fixed[ids], vectors)
+        dropped: Tensor = self.dropout(vectors)
+        return dropped
+
+
+@final
+class FirstState(nn.Module):
+    """The decoder's first state from the encoder's summary: s_0 = h_T, or s_0 = tanh(W_0 h_T + b_0) to fit any sizes."""
+
+    def __init__(self, *, source_size: int, state_size: int, copies: int, start: Start) -> None:
+        super().__init__()
+        self.copies = copies
+        self.project: nn.Linear | None = None
+        if start == "linear":
+            self.project = nn.Linear(source_size, state_size * copies)  # W_0, b_0
+        elif source_size != state_size:
+            raise ShapeError(
+                f"start: copy needs a summary as large as the decoder's state, but they have {source_size} and "
+                f"{state_size} numbers. Make them equal, or use start: linear."
+            )
+
+    def forward(self, summary: Tensor) -> Tensor:
+        """(B, D) -> (B, copies * H): one vector for each layer and memory of the decoder's cell."""
+        if self.project is None:
+            return summary.repeat(1, self.copies)
+        return torch.tanh(self.project(summary))
+
+    def equations(self) -> list[str]:
+        """The line of the lecture."""
+        return ["s_0 = h_T" if self.project is None else "s_0 = tanh(W_0 h_T + b_0)"]

@@ -1,0 +1,30 @@
+"""An encoder and a decoder that hears it over a bridge: one model.
+
+Dims: B batch, S source positions, T target positions, V vocabulary.
+"""
+
+from collections.abc import Mapping
+from typing import final
+
+from torch import nn
+
+from sixjars.flow import Decoder, Encoded, Encoder, Padded, Taught
+
+
+@final
+class Network(nn.Module):
+    """The whole model; the bridge lives in the decoder that asks it."""
+
+    def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+
+    def encode(self, inputs: Mapping[str, Padded]) -> Encoded:
+        """Annotation vectors and a summary of each example."""
+        encoded: Encoded = self.encoder(**inputs)
+        return encoded
+
+    def forward(self, inputs: Mapping[str, Padded], target: Padded) -> Taught:
+        """Scores (B, T, V) for every token of the target."""
+        return self.decoder.teach(self.encode(inputs), target)

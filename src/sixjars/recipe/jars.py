@@ -1,0 +1,210 @@
+"""The settings that build nothing: data, loss, learning, search and evaluation, a sentence under each.
+
+The model's settings are not here: the signature of each part is their schema (see `schema.py`).
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, model_validator
+
+from sixjars.recipe.ranges import AboveZero, Count, NotNegative, Number, Positive, Share
+
+Column = Annotated[StrictStr | Positive, Field(union_mode="left_to_right")]
+FilePath = StrictStr
+Files = FilePath | dict[str, FilePath]
+
+
+class Settings(BaseModel):
+    """A section of a recipe: frozen, and strict about keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+class TextSettings(Settings):
+    """One column of text, and how it becomes tokens."""
+
+    column: Column = "text"
+    """A column's name in the header, or its number from 1 (then the file has no header). `a.b` reaches into a structure."""
+    tokens: Literal["words", "characters", "bpe", "unigram"] = "words"
+    """What a token is."""
+    split: Literal["punctuation", "spaces"] = "punctuation"
+    """Whether words end at punctuation too, or at spaces alone (text that is already tokenised)."""
+    size: Annotated[int, Field(ge=5, strict=True)] = 20_000
+    """Most tokens in the vocabulary, the four special ones included."""
+    min_count: Positive = 1
+    """A token seen fewer times in the training data is unknown."""
+    lowercase: StrictBool = False
+    """Whether capital letters are made small before anything else."""
+    max_length: Positive = 200
+    """Most tokens; a longer text is cut there in training."""
+    vectors: FilePath | None = None
+    """Pretrained word vectors in the word2vec or GloVe text format, plain or gzipped; `sample` for made-up ones."""
+
+
+class SampleSettings(Settings):
+    """A made-up corpus from the package's own generators, instead of files."""
+
+    size: Positive = 4000
+    """Training examples."""
+    valid: Positive = 200
+    """Validation examples, none of them in the training part."""
+    test: Positive = 200
+    """Test examples, none of them in the other parts."""
+    longest: Positive | None = None
+    """Most words (characters for transliteration) of an input; the generator's own limit when absent."""
+    seed: Count = 0
+    """Another seed, another corpus."""
+
+
+class DataSettings(Settings):
+    """Jar 2: where the examples are."""
+
+    sample: SampleSettings | None = None
+    """The task's made-up corpus; then no files are named."""
+    folder: FilePath = "."
+    """Where relative file names start."""
+    train: Files | None = None
+    """A file (.tsv .csv .jsonl .parquet, also .gz), `hf:NAME[/CONFIG][:SPLIT]`, or `{column: file}` for parallel lines."""
+    valid: Files | float = 0.05
+    """The same, or the fraction of the training file to hold out."""
+    test: Files | float | None = None
+    """The same; the validation part is scored when there is none."""
+    source: TextSettings | None = None
+    """What the encoder reads."""
+    target: TextSettings = TextSettings()
+    """What the decoder writes."""
+    alignment: Column | None = None
+    """A column of true links, `0-0 1-2`: source word, target word, both counted from 0."""
+    where: dict[str, str] = {}
+    """Keep only the rows whose column has this value."""
+    on_bad_row: Literal["error", "skip"] = "error"
+    """What a malformed or empty row does."""
+
+    @model_validator(mode="after")
+    def _has_examples(self) -> Self:
+        if (self.sample is None) == (self.train is None):
+            raise ValueError("needs either 'train' (a file) or 'sample' (a made-up corpus), not both.")
+        for name in ("valid", "test"):
+            part = getattr(self, name)
+            if isinstance(part, float) and not 0.0 < part < 1.0:
+                raise ValueError(f"{name!r} as a fraction must lie between 0 and 1, but is {part}.")
+        return self
+
+    def path(self, name: FilePath) -> Path:
+        """A file of this jar, as the machine finds it."""
+        return Path(self.folder).expanduser() / name
+
+
+class LossSettings(Settings):
+    """Jar 4: what training makes small."""
+
+    kind: Literal["cross_entropy"] = "cross_entropy"
+    """-Σ_t log P(y_t = ℓ_t | y_1..y_{t-1}, x), divided by the number of tokens."""
+    smoothing: Share = 0.0
+    """How much of the truth is spread evenly over the vocabulary."""
+    guide: NotNegative = 0.0
+    """Weight of the cross entropy between true and predicted attention; needs `data.alignment`."""
+
+
+class LearningSettings(Settings):
+    """Jar 5: how the weights move."""
+
+    optimizer: Literal["adam", "adamw", "sgd", "adadelta"] = "adam"
+    """The update rule."""
+    rate: AboveZero = 1e-3
+    """Peak learning rate."""
+    weight_decay: NotNegative = 0.0
+    """Pull of each weight towards zero."""
+    momentum: Share = 0.0
+    """Only SGD has it."""
+    clip: AboveZero | None = 1.0
+    """Longest gradient; `null` for no limit."""
+    schedule: Literal["constant", "inverse_sqrt", "plateau", "cosine"] = "constant"
+    """How the rate changes: after `warmup` steps as 1/√step, halved when validation stalls, or down to 0 at the end."""
+    warmup: Count = 0
+    """Steps in which the rate rises from 0 to its peak (any schedule)."""
+    plateau_patience: Count = 1
+    """Validations without improvement before `plateau` halves the rate."""
+    batch_tokens: Positive | None = None
+    """Most tokens of a batch, padding counted, source and target together."""
+    batch_examples: Positive | None = None
+    """Or most examples of a batch (64 when neither is given)."""
+    accumulate: Positive = 1
+    """Batches whose gradients are added up for one update."""
+    epochs: Positive = 10
+    """Passes over the training data."""
+    steps: Positive | None = None
+    """Most updates, when that comes sooner."""
+    validate_every: Positive | None = None
+    """Updates between validations; once an epoch when absent."""
+    metric: str = "loss"
+    """What tells the best checkpoint: `loss` or any metric."""
+    patience: Positive | None = None
+    """Validations without improvement before training stops."""
+    average: Positive = 1
+    """How many of the best checkpoints the final weights are the mean of."""
+    save_seconds: NotNegative = 60.0
+    """Seconds between saves for `--resume`, besides those after each validation; never changes the result."""
+    precision: Annotated[Literal["32", "bf16", "fp16"], BeforeValidator(str)] = "32"
+    """Numbers in the forward and backward pass; weights stay 32-bit."""
+    seed: Count = 0
+    """Of the first weights, the order of batches and dropout."""
+
+    @model_validator(mode="after")
+    def _one_batch_size(self) -> Self:
+        if self.batch_tokens is not None and self.batch_examples is not None:
+            raise ValueError("give 'batch_tokens' or 'batch_examples', not both.")
+        if self.momentum and self.optimizer != "sgd":
+            raise ValueError(f"'momentum' belongs to sgd, but the optimizer is {self.optimizer}.")
+        return self
+
+
+class SearchSettings(Settings):
+    """How an output is chosen."""
+
+    kind: Literal["greedy", "sample", "beam"] = "greedy"
+    """The most probable token, a draw from the distribution, or a beam."""
+    width: Positive = 5
+    """Hypotheses kept by beam search."""
+    nbest: Positive = 1
+    """Hypotheses returned by beam search or sampling."""
+    max_length: Positive = 100
+    """Most tokens written, `<stop>` included."""
+    min_length: Count = 0
+    """Fewest tokens before `<stop>`."""
+    length_penalty: NotNegative = 1.0
+    """α: a hypothesis is ranked by log P / length^α."""
+    coverage_penalty: NotNegative = 0.0
+    """β: adds β Σ_j log min(Σ_t α_tj, 1), so that no source word is forgotten."""
+    no_repeat_ngram: Count = 0
+    """No n-gram of this length twice; 0 for no such rule."""
+    temperature: AboveZero = 1.0
+    """Below 1 sampling is bolder about likely tokens, above 1 about unlikely ones."""
+    top_k: Count = 0
+    """Sample from the k most probable tokens; 0 for all."""
+    top_p: Annotated[Number, Field(gt=0.0, le=1.0)] = 1.0
+    """Sample from the fewest tokens whose probabilities add up to this."""
+    seed: Count = 0
+    """Of sampling."""
+
+    @model_validator(mode="after")
+    def _nbest_fits(self) -> Self:
+        if self.kind == "beam" and self.nbest > self.width:
+            raise ValueError(f"'nbest' is {self.nbest}, but a beam of width {self.width} holds fewer.")
+        if self.min_length >= self.max_length:
+            raise ValueError(f"'min_length' is {self.min_length}, but 'max_length' is {self.max_length}.")
+        return self
+
+
+class EvaluationSettings(Settings):
+    """Jar 6: how good it is."""
+
+    search: SearchSettings = SearchSettings()
+    """How outputs are chosen when they are scored, and by `predict` unless told otherwise."""
+    metrics: tuple[str, ...] = ()
+    """Names of metrics; the task's own when empty."""
+    group: StrictBool = False
+    """Whether rows with the same input are one example with several right answers."""
+    batch_examples: Positive = 128
+    """Examples searched at once."""

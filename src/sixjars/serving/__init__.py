@@ -1,0 +1,1 @@
+"""A trained run, ready to be asked."""

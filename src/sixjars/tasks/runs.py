@@ -1,0 +1,122 @@
+"""A run's folder: the resolved recipe, the vocabularies, the weights, the log, the scores, the seed and the versions.
+
+    recipe.yaml  tokens/*.json  run.json  model.safetensors  log.jsonl  scores.json  checkpoints/
+
+Enough to repeat the run, and to load it anywhere. Nothing in it is code, and loading it runs none.
+"""
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, final
+
+from sixjars.data.text import Tokens
+from sixjars.errors import RunError
+from sixjars.learning.checkpoints import load_weights, write_whole
+from sixjars.model.network import Network
+from sixjars.recipe import Recipe
+from sixjars.recipe.reading import read_text, values_of
+from sixjars.tasks.parts import network_of
+from sixjars.tasks.reading import recipe_of
+
+REMEMBERED = ("sixjars", "torch", "tokenizers", "lightning-fabric", "numpy")
+
+
+@final
+@dataclass(frozen=True)
+class Run:
+    """A folder that holds a run."""
+
+    folder: Path
+    recipe: Recipe
+
+    @property
+    def weights(self) -> Path:
+        """The best weights (or the mean of the best)."""
+        return self.folder / "model.safetensors"
+
+    def tokens(self) -> dict[str, Tokens]:
+        """The vocabularies, as they were learned."""
+        found = {}
+        for path in sorted((self.folder / "tokens").glob("*.json")):
+            found[path.stem] = Tokens.from_json(path.read_text(encoding="utf-8"))
+        if "target" not in found:
+            raise RunError(f"{self.folder} has no vocabulary (tokens/target.json); it was damaged, or killed at its start.")
+        return found
+
+    def network(self, tokens: Mapping[str, Tokens]) -> Network:
+        """The trained network."""
+        if not self.weights.is_file():
+            raise RunError(
+                f"{self.folder} has no trained weights yet (model.safetensors); they come with the first validation. "
+                f"Go on with: sixjars train {self.folder / 'recipe.yaml'} --out {self.folder} --resume"
+            )
+        network = network_of(self.recipe.model, {name: kept.size for name, kept in tokens.items()})
+        load_weights(network, self.weights)
+        return network.eval()
+
+    def write_scores(self, scores: Mapping[str, Any]) -> None:
+        """Keep the final scores."""
+        write_whole(self.folder / "scores.json", (json.dumps(scores, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def open_run(folder: Path) -> Run:
+    """A run that exists."""
+    if not folder.exists():
+        raise RunError(f"run folder {folder} does not exist.")
+    if not (folder / "recipe.yaml").is_file():
+        raise RunError(f"{folder} is not a run folder: it has no recipe.yaml.")
+    where = str(folder / "recipe.yaml")
+    return Run(folder, recipe_of(values_of(read_text(folder / "recipe.yaml"), where), where))
+
+
+def begin_run(folder: Path, recipe: Recipe) -> Run:
+    """A new run in a folder that holds none."""
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is a file, not a folder for a run.")
+    if (folder / "recipe.yaml").exists():
+        raise RunError(f"{folder} already holds a run. Go on with --resume, or choose another folder with --out.")
+    write_whole(folder / "recipe.yaml", recipe.to_yaml().encode())
+    kept = {name: version(name) for name in REMEMBERED}
+    facts = {"seed": recipe.learning.seed, "python": platform.python_version(), "versions": kept}
+    write_whole(folder / "run.json", (json.dumps(facts, indent=2) + os.linesep).encode())
+    return Run(folder, recipe)
+
+
+def resume_run(folder: Path, recipe: Recipe) -> Run:
+    """A run to go on with: its recipe must be the one it was begun with."""
+    if not (folder / "recipe.yaml").is_file():
+        raise RunError(f"there is no run in {folder} to resume. Leave out --resume to begin one.")
+    run = open_run(folder)
+    before, now = run.recipe.model_dump(mode="json"), recipe.model_dump(mode="json")
+    changed = [
+        f"{key} was {was!r} and is {flat_now!r}"
+        for key, was in flat(before).items()
+        if (flat_now := flat(now).get(key)) != was
+    ] or [f"{key} is new" for key in flat(now) if key not in flat(before)]
+    if changed:
+        raise RunError(f"{folder} was begun with another recipe: {'; '.join(changed[:3])}. Resume with the same one.")
+    return run
+
+
+def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """Nested keys with dots between them.
+
+    >>> flat({"learning": {"rate": 0.1}, "task": "dialog"})
+    {'learning.rate': 0.1, 'task': 'dialog'}
+    """
+    result: dict[str, Any] = {}
+    for key, value in values.items():
+        name = f"{above}{key}"
+        result |= flat(value, f"{name}.") if isinstance(value, Mapping) and value else {name: value}
+    return result
+
+
+def keep_tokens(run: Run, tokens: Mapping[str, Tokens]) -> None:
+    """Write the vocabularies into the run."""
+    for name, kept in tokens.items():
+        write_whole(run.folder / "tokens" / f"{name}.json", kept.to_json().encode())
