@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sixjars.flow import Padded as Padded
     from sixjars.model.bridges.attention import AdditiveAttention as AdditiveAttention
     from sixjars.model.bridges.attention import DotAttention as DotAttention
-    from sixjars.model.bridges.every_step import EveryStep as EveryStep
     from sixjars.model.bridges.attention import GeneralAttention as GeneralAttention
+    from sixjars.model.bridges.every_step import EveryStep as EveryStep
     from sixjars.model.bridges.initial import InitialState as InitialState
     from sixjars.model.decoders.sequence import SequenceDecoder as SequenceDecoder
     from sixjars.model.encoders.nothing import NothingEncoder as NothingEncoder
@@ -50,10 +50,10 @@ _HOMES = {
     "train": "sixjars.tasks.training",
 }
 
-__all__ = list(_HOMES)  # noqa: PLE0605
+__all__ = list(_HOMES)
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401
+def __getattr__(name: str) -> Any:
     if name == "__version__":
         return version("sixjars")
     if name not in _HOMES:

@@ -39,7 +39,7 @@ class Rows:
         return replace(self, **{field.name: _mapped(getattr(self, field.name), change) for field in fields(self)})
 
 
-def _mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:  # noqa: ANN401
+def _mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, Rows):
@@ -92,7 +92,9 @@ class Batch(Rows):
 
     def tensors(self) -> dict[str, Tensor]:
         """The same in one flat dictionary, for libraries that map over plain containers only."""
-        flat = {f"inputs.{name}.{part}": getattr(value, part) for name, value in self.inputs.items() for part in _PADDED}
+        flat = {
+            f"inputs.{name}.{part}": getattr(value, part) for name, value in self.inputs.items() for part in _PADDED
+        }
         flat |= {f"target.{part}": getattr(self.target, part) for part in _PADDED}
         return flat | {"rows": self.rows} | ({} if self.alignment is None else {"alignment": self.alignment})
 

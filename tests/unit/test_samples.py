@@ -101,14 +101,13 @@ def test_another_seed_is_another_corpus() -> None:
 def test_every_process_makes_the_same_corpus_without_torch() -> None:
     code = (
         "import sys, json; from sixjars.data.samples import *; assert 'torch' not in sys.modules;"
-        "print(json.dumps([[make(t, size=40, valid=5, test=5, seed=3), vectors(t, size=4)] for t in SAMPLES]))"
+        "made = [[make(t, size=40, valid=5, test=5, seed=3), vectors(t, size=4)] for t in SAMPLES];"
+        "print(json.dumps(made))"
     )
     here = [[make(task, size=40, valid=5, test=5, seed=3), vectors(task, size=4)] for task in SAMPLES]
     for salt in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": salt}
-        said = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, check=True
-        ).stdout
+        said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout
         assert json.loads(said) == json.loads(json.dumps(here))
 
 
@@ -135,9 +134,7 @@ def test_inputs_keep_to_longest_and_come_near_it(task: str, more: int) -> None:
 
 
 @pytest.mark.parametrize("task", PAIRED)
-def test_alignments_are_in_range_and_sorted_and_cover_the_target(
-    task: str, corpora: dict[str, list[Row]]
-) -> None:
+def test_alignments_are_in_range_and_sorted_and_cover_the_target(task: str, corpora: dict[str, list[Row]]) -> None:
     sample = SAMPLES[task]
     answers_own = "yes no , . ? i do not am a lot at all of course will that nice to meet you how is".split()
     for row in corpora[task]:
@@ -238,7 +235,7 @@ we will play tomorrow = ham kal khelenge
 @pytest.fixture(scope="module")
 def clauses() -> dict[str, tuple[str, str]]:
     rng = Random(0)
-    drawn = (translation.clause(rng).texts() for _ in range(60_000))
+    drawn = (translation.clause(rng, 40).texts() for _ in range(60_000))
     return {english: (hindi, alignment) for english, hindi, alignment in drawn}
 
 
@@ -311,13 +308,13 @@ def test_long_sentences_are_spread_over_the_whole_range() -> None:
 # Transliteration
 
 
-@pytest.mark.parametrize(
-    "pair",
-    "ghar घर, namaste नमस्ते, aam आम, bhaai भाई, rang रंग, lamba लंबा, shakti शक्ति, paani पानी, kitaab किताब, doodh दूध, "
-    "gyaan ज्ञान, karm कर्म, kaksha कक्षा, chhaatr छात्र, achchha अच्छा, kasht कष्ट, varn वर्ण, janm जन्म, aurat औरत".split(
-        ", "
-    ),
-)
+DEVANAGARI = """
+ghar घर, namaste नमस्ते, aam आम, bhaai भाई, rang रंग, lamba लंबा, bhakt भक्त, paani पानी, kitaab किताब, doodh दूध,
+gyaan ज्ञान, karm कर्म, kaksha कक्षा, chhaatr छात्र, achchha अच्छा, kasht कष्ट, varn वर्ण, janm जन्म, aurat औरत
+"""
+
+
+@pytest.mark.parametrize("pair", re.split(r",\s", DEVANAGARI.strip()))
 def test_devanagari_by_hand(pair: str) -> None:
     roman, written = pair.split()
     assert devanagari(roman)[0] == written
@@ -331,14 +328,12 @@ def test_devanagari_refuses_a_letter_it_does_not_know() -> None:
 # Language model
 
 
-def enumerated(rules: Rules, least: float) -> dict[str, float]:
-    """Every sentence with a derivation at least so probable, by rewriting the leftmost symbol."""
+def enumerated(rules: Rules, start: str) -> dict[str, float]:
+    """Every sentence of a grammar without recursion, by rewriting the leftmost symbol."""
     found: dict[str, float] = {}
-    open_: list[tuple[float, tuple[str, ...], tuple[str, ...]]] = [(1.0, (), ("S",))]
+    open_: list[tuple[float, tuple[str, ...], tuple[str, ...]]] = [(1.0, (), (start,))]
     while open_:
         share, done, rest = open_.pop()
-        if share < least:
-            continue
         if not rest:
             found[" ".join(done)] = found.get(" ".join(done), 0.0) + share
         elif rest[0] not in rules:
@@ -348,31 +343,44 @@ def enumerated(rules: Rules, least: float) -> dict[str, float]:
     return found
 
 
-def one_word_each() -> Rules:
-    """The true grammar with one word for each kind, so that its sentences can be counted out."""
-    lexical = {
-        s
-        for s, choices in GRAMMAR.rules.items()
-        if all(p not in GRAMMAR.rules for _, r in choices for p in r)
-    }
-    return {s: ((1.0, choices[0][1]),) if s in lexical else choices for s, choices in GRAMMAR.rules.items()}
+def truncated(depth: int, words: int) -> Rules:
+    """The true grammar with at most so many relative clauses inside one another, and words of each kind.
+
+    `X@2` is symbol X with two levels left; a level is spent by `that` and by `and`.
+    """
+    rules: dict[str, tuple[tuple[float, tuple[str, ...]], ...]] = {}
+    for symbol, every in GRAMMAR.rules.items():
+        lexical = all(part not in GRAMMAR.rules for _, parts in every for part in parts)
+        for level in range(depth + 1):
+            kept = [choice for choice in every if level or not {"that", "and"} & set(choice[1])]
+            kept = kept[:words] if lexical else kept
+            whole = sum(p for p, _ in kept)
+            rules[f"{symbol}@{level}"] = tuple((p / whole, _lowered(parts, level)) for p, parts in kept)
+    return rules
 
 
-def test_entropy_and_length_equal_brute_force() -> None:
-    rules = one_word_each()
-    found = enumerated(rules, 1e-8)
-    assert sum(found.values()) == pytest.approx(1.0, abs=2e-3)
-    grammar = Grammar(rules)
-    assert grammar.entropy() == pytest.approx(-sum(p * math.log(p) for p in found.values()), abs=0.05)
-    assert grammar.mean_tokens() == pytest.approx(
-        sum(p * (len(s.split()) + 1) for s, p in found.items()), abs=0.1
-    )
+def _lowered(parts: tuple[str, ...], level: int) -> tuple[str, ...]:
+    below = level - bool({"that", "and"} & set(parts))
+    return tuple(f"{part}@{below}" if part in GRAMMAR.rules else part for part in parts)
 
 
-def test_a_sentence_has_one_derivation_and_its_probability() -> None:
-    rules = one_word_each()
-    for sentence, share in enumerated(rules, 1e-5).items():
-        assert Grammar(rules).log_probability(sentence) == pytest.approx(math.log(share))
+@pytest.mark.parametrize(("depth", "words", "start"), [(1, 1, "CLAUSE"), (0, 3, "CLAUSE"), (1, 2, "NP_many")])
+def test_entropy_length_and_probabilities_equal_brute_force(depth: int, words: int, start: str) -> None:
+    rules, start = truncated(depth, words), f"{start}@{depth}"
+    found, grammar = enumerated(rules, start), Grammar(rules, start)
+    assert len(found) > 20
+    assert sum(found.values()) == pytest.approx(1.0)
+    assert grammar.entropy() == pytest.approx(-sum(p * math.log(p) for p in found.values()))
+    assert grammar.mean_tokens() == pytest.approx(sum(p * (len(s.split()) + 1) for s, p in found.items()))
+    for sentence, share in list(found.items())[:500]:
+        assert grammar.log_probability(sentence) == pytest.approx(math.log(share))
+
+
+def test_the_whole_grammar_is_the_limit_of_the_truncated_ones() -> None:
+    gaps = [abs(Grammar(truncated(depth, 99), f"S@{depth}").entropy() - GRAMMAR.entropy()) for depth in (0, 2, 4, 16)]
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[0] > 1
+    assert gaps[-1] < 1e-6
 
 
 def test_true_perplexity_is_the_mean_of_a_large_sample() -> None:
@@ -382,9 +390,7 @@ def test_true_perplexity_is_the_mean_of_a_large_sample() -> None:
     rate = math.log(language_model.true_perplexity())
     gaps = [surprise - rate * length for surprise, length in zip(surprises, lengths, strict=True)]
     assert abs(fmean(gaps)) < 4 * stdev(gaps) / math.sqrt(len(gaps))
-    assert math.exp(sum(surprises) / sum(lengths)) == pytest.approx(
-        language_model.true_perplexity(), rel=0.01
-    )
+    assert math.exp(sum(surprises) / sum(lengths)) == pytest.approx(language_model.true_perplexity(), rel=0.01)
 
 
 def test_agreement_at_a_distance() -> None:
@@ -412,15 +418,13 @@ def test_agreement_at_a_distance() -> None:
 )
 def test_hypotheses_by_hand(premise: str, hypothesis: str) -> None:
     rng = Random(1)
-    drawn = (entailment.clause(rng).texts() for _ in range(150_000))
+    drawn = (entailment.clause(rng, 40).texts() for _ in range(150_000))
     assert next(seen for said, seen, _ in drawn if said == premise) == hypothesis
 
 
 def headline(document: str) -> str:
     """The headline found a second time, by reading the document with patterns."""
-    who = re.search(
-        r"(?:began with the work of|wants to thank|all of the honour to) (.+?) (?:from|in|this) ", document
-    )
+    who = re.search(r"(?:began with the work of|wants to thank|all of the honour to) (.+?) (?:from|in|this) ", document)
     what = re.search(r"\ba ((?:\w+ )?\w+) (?:was|had been) (found|built|saved|sold|repaired)\b", document)
     where = re.search(r"(?:all of this happened in|the streets of|the mayor of) (\w+)", document)
     assert who
@@ -504,9 +508,7 @@ def test_a_language_model_takes_no_limit() -> None:
 
 
 def test_more_rows_than_there_are_is_refused() -> None:
-    words = (
-        r"^The train part of the entailment sample has no more than \d+ different rows with at most 4 words, "
-    )
+    words = r"^The train part of the entailment sample has no more than \d+ different rows with at most 4 words, "
     with pytest.raises(
         DataError, match=words + r"but 5000 are asked for\. Ask for fewer, or for a greater 'longest'\.$"
     ):

@@ -17,7 +17,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (training.demo, looking.tasks, training.new, training.train, using.predict, using.evaluate, looking.explain):
+for command in (
+    training.demo,
+    looking.tasks,
+    training.new,
+    training.train,
+    using.predict,
+    using.evaluate,
+    looking.explain,
+):
     app.command()(command)
 app.command()(looking.compare)
 

@@ -9,7 +9,7 @@ import typer
 from sixjars.cli.options import DeviceOption, JsonOption, results, talk
 
 
-def tasks(as_json: JsonOption = False) -> None:
+def tasks(*, as_json: JsonOption = False) -> None:
     """List the systems, with the recipes that come with them."""
     from sixjars.recipe.reading import packaged
     from sixjars.tasks.table import TASKS
@@ -18,7 +18,9 @@ def tasks(as_json: JsonOption = False) -> None:
     listed = {task: [name for name in names if name.startswith(f"{task}/")] for task in TASKS}
     console = results()
     if as_json:
-        told = [{"name": t.name, "number": t.number, "title": t.title, "recipes": listed[t.name]} for t in TASKS.values()]
+        told = [
+            {"name": t.name, "number": t.number, "title": t.title, "recipes": listed[t.name]} for t in TASKS.values()
+        ]
         console.print(json.dumps(told, ensure_ascii=False))
         return
     for task in TASKS.values():
@@ -29,6 +31,7 @@ def tasks(as_json: JsonOption = False) -> None:
 
 def explain(
     what: Annotated[str, typer.Argument(metavar="RECIPE|RUN", help="A recipe's file or name, or a run's folder.")],
+    *,
     as_json: JsonOption = False,
 ) -> None:
     """Tell the six jars: equations with their letters, and every parameter's name, letter, shape and count."""
@@ -43,9 +46,12 @@ def explain(
 
 
 def compare(
-    recipes: Annotated[list[str], typer.Argument(metavar="RECIPE|RUN...", help="Two or more; recipes are trained first.")],
+    recipes: Annotated[
+        list[str], typer.Argument(metavar="RECIPE|RUN...", help="Two or more; recipes are trained first.")
+    ],
     out: Annotated[Path, typer.Option(help="Where runs, table and picture go.")] = Path("runs/compare"),
     metric: Annotated[str, typer.Option(help="What to compare by.")] = "exact_match",
+    *,
     as_json: JsonOption = False,
     device: DeviceOption = "auto",
 ) -> None:

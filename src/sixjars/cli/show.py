@@ -23,7 +23,9 @@ def show_scores(console: Console, scores: "Sequence[Score]", *, examples: int, w
     console.print(f"{examples} examples of {where}" + (f", {skipped} bad rows skipped" if skipped else ""))
     width = max(len(score.name) for score in scores)
     for score in scores:
-        console.print(Text.assemble((f"  {score.name:{width}}  ", "bold"), f"{score.value:10.4f}   ", (score.signature, "dim")))
+        console.print(
+            Text.assemble((f"  {score.name:{width}}  ", "bold"), f"{score.value:10.4f}   ", (score.signature, "dim"))
+        )
 
 
 def show_trained(console: Console, trained: "Trained") -> None:
@@ -42,12 +44,20 @@ def show_demo(console: Console, folder: Path) -> None:
     predictor, part = load(folder, device="cpu"), scored_part(open_run(folder))
     console.print()
     console.print("Sentences it never saw:", style="bold")
-    for source, truth, said in zip(part.sources[:6], part.targets[:6], predictor.predict(part.sources[:6]), strict=True):
+    for source, truth, said in zip(
+        part.sources[:6], part.targets[:6], predictor.predict(part.sources[:6]), strict=True
+    ):
         mark = ("✓", "green") if said.text == truth else ("✗", "red")
         console.print(Text.assemble("  ", mark, f" {source} ", ("→ ", "dim"), (said.text, "bold")))
     prediction = predictor.predict([HEADLINE])[0]
     picture = folder / "attention.png"
-    draw(picture, prediction.weights, source=prediction.source, target=prediction.pieces, title=f"{HEADLINE} → {prediction.text}")
+    draw(
+        picture,
+        prediction.weights,
+        source=prediction.source,
+        target=prediction.pieces,
+        title=f"{HEADLINE} → {prediction.text}",
+    )
     console.print()
     console.print(f"What it looks at when it writes {prediction.text!r}:", style="bold")
     console.print(in_terminal(prediction.weights, source=prediction.source, target=prediction.pieces))

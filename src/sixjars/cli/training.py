@@ -38,7 +38,11 @@ def demo(
 def _clear(folder: Path) -> None:
     """Take away an earlier demo, and nothing else."""
     ours = ("recipe.yaml", "run.json", "model.safetensors", "log.jsonl", "scores.json", "attention.png")
-    for path in [*(folder / name for name in ours), *folder.glob("tokens/*.json"), *folder.glob("checkpoints/*.safetensors")]:
+    for path in [
+        *(folder / name for name in ours),
+        *folder.glob("tokens/*.json"),
+        *folder.glob("checkpoints/*.safetensors"),
+    ]:
         path.unlink(missing_ok=True)
 
 
@@ -57,9 +61,13 @@ def new(
 def train(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A file, or a name that `sixjars tasks` lists.")],
     overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Any key: learning.rate=5e-4", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="[KEY=VALUE]...", help="Any key: learning.rate=5e-4", show_default=False),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The run's folder.  [default: runs/NAME]", show_default=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The run's folder.  [default: runs/NAME]", show_default=False)
+    ] = None,
+    *,
     resume: Annotated[bool, typer.Option("--resume", help="Go on exactly where the run was stopped.")] = False,
     seed: Annotated[int | None, typer.Option(help="The same as learning.seed=N.", min=0, show_default=False)] = None,
     device: DeviceOption = "auto",

@@ -22,12 +22,20 @@ AT_ONCE = 1024
 
 def predict(
     run: RunArgument,
-    texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="What to read.", show_default=False)] = None,
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="[TEXT]...", help="What to read.", show_default=False)
+    ] = None,
     input_file: Annotated[Path | None, typer.Option("--input", help="One input a line.", show_default=False)] = None,
     output_file: Annotated[Path | None, typer.Option("--output", help="Write here.", show_default=False)] = None,
-    search: Annotated[Literal["greedy", "beam", "sample"] | None, typer.Option(help="How outputs are chosen.", show_default=False)] = None,
+    search: Annotated[
+        Literal["greedy", "beam", "sample"] | None,
+        typer.Option(help="How outputs are chosen.", show_default=False),
+    ] = None,
     nbest: Annotated[int | None, typer.Option(help="Outputs for each input.", min=1, show_default=False)] = None,
-    setting: Annotated[list[str] | None, typer.Option("--set", help="A search setting: temperature=0.7", show_default=False)] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="A search setting: temperature=0.7", show_default=False)
+    ] = None,
+    *,
     as_json: JsonOption = False,
     device: DeviceOption = "auto",
 ) -> None:
@@ -51,7 +59,9 @@ def predict(
             output.flush()
 
 
-def _search_settings(predictor: "Predictor", kind: str | None, nbest: int | None, others: list[str]) -> "SearchSettings":
+def _search_settings(
+    predictor: "Predictor", kind: str | None, nbest: int | None, others: list[str]
+) -> "SearchSettings":
     """The run's own search with the options of this call; several outputs need a beam or sampling."""
     from sixjars.recipe.jars import SearchSettings
     from sixjars.recipe.reading import overridden
@@ -93,6 +103,7 @@ def evaluate(
     run: RunArgument,
     data: Annotated[Path | None, typer.Option(help="Another file with the same columns.", show_default=False)] = None,
     metrics: Annotated[str | None, typer.Option(help="Names with commas between.", show_default=False)] = None,
+    *,
     as_json: JsonOption = False,
     device: DeviceOption = "auto",
 ) -> None:

@@ -90,7 +90,11 @@ class Batches:
             wide_target = max(target, int(self.target_lengths[row]))
             if at > begin and (at - begin + 1) * (wide_source + wide_target) > self.batch_tokens:
                 batches.append(order[begin:at])
-                begin, wide_source, wide_target = at, int(self.input_lengths[row]), int(self.target_lengths[row])
+                begin, wide_source, wide_target = (
+                    at,
+                    int(self.input_lengths[row]),
+                    int(self.target_lengths[row]),
+                )
             source, target = wide_source, wide_target
         return [*batches, order[begin:]]
 
@@ -105,7 +109,9 @@ class Batches:
     def collate(self, rows: Tensor) -> Batch:
         """These rows as padded tensors."""
         numbers = rows.numpy()
-        inputs = {name: _padded(flat, numbers) for name, flat in self.inputs.items()} or {"source": _nothing(len(numbers))}
+        inputs = {name: _padded(flat, numbers) for name, flat in self.inputs.items()} or {
+            "source": _nothing(len(numbers))
+        }
         target = _padded(self.target, numbers, stop=STOP)
         truth = None
         if self.alignments is not None:

@@ -45,9 +45,7 @@ def cache_folder() -> Path:
     return Path.home() / ".cache" / "sixjars"
 
 
-def cached(
-    examples: Examples, tokens: Mapping[str, Tokens], *, limits: Mapping[str, int], folder: Path
-) -> "Table":
+def cached(examples: Examples, tokens: Mapping[str, Tokens], *, limits: Mapping[str, int], folder: Path) -> "Table":
     """The examples with the ids of each field in `tokens`, cut to its limit; made now or found there."""
     key = _key(examples, tokens, limits)
     path = folder / f"{key}.arrow"
@@ -70,9 +68,7 @@ class Table:
     def __init__(self, batch: Any) -> None:
         self._batch = batch
         self._ids = {
-            name.removeprefix(_IDS): _ids(batch.column(name))
-            for name in batch.schema.names
-            if name.startswith(_IDS)
+            name.removeprefix(_IDS): _ids(batch.column(name)) for name in batch.schema.names if name.startswith(_IDS)
         }
         self._lines: Offsets = batch.column(LINE).to_numpy()
 
@@ -181,9 +177,7 @@ class _Column:
         self._file.close()
 
 
-def _make(
-    path: Path, key: str, examples: Examples, tokens: Mapping[str, Tokens], limits: Mapping[str, int]
-) -> None:
+def _make(path: Path, key: str, examples: Examples, tokens: Mapping[str, Tokens], limits: Mapping[str, int]) -> None:
     """Writes the file of a key; another process may do the same at the same time."""
     with tempfile.TemporaryDirectory(prefix=_MAKING, dir=path.parent, ignore_cleanup_errors=True) as made:
         folder = Path(made)

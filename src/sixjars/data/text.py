@@ -41,13 +41,9 @@ class Tokens:
         self._kind = kind
         self._split = split
         self._marked = kind in ("bpe", "unigram") or (kind == "words" and split == "punctuation")
-        by_id = sorted(
-            (number, token) for token, number in tokenizer.get_vocab(with_added_tokens=False).items()
-        )
+        by_id = sorted((number, token) for token, number in tokenizer.get_vocab(with_added_tokens=False).items())
         self._spelled = [*SPECIAL, *(token for _, token in by_id[len(SPECIAL) :])]
-        self._batch = getattr(
-            tokenizer, "encode_batch_fast", tokenizer.encode_batch
-        )  # leaves out the offsets
+        self._batch = getattr(tokenizer, "encode_batch_fast", tokenizer.encode_batch)  # leaves out the offsets
 
     @classmethod
     def trained(cls, texts: Iterable[str], settings: "TextSettings", what: str) -> "Tokens":
@@ -71,9 +67,14 @@ class Tokens:
             row = next((row for row, text in enumerate(texts) if not _is_unicode(text)), None)
             if row is None:
                 raise
-            raise DataError(
-                f"Text {texts[row]!r} holds half a character (a lone surrogate); remove it."
-            ) from None
+            raise DataError(f"Text {texts[row]!r} holds half a character (a lone surrogate); remove it.") from None
+
+    def normal(self, text: str) -> str:
+        """A text made regular, as it is before it is cut: what an output can be compared with."""
+        normalizer = self._tokenizer.normalizer
+        assert normalizer is not None
+        made: str = normalizer.normalize_str(text)
+        return made
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids; `<pad>`, `<go>` and `<stop>` are left out."""

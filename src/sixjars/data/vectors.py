@@ -100,9 +100,7 @@ class _Found:
             if vector is not None:
                 rows[row] = vector
         if not rows:
-            raise DataError(
-                f"{path} has a vector for none of the {len(self._wanted)} words of the vocabulary."
-            )
+            raise DataError(f"{path} has a vector for none of the {len(self._wanted)} words of the vocabulary.")
         order = sorted(rows)
         return numpy.stack([rows[row] for row in order]).astype(numpy.float32).reshape(-1, width), order
 

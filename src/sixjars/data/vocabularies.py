@@ -53,9 +53,7 @@ def learned(texts: Iterable[str], settings: "TextSettings", what: str) -> Tokeni
 
 
 def _is_marked(settings: "TextSettings") -> bool:
-    return settings.tokens in ("bpe", "unigram") or (
-        settings.tokens == "words" and settings.split == "punctuation"
-    )
+    return settings.tokens in ("bpe", "unigram") or (settings.tokens == "words" and settings.split == "punctuation")
 
 
 def _normalizer(settings: "TextSettings") -> normalizers.Normalizer:
@@ -177,15 +175,11 @@ def _unigram(words: Mapping[str, int], spaces: int, settings: "TextSettings") ->
     learned = [(piece, score) for piece, score in model["vocab"] if piece not in INSIDE]
     lowest = min(score for _, score in learned)
     bottom = lowest + 1e-4 * (len(alphabet) + 1)
-    scores = {
-        piece: round(lowest if len(piece) == 1 and score < bottom else score, 4) for piece, score in learned
-    }
+    scores = {piece: round(lowest if len(piece) == 1 and score < bottom else score, 4) for piece, score in learned}
     if settings.min_count > 1:
         used = _used(_unigram_of(scores), words)
         scores = {
-            piece: score
-            for piece, score in scores.items()
-            if len(piece) == 1 or used[piece] >= settings.min_count
+            piece: score for piece, score in scores.items() if len(piece) == 1 or used[piece] >= settings.min_count
         }
     best = sorted(scores, key=lambda piece: (len(piece) > 1, -scores[piece], piece))  # letters stay
     return _unigram_of({piece: scores[piece] for piece in best[: settings.size - len(SPECIAL)]})

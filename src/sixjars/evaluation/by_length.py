@@ -22,7 +22,8 @@ def scores_by_length(outcomes: Sequence[Outcome], lengths: Sequence[int], *, met
     """One score for each range of lengths; ranges are equally wide and empty ones are left out.
 
     >>> right, wrong = Outcome(("a",), ("a",)), Outcome(("a",), ("b",))
-    >>> [(b.shortest, b.longest, b.value) for b in scores_by_length([right, wrong], [3, 9], metric="exact_match", buckets=2)]
+    >>> buckets = scores_by_length([right, wrong], [3, 9], metric="exact_match", buckets=2)
+    >>> [(bucket.shortest, bucket.longest, bucket.value) for bucket in buckets]
     [(3, 6, 1.0), (7, 10, 0.0)]
     """
     low = min(lengths)

@@ -9,7 +9,15 @@ from rich.text import Text
 
 Weights = Sequence[Sequence[float]]
 
-FONTS = ("DejaVu Sans", "Noto Sans", "Noto Sans Devanagari", "Lohit Devanagari", "Nirmala UI", "Mangal", "Arial Unicode MS")
+FONTS = (
+    "DejaVu Sans",
+    "Noto Sans",
+    "Noto Sans Devanagari",
+    "Lohit Devanagari",
+    "Nirmala UI",
+    "Mangal",
+    "Arial Unicode MS",
+)
 """Those that the machine has are tried in this order for each letter."""
 
 
@@ -22,7 +30,10 @@ def draw(path: Path, weights: Weights, *, source: Sequence[str], target: Sequenc
 
     width, height = 2.2 + 0.55 * len(source), 1.6 + 0.42 * len(target)
     installed = set(font_manager.get_font_names())
-    with mpl.rc_context({"font.family": [name for name in FONTS if name in installed]}), warnings.catch_warnings():
+    with (
+        mpl.rc_context({"font.family": [name for name in FONTS if name in installed]}),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore")  # a letter that no font has is drawn as a box
         figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
         FigureCanvasAgg(figure)

@@ -45,7 +45,7 @@ def load_tensors(path: Path) -> tuple[Tensors, dict[str, Any]]:
     try:
         with safe_open(path, framework="pt") as file:
             notes = json.loads((file.metadata() or {}).get("sixjars", "{}"))
-            return {name: file.get_tensor(name) for name in file.keys()}, notes  # noqa: SIM118
+            return {name: file.get_tensor(name) for name in file.keys()}, notes
     except FileNotFoundError:
         raise RunError(f"{path} does not exist.") from None
     except (SafetensorError, OSError, ValueError) as error:
@@ -57,7 +57,8 @@ def load_weights(network: nn.Module, path: Path) -> None:
     tensors, _ = load_tensors(path)
     wanted = network.state_dict()
     wrong = sorted(
-        set(wanted) ^ set(tensors) | {name for name in set(wanted) & set(tensors) if wanted[name].shape != tensors[name].shape}
+        set(wanted) ^ set(tensors)
+        | {name for name in set(wanted) & set(tensors) if wanted[name].shape != tensors[name].shape}
     )
     if wrong:
         raise RunError(f"{path} does not fit the recipe beside it: {wrong[0]} is missing, new or of another shape.")

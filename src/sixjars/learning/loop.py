@@ -48,7 +48,12 @@ class Learner:
     """One run of learning."""
 
     def __init__(
-        self, objective: Objective, batches: Batches, settings: LearningSettings, around: Surroundings, fabric: "Fabric"
+        self,
+        objective: Objective,
+        batches: Batches,
+        settings: LearningSettings,
+        around: Surroundings,
+        fabric: "Fabric",
     ) -> None:
         self.network = objective.network
         self.batches = batches
@@ -106,7 +111,9 @@ class Learner:
             journal.step, journal.done_in_epoch = journal.step + 1, journal.done_in_epoch + 1
             journal.tokens, journal.loss = journal.tokens + tokens, journal.loss + loss
             self.around.reporter.stepped(
-                step=journal.step, loss=loss / tokens, tokens_per_second=tokens / max(time.monotonic() - began, 1e-9)
+                step=journal.step,
+                loss=loss / tokens,
+                tokens_per_second=tokens / max(time.monotonic() - began, 1e-9),
             )
             if journal.done_in_epoch == len(plan):
                 journal.epoch, journal.done_in_epoch = journal.epoch + 1, 0
@@ -126,9 +133,11 @@ class Learner:
             with self.fabric.no_backward_sync(self.objective, enabled=number < len(group)):
                 total, plain = self.objective(batch.tensors())
                 self.fabric.backward(total * share * counts)
-            loss += plain * counts
+            loss += plain.detach() * counts
         if self.settings.clip is not None:
-            self.fabric.clip_gradients(self.objective, self.optimizer, max_norm=self.settings.clip, error_if_nonfinite=False)
+            self.fabric.clip_gradients(
+                self.objective, self.optimizer, max_norm=self.settings.clip, error_if_nonfinite=False
+            )
         for parameters in self.optimizer.param_groups:
             parameters["lr"] = self.schedule.rate(self.journal.step + 1, halvings=self.journal.halvings)
         self.optimizer.step()
@@ -150,7 +159,9 @@ class Learner:
         at_end = journal.step >= self.total
         if at_end or (journal.done_in_epoch == 0 if every is None else journal.step % every == 0):
             self._validate()
-            journal.finished = at_end or (self.settings.patience is not None and journal.stale >= self.settings.patience)
+            journal.finished = at_end or (
+                self.settings.patience is not None and journal.stale >= self.settings.patience
+            )
             self._save()
         stop, due = self._agreed(self.asked_to_stop, time.monotonic() - self.saved_at > self.settings.save_seconds)
         if stop and not journal.finished:

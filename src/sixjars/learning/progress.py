@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from typing import Protocol, final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 
 class Reporter(Protocol):
@@ -71,7 +79,9 @@ class OnConsole:
 
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
         """One line that stays."""
-        told = [f"{name} {value:.4g}" for name, value in record.items() if name not in {"step", "epoch", "rate", "seconds"}]
+        told = [
+            f"{name} {value:.4g}" for name, value in record.items() if name not in {"step", "epoch", "rate", "seconds"}
+        ]
         line = f"epoch {record['epoch']:>3.0f}  step {record['step']:>6.0f}  " + "  ".join(told)
         self.console.print(line + ("  [green]best[/]" if is_best else ""), highlight=False, soft_wrap=True)
 

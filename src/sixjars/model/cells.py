@@ -51,18 +51,18 @@ def memories(cell: CellName) -> int:
     return 2 if cell == "lstm" else 1
 
 
-def _rnn(given_BG: Tensor, recurrent_BG: Tensor, memory: Memory) -> Memory:  # noqa: N803
+def _rnn(given_BG: Tensor, recurrent_BG: Tensor, memory: Memory) -> Memory:
     return torch.tanh(given_BG + recurrent_BG), None
 
 
-def _gru(given_BG: Tensor, recurrent_BG: Tensor, memory: Memory) -> Memory:  # noqa: N803
+def _gru(given_BG: Tensor, recurrent_BG: Tensor, memory: Memory) -> Memory:
     open_given, keep_given, new_given = given_BG.chunk(3, dim=-1)
     open_recurrent, keep_recurrent, new_recurrent = recurrent_BG.chunk(3, dim=-1)
     new_BH = torch.tanh(new_given + torch.sigmoid(open_given + open_recurrent) * new_recurrent)
     return torch.lerp(new_BH, memory[0], torch.sigmoid(keep_given + keep_recurrent)), None
 
 
-def _lstm(given_BG: Tensor, recurrent_BG: Tensor, memory: Memory) -> Memory:  # noqa: N803
+def _lstm(given_BG: Tensor, recurrent_BG: Tensor, memory: Memory) -> Memory:
     write, forget, new, show = (given_BG + recurrent_BG).chunk(4, dim=-1)
     assert memory[1] is not None
     cell_BH = torch.sigmoid(forget) * memory[1] + torch.sigmoid(write) * torch.tanh(new)

@@ -103,7 +103,7 @@ class WordEmbedding(nn.Module):
 
 @final
 class FirstState(nn.Module):
-    """The decoder's first state from the encoder's summary: s_0 = h_T, or s_0 = tanh(W_0 h_T + b_0) to fit any sizes."""
+    """The decoder's first state from the summary: s_0 = h_T, or s_0 = tanh(W_0 h_T + b_0), which fits any sizes."""
 
     def __init__(self, *, source_size: int, state_size: int, copies: int, start: Start) -> None:
         super().__init__()

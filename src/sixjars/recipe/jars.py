@@ -25,7 +25,7 @@ class TextSettings(Settings):
     """One column of text, and how it becomes tokens."""
 
     column: Column = "text"
-    """A column's name in the header, or its number from 1 (then the file has no header). `a.b` reaches into a structure."""
+    """Its name in the header, or its number from 1 (then the file has no header). `a.b` reaches into a structure."""
     tokens: Literal["words", "characters", "bpe", "unigram"] = "words"
     """What a token is."""
     split: Literal["punctuation", "spaces"] = "punctuation"
@@ -65,7 +65,7 @@ class DataSettings(Settings):
     folder: FilePath = "."
     """Where relative file names start."""
     train: Files | None = None
-    """A file (.tsv .csv .jsonl .parquet, also .gz), `hf:NAME[/CONFIG][:SPLIT]`, or `{column: file}` for parallel lines."""
+    """A file (.tsv .csv .jsonl .txt, also .gz; .parquet), `hf:NAME[@CONFIG][:SPLIT]`, or `{column: file}` for parallel lines."""
     valid: Files | float = 0.05
     """The same, or the fraction of the training file to hold out."""
     test: Files | float | None = None

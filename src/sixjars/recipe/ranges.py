@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 
-def _number(value: Any) -> Any:  # noqa: ANN401
+def _number(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("should be a number")
     return value

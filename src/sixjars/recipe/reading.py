@@ -41,7 +41,7 @@ def _did_you_mean(name: str, known: Sequence[str]) -> str:
 def values_of(text: str, where: str) -> dict[str, Any]:
     """The plain values of a recipe's text."""
     try:
-        values = yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a subclass of the safe loader
+        values = yaml.load(text, Loader=_StrictLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}:" if mark else ""

@@ -1,9 +1,8 @@
 """The examples of a recipe: read or made up, split, tokenised once, ready to be cut into batches."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import final
 
 import numpy as np
@@ -18,7 +17,7 @@ from sixjars.data.text import Tokens
 from sixjars.data.vectors import read_vectors
 from sixjars.errors import DataError
 from sixjars.recipe import Recipe
-from sixjars.recipe.jars import Column, DataSettings, Files, TextSettings
+from sixjars.recipe.jars import Column, Files, TextSettings
 
 FIELDS = ("source", "target")
 PARTS = ("train", "valid", "test")
@@ -49,13 +48,15 @@ class Part:
 
     @cached_property
     def sources(self) -> list[str]:
-        """What the encoder reads; empty texts where it reads nothing."""
-        return self.table.texts("source") if "source" in self.tokens else [""] * len(self)
+        """What the encoder reads, made regular; empty texts where it reads nothing."""
+        if "source" not in self.tokens:
+            return [""] * len(self)
+        return [self.tokens["source"].normal(text) for text in self.table.texts("source")]
 
     @cached_property
     def targets(self) -> list[str]:
-        """What the decoder should write."""
-        return self.table.texts("target")
+        """What the decoder should write, made regular as its tokens are (Unicode form, spaces, case if asked for)."""
+        return [self.tokens["target"].normal(text) for text in self.table.texts("target")]
 
     @cached_property
     def alignments(self) -> list[frozenset[tuple[int, int]]] | None:
@@ -89,7 +90,9 @@ class Part:
         source = self.tokens["source"].words_of(self.sources[row])[: self.length("source", row)]
         target = self.tokens["target"].words_of(self.targets[row])[: self.length("target", row)]
         links = self.alignments[row]
-        return tuple((s, t) for s, word in enumerate(source) for t, written in enumerate(target) if (word, written) in links)
+        return tuple(
+            (s, t) for s, word in enumerate(source) for t, written in enumerate(target) if (word, written) in links
+        )
 
     def length(self, field: str, row: int) -> int:
         """How many tokens of a row were kept."""
@@ -97,7 +100,12 @@ class Part:
         return int(offsets[row + 1] - offsets[row])
 
     def batches(
-        self, *, batch_tokens: int | None = None, batch_examples: int | None = None, seed: int = 0, guided: bool = False
+        self,
+        *,
+        batch_tokens: int | None = None,
+        batch_examples: int | None = None,
+        seed: int = 0,
+        guided: bool = False,
     ) -> Batches:
         """The same as padded batches; `guided` ones carry the true alignment."""
         alignments: Alignments | None = self.token_links if guided and self.alignments is not None else None
@@ -139,7 +147,8 @@ def corpus_of(recipe: Recipe, tokens: Mapping[str, Tokens] | None = None, *, see
     if tokens is None:
         train = examples["train"].table
         tokens = {
-            name: Tokens.trained(train.column(name).to_pylist(), settings, f"data.{name}") for name, settings in fields.items()
+            name: Tokens.trained(train.column(name).to_pylist(), settings, f"data.{name}")
+            for name, settings in fields.items()
         }
     parts = {name: part_of(found, tokens, fields) for name, found in examples.items()}
     return Corpus(parts["train"], parts["valid"], parts.get("test"), tokens)
@@ -181,7 +190,9 @@ def _split(examples: Examples, fraction: float, seed: int, where: str) -> tuple[
     rows = examples.table.num_rows
     count = max(1, round(rows * fraction))
     if count >= rows:
-        raise DataError(f"{where}: a fraction of {fraction} leaves nothing to train on; {examples.where} has {rows} rows.")
+        raise DataError(
+            f"{where}: a fraction of {fraction} leaves nothing to train on; {examples.where} has {rows} rows."
+        )
     chosen = np.zeros(rows, dtype=bool)
     chosen[np.random.default_rng(seed).permutation(rows)[:count]] = True
     kept, held = (np.flatnonzero(mask) for mask in (~chosen, chosen))
@@ -195,7 +206,12 @@ def _sampled(recipe: Recipe) -> dict[str, Examples]:
     sample, declared = recipe.data.sample, SAMPLES[recipe.task]
     assert sample is not None
     made = make(
-        recipe.task, size=sample.size, valid=sample.valid, test=sample.test, seed=sample.seed, longest=sample.longest
+        recipe.task,
+        size=sample.size,
+        valid=sample.valid,
+        test=sample.test,
+        seed=sample.seed,
+        longest=sample.longest,
     )
     names = {"source": declared.source, "target": declared.target, "alignment": declared.alignment}
     wanted = {field: column for field, column in names.items() if column is not None}

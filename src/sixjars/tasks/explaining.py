@@ -33,13 +33,20 @@ def _vocabularies(recipe: Recipe) -> tuple[dict[str, int], str]:
         tokens = corpus_of(recipe, seed=recipe.learning.seed).tokens
     except DataError as error:
         largest = {name: settings.size for name, settings in text_fields(recipe).items()}
-        return largest, f"the data is not here ({error}), so each vocabulary is taken as large as the recipe allows"
+        return (
+            largest,
+            f"the data is not here ({error}), so each vocabulary is taken as large as the recipe allows",
+        )
     return {name: kept.size for name, kept in tokens.items()}, ""
 
 
 def _data(recipe: Recipe, sizes: dict[str, int], note: str) -> list[str]:
     sample = recipe.data.sample
-    lines = [f"made up: {sample.size} to train, {sample.valid} to validate, {sample.test} to test" if sample else f"train: {recipe.data.train}"]
+    lines = [
+        f"made up: {sample.size} to train, {sample.valid} to validate, {sample.test} to test"
+        if sample
+        else f"train: {recipe.data.train}"
+    ]
     letters = {"source": "x", "target": "y"}
     for name, settings in text_fields(recipe).items():
         lines.append(f"{letters[name]}, the {name}: {settings.tokens}, a vocabulary of {sizes[name]}")

@@ -72,7 +72,9 @@ def network_of(
     assert isinstance(encoder, Encoder)
     if settings.bridge["kind"] == "attention" and not encoder.attendable:
         kind = settings.encoder["kind"]
-        raise ShapeError(f"attention has nothing to look at: an encoder of kind {kind!r} has no positions. Use initial.")
+        raise ShapeError(
+            f"attention has nothing to look at: an encoder of kind {kind!r} has no positions. Use initial."
+        )
     writer = class_of("decoder", settings.decoder)
     shape_of = vars(writer)["first_shape"].__func__
     shape = shape_of(**{name: settings.decoder[name] for name in signature(shape_of).parameters})

@@ -42,7 +42,7 @@ def recipe_of(values: Mapping[str, Any], where: str) -> Recipe:
             faults += wrong
     if task is not None:
         jars["model"], wrong = _model_of(values.get("model", {}), task)
-        faults += wrong + _misfits(values, jars, task)
+        faults += wrong + _misfits(jars, task)
     faults += _unknown_metrics(values)
     if faults:
         raise RecipeError(list(dict.fromkeys(faults)), where)
@@ -54,7 +54,11 @@ def _model_of(section: object, task: Task) -> tuple[ModelSettings | None, list[s
 
     if not isinstance(section, Mapping):
         return None, [f"model: must be a section of keys, but is {section!r}."]
-    faults = [unknown("model: key", key, list(ModelSettings.model_fields)) for key in section if key not in ModelSettings.model_fields]
+    faults = [
+        unknown("model: key", key, list(ModelSettings.model_fields))
+        for key in section
+        if key not in ModelSettings.model_fields
+    ]
     parts: dict[str, dict[str, Any]] = {}
     for role in ModelSettings.model_fields:
         given = section.get(role, {})
@@ -66,26 +70,31 @@ def _model_of(section: object, task: Task) -> tuple[ModelSettings | None, list[s
     return (None if faults else ModelSettings(**parts)), faults
 
 
-def _misfits(values: Mapping[str, Any], jars: Mapping[str, Any], task: Task) -> list[str]:
+def _misfits(jars: Mapping[str, Any], task: Task) -> list[str]:
     """What no jar can see alone."""
+    data, model, guide = jars.get("data"), jars.get("model"), getattr(jars.get("loss"), "guide", 0.0)
+    faults = [] if data is None or data.sample else _data_misfits(data, task, guide)
+    if model is None:
+        return faults
+    encoder, bridge = model.encoder["kind"], model.bridge["kind"]
+    if bridge == "attention" and encoder == "none":
+        faults.append("model.bridge: attention has nothing to look at, because model.encoder is none. Use initial.")
+    if guide and bridge != "attention":
+        faults.append(f"loss.guide: needs a bridge of kind attention, but it is {bridge}.")
+    if (encoder == "none") == task.reads:
+        reads = "reads an input" if task.reads else "reads none"
+        faults.append(f"model.encoder: kind {encoder!r} does not fit; {task.name} {reads}.")
+    return faults
+
+
+def _data_misfits(data: DataSettings, task: Task, guide: float) -> list[str]:
     faults = []
-    data, loss, model = (jars.get(name) for name in ("data", "loss", "model"))
-    if data is not None and data.sample is None:
-        if task.reads and data.source is None:
-            faults.append(f"data: key 'source' is missing; {task.name} reads an input.")
-        if not task.reads and data.source is not None:
-            faults.append(f"data: key 'source' has no place here; {task.name} reads no input.")
-        if loss is not None and loss.guide and data.alignment is None:
-            faults.append("loss.guide: needs true alignments, but data.alignment names no column.")
-    if model is not None:
-        attends = model.bridge["kind"] == "attention"
-        if attends and model.encoder["kind"] == "none":
-            faults.append("model.bridge: attention has nothing to look at, because model.encoder is none. Use initial.")
-        if loss is not None and loss.guide and not attends:
-            faults.append(f"loss.guide: needs a bridge of kind attention, but it is {model.bridge['kind']}.")
-        if (model.encoder["kind"] == "none") == task.reads:
-            faults.append(f"model.encoder: kind {model.encoder['kind']!r} does not fit; {task.name} " + (
-                "reads an input." if task.reads else "reads none."))
+    if task.reads and data.source is None:
+        faults.append(f"data: key 'source' is missing; {task.name} reads an input.")
+    if not task.reads and data.source is not None:
+        faults.append(f"data: key 'source' has no place here; {task.name} reads no input.")
+    if guide and data.alignment is None:
+        faults.append("loss.guide: needs true alignments, but data.alignment names no column.")
     return faults
 
 

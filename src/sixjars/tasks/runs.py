@@ -45,7 +45,9 @@ class Run:
         for path in sorted((self.folder / "tokens").glob("*.json")):
             found[path.stem] = Tokens.from_json(path.read_text(encoding="utf-8"))
         if "target" not in found:
-            raise RunError(f"{self.folder} has no vocabulary (tokens/target.json); it was damaged, or killed at its start.")
+            raise RunError(
+                f"{self.folder} has no vocabulary (tokens/target.json); it was damaged, or killed at its start."
+            )
         return found
 
     def network(self, tokens: Mapping[str, Tokens]) -> Network:

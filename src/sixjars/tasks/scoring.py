@@ -43,13 +43,9 @@ def found_by(
         encoded = network.encode(batch.inputs)
         state, carried = network.decoder.start(encoded)
         state, carried = state.spread(copies), carried.spread(copies)
-        step = partial(_swapped, network, carried)
+        step = partial(network.decoder.step, carried=carried)
         begun = None if prefix is None else prefix.spread(copies)
         return search(step, state, settings, MARKS, prefix=begun, mask=carried.mask)
-
-
-def _swapped(network, carried, token, state):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    return network.decoder.step(token, state, carried)
 
 
 def loss_of(network: Network, part: Part, *, examples: int) -> float:

@@ -120,11 +120,15 @@ def _validation(network: Network, corpus: Corpus, recipe: Recipe) -> Callable[[]
     search = recipe.evaluation.search.model_copy(update={"kind": "greedy", "nbest": 1})
     settings = recipe.evaluation.model_copy(update={"search": search})
     also = [] if recipe.learning.metric == "loss" else [recipe.learning.metric]
-    metrics = [name for name in dict.fromkeys([*metrics_of(recipe), *also]) if name in also or metric_named(name).nbest == 1]
+    metrics = [
+        name for name in dict.fromkeys([*metrics_of(recipe), *also]) if name in also or metric_named(name).nbest == 1
+    ]
 
     def validate() -> dict[str, float]:
         loss = loss_of(network, corpus.valid, examples=settings.batch_examples)
-        return {"loss": loss} | {score.name: score.value for score in scores_of(network, corpus.valid, settings, metrics)}
+        return {"loss": loss} | {
+            score.name: score.value for score in scores_of(network, corpus.valid, settings, metrics)
+        }
 
     return validate
 

@@ -69,8 +69,7 @@ def _asked(columns: Mapping[str, "Column"], settings: "DataSettings") -> Asked:
     for name, value in settings.where.items():
         if numbered and not (name.isascii() and name.isdigit() and int(name)):
             raise DataError(
-                f"'where' names column {name!r}, but the other columns are given by number; "
-                "give its number from 1."
+                f"'where' names column {name!r}, but the other columns are given by number; give its number from 1."
             )
         where[int(name) if numbered else name] = value
     return Asked(columns, where, settings.on_bad_row)
@@ -100,9 +99,7 @@ def _read_parallel(paths: Mapping[str, Path], asked: Asked) -> Examples:
                 f"Parallel files must have equally many lines: {wanted[first]} has {one}, "
                 f"but {wanted[key]} has {count}."
             )
-    faults = [
-        Fault(fault.line, fault.sentence, str(wanted[key])) for key in whole for fault in whole[key].faults
-    ]
+    faults = [Fault(fault.line, fault.sentence, str(wanted[key])) for key in whole for fault in whole[key].faults]
     good = numpy.ones(one, dtype=bool)
     good[[fault.line - 1 for fault in faults]] = False
     keep = pyarrow.array(good)

@@ -33,9 +33,7 @@ def read_parquet(path: Path, keys: Sequence[Key]) -> Iterator[Block]:
                 yield _block(pyarrow.Table.from_batches([batch]), paths, first, str(path))
                 first += len(batch)
     except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(
-            f"{path} is not a Parquet file or is damaged: {str(error).splitlines()[0]}"
-        ) from error
+        raise DataError(f"{path} is not a Parquet file or is damaged: {str(error).splitlines()[0]}") from error
 
 
 def read_hub(name: str, keys: Sequence[Key], folder: Path) -> Iterator[Block]:
@@ -45,9 +43,7 @@ def read_hub(name: str, keys: Sequence[Key], folder: Path) -> Iterator[Block]:
     """
     found = _NAME.fullmatch(name)
     if found is None:
-        raise DataError(
-            f"{name!r} is no name of a dataset; write hf:NAME, hf:NAME:SPLIT or hf:NAME@CONFIG:SPLIT."
-        )
+        raise DataError(f"{name!r} is no name of a dataset; write hf:NAME, hf:NAME:SPLIT or hf:NAME@CONFIG:SPLIT.")
     try:
         from datasets import load_dataset
     except ImportError:
@@ -129,7 +125,5 @@ def _as_text(column: Any, key: Key, where: str, bad: tuple[Any, Any, list[Fault]
             except UnicodeDecodeError as error:
                 texts.append(None)
                 good[row] = False
-                faults.append(
-                    Fault(int(lines[row]), f"byte {error.start + 1} of {spoken(key)} is not UTF-8.")
-                )
+                faults.append(Fault(int(lines[row]), f"byte {error.start + 1} of {spoken(key)} is not UTF-8."))
         return pyarrow.array(texts, pyarrow.string())

@@ -129,9 +129,7 @@ def _quoted(text: str) -> list[str]:
     while True:
         found = _FIELD.match(text, at)
         if found is None:
-            raise ValueError(
-                "a quotation mark stands where CSV allows none; quote the field and double the mark."
-            )
+            raise ValueError("a quotation mark stands where CSV allows none; quote the field and double the mark.")
         inside, plain = found.groups()
         fields.append(plain if inside is None else inside.replace('""', '"'))
         at = found.end()

@@ -152,7 +152,5 @@ def _undecodable(text: bytes, number: int) -> Fault | None:
         text.decode()
     except UnicodeDecodeError as error:
         at, value = error.start, text[error.start]
-        return Fault(
-            number, f"byte {at + 1} of the line (0x{value:02x}) is not UTF-8; save the file as UTF-8."
-        )
+        return Fault(number, f"byte {at + 1} of the line (0x{value:02x}) is not UTF-8; save the file as UTF-8.")
     return None

@@ -112,9 +112,7 @@ def sieved(blocks: Iterable[Block], asked: Asked, *, name: str, unit: str = "lin
     table = pyarrow.concat_tables(tables)
     if not len(table):
         unfit = seen - skipped
-        raise DataError(
-            f"{name}: no row is left of {seen}; {skipped} were bad and {unfit} did not fit 'where'."
-        )
+        raise DataError(f"{name}: no row is left of {seen}; {skipped} were bad and {unfit} did not fit 'where'.")
     return Examples(table, skipped, name)
 
 
@@ -131,9 +129,7 @@ def _sifted(block: Block, asked: Asked) -> tuple[Any, list[Fault]]:
             columns[name] = column.fill_null("")
             continue
         missing = _plain(column.is_null())
-        empty = _plain(compute.equal(compute.binary_length(column), 0)) | _plain(
-            compute.utf8_is_space(column)
-        )
+        empty = _plain(compute.equal(compute.binary_length(column), 0)) | _plain(compute.utf8_is_space(column))
         for row in numpy.flatnonzero(good & (missing | empty)):
             what = "has no value" if missing[row] else "is empty"
             faults.append(Fault(int(block.lines[row]), f"{spoken(key)} {what}.", asked.files.get(key)))

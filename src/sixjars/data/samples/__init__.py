@@ -30,7 +30,7 @@ SAMPLES: dict[str, Sample] = {
 
 SHARES = {"test": 1, "valid": 1, "train": 8}
 """How many of ten source texts can only ever be in this part."""
-PATIENCE = 20_000
+PATIENCE = 5_000
 """So many draws one after another without a new row mean that there are no more."""
 SPREAD = 0.3
 """How far a word's vector lies from the middle of its category, which is 1 from the origin."""

@@ -80,13 +80,7 @@ def _having(rng: Random, _room: int) -> Pair:
     if_, i, have, number = words(f"if i have {NUMBERS[first]}")
     what = _phrase(rng, TASTY)
     more = words(f"and buy {NUMBERS[second]} more , how many do i have ?")
-    answer = (
-        told("you", i)
-        + copied((have,))
-        + _counted(first + second, number, more[2])
-        + copied(what)
-        + told(".")
-    )
+    answer = told("you", i) + copied((have,)) + _counted(first + second, number, more[2]) + copied(what) + told(".")
     return Pair((if_, i, have, number, *what, *more), answer)
 
 
@@ -98,9 +92,7 @@ def _greeting(rng: Random, _room: int) -> Pair:
         return Pair((*opening, name, Word(".")), nice)
     origin = words("and i come from")
     city = Word(rng.choice(CITIES))
-    return Pair(
-        (*opening, name, *origin, city, Word(".")), nice + told("how is") + copied((city,)) + told("?")
-    )
+    return Pair((*opening, name, *origin, city, Word(".")), nice + told("how is") + copied((city,)) + told("?"))
 
 
 def _asking(rng: Random, _room: int) -> Pair:

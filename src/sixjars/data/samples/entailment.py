@@ -60,6 +60,8 @@ ALONE = {
     **dict.fromkeys(("sleeping", "resting"), "taking a break"),
 }
 """What people and animals do without an object."""
+PLAIN = 7
+"""With less room than this a scene does without place, manner and time."""
 JOINTS = ("while", "and")
 
 
@@ -78,15 +80,16 @@ def draw(rng: Random, longest: int) -> Row:
     return dict(zip(("premise", "hypothesis", "alignment"), pair.texts(), strict=True))
 
 
-def clause(rng: Random) -> Pair:
-    """One scene: who, what and perhaps where, with some adornment."""
+def clause(rng: Random, room: int) -> Pair:
+    """One scene: who and what, and where there is room also where, with some adornment."""
+    plain = room < PLAIN
     human = chance(rng, 0.75)
     who, count = _people(rng) if human else _group(rng, ANIMALS)
     deed = _deed(rng) if human and chance(rng, 0.75) else _doing(rng)
-    place = _place(rng) if chance(rng, 0.65) else Scene((), ())
+    place = _place(rng) if not plain and chance(rng, 0.65) else Scene((), ())
     be = Word("are" if count > 1 else "is")
-    manner = words(rng.choice(MANNERS) if chance(rng, 0.3) else "")
-    time = words(rng.choice(TIMES) if chance(rng, 0.2) else "")
+    manner = words(rng.choice(MANNERS) if not plain and chance(rng, 0.3) else "")
+    time = words(rng.choice(TIMES) if not plain and chance(rng, 0.2) else "")
     return Pair(
         (*who.premise, be, *manner, *deed.premise, *place.premise, *time),
         who.hypothesis + copied((be,)) + deed.hypothesis + place.hypothesis,

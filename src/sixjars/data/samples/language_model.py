@@ -42,9 +42,7 @@ class Grammar:
     def entropy(self) -> float:
         """H(sentence), in nats."""
         uses = self._uses()
-        return sum(
-            uses[symbol] * -sum(p * math.log(p) for p, _ in choices) for symbol, choices in self.rules.items()
-        )
+        return sum(uses[symbol] * -sum(p * math.log(p) for p, _ in choices) for symbol, choices in self.rules.items())
 
     def mean_tokens(self) -> float:
         """The expected number of words of a sentence, and one for `<stop>`."""

@@ -64,9 +64,7 @@ class Pair:
         ('not go', 'nahin ja raha', '0-0 1-1 1-2')
         """
         place = {word: number for number, word in enumerate(self.source)}
-        links = sorted(
-            (place[word], number) for number, (_, origin) in enumerate(self.target) for word in origin
-        )
+        links = sorted((place[word], number) for number, (_, origin) in enumerate(self.target) for word in origin)
         return (
             " ".join(word.text for word in self.source),
             " ".join(text for text, _ in self.target),
@@ -84,13 +82,13 @@ def filled(
     longest: int,
     *,
     shortest: int,
-    clause: Callable[[Random], Pair],
+    clause: Callable[[Random, int], Pair],
     joint: Callable[[Random], Pair],
 ) -> Pair:
     """Clauses with one-word joints between them, as many as fit in a length drawn evenly.
 
-    Without the drawn length nearly every text would be as long as is allowed; with it, lengths from
-    `shortest` to `longest` are about equally common.
+    `clause` is told how much room there is; one that is still too long is drawn again. Without the
+    drawn length nearly every text would be as long as is allowed; with it, all lengths are common.
     """
     goal = rng.randint(shortest, longest)
     pair = _fitting(rng, goal, clause)
@@ -99,7 +97,7 @@ def filled(
     return pair
 
 
-def _fitting(rng: Random, room: int, clause: Callable[[Random], Pair]) -> Pair:
-    while len((pair := clause(rng)).source) > room:
+def _fitting(rng: Random, room: int, clause: Callable[[Random, int], Pair]) -> Pair:
+    while len((pair := clause(rng, room)).source) > room:
         pass
     return pair

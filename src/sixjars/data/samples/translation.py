@@ -32,6 +32,8 @@ TIMES: tuple[tuple[str, tuple[tuple[int, str], ...], tuple[str, ...]], ...] = (
     ("on sunday", ((1, "ravivaar"), (0, "ko")), ("past", "future")),
 )
 """English, the Hindi words with the English position each comes from, and the tenses it goes with."""
+PLAIN = 6
+"""With less room than this a clause does without time and place."""
 TENSES = ("progressive", "habitual", "past", "future")
 
 
@@ -54,19 +56,19 @@ def draw(rng: Random, longest: int) -> Row:
     return dict(zip(("english", "hindi", "alignment"), pair.texts(), strict=True))
 
 
-def clause(rng: Random) -> Pair:
-    """One subject with one verb."""
+def clause(rng: Random, room: int) -> Pair:
+    """One subject with one verb; where room is short, without time and place."""
+    plain = room < PLAIN
     who = _subject(rng)
     tense = rng.choices(TENSES, (4, 3, 2, 2))[0]
     kind = rng.choices((_motion, _doing, _deed, _meeting), (3, 3, 5, 2))[0]
     verb, complement, place = kind(rng, who)
     verb_english, verb_hindi = _conjugated(verb, tense, who, negated=chance(rng, 0.2))
-    time = _time(rng, tense) if chance(rng, 0.35) else Pair()
+    time = _time(rng, tense) if not plain and chance(rng, 0.35) else Pair()
+    place = Pair() if plain else place
     source = verb_english + complement.source + place.source
     if chance(rng, 0.3):
-        return time + Pair(
-            who.pair.source + source, who.pair.target + place.target + complement.target + verb_hindi
-        )
+        return time + Pair(who.pair.source + source, who.pair.target + place.target + complement.target + verb_hindi)
     return Pair(
         who.pair.source + source + time.source,
         who.pair.target + time.target + place.target + complement.target + verb_hindi,
@@ -175,9 +177,7 @@ def _person(rng: Random, noun: Noun, *, owner: str, oblique: bool) -> tuple[Pair
         determiner = rng.choices(("the", "a", "this", "two", "three"), (7, 2, 1, 1, 1))[0]
         fitting = hindi.PERSONAL if noun in hindi.PEOPLE else ("big", "small", "black", "white")
     many = determiner in hindi.NUMBERS or (determiner == "the" and chance(rng, 0.3))
-    phrase = _phrase(
-        rng, noun, determiner=determiner, fitting=fitting, owner=owner, many=many, oblique=oblique
-    )
+    phrase = _phrase(rng, noun, determiner=determiner, fitting=fitting, owner=owner, many=many, oblique=oblique)
     return phrase, many
 
 
@@ -273,9 +273,7 @@ SAMPLE = Sample(
         "subjects": tuple(hindi.PRONOUNS),
         "objects": tuple(hindi.PRONOUN_OBJECTS),
         "names": tuple(hindi.NAMES),
-        "people": tuple(
-            text for noun in (*hindi.KIN, *hindi.PEOPLE) for text in (noun.english, noun.plural) if text
-        ),
+        "people": tuple(text for noun in (*hindi.KIN, *hindi.PEOPLE) for text in (noun.english, noun.plural) if text),
         "things": tuple(text for noun in _NOUNS for text in (noun.english, noun.plural) if text),
         "places": (*hindi.PLACES, "home"),
         "adjectives": tuple(hindi.ADJECTIVES),

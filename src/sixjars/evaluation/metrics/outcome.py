@@ -37,9 +37,7 @@ class Outcome:
 
     def __post_init__(self) -> None:
         if not self.references:
-            raise DataError(
-                "references is empty, but an outcome needs one right answer or more. Give at least one."
-            )
+            raise DataError("references is empty, but an outcome needs one right answer or more. Give at least one.")
 
     @property
     def best(self) -> str:

@@ -43,9 +43,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric("rouge1", rouge1, "higher", _TEXT, partial(rouge_signature, name="rouge1")),
         Metric("rouge2", rouge2, "higher", _TEXT, partial(rouge_signature, name="rouge2")),
         Metric("rougeL", rougeL, "higher", _TEXT, partial(rouge_signature, name="rougeL")),
-        Metric(
-            "exact_match", exact_match, "higher", _TEXT, signed("exact_match", "any reference", "case:mixed")
-        ),
+        Metric("exact_match", exact_match, "higher", _TEXT, signed("exact_match", "any reference", "case:mixed")),
         _accuracy_at(1),
         Metric("mean_reciprocal_rank", mean_reciprocal_rank, "higher", _TEXT, rank_signature, nbest=10),
         Metric(
@@ -103,9 +101,7 @@ def metric_named(name: str) -> Metric:
     if re.fullmatch(f"{_ACCURACY}[1-9][0-9]{{0,8}}", name):
         return _accuracy_at(int(name.removeprefix(_ACCURACY)))
     if name.startswith(_ACCURACY):
-        raise RecipeError(
-            [f"metric {name!r} needs a whole number from 1 to 999999999 after the @, as accuracy@5."]
-        )
+        raise RecipeError([f"metric {name!r} needs a whole number from 1 to 999999999 after the @, as accuracy@5."])
     known = [f"{_ACCURACY}k" if other.startswith(_ACCURACY) else other for other in names()]
     raise RecipeError([unknown("metric", name, known)])
 

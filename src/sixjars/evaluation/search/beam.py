@@ -48,9 +48,7 @@ class Beginnings(Rows):
     def ended(self, count: int, *, finished: bool) -> Ended:
         """The same as hypotheses of `count` tokens, those with `<stop>` in the row it followed."""
         counts = torch.full_like(self.row, count)
-        return Ended(
-            self.score, self.log_probability, self.row, counts, torch.full_like(counts, finished).bool()
-        )
+        return Ended(self.score, self.log_probability, self.row, counts, torch.full_like(counts, finished).bool())
 
 
 def beam(problem: Problem) -> list[list[Hypothesis]]:

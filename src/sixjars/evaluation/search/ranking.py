@@ -33,9 +33,7 @@ class Ranking:
     mask: Tensor | None = None
     """True where a source position is real, (R, S); absent when all are."""
 
-    def covered(
-        self, before: Tensor | None, weights: Tensor | None, live: Tensor | None = None
-    ) -> Tensor | None:
+    def covered(self, before: Tensor | None, weights: Tensor | None, live: Tensor | None = None) -> Tensor | None:
         """The weights of all steps so far added up, (R, S); nothing where no penalty asks for them.
 
         `live`, (R,), leaves out the rows that have ended.

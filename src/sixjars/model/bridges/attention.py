@@ -72,7 +72,13 @@ class AdditiveAttention(Attention):
     letters = {**FIRST_LETTERS, "query.weight": "U_att", "key.weight": "W_att", "score.weight": "V_att"}
 
     def __init__(
-        self, *, source_size: int, state_size: int, size: Positive = 128, copies: int = 1, start: Start = "linear"
+        self,
+        *,
+        source_size: int,
+        state_size: int,
+        size: Positive = 128,
+        copies: int = 1,
+        start: Start = "linear",
     ) -> None:
         super().__init__(source_size=source_size, state_size=state_size, copies=copies, start=start)
         self.query = nn.Linear(state_size, size, bias=False)  # U_att

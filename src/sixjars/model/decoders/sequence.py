@@ -76,7 +76,7 @@ class SequenceDecoder(Decoder):
         states_BTH = self.recurrent(torch.cat([embedded_BTE, heard_BTC], dim=-1), state)
         return Taught(self._scores(states_BTH))
 
-    def _teach_stepwise(self, embedded_BTE: Tensor, state: State, carried: Carried) -> Taught:  # noqa: N803
+    def _teach_stepwise(self, embedded_BTE: Tensor, state: State, carried: Carried) -> Taught:
         memory = self.recurrent.opened(state)
         states, looked = [], []
         for given_BG in self.recurrent.project(embedded_BTE).unbind(1):

@@ -1,0 +1,166 @@
+"""A commented starter recipe, its sizes chosen from the user's data."""
+
+import csv
+import gzip
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from sixjars.data.readers import Examples, read
+from sixjars.errors import DataError, RecipeError, unknown
+from sixjars.recipe.jars import Column, DataSettings
+from sixjars.tasks.table import TASKS, Task
+
+LARGE_VOCABULARY = 15_000
+"""With more distinct words than this, pieces of words serve better."""
+
+
+@final
+@dataclass(frozen=True)
+class Sizes:
+    """What the data suggests."""
+
+    rows: int
+    words: int
+    """Distinct words of the target (and of the source, whichever has more)."""
+    longest: int
+    """Words of the longest text."""
+
+    @property
+    def state(self) -> int:
+        """Size of the recurrent states."""
+        return 128 if self.rows < 5_000 else 256 if self.rows < 50_000 else 512
+
+    @property
+    def epochs(self) -> int:
+        """Passes over the data: more over little."""
+        return 40 if self.rows < 5_000 else 20 if self.rows < 50_000 else 10
+
+    @property
+    def dropout(self) -> float:
+        """More where there is little data."""
+        return 0.3 if self.rows < 50_000 else 0.1
+
+
+ASSUMED = Sizes(rows=10_000, words=8_000, longest=50)
+
+
+def write_starter(file: Path, *, task: str, data: Path | None = None) -> None:
+    """Write the recipe; an existing file is never overwritten."""
+    if task not in TASKS:
+        raise RecipeError([unknown("task", task, list(TASKS))], "the command line")
+    if file.exists():
+        raise DataError(f"{file} exists already; choose another name.")
+    columns = _columns(TASKS[task], data)
+    sizes = ASSUMED if data is None else _sizes(_examples(data, columns))
+    text = _text(TASKS[task], data, columns, sizes, file)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def _columns(task: Task, data: Path | None) -> dict[str, Column]:
+    """The task's usual names where the file has them, else its first columns, by name or by number."""
+    usual = {"source": task.columns[0], "target": task.columns[1]} if task.reads else {"target": task.columns[1]}
+    named = [] if data is None else _header(data)
+    if data is None or set(usual.values()) <= set(named):
+        return dict(usual)
+    if _has_names(data) and len(named) >= len(usual):
+        return dict(zip(usual, named, strict=False))
+    return {field: number for number, field in enumerate(usual, start=1)}
+
+
+def _kind(data: Path) -> str:
+    return data.with_suffix("").suffix if data.suffix == ".gz" else data.suffix
+
+
+def _has_names(data: Path) -> bool:
+    """Whether the format itself names its columns."""
+    return _kind(data) in {".jsonl", ".json", ".parquet"}
+
+
+def _header(data: Path) -> Sequence[str]:
+    """What the columns seem to be called."""
+    if not data.is_file():
+        raise DataError(f"data file {data} does not exist.")
+    if _kind(data) == ".parquet":
+        import pyarrow.parquet
+
+        return list(pyarrow.parquet.read_schema(data).names)
+    with gzip.open(data, "rt", encoding="utf-8") if data.suffix == ".gz" else data.open(encoding="utf-8") as lines:
+        try:
+            first = next(lines, "").rstrip("\r\n")
+            if _has_names(data):
+                return list(json.loads(first))
+        except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, ValueError) as error:
+            raise DataError(f"{data}, line 1 cannot be read: {error}.") from None
+    return next(csv.reader([first])) if _kind(data) == ".csv" else first.split("\t")
+
+
+def _examples(data: Path, columns: dict[str, Column]) -> Examples:
+    return read(str(data), columns, settings=DataSettings(train=str(data), on_bad_row="skip"))
+
+
+def _sizes(examples: Examples) -> Sizes:
+    distinct, longest = 0, 0
+    for field in examples.table.column_names:
+        if field == "line":
+            continue
+        seen: set[str] = set()
+        for text in examples.table.column(field).to_pylist():
+            words = text.split()
+            seen.update(words)
+            longest = max(longest, len(words))
+        distinct = max(distinct, len(seen))
+    return Sizes(examples.table.num_rows, distinct, longest)
+
+
+TEMPLATE = """\
+# {task.name}: {task.title}.
+# Run     sixjars train {file}
+# Sizes   {chosen}; change any of them, here or on the command line: learning.rate=5e-4
+task: {task.name}
+data:
+  # .tsv .csv .jsonl .parquet, also .gz; or {{en: a.txt, de: b.txt}} for parallel lines
+  train: {train}
+  # a file, or the fraction of the training file to hold out
+  valid: 0.05
+  # or skip
+  on_bad_row: error
+  # a column is a name in the header, or a number from 1 for a file without one
+{fields}
+model:
+  encoder: {encoder}
+  bridge: {bridge}
+  decoder: {{kind: sequence, cell: gru, size: {size}, dropout: {dropout}, embedding: {{size: {half}}}}}
+loss: {{kind: cross_entropy, smoothing: 0.1}}
+learning: {{optimizer: adam, rate: 1.0e-3, batch_tokens: 4000, epochs: {epochs}, patience: 5}}
+evaluation: {{search: {search}, metrics: [{metrics}]}}
+"""
+READING = "{{kind: text, cell: gru, size: {half}, direction: both, dropout: {dropout}, embedding: {{size: {half}}}}}"
+ATTENDING = "{kind: attention, score: additive} # or initial, or every_step"
+
+
+def _text(task: Task, data: Path | None, columns: dict[str, Column], sizes: Sizes, file: Path) -> str:
+    tokens = task.tokens if task.tokens == "characters" else "bpe" if sizes.words > LARGE_VOCABULARY else "words"
+    most = {"characters": 1_000, "bpe": 8_000, "words": 20_000}[tokens]
+    longest = max(50, sizes.longest * (12 if tokens == "characters" else 2))
+    how = f"tokens: {tokens}, size: {most}, max_length: {longest}"
+    half = sizes.state // 2
+    reading = READING.format(half=half, dropout=sizes.dropout)
+    return TEMPLATE.format(
+        task=task,
+        file=file,
+        train=data or "train.tsv",
+        chosen=f"chosen for {sizes.rows:,} rows" if data else "guesses until you give your data",
+        fields="\n".join(f"  {field}: {{column: {column}, {how}}}" for field, column in columns.items()),
+        encoder=reading if task.reads else f"{{kind: none, size: {sizes.state}}} # s_0 is learned",
+        bridge=ATTENDING if task.reads else "{kind: initial}",
+        size=sizes.state,
+        half=half,
+        dropout=sizes.dropout,
+        epochs=sizes.epochs,
+        search="{kind: beam, width: 5}" if task.reads else "{kind: sample, temperature: 0.8}",
+        metrics=", ".join(task.metrics),
+    )

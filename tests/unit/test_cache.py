@@ -1,0 +1,288 @@
+"""The cache: tokenised once, mapped, safe against kills, damage and company."""
+
+import errno
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+
+from sixjars.data import cache
+from sixjars.data.cache import Table, cache_folder, cached
+from sixjars.data.readers import Examples, examples_of
+from sixjars.data.text import Tokens
+from sixjars.errors import DataError
+from sixjars.recipe.jars import TextSettings
+
+SOURCES = ["a b c d e", "b", "c a ❤", "e e e e e e e e"]
+TARGETS = ["x y", "y y y", "z", "x"]
+LIMITS = {"source": 4, "target": 9}
+
+
+def words(texts: list[str]) -> Tokens:
+    return Tokens.trained(texts, TextSettings(), "data.source")
+
+
+TOKENS = {"source": words(SOURCES), "target": words(TARGETS)}
+
+
+def examples(sources: list[str] = SOURCES) -> Examples:
+    links = [f"{row}-0" if row else "" for row in range(len(sources))]
+    columns = {"source": sources, "target": TARGETS[: len(sources)], "alignment": links}
+    return examples_of(columns, where="a test")
+
+
+def made(folder: Path, **more: Any) -> Table:
+    given: dict[str, Any] = {"examples": examples(), "tokens": TOKENS, "limits": LIMITS, "folder": folder}
+    given |= more
+    return cached(given["examples"], given["tokens"], limits=given["limits"], folder=given["folder"])
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir())
+
+
+def row_ids(table: Table, field: str) -> list[list[int]]:
+    flat, offsets = table.ids(field)
+    return [flat[offsets[row] : offsets[row + 1]].tolist() for row in range(len(table))]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4096])
+def test_ids_and_texts(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_ROWS", rows)
+    table = made(tmp_path)
+    assert len(table) == 4
+    assert row_ids(table, "source") == [TOKENS["source"].encode(text)[:4] for text in SOURCES]
+    assert row_ids(table, "target") == [TOKENS["target"].encode(text) for text in TARGETS]
+    assert table.texts("source") == SOURCES
+    assert table.texts("target", [3, 0]) == [TARGETS[3], TARGETS[0]]
+    assert table.texts("alignment") == ["", "1-0", "2-0", "3-0"]
+    assert [table.line(row) for row in range(4)] == [1, 2, 3, 4]
+    assert table.has("alignment")
+    assert not table.has("line")
+    assert not table.has("links")
+
+
+def test_ids_are_mapped_not_copied(tmp_path: Path) -> None:
+    long = examples_of({"target": ["w" * 10] * 50_000}, where="a test")
+    tokens = {"target": Tokens.trained(["w"], TextSettings(tokens="characters"), "data.target")}
+    cached(long, tokens, limits={"target": 99}, folder=tmp_path)
+    before = pyarrow.total_allocated_bytes()
+    table = cached(long, tokens, limits={"target": 99}, folder=tmp_path)
+    flat, offsets = table.ids("target")
+    assert (flat.dtype.name, offsets.dtype.name) == ("int32", "int64")
+    assert (len(flat), len(offsets)) == (500_000, 50_001)
+    assert not flat.flags.owndata
+    assert not flat.flags.writeable
+    assert flat.ctypes.data == table.ids("target")[0].ctypes.data
+    assert pyarrow.total_allocated_bytes() - before < 100_000  # the ids alone are 2 MB
+    mapped = [
+        [int(end, 16) for end in line.split()[0].split("-")]
+        for line in Path("/proc/self/maps").read_text().splitlines()
+        if str(tmp_path) in line
+    ]
+    assert any(low <= flat.ctypes.data < high for low, high in mapped)
+
+
+def test_tokenised_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(tmp_path)
+    monkeypatch.setattr(Tokens, "encode_many", lambda *_: pytest.fail("tokenised again"))
+    assert made(tmp_path).texts("source") == SOURCES
+    assert len(files(tmp_path)) == 1
+
+
+def test_chunks_do_not_change_the_key(tmp_path: Path) -> None:
+    made(tmp_path)
+    whole = examples()
+    parts = pyarrow.concat_tables([whole.table.slice(0, 1), whole.table.slice(1, 0), whole.table.slice(1)])
+    table = made(tmp_path, examples=Examples(parts, 0, "a test"))
+    assert len(files(tmp_path)) == 1
+    assert table.texts("source") == SOURCES
+
+
+def test_every_input_changes_the_key(tmp_path: Path) -> None:
+    tables = [
+        made(tmp_path),
+        made(tmp_path, examples=examples([*SOURCES[:3], "a"])),
+        made(tmp_path, examples=examples([SOURCES[0] + SOURCES[1][:1], SOURCES[1][1:] or " ", *SOURCES[2:]])),
+        made(tmp_path, tokens=TOKENS | {"source": words(["a b"])}),
+        made(tmp_path, tokens={"target": TOKENS["target"]}),
+        made(tmp_path, limits=LIMITS | {"source": 3}),
+    ]
+    assert len(files(tmp_path)) == len(tables)
+    renamed = examples().table.rename_columns(["source", "target", "links", "line"])
+    made(tmp_path, examples=Examples(renamed, 0, "a test"))
+    later = examples().table.set_column(3, "line", pyarrow.array([5, 6, 7, 8]))
+    assert made(tmp_path, examples=Examples(later, 0, "a test")).line(0) == 5
+    assert len(files(tmp_path)) == len(tables) + 2
+
+
+def test_a_new_form_is_a_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(tmp_path)
+    monkeypatch.setattr(cache, "FORMAT", cache.FORMAT + 1)
+    made(tmp_path)
+    assert len(files(tmp_path)) == 2
+
+
+def test_a_damaged_file_is_made_again(tmp_path: Path) -> None:
+    want = row_ids(made(tmp_path), "source")
+    (path,) = files(tmp_path)
+    whole = path.read_bytes()
+    at = whole.index("c a ❤".encode())
+    other = made(tmp_path / "other", limits=LIMITS | {"source": 1})
+    assert row_ids(other, "source") != want
+    (another,) = files(tmp_path / "other")
+    for content in (
+        b"",
+        b"not arrow",
+        whole[: len(whole) // 2],
+        whole[:-1],
+        whole[:at] + b"X" + whole[at + 1 :],
+        another.read_bytes(),
+    ):
+        path.unlink()
+        path.write_bytes(content)
+        table = made(tmp_path)
+        assert row_ids(table, "source") == want
+        assert table.texts("source") == SOURCES
+        assert path.read_bytes() == whole
+
+
+BUILD = """
+import sys, time
+from pathlib import Path
+from sixjars.data.cache import cached
+from sixjars.data.readers import examples_of
+from sixjars.data.text import Tokens
+from sixjars.recipe.jars import TextSettings
+texts = [f"text number {n} of many" for n in range(20000)]
+tokens = {"target": Tokens.trained(texts, TextSettings(), "data.target")}
+found = examples_of({"target": texts}, where="a test")
+Path(sys.argv[1], sys.argv[2]).touch()
+while not Path(sys.argv[1], "go").exists():
+    time.sleep(0.001)
+table = cached(found, tokens, limits={"target": 50}, folder=Path(sys.argv[1], "cache"))
+flat, offsets = table.ids("target")
+row = 12345
+print(len(table), tokens["target"].decode(flat[offsets[row] : offsets[row + 1]].tolist()))
+"""
+
+
+def wait_for(path: Path) -> None:
+    end = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < end, f"{path} never appeared"
+        time.sleep(0.005)
+
+
+def test_two_processes_at_once(tmp_path: Path) -> None:
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", BUILD, str(tmp_path), name], stdout=subprocess.PIPE, text=True
+        )
+        for name in ("one", "two")
+    ]
+    for name in ("one", "two"):
+        wait_for(tmp_path / name)
+    (tmp_path / "go").touch()
+    for process in both:
+        said, _ = process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert said == "20000 text number 12345 of many\n"
+    assert len(files(tmp_path / "cache")) == 1
+
+
+SLOW = """
+import sys, time
+from pathlib import Path
+from sixjars.data import cache
+from sixjars.data.readers import examples_of
+from sixjars.data.text import Tokens
+from sixjars.recipe.jars import TextSettings
+texts = ["a b"] * 10
+tokens = {"target": Tokens.trained(texts, TextSettings(), "data.target")}
+def stuck(batch):
+    Path(sys.argv[1], "writing").touch()
+    time.sleep(60)
+cache._sum = stuck
+found = examples_of({"target": texts}, where="a test")
+cache.cached(found, tokens, limits={"target": 5}, folder=Path(sys.argv[1], "c"))
+"""
+
+
+def test_a_kill_leaves_no_half_file(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", SLOW, str(tmp_path)])
+    wait_for(tmp_path / "writing")
+    process.kill()
+    process.wait()
+    left = files(tmp_path / "c")
+    assert [path.is_dir() and path.name.startswith(".making-") for path in left] == [True]
+    made(tmp_path / "c")
+    assert left[0].exists()  # someone may still be at work there
+    old = time.time() - 2 * 24 * 3600
+    os.utime(left[0], (old, old))
+    made(tmp_path / "c", limits=LIMITS | {"source": 1})
+    assert not left[0].exists()
+    assert all(path.suffix == ".arrow" for path in files(tmp_path / "c"))
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (errno.ENOSPC, "there is no space left; make room or set SIXJARS_CACHE to another folder."),
+        (errno.EROFS, "Read-only file system; set SIXJARS_CACHE to a folder that can be written."),
+    ],
+)
+def test_trouble_with_the_disk(
+    number: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(cache._Column, "add", refuse)
+    with pytest.raises(DataError) as caught:
+        made(tmp_path)
+    assert str(caught.value) == f"Tokenised data cannot be kept in {tmp_path}: {reason}"
+    assert files(tmp_path) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this machine has no /dev/full")
+@pytest.mark.parametrize("name", ["0.text", "0.ids", "whole.arrow"])
+def test_a_disk_that_is_really_full(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, mode: str) -> Any:
+        return open("/dev/full" if path.name == name else path, mode)
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(DataError, match="there is no space left"):
+        made(tmp_path)
+    assert files(tmp_path) == []
+
+
+def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match=r"cannot be kept in .*file: .*; set SIXJARS_CACHE"):
+        made(tmp_path / "file")
+
+
+def test_a_disk_that_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_opened", lambda *_: None)
+    with pytest.raises(DataError) as caught:
+        made(tmp_path)
+    assert str(caught.value) == (
+        f"The cache in {tmp_path} cannot be read back; is the disk damaged? Set SIXJARS_CACHE."
+    )
+
+
+def test_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/someone")
+    monkeypatch.delenv("SIXJARS_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert cache_folder() == Path("/home/someone/.cache/sixjars")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/big")
+    assert cache_folder() == Path("/big/sixjars")
+    monkeypatch.setenv("SIXJARS_CACHE", "~/fast")
+    assert cache_folder() == Path("/home/someone/fast")

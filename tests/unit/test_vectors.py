@@ -1,0 +1,131 @@
+"""Word vectors: both text formats, only the wanted words, and every malformed line named."""
+
+import gzip
+from pathlib import Path
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sixjars.data.vectors import read_vectors
+from sixjars.errors import DataError
+
+GLOVE = "the 0.1 -2 3e-1\n. . . 7 8 9\ncat 4 5 6\nthe 9 9 9\nCat 1 1 1\n"
+
+
+def written(folder: Path, content: str | bytes, name: str = "v.txt") -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize("head", ["", "5 3\n"], ids=["glove", "word2vec"])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("size", [None, 3])
+def test_both_formats(head: str, packed: bool, size: int | None, tmp_path: Path) -> None:
+    content = (head + GLOVE).encode()
+    path = written(tmp_path, gzip.compress(content) if packed else content, "v.txt.gz" if packed else "v.txt")
+    values, rows = read_vectors(path, {"cat": 9, "dog": 5, "the": 7}, size)
+    assert rows == [7, 9]
+    assert values.dtype == numpy.float32
+    numpy.testing.assert_array_equal(values, numpy.array([[0.1, -2, 0.3], [4, 5, 6]], dtype=numpy.float32))
+
+
+def test_words_with_spaces(tmp_path: Path) -> None:
+    values, rows = read_vectors(written(tmp_path, GLOVE), {". . .": 1, ".": 2}, None)
+    assert rows == [1]
+    assert values.tolist() == [[7, 8, 9]]
+
+
+def test_lowercase_stands_in_only_where_the_word_is_missing(tmp_path: Path) -> None:
+    values, rows = read_vectors(written(tmp_path, GLOVE), {"The": 0, "Cat": 1, "cat": 2, "CAT": 3}, None)
+    assert rows == [0, 1, 2, 3]
+    assert values[1].tolist() == [1, 1, 1]
+    assert values[2].tolist() == values[3].tolist() == [4, 5, 6]
+    numpy.testing.assert_allclose(values[0], [0.1, -2, 0.3], rtol=1e-6)
+
+
+def test_crlf_trailing_spaces_and_byte_order_mark(tmp_path: Path) -> None:
+    path = written(tmp_path, "\ufeffthe 1 2 \r\ncat 3 4 \r\n")
+    values, rows = read_vectors(path, {"the": 0, "cat": 1}, 2)
+    assert (values.tolist(), rows) == ([[1, 2], [3, 4]], [0, 1])
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.dictionaries(
+        st.text(st.characters(categories=["L"]), min_size=1, max_size=5),
+        st.lists(st.floats(-9, 9, width=32), min_size=4, max_size=4),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_round_trip(tmp_path_factory: pytest.TempPathFactory, vectors: dict[str, list[float]]) -> None:
+    content = "".join(f"{word} {' '.join(map(repr, values))}\n" for word, values in vectors.items())
+    path = written(tmp_path_factory.mktemp("v"), content)
+    values, rows = read_vectors(path, {word: row for row, word in enumerate(vectors)}, 4)
+    assert rows == list(range(len(vectors)))
+    numpy.testing.assert_array_equal(values, numpy.array([*vectors.values()], dtype=numpy.float32))
+
+
+def message(path: Path, wanted: dict[str, int], size: int | None = None) -> str:
+    with pytest.raises(DataError) as caught:
+        read_vectors(path, wanted, size)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("word", ["the", "cat", "dog"])
+def test_too_few_numbers_are_seen_even_beside_unwanted_words(word: str, tmp_path: Path) -> None:
+    path = written(tmp_path, "the 1 2 3\ncat 1 2\ndog 1 2 3\n")
+    assert message(path, {word: 0, "more": 1}) == f"{path}, line 2: has 2 numbers, but a vector has 3."
+
+
+def test_empty_line(tmp_path: Path) -> None:
+    path = written(tmp_path, "the 1 2 3\n\n")
+    assert message(path, {"the": 0, "cat": 1}) == f"{path}, line 2: has 0 numbers, but a vector has 3."
+
+
+def test_too_many_numbers(tmp_path: Path) -> None:
+    path = written(tmp_path, "the 1 2 3\ncat 1 2 3 4\n")
+    assert message(path, {"cat": 0}) == f"{path}, line 2: has 4 numbers, but a vector has 3."
+
+
+def test_two_spaces_do_not_hide_a_missing_number(tmp_path: Path) -> None:
+    path = written(tmp_path, "the 1 2 3\ncat 1  2\n")
+    assert message(path, {"cat": 0}) == f"{path}, line 2: has 2 numbers, but a vector has 3."
+
+
+def test_not_a_number(tmp_path: Path) -> None:
+    path = written(tmp_path, "the 1 2 3\ncat 1 x 3\n")
+    assert message(path, {"cat": 0}) == f"{path}, line 2: 'x' is not a number."
+    path = written(tmp_path, "the 1 2 3\ncat 1 nan 3\n")
+    assert message(path, {"cat": 0}) == f"{path}, line 2: a number of a vector is not finite."
+
+
+def test_no_vector_at_all(tmp_path: Path) -> None:
+    path = written(tmp_path, "hello world again\n")
+    sentence = "holds no vector; a line is a word and its numbers, between spaces."
+    assert message(path, {"hello": 0}) == f"{path}, line 1: {sentence}"
+
+
+def test_another_size(tmp_path: Path) -> None:
+    path = written(tmp_path, GLOVE)
+    assert message(path, {"the": 0}, 5) == f"{path} has vectors of 3 numbers, but 5 are asked for."
+    path = written(tmp_path, "5 3\n" + GLOVE)
+    assert message(path, {"the": 0}, 5) == f"{path} has vectors of 3 numbers, but 5 are asked for."
+
+
+def test_no_wanted_word(tmp_path: Path) -> None:
+    path = written(tmp_path, GLOVE)
+    assert message(path, {"dog": 0, "emu": 1}) == (
+        f"{path} has a vector for none of the 2 words of the vocabulary."
+    )
+
+
+def test_missing_and_empty_file(tmp_path: Path) -> None:
+    path = written(tmp_path, "")
+    assert message(path, {"a": 0}) == f"{path} is empty."
+    assert (
+        message(tmp_path / "w.txt", {"a": 0}) == f"{tmp_path / 'w.txt'} does not exist. Did you mean 'v.txt'?"
+    )
