@@ -31,7 +31,13 @@ class SixJarsError(Exception):
 
 @final
 class RecipeError(SixJarsError):
-    """A recipe that cannot be built, with every fault found in it."""
+    """A recipe that cannot be built, with every fault found in it.
+
+    >>> print(RecipeError(["the lid is missing.", "the jar leaks."], "jam.yaml"))
+    2 faults in jam.yaml:
+      - the lid is missing.
+      - the jar leaks.
+    """
 
     def __init__(self, faults: Sequence[str], where: str = "this recipe") -> None:
         self.faults = tuple(faults)
@@ -44,27 +50,55 @@ class RecipeError(SixJarsError):
 
 @final
 class DataError(SixJarsError):
-    """A file or an example is missing or malformed."""
+    """A file or an example is missing or malformed.
+
+    >>> raise DataError("pairs.tsv, line 3: has 1 column, but 2 are needed.")
+    Traceback (most recent call last):
+        ...
+    sixjars.errors.DataError: pairs.tsv, line 3: has 1 column, but 2 are needed.
+    """
 
 
 @final
 class ShapeError(SixJarsError):
-    """Two parts do not fit together; the sentence has both numbers."""
+    """Two parts do not fit together; the sentence has both numbers.
+
+    >>> import sixjars, torch
+    >>> sixjars.Encoded(memory=torch.zeros(2, 3, 4), mask=torch.ones(2, 5), summary=torch.zeros(2, 4))
+    Traceback (most recent call last):
+        ...
+    sixjars.errors.ShapeError: memory (2, 3, 4) and mask (2, 5) must agree on (B, S).
+    """
 
 
 @final
 class RunError(SixJarsError):
-    """A run folder is missing, damaged, or made by another recipe."""
+    """A run folder is missing, damaged, or made by another recipe.
+
+    >>> import sixjars
+    >>> sixjars.load("runs/never-made")
+    Traceback (most recent call last):
+        ...
+    sixjars.errors.RunError: run folder runs/never-made does not exist.
+    """
 
 
 @final
 class LearningError(SixJarsError):
-    """Learning cannot go on: the loss is no longer a number."""
+    """Learning cannot go on: the loss is no longer a number.
+
+    >>> issubclass(LearningError, SixJarsError), LearningError.exit_code
+    (True, 2)
+    """
 
 
 @final
 class MissingExtra(SixJarsError):
-    """An optional library is needed and not installed."""
+    """An optional library is needed and not installed.
+
+    >>> print(MissingExtra("datasets", "hub"))
+    datasets is not installed. Run: pip install 'sixjars[hub]'
+    """
 
     def __init__(self, library: str, extra: str) -> None:
         super().__init__(f"{library} is not installed. Run: pip install 'sixjars[{extra}]'")
@@ -72,7 +106,11 @@ class MissingExtra(SixJarsError):
 
 @final
 class Interrupted(SixJarsError):
-    """The user stopped the work."""
+    """The user stopped the work.
+
+    >>> Interrupted.exit_code
+    130
+    """
 
     exit_code = 130
 

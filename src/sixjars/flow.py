@@ -119,7 +119,12 @@ class Layout:
 @final
 @dataclass(frozen=True)
 class Encoded(Rows):
-    """What an encoder hands to a bridge, whatever it read."""
+    """What an encoder hands to a bridge, whatever it read.
+
+    >>> read = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.zeros(2, 4))
+    >>> read.pick(torch.tensor([0])).memory.shape
+    torch.Size([1, 3, 4])
+    """
 
     memory: Tensor
     """One annotation vector for each source position, zero where padded, (B, S, D)."""
@@ -208,7 +213,12 @@ class Step(Protocol):
 @final
 @dataclass(frozen=True)
 class Hypothesis:
-    """One thing that search found."""
+    """One thing that search found.
+
+    >>> found = Hypothesis(tokens=(7, 9), score=-0.5, log_probability=-1.5)
+    >>> found.tokens, found.finished
+    ((7, 9), True)
+    """
 
     tokens: tuple[int, ...]
     """Without `<go>` and `<stop>`."""

@@ -2,17 +2,21 @@
 
 import errno
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
 
 import typer
 
 from sixjars.cli import looking, training, using
-from sixjars.errors import SixJarsError
+from sixjars.errors import Interrupted, SixJarsError
 
 app = typer.Typer(
     name="sixjars",
     help="Neural encoder-decoders, told as six jars: train one, use it, measure it, look at what it attends to.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -25,28 +29,75 @@ for command in (
     using.predict,
     using.evaluate,
     looking.explain,
+    looking.compare,
 ):
     app.command()(command)
-app.command()(looking.compare)
+
+NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
+MEMORY_IS_SHORT = ("out of memory", "allocate memory", "not enough memory")
+"""How torch says so, on a GPU and on a CPU."""
 
 
 def main() -> None:
-    """Run the command line; every fault raised on purpose is one sentence on stderr."""
+    """Run the command line; whatever goes wrong on the user's side is one sentence on stderr."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a character that the terminal cannot show is no reason to stop
+            stream.reconfigure(errors="backslashreplace")
+    with _terminated_like_interrupted(), _one_sentence():
+        code = app(sys.argv[1:] or ["--help"], prog_name="sixjars", standalone_mode=False)
+        if code == Interrupted.exit_code:  # so typer tells of Ctrl-C
+            raise KeyboardInterrupt
+        sys.stdout.flush()
+        sys.exit(code or 0)
+
+
+@contextmanager
+def _one_sentence() -> Iterator[None]:
     try:
-        app()
+        yield
+    except BrokenPipeError:  # whoever read our output has gone, as in `sixjars tasks | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end
+        sys.exit(128 + signal.SIGPIPE)
     except SixJarsError as error:
         _fail(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        _fail("stopped.", 130)
-    except BrokenPipeError:  # whoever read our output has gone, as in `sixjars tasks | head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
-    except OSError as error:
-        if error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EPERM}:
+    except (KeyboardInterrupt, typer.Abort):
+        _fail("stopped.", Interrupted.exit_code)
+    except Exception as error:
+        sentence = _told(error)
+        if sentence is None:  # our own mistake: show where
             raise
-        _fail(f"{error.filename or 'output'}: {error.strerror}; what was saved before is still there.", 2)
+        _fail(sentence, 2)
 
 
-def _fail(sentence: str, code: int) -> None:
+def _told(error: Exception) -> str | None:
+    """What the machine or the command line's grammar has to say; nothing of other errors."""
+    if isinstance(error, OSError):
+        end = "; what was saved before is still there." if error.errno in NO_SPACE else "."
+        return f"{error.filename or 'output'}: {error.strerror or error}{end}"
+    if isinstance(error, MemoryError) or any(words in str(error) for words in MEMORY_IS_SHORT):
+        return "there is not enough memory for this; make batches or sizes smaller."
+    if hasattr(error, "format_message"):  # as only typer's have
+        context = getattr(error, "ctx", None)
+        said = str(error.format_message())
+        end = "" if said.endswith((".", "?")) else "."
+        return f"{said}{end} See: {context.command_path if context else 'sixjars'} --help"
+    return None
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """Let SIGTERM end the work as Ctrl-C does."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _fail(sentence: str, code: int) -> NoReturn:
     sys.stderr.write(f"sixjars: {sentence}\n")
     sys.exit(code)

@@ -17,7 +17,7 @@ def talk() -> "Console":
     """The console for progress and remarks."""
     from rich.console import Console
 
-    return Console(stderr=True)
+    return Console(stderr=True, soft_wrap=True)
 
 
 def results() -> "Console":

@@ -30,7 +30,9 @@ def show_scores(console: Console, scores: "Sequence[Score]", *, examples: int, w
 
 def show_trained(console: Console, trained: "Trained") -> None:
     """Where the run is, and how good."""
-    show_scores(console, trained.scores, examples=trained.examples, where="the held-out part", skipped=trained.skipped)
+    if trained.skipped:
+        console.print(f"{trained.skipped} bad rows of the data were skipped")
+    show_scores(console, trained.scores, examples=trained.examples, where="the held-out part")
     console.print(f"run: {trained.folder}")
 
 

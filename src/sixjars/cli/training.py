@@ -55,7 +55,7 @@ def new(
     from sixjars.tasks.starter import write_starter
 
     write_starter(file, task=task, data=data)
-    talk().print(f"wrote {file}; next: sixjars train {file}", highlight=False)
+    talk().print(f"wrote {file}; next: sixjars train {file}", highlight=False, markup=False)
 
 
 def train(
@@ -85,4 +85,4 @@ def train(
     if trained.scores:
         show_trained(results(), trained)
         for sentence in trained.missed:
-            talk().print(f"[yellow]note:[/] {sentence}", highlight=False)
+            talk().print(f"note: {sentence}", highlight=False, markup=False)

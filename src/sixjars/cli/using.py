@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Literal
 
@@ -44,19 +44,34 @@ def predict(
 
     if texts and input_file:
         raise DataError("give texts or --input, not both.")
+    if input_file and output_file and output_file.exists() and output_file.resolve() == input_file.resolve():
+        raise DataError(f"--input and --output are the same file, {input_file}; name another one to write.")
     predictor = load(run, device=device)
     settings = _search_settings(predictor, search, nbest, setting or [])
-    asked = iter(texts) if texts else _lines(input_file, predictor)
+    answers = _answers(predictor, iter(texts) if texts else _lines(input_file, predictor), settings, as_json=as_json)
+    first = next(answers)  # before a file is opened: a fault in the input leaves an older output as it is
     opened: IO[str] | nullcontext[IO[str]] = nullcontext(sys.stdout)
     if output_file is not None:
         opened = output_file.open("w", encoding="utf-8")
     with opened as output:
-        while some := list(islice(asked, AT_ONCE)):
-            for text, found in zip(some, predictor.nbest(some, search=settings), strict=True):
-                for prediction in found:
-                    line = json.dumps({"input": text, **prediction.to_json()}, ensure_ascii=False)
-                    output.write((line if as_json else prediction.text) + "\n")
+        for lines in chain([first], answers):
+            output.write(lines)
             output.flush()
+
+
+def _answers(
+    predictor: "Predictor", asked: Iterator[str], settings: "SearchSettings", *, as_json: bool
+) -> Iterator[str]:
+    """The lines to print, for one portion of the inputs after the other."""
+    done, at_once = 0, 1 if sys.stdin is not None and sys.stdin.isatty() else AT_ONCE
+    while some := list(islice(asked, at_once)):
+        lines = []
+        for text, found in zip(some, predictor.nbest(some, search=settings, first=done), strict=True):
+            for prediction in found:
+                told = {"input": text, **prediction.to_json()}
+                lines.append(json.dumps(told, ensure_ascii=False) if as_json else prediction.text)
+        done += len(some)
+        yield "".join(f"{line}\n" for line in lines)
 
 
 def _search_settings(
@@ -67,14 +82,14 @@ def _search_settings(
     from sixjars.recipe.reading import overridden
     from sixjars.recipe.schema import checked
 
-    values = overridden(predictor.recipe.evaluation.search.model_dump(), others)
-    if kind is not None:
-        values["kind"] = kind
+    own = predictor.recipe.evaluation.search
+    values = own.model_dump() | ({} if kind is None else {"kind": kind})
     if nbest is not None:
-        values["nbest"] = nbest
-        if values["kind"] == "greedy":
-            values["kind"] = "beam"
-        values["width"] = max(values["width"], nbest)
+        if kind == "greedy" and nbest > 1:
+            raise DataError(f"greedy search finds one output, but --nbest is {nbest}; use --search beam or sample.")
+        several = "beam" if values["kind"] == "greedy" and nbest > 1 else values["kind"]
+        values |= {"nbest": nbest, "kind": several, "width": max(own.width, nbest)}
+    values = overridden(values, others)
     settings, faults = checked(SearchSettings, values, "search")
     if settings is None:
         raise RecipeError(faults, "the command line")
@@ -82,21 +97,26 @@ def _search_settings(
 
 
 def _lines(file: Path | None, predictor: "Predictor") -> Iterator[str]:
-    """Lines of a file or of stdin; a language model asked nothing at a terminal begins from nothing."""
+    """Lines of a file or of stdin; a language model that is asked nothing begins from nothing."""
     from sixjars.tasks.table import TASKS
 
-    if file is None and sys.stdin.isatty() and not TASKS[predictor.recipe.task].reads:
-        yield ""
-        return
+    reads, name, number = TASKS[predictor.recipe.task].reads, str(file or "standard input"), 0
     if file is not None and not file.is_file():
-        raise DataError(f"input file {file} does not exist.")
-    name = "standard input" if file is None else str(file)
-    with sys.stdin.buffer if file is None else file.open("rb") as stream:
-        for number, line in enumerate(stream, start=1):
-            try:
-                yield line.decode("utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                raise DataError(f"{name}, line {number}: byte {error.start + 1} is not UTF-8 text.") from None
+        raise DataError(f"input file {file} is a folder." if file.is_dir() else f"input file {file} does not exist.")
+    if file is not None or (sys.stdin is not None and (reads or not sys.stdin.isatty())):
+        with sys.stdin.buffer if file is None else file.open("rb") as stream:
+            for number, line in enumerate(stream, start=1):
+                try:
+                    text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                except UnicodeDecodeError as error:
+                    raise DataError(f"{name}, line {number}: byte {error.start + 1} is not UTF-8 text.") from None
+                if reads and not text.strip():
+                    raise DataError(f"{name}, line {number} is empty; a {predictor.recipe.task} model needs some text.")
+                yield text
+    if not number and reads:
+        raise DataError(f"{name} has no text; give texts, --input FILE or lines on standard input.")
+    if not number:
+        yield ""
 
 
 def evaluate(
@@ -111,7 +131,9 @@ def evaluate(
     from sixjars.cli.show import show_scores
     from sixjars.tasks.evaluating import evaluated
 
-    found = evaluated(run, data=data, metrics=metrics.split(",") if metrics else None, device=device)
+    found = evaluated(
+        run, data=data, metrics=[name.strip() for name in metrics.split(",")] if metrics else None, device=device
+    )
     if as_json:
         results().print(json.dumps(found.to_json(), ensure_ascii=False))
     else:

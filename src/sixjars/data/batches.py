@@ -96,14 +96,14 @@ class Batches:
                     int(self.target_lengths[row]),
                 )
             source, target = wide_source, wide_target
-        return [*batches, order[begin:]]
+        return [*batches, order[begin:]] if len(order) else []
 
     def target_tokens(self, rows: Tensor) -> int:
         """How many tokens the decoder writes for these rows, `<stop>` included."""
         return int(self.target_lengths[rows.numpy()].sum())
 
     def share(self, rows: Tensor, *, rank: int, world: int) -> Tensor:
-        """The rows of a batch that one of `world` processes works on; empty where there are fewer rows than processes."""
+        """The rows of a batch that one of `world` processes works on; none if it has fewer than that."""
         return rows[rank::world]
 
     def collate(self, rows: Tensor) -> Batch:

@@ -3,7 +3,9 @@
 import errno
 import json
 import os
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,51 +19,77 @@ from sixjars.errors import RunError
 Tensors = dict[str, Tensor]
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that a kill at any moment leaves the old one or the new one."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
+@contextmanager
+def disk_faults(path: Path) -> Iterator[None]:
+    """Trouble with the disk while a file is written becomes one sentence."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with unfinished.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
+        yield
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise RunError(f"no space left to write {path}; what was saved before is still there.") from None
-        raise RunError(f"{path} cannot be written: {os.strerror(error.errno or 0)}.") from None
+        raise RunError(f"{path} cannot be written: {error.strerror or error}.") from None
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that a kill at any moment leaves the old one or the new one."""
+    unfinished = path.with_name(f".{path.name}.part")  # what a kill leaves of it, the next write takes over
+    try:
+        with disk_faults(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with unfinished.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(path)
+    except RunError:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
-    """Tensors, and a few notes that JSON can hold, in one file."""
+    """Tensors, and a few notes that JSON can hold, in one file with a check sum."""
     ready = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    write_whole(path, to_bytes(ready, metadata={"sixjars": json.dumps(notes)}))
+    kept = {**notes, "sum": _sum(ready, notes)}
+    write_whole(path, to_bytes(ready, metadata={"sixjars": json.dumps(kept)}))
 
 
 def load_tensors(path: Path) -> tuple[Tensors, dict[str, Any]]:
     """What `save_tensors` wrote."""
     try:
         with safe_open(path, framework="pt") as file:
-            notes = json.loads((file.metadata() or {}).get("sixjars", "{}"))
-            return {name: file.get_tensor(name) for name in file.keys()}, notes
+            notes = dict(json.loads((file.metadata() or {}).get("sixjars", "{}")))
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
+        if "sum" in notes and notes.pop("sum") != _sum(tensors, notes):
+            raise ValueError("its check sum is wrong")
     except FileNotFoundError:
         raise RunError(f"{path} does not exist.") from None
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError, RecursionError) as error:
         raise RunError(f"{path} is damaged: {error}.") from None
+    return tensors, notes
+
+
+def _sum(tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> int:
+    """CRC-32 over every name, shape, byte and note."""
+    total = zlib.crc32(json.dumps(notes).encode())
+    for name, tensor in sorted(tensors.items()):
+        total = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), total)
+        total = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, total)
+    return total
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
     """Put saved weights into a network of the same shape."""
-    tensors, _ = load_tensors(path)
+    put_weights(network, load_tensors(path)[0], path)
+
+
+def put_weights(network: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Put weights that came from a file into a network of the same shape."""
     wanted = network.state_dict()
-    wrong = sorted(
-        set(wanted) ^ set(tensors)
-        | {name for name in set(wanted) & set(tensors) if wanted[name].shape != tensors[name].shape}
-    )
-    if wrong:
-        raise RunError(f"{path} does not fit the recipe beside it: {wrong[0]} is missing, new or of another shape.")
+    for name in sorted({*wanted, *tensors}):
+        here, there = (tuple(found[name].shape) if name in found else "nothing" for found in (wanted, tensors))
+        if here != there:
+            raise RunError(f"{path} does not fit the recipe beside it: {name} is {there}, but should be {here}.")
     network.load_state_dict(tensors)
 
 
@@ -94,18 +122,3 @@ def unpack_optimizer(optimizer: optim.Optimizer, tensors: Mapping[str, Tensor]) 
             _, index, key = name.split(".", 2)
             state.setdefault(int(index), {})[key] = tensor
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-
-
-def packed_randomness() -> Tensors:
-    """The state of torch's random generators."""
-    states = {"random.cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        states["random.cuda"] = torch.cuda.get_rng_state()
-    return states
-
-
-def unpack_randomness(tensors: Mapping[str, Tensor]) -> None:
-    """Back from `packed_randomness`."""
-    torch.set_rng_state(tensors["random.cpu"])
-    if "random.cuda" in tensors and torch.cuda.is_available():
-        torch.cuda.set_rng_state(tensors["random.cuda"])

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, final
 
+from sixjars.learning.checkpoints import disk_faults
+
 
 @final
 @dataclass
@@ -66,13 +68,14 @@ class Log:
         self.path = path
 
     def cut(self, size: int) -> None:
-        """Forget all after the first `size` bytes."""
+        """Forget all after the first `size` bytes, and half a line."""
         if self.path.exists():
-            with self.path.open("r+b") as file:
-                file.truncate(size)
+            with disk_faults(self.path), self.path.open("r+b") as file:
+                whole = file.read(size).rpartition(b"\n")
+                file.truncate(len(whole[0] + whole[1]))
 
     def add(self, record: Mapping[str, float]) -> int:
         """Write a line; returns the log's size after it."""
-        with self.path.open("a", encoding="utf-8") as file:
+        with disk_faults(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
             return file.tell()

@@ -6,27 +6,41 @@ over all its tokens, whatever batches and processes they are spread over, divide
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Literal, final
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from sixjars.data.batches import Batches
-from sixjars.errors import Interrupted, LearningError, RunError
-from sixjars.learning import checkpoints
-from sixjars.learning.journal import Journal, Log
+from sixjars.errors import Interrupted, LearningError
+from sixjars.learning.journal import Journal
 from sixjars.learning.optimizers import Schedule, optimizer_for
 from sixjars.learning.progress import Reporter
+from sixjars.learning.saving import Saves
 from sixjars.loss.objective import Objective
 from sixjars.recipe.jars import LearningSettings
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+
+
+SAME_WISH = 1.0
+"""Seconds within which a second signal is an echo of the first: a terminal and a launcher both send it."""
+
+
+def seed_of(seed: int, step: int, rank: int) -> int:
+    """The seed of one update in one process: its dropout depends on nothing that came before.
+
+    >>> seed_of(0, 1, 0) == seed_of(0, 1, 0) != seed_of(0, 1, 1)
+    True
+    """
+    return int(np.random.SeedSequence([seed, step, rank]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 @final
@@ -61,38 +75,24 @@ class Learner:
         self.around = around
         self.fabric = fabric
         self.journal = Journal()
-        self.log = Log(around.folder / "log.jsonl")
+        self.saves = Saves(around.folder)
         trained = [weight for weight in objective.parameters() if weight.requires_grad]
         self.objective, self.optimizer = fabric.setup(objective, optimizer_for(trained, settings))
         self.per_epoch = batches.updates_per_epoch(settings.accumulate)
         self.total = min(settings.steps or self.per_epoch * settings.epochs, self.per_epoch * settings.epochs)
         self.schedule = Schedule(settings, total=self.total)
-        self.asked_to_stop = False
+        self.asked_at: float | None = None
         self.saved_at = time.monotonic()
 
-    @property
-    def last(self) -> Path:
-        """The state that `--resume` goes on from."""
-        return self.around.folder / "checkpoints" / "last.safetensors"
-
     def resume(self) -> None:
-        """Take up the last saved state, down to the random numbers."""
-        tensors, notes = checkpoints.load_tensors(self.last)
-        try:
-            self.journal = Journal.from_json(notes["journal"])
-            weights = {name.removeprefix("model."): t for name, t in tensors.items() if name.startswith("model.")}
-            self.network.load_state_dict(weights)
-            checkpoints.unpack_optimizer(self.optimizer, tensors)
-            if notes["precision"]:
-                self.fabric.strategy.precision.load_state_dict(notes["precision"])
-            checkpoints.unpack_randomness(tensors)
-        except (KeyError, TypeError, RuntimeError, ValueError) as error:
-            raise RunError(f"{self.last} does not belong to this recipe: {error}.") from None
-        if self.fabric.global_rank == 0:
-            self.log.cut(self.journal.log_bytes)
+        """Take up the last saved state; where none was saved yet, begin at the beginning."""
+        if self.saves.last.is_file():
+            self.journal = self.saves.load(self.network, self.optimizer, self.fabric.strategy.precision)
 
     def run(self) -> None:
         """Learn until the end, early stopping or Ctrl-C."""
+        if self.leads:
+            self.saves.log.cut(self.journal.log_bytes)
         self.around.reporter.begin(step=self.journal.step, total=self.total)
         try:
             with self._minding_signals():
@@ -125,6 +125,7 @@ class Learner:
         """One step of the optimizer on the batches of a group; their tokens and summed loss."""
         tokens = sum(self.batches.target_tokens(rows) for rows in group)
         share = self.fabric.world_size / tokens
+        torch.manual_seed(seed_of(self.settings.seed, self.journal.step, self.fabric.global_rank))
         loss = torch.zeros((), device=self.fabric.device)
         for number, rows in enumerate(group, start=1):
             mine = self.batches.share(rows, rank=self.fabric.global_rank, world=self.fabric.world_size)
@@ -150,30 +151,31 @@ class Learner:
         assert isinstance(summed, Tensor)
         if not torch.isfinite(summed):
             raise LearningError(
-                f"the loss is no longer a number at update {self.journal.step + 1}; try a lower learning.rate or learning.clip."
+                f"the loss is no longer a number at update {self.journal.step + 1}; try a lower learning.rate."
             )
         return float(summed)
 
     def _after_update(self) -> None:
         journal, every = self.journal, self.settings.validate_every
         at_end = journal.step >= self.total
-        if at_end or (journal.done_in_epoch == 0 if every is None else journal.step % every == 0):
+        validates = at_end or (journal.done_in_epoch == 0 if every is None else journal.step % every == 0)
+        if validates:
             self._validate()
             journal.finished = at_end or (
                 self.settings.patience is not None and journal.stale >= self.settings.patience
             )
+        stop, due = self._agreed(
+            self.asked_at is not None, time.monotonic() - self.saved_at > self.settings.save_seconds
+        )
+        if validates or stop or due:
             self._save()
-        stop, due = self._agreed(self.asked_to_stop, time.monotonic() - self.saved_at > self.settings.save_seconds)
         if stop and not journal.finished:
-            self._save()
             raise Interrupted(
                 f"stopped at update {journal.step} of {self.total}; the same command with --resume goes on from there."
             )
-        if due:
-            self._save()
 
     def _validate(self) -> None:
-        scores: dict[str, float] = self.around.validate() if self.fabric.global_rank == 0 else {}
+        scores: dict[str, float] = self.around.validate() if self.leads else {}
         scores = self.fabric.broadcast(scores)
         journal = self.journal
         is_best = journal.score(scores[self.settings.metric], better=self.around.better, keep=self.settings.average)
@@ -187,38 +189,21 @@ class Learner:
             **scores,
         }
         journal.loss, journal.tokens = 0.0, 0
-        if self.fabric.global_rank == 0:
-            journal.log_bytes = self.log.add(record)
-            self._keep_best(is_best=is_best)
+        if self.leads:
+            journal.log_bytes = self.saves.log.add(record)
+            self.saves.keep_best(self.network, journal, is_best=is_best, average=self.settings.average)
         self.around.reporter.validated(record, is_best=is_best)
-
-    def _keep_best(self, *, is_best: bool) -> None:
-        """Weights first, then the state that knows of them: a kill in between repeats the same weights."""
-        folder, weights = self.last.parent, self.network.state_dict()
-        kept = {f"best-{step}.safetensors" for _, step in self.journal.best}
-        if self.settings.average > 1 and f"best-{self.journal.step}.safetensors" in kept:
-            checkpoints.save_tensors(folder / f"best-{self.journal.step}.safetensors", weights, {})
-        if is_best:
-            checkpoints.save_tensors(self.around.folder / "model.safetensors", weights, {"step": self.journal.step})
 
     def _save(self) -> None:
         self.saved_at = time.monotonic()
-        if self.fabric.global_rank != 0:
-            return
-        tensors = {f"model.{name}": tensor for name, tensor in self.network.state_dict().items()}
-        tensors |= checkpoints.packed_optimizer(self.optimizer) | checkpoints.packed_randomness()
-        precision = self.fabric.strategy.precision.state_dict()
-        checkpoints.save_tensors(self.last, tensors, {"journal": self.journal.to_json(), "precision": precision})
-        kept = {f"best-{step}.safetensors" for _, step in self.journal.best}
-        for path in self.last.parent.glob("best-*.safetensors"):
-            if path.name not in kept:
-                path.unlink()
+        if self.leads:
+            self.saves.save(self.network, self.optimizer, self.journal, self.fabric.strategy.precision)
 
     def _finish(self) -> None:
-        if self.settings.average > 1 and self.fabric.global_rank == 0:
-            paths = [self.last.parent / f"best-{step}.safetensors" for _, step in self.journal.best]
-            notes: Mapping[str, object] = {"mean of": [step for _, step in self.journal.best]}
-            checkpoints.save_tensors(self.around.folder / "model.safetensors", checkpoints.mean_weights(paths), notes)
+        if self.leads:
+            self.saves.sweep(self.journal)  # a kill may have come before the last time
+            if self.settings.average > 1:
+                self.saves.average(self.journal)
         self.fabric.barrier()
 
     def _agreed(self, stop: bool, due: bool) -> tuple[bool, bool]:  # noqa: FBT001
@@ -230,14 +215,20 @@ class Learner:
         assert isinstance(agreed, Tensor)
         return bool(agreed[0]), bool(agreed[1])
 
+    @property
+    def leads(self) -> bool:
+        """Whether this process writes and talks; of several, one does."""
+        return self.fabric.global_rank == 0
+
     @contextmanager
     def _minding_signals(self) -> Iterator[None]:
-        """The first Ctrl-C (or SIGTERM) waits for the end of the update; a second one does not."""
+        """The first Ctrl-C (or SIGTERM) waits for the end of the update; one more, later, does not."""
 
         def ask(number: int, frame: FrameType | None) -> None:
-            if self.asked_to_stop:
+            if self.asked_at is None:
+                self.asked_at = time.monotonic()
+            elif time.monotonic() - self.asked_at > SAME_WISH:
                 raise KeyboardInterrupt
-            self.asked_to_stop = True
 
         try:
             before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -59,7 +59,8 @@ def _gru(given_BG: Tensor, recurrent_BG: Tensor, memory: Memory) -> Memory:
     open_given, keep_given, new_given = given_BG.chunk(3, dim=-1)
     open_recurrent, keep_recurrent, new_recurrent = recurrent_BG.chunk(3, dim=-1)
     new_BH = torch.tanh(new_given + torch.sigmoid(open_given + open_recurrent) * new_recurrent)
-    return torch.lerp(new_BH, memory[0], torch.sigmoid(keep_given + keep_recurrent)), None
+    kept_BH = memory[0].to(new_BH.dtype)  # a first state may be 32-bit where the rest is not
+    return torch.lerp(new_BH, kept_BH, torch.sigmoid(keep_given + keep_recurrent)), None
 
 
 def _lstm(given_BG: Tensor, recurrent_BG: Tensor, memory: Memory) -> Memory:
@@ -130,5 +131,5 @@ class Recurrent(nn.Module):
 
     def first(self, vectors: Tensor) -> State:
         """The state made of (B, L * H * memories): the layers' hidden vectors first, then their cells."""
-        parts = vectors.view(len(vectors), memories(self.kind), self.layers, self.size)
+        parts = vectors.view(vectors.shape[0], memories(self.kind), self.layers, self.size)
         return State(parts[:, 0], parts[:, 1] if self.kind == "lstm" else None)

@@ -1,6 +1,7 @@
 """Small pieces that several parts share.
 
-Dims: B batch, S source positions, E embedding features, D source features, H state features, V vocabulary.
+Dims: B batch, S source positions, E embedding features, D source features, H state features, V vocabulary,
+      F any features.
 """
 
 from typing import Literal, final
@@ -53,6 +54,10 @@ class WordEmbedding(nn.Module):
     """A vector for each token, e(y): learned, or begun from pretrained ones.
 
     With `tuned=False` the words that have a pretrained vector keep it; the others (special tokens among them) learn.
+
+    >>> known = (torch.tensor([1]), torch.tensor([[0.5, 2.0]]))
+    >>> WordEmbedding(vocabulary=3, size=2, tuned=False, vectors=known)(torch.tensor(1)).tolist()
+    [0.5, 2.0]
     """
 
     def __init__(

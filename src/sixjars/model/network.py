@@ -13,7 +13,14 @@ from sixjars.flow import Decoder, Encoded, Encoder, Padded, Taught
 
 @final
 class Network(nn.Module):
-    """The whole model; the bridge lives in the decoder that asks it."""
+    """The whole model; the bridge lives in the decoder that asks it.
+
+    >>> from sixjars import InitialState, NothingEncoder, SequenceDecoder, WordEmbedding
+    >>> bridge, words = InitialState(source_size=4, state_size=6), WordEmbedding(vocabulary=9, size=5)
+    >>> network = Network(NothingEncoder(size=4), SequenceDecoder(bridge=bridge, embedding=words, size=6))
+    >>> network({"source": Padded.of([[], []])}, Padded.of([[5, 6, 2], [7, 2]])).scores.shape
+    torch.Size([2, 3, 9])
+    """
 
     def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, model_validator
 
-from sixjars.recipe.ranges import AboveZero, Count, NotNegative, Number, Positive, Share
+from sixjars.recipe.ranges import AboveZero, Count, NotNegative, Number, Positive, Seed, Share
 
 Column = Annotated[StrictStr | Positive, Field(union_mode="left_to_right")]
 FilePath = StrictStr
@@ -19,6 +19,16 @@ class Settings(BaseModel):
     """A section of a recipe: frozen, and strict about keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+    def misfits(self) -> list[str]:
+        """What is wrong with several keys together, a sentence each."""
+        return []
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if faults := self.misfits():
+            raise ValueError("\n".join(faults))
+        return self
 
 
 class TextSettings(Settings):
@@ -53,7 +63,7 @@ class SampleSettings(Settings):
     """Test examples, none of them in the other parts."""
     longest: Positive | None = None
     """Most words (characters for transliteration) of an input; the generator's own limit when absent."""
-    seed: Count = 0
+    seed: Seed = 0
     """Another seed, another corpus."""
 
 
@@ -65,7 +75,7 @@ class DataSettings(Settings):
     folder: FilePath = "."
     """Where relative file names start."""
     train: Files | None = None
-    """A file (.tsv .csv .jsonl .txt, also .gz; .parquet), `hf:NAME[@CONFIG][:SPLIT]`, or `{column: file}` for parallel lines."""
+    """A file (.tsv .csv .jsonl .txt, also .gz; .parquet), `hf:NAME[@CONFIG][:SPLIT]`, or parallel `{column: file}`."""
     valid: Files | float = 0.05
     """The same, or the fraction of the training file to hold out."""
     test: Files | float | None = None
@@ -81,15 +91,18 @@ class DataSettings(Settings):
     on_bad_row: Literal["error", "skip"] = "error"
     """What a malformed or empty row does."""
 
-    @model_validator(mode="after")
-    def _has_examples(self) -> Self:
+    def misfits(self) -> list[str]:
+        """Examples must come from one place, and each part of them must have some."""
+        faults = []
         if (self.sample is None) == (self.train is None):
-            raise ValueError("needs either 'train' (a file) or 'sample' (a made-up corpus), not both.")
+            faults.append("needs either 'train' (a file) or 'sample' (a made-up corpus), not both.")
         for name in ("valid", "test"):
             part = getattr(self, name)
             if isinstance(part, float) and not 0.0 < part < 1.0:
-                raise ValueError(f"{name!r} as a fraction must lie between 0 and 1, but is {part}.")
-        return self
+                faults.append(f"{name!r} as a fraction must lie between 0 and 1, but is {part}.")
+        if self.train is not None and self.source is not None and self.source.column == self.target.column:
+            faults.append(f"'source' and 'target' are both column {self.target.column!r}; name two columns.")
+        return faults
 
     def path(self, name: FilePath) -> Path:
         """A file of this jar, as the machine finds it."""
@@ -148,16 +161,17 @@ class LearningSettings(Settings):
     """Seconds between saves for `--resume`, besides those after each validation; never changes the result."""
     precision: Annotated[Literal["32", "bf16", "fp16"], BeforeValidator(str)] = "32"
     """Numbers in the forward and backward pass; weights stay 32-bit."""
-    seed: Count = 0
+    seed: Seed = 0
     """Of the first weights, the order of batches and dropout."""
 
-    @model_validator(mode="after")
-    def _one_batch_size(self) -> Self:
+    def misfits(self) -> list[str]:
+        """Keys that exclude each other."""
+        faults = []
         if self.batch_tokens is not None and self.batch_examples is not None:
-            raise ValueError("give 'batch_tokens' or 'batch_examples', not both.")
+            faults.append("give 'batch_tokens' or 'batch_examples', not both.")
         if self.momentum and self.optimizer != "sgd":
-            raise ValueError(f"'momentum' belongs to sgd, but the optimizer is {self.optimizer}.")
-        return self
+            faults.append(f"'momentum' belongs to sgd, but the optimizer is {self.optimizer}.")
+        return faults
 
 
 class SearchSettings(Settings):
@@ -185,16 +199,17 @@ class SearchSettings(Settings):
     """Sample from the k most probable tokens; 0 for all."""
     top_p: Annotated[Number, Field(gt=0.0, le=1.0)] = 1.0
     """Sample from the fewest tokens whose probabilities add up to this."""
-    seed: Count = 0
+    seed: Seed = 0
     """Of sampling."""
 
-    @model_validator(mode="after")
-    def _nbest_fits(self) -> Self:
+    def misfits(self) -> list[str]:
+        """Limits that leave nothing to find."""
+        faults = []
         if self.kind == "beam" and self.nbest > self.width:
-            raise ValueError(f"'nbest' is {self.nbest}, but a beam of width {self.width} holds fewer.")
+            faults.append(f"'nbest' is {self.nbest}, but a beam of width {self.width} holds fewer.")
         if self.min_length >= self.max_length:
-            raise ValueError(f"'min_length' is {self.min_length}, but 'max_length' is {self.max_length}.")
-        return self
+            faults.append(f"'min_length' is {self.min_length}, but 'max_length' is {self.max_length}.")
+        return faults
 
 
 class EvaluationSettings(Settings):

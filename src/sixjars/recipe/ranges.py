@@ -13,6 +13,8 @@ def _number(value: Any) -> Any:
 
 Count = Annotated[int, Field(ge=0, strict=True)]
 """0, 1, 2, …"""
+Seed = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
+"""Where random numbers begin."""
 Positive = Annotated[int, Field(ge=1, strict=True)]
 """1, 2, 3, …"""
 Number = Annotated[float, BeforeValidator(_number)]

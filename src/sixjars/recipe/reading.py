@@ -24,7 +24,7 @@ def find(name: str) -> Path:
         return path
     if name in shipped:
         return shipped[name]
-    if path.is_dir():
+    if name and path.is_dir():
         raise DataError(f"{name} is a folder, not a recipe file.")
     if path.suffix in {".yaml", ".yml"}:
         beside = [str(file) for file in sorted(path.parent.glob("*.y*ml"))] if path.parent.is_dir() else []
@@ -42,7 +42,7 @@ def values_of(text: str, where: str) -> dict[str, Any]:
     """The plain values of a recipe's text."""
     try:
         values = yaml.load(text, Loader=_StrictLoader)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}:" if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
@@ -83,7 +83,7 @@ def overridden(values: Mapping[str, Any], overrides: Sequence[str]) -> dict[str,
             section = section[name]
         try:
             section[last] = yaml.safe_load(text)
-        except yaml.YAMLError:
+        except (yaml.YAMLError, ValueError, RecursionError):
             faults.append(f"override {override!r} has a value that is not YAML.")
     if faults:
         raise RecipeError(faults, "the command line")
@@ -98,6 +98,8 @@ class _StrictLoader(yaml.SafeLoader):
         """As the safe loader, but told of the second one."""
         seen: set[str] = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(None, None, "a key must be a word", key.start_mark)
             if key.value in seen:
                 problem = f"key {key.value!r} stands twice"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)

@@ -31,12 +31,12 @@ def resolved(role: str, section: Mapping[str, Any], task: Task) -> tuple[dict[st
     """A section of the model jar with every default filled in, and its faults."""
     where, rest = f"model.{role}", dict(section)
     usual = {"encoder": task.encoder, "bridge": task.bridge, "decoder": "sequence"}[role]
-    chosen = {"kind": rest.pop("kind", usual)}
+    chosen = {"kind": str(rest.pop("kind", usual))}
     table = TABLES[role]
     if chosen["kind"] not in table:
         return {}, [unknown(f"{where}: kind", chosen["kind"], list(table))]
     if chosen["kind"] == "attention":
-        chosen["score"] = rest.pop("score", "additive")
+        chosen["score"] = str(rest.pop("score", "additive"))
         if chosen["score"] not in ATTENTIONS:
             return {}, [unknown(f"{where}: score", chosen["score"], list(ATTENTIONS))]
     settings, faults = checked(schema_of(class_of(role, chosen), GIVEN[role], NESTED), rest, where)

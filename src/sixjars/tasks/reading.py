@@ -1,10 +1,13 @@
 """From a recipe's text to a checked recipe: all faults of all jars are told at once."""
 
+import math
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel
 
+from sixjars.data.samples import SAMPLES
 from sixjars.errors import RecipeError, unknown
 from sixjars.evaluation.metrics import metric_named
 from sixjars.recipe import ModelSettings, Recipe
@@ -40,13 +43,20 @@ def recipe_of(values: Mapping[str, Any], where: str) -> Recipe:
         if name in values or name == "data":
             jars[name], wrong = checked(schema, values.get(name, {}), name)
             faults += wrong
+    jars["model"], wrong = _model_of(values.get("model", {}), task or _nearest(values.get("task")))
+    named = _metrics_in(values)
+    faults += wrong + metric_faults(named) + _expect_faults(values.get("expect") or {})
     if task is not None:
-        jars["model"], wrong = _model_of(values.get("model", {}), task)
-        faults += wrong + _misfits(jars, task)
-    faults += _unknown_metrics(values)
+        faults += _misfits(jars, task) + _link_faults(jars, task, named)
     if faults:
         raise RecipeError(list(dict.fromkeys(faults)), where)
     return Recipe(task=str(values["task"]), expect=values.get("expect") or {}, **jars)
+
+
+def _nearest(name: object) -> Task:
+    """A stand-in for a task that nobody knows, so that the faults of the model can be told with that one."""
+    near = get_close_matches(str(name), TASKS, n=1)
+    return TASKS[near[0] if near else "translation"]
 
 
 def _model_of(section: object, task: Task) -> tuple[ModelSettings | None, list[str]]:
@@ -65,59 +75,95 @@ def _model_of(section: object, task: Task) -> tuple[ModelSettings | None, list[s
         if not isinstance(given, Mapping):
             faults.append(f"model.{role}: must be a section of keys, but is {given!r}.")
             continue
+        words = [
+            f"model.{role}.{key}: must be a word, but is {given[key]!r}."
+            for key in ("kind", "score")
+            if _odd(given, key)
+        ]
+        if words:
+            faults += words
+            continue
         parts[role], wrong = resolved(role, given, task)
         faults += wrong
     return (None if faults else ModelSettings(**parts)), faults
 
 
+def _odd(section: Mapping[str, Any], key: str) -> bool:
+    return key in section and not isinstance(section[key], str)
+
+
 def _misfits(jars: Mapping[str, Any], task: Task) -> list[str]:
     """What no jar can see alone."""
-    data, model, guide = jars.get("data"), jars.get("model"), getattr(jars.get("loss"), "guide", 0.0)
-    faults = [] if data is None or data.sample else _data_misfits(data, task, guide)
+    data, model, faults = jars.get("data"), jars.get("model"), []
+    if data is not None and (data.source is not None) != task.reads:
+        reads = "is missing; {} reads an input." if task.reads else "has no place here; {} reads no input."
+        faults.append("data: key 'source' " + reads.format(task.name))
     if model is None:
         return faults
     encoder, bridge = model.encoder["kind"], model.bridge["kind"]
     if bridge == "attention" and encoder == "none":
         faults.append("model.bridge: attention has nothing to look at, because model.encoder is none. Use initial.")
-    if guide and bridge != "attention":
-        faults.append(f"loss.guide: needs a bridge of kind attention, but it is {bridge}.")
     if (encoder == "none") == task.reads:
         reads = "reads an input" if task.reads else "reads none"
         faults.append(f"model.encoder: kind {encoder!r} does not fit; {task.name} {reads}.")
     return faults
 
 
-def _data_misfits(data: DataSettings, task: Task, guide: float) -> list[str]:
+def _link_faults(jars: Mapping[str, Any], task: Task, named: Sequence[tuple[str, str]]) -> list[str]:
+    """Who compares true with predicted attention, where there is no such thing."""
+    places = ["loss.guide"] if getattr(jars.get("loss"), "guide", 0.0) else []
+    places += [f"{place}: {name}" for place, name in needing_links(named)]
+    lacks = lacking_for_links(task, jars.get("data"), jars.get("model"))
+    return [f"{place} {lack}" if " " in place else f"{place}: {lack}" for place in places for lack in lacks]
+
+
+def needing_links(named: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those of the metrics (each after the place where it stands) that compare true with predicted attention."""
+    known = [pair for pair in named if not metric_faults([pair])]
+    return [(place, name) for place, name in known if "links" in metric_named(name).needs]
+
+
+def lacking_for_links(task: Task, data: DataSettings | None, model: ModelSettings | None) -> list[str]:
+    """Why true and predicted attention cannot be compared, if they cannot."""
+    lacks = []
+    if data is not None and data.sample is None and data.alignment is None:
+        lacks.append("needs true alignments, but data.alignment names no column.")
+    if data is not None and data.sample is not None and SAMPLES[task.name].alignment is None:
+        lacks.append(f"needs true alignments, but the made-up corpus of {task.name} has none.")
+    if model is not None and model.bridge["kind"] != "attention":
+        lacks.append(f"needs a bridge of kind attention, but it is {model.bridge['kind']}.")
+    return lacks
+
+
+def metric_faults(named: Sequence[tuple[str, str]]) -> list[str]:
+    """Names that no metric has."""
     faults = []
-    if task.reads and data.source is None:
-        faults.append(f"data: key 'source' is missing; {task.name} reads an input.")
-    if not task.reads and data.source is not None:
-        faults.append(f"data: key 'source' has no place here; {task.name} reads no input.")
-    if guide and data.alignment is None:
-        faults.append("loss.guide: needs true alignments, but data.alignment names no column.")
+    for place, name in named:
+        try:
+            metric_named(name)
+        except RecipeError as error:
+            faults += [f"{place}: {fault}" for fault in error.faults]
     return faults
 
 
-def _unknown_metrics(values: Mapping[str, Any]) -> list[str]:
-    """Every name of a metric, wherever it stands."""
-    evaluation, learning = values.get("evaluation") or {}, values.get("learning") or {}
+def _metrics_in(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Every name of a metric, after the place where it stands."""
+    evaluation, learning, expect = (values.get(name) or {} for name in ("evaluation", "learning", "expect"))
     named: list[tuple[str, object]] = []
-    if isinstance(evaluation, Mapping) and isinstance(evaluation.get("metrics", []), list | tuple):
-        named += [("evaluation.metrics", name) for name in evaluation.get("metrics", [])]
+    if isinstance(evaluation, Mapping) and isinstance(evaluation.get("metrics"), list | tuple):
+        named += [("evaluation.metrics", name) for name in evaluation["metrics"]]
     if isinstance(learning, Mapping) and learning.get("metric", "loss") != "loss":
         named.append(("learning.metric", learning["metric"]))
-    expect = values.get("expect") or {}
+    if isinstance(expect, Mapping):
+        named += [("expect", name) for name in expect]
+    return [(place, name) for place, name in named if isinstance(name, str)]
+
+
+def _expect_faults(expect: object) -> list[str]:
     if not isinstance(expect, Mapping):
         return [f"expect: must be a section of metrics and numbers, but is {expect!r}."]
-    named += [("expect", name) for name in expect]
-    faults = []
-    for where, name in named:
-        try:
-            metric_named(str(name))
-        except RecipeError as error:
-            faults += [f"{where}: {fault}" for fault in error.faults]
-    return faults + [
+    return [
         f"expect.{name}: must be a number, but is {value!r}."
         for name, value in expect.items()
-        if isinstance(value, bool) or not isinstance(value, int | float)
-    ]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value)
+    ] + [f"expect: must name metrics, but names {name!r}." for name in expect if not isinstance(name, str)]

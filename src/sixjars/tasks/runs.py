@@ -6,11 +6,10 @@ Enough to repeat the run, and to load it anywhere. Nothing in it is code, and lo
 """
 
 import json
-import os
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, final
 
@@ -20,6 +19,7 @@ from sixjars.learning.checkpoints import load_weights, write_whole
 from sixjars.model.network import Network
 from sixjars.recipe import Recipe
 from sixjars.recipe.reading import read_text, values_of
+from sixjars.tasks.corpus import text_fields
 from sixjars.tasks.parts import network_of
 from sixjars.tasks.reading import recipe_of
 
@@ -42,12 +42,16 @@ class Run:
     def tokens(self) -> dict[str, Tokens]:
         """The vocabularies, as they were learned."""
         found = {}
-        for path in sorted((self.folder / "tokens").glob("*.json")):
-            found[path.stem] = Tokens.from_json(path.read_text(encoding="utf-8"))
-        if "target" not in found:
-            raise RunError(
-                f"{self.folder} has no vocabulary (tokens/target.json); it was damaged, or killed at its start."
-            )
+        for name in text_fields(self.recipe):
+            path = self.folder / "tokens" / f"{name}.json"
+            try:
+                found[name] = Tokens.from_json(path.read_text(encoding="utf-8"))
+            except FileNotFoundError:
+                raise RunError(
+                    f"{self.folder} has no vocabulary (tokens/{name}.json); it was damaged, or killed at its start."
+                ) from None
+            except (RunError, ValueError, OSError) as error:
+                raise RunError(f"{path}: {error}") from None
         return found
 
     def network(self, tokens: Mapping[str, Tokens]) -> Network:
@@ -82,11 +86,19 @@ def begin_run(folder: Path, recipe: Recipe) -> Run:
         raise RunError(f"{folder} is a file, not a folder for a run.")
     if (folder / "recipe.yaml").exists():
         raise RunError(f"{folder} already holds a run. Go on with --resume, or choose another folder with --out.")
-    write_whole(folder / "recipe.yaml", recipe.to_yaml().encode())
-    kept = {name: version(name) for name in REMEMBERED}
+    kept = {name: _version(name) for name in REMEMBERED}
     facts = {"seed": recipe.learning.seed, "python": platform.python_version(), "versions": kept}
-    write_whole(folder / "run.json", (json.dumps(facts, indent=2) + os.linesep).encode())
+    write_whole(folder / "run.json", (json.dumps(facts, indent=2) + "\n").encode())
+    write_whole(folder / "recipe.yaml", recipe.to_yaml().encode())  # last: from now on it is a run
     return Run(folder, recipe)
+
+
+def _version(package: str) -> str:
+    """As installed; a library may also come inside another package (lightning-fabric inside lightning)."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "of another package"
 
 
 def resume_run(folder: Path, recipe: Recipe) -> Run:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import final
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -46,6 +47,14 @@ def found_by(
         step = partial(network.decoder.step, carried=carried)
         begun = None if prefix is None else prefix.spread(copies)
         return search(step, state, settings, MARKS, prefix=begun, mask=carried.mask)
+
+
+def drawn_anew(settings: SearchSettings, number: int) -> SearchSettings:
+    """The settings for batch `number`: what is sampled there has a seed of its own, made from the one given."""
+    if settings.kind != "sample":
+        return settings
+    seed = int(np.random.default_rng([settings.seed, number]).integers(2**63))
+    return settings.model_copy(update={"seed": seed})
 
 
 def loss_of(network: Network, part: Part, *, examples: int) -> float:
@@ -127,9 +136,10 @@ def _word_links(part: Part, row: int, best: list[int]) -> frozenset[tuple[int, i
 
 def _write(network: Network, part: Part, examples: int, settings: SearchSettings, seen: list[_Seen]) -> None:
     batches, tokens = part.batches(), part.tokens["target"]
-    for rows in batches.in_order(examples):
+    for number, rows in enumerate(batches.in_order(examples)):
         batch = batches.collate(rows).to(_device(network))
-        for row, found in zip(rows.tolist(), found_by(network, batch, settings), strict=True):
+        hypotheses = found_by(network, batch, drawn_anew(settings, number))
+        for row, found in zip(rows.tolist(), hypotheses, strict=True):
             seen[row].candidates = tuple(tokens.decode(hypothesis.tokens) for hypothesis in found)
 
 

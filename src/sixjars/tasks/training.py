@@ -1,5 +1,6 @@
 """Training, whole: from a recipe to a folder that can be used."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,8 +8,9 @@ from typing import TYPE_CHECKING, Any, final
 
 import torch
 
+from sixjars.errors import Interrupted, LearningError
 from sixjars.evaluation.metrics import Score, metric_named
-from sixjars.learning.devices import Device, fabric_for
+from sixjars.learning.devices import Device, all_or_none, fabric_for
 from sixjars.learning.loop import Learner, Surroundings
 from sixjars.learning.progress import Reporter, Silent
 from sixjars.loss.objective import Objective
@@ -65,7 +67,11 @@ def train(
     wanted = read_recipe(recipe, overrides)
     folder = Path(out) if out is not None else default_folder(recipe)
     fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision)
-    return _train(wanted, folder, resume=resume, fabric=fabric, reporter=reporter or Silent())
+    try:
+        with all_or_none(fabric):
+            return _train(wanted, folder, resume=resume, fabric=fabric, reporter=reporter or Silent())
+    except KeyboardInterrupt:
+        raise Interrupted(f"stopped; the same command with --resume goes on from what {folder} holds.") from None
 
 
 def default_folder(recipe: str) -> Path:
@@ -90,7 +96,7 @@ def _train(recipe: Recipe, folder: Path, *, resume: bool, fabric: "Fabric", repo
     network = network_of(recipe.model, vocabularies, vectors_of(recipe, corpus.tokens))
     torch.manual_seed(recipe.learning.seed + 1_000 * fabric.global_rank)
     learner = _learner(network, corpus, run, fabric=fabric, reporter=reporter if leads else Silent())
-    if resume and learner.last.is_file():
+    if resume:
         learner.resume()
     learner.run()
     return _finished(run, corpus, fabric)
@@ -126,6 +132,8 @@ def _validation(network: Network, corpus: Corpus, recipe: Recipe) -> Callable[[]
 
     def validate() -> dict[str, float]:
         loss = loss_of(network, corpus.valid, examples=settings.batch_examples)
+        if not math.isfinite(loss):
+            raise LearningError("the validation loss is no longer a number; try a lower learning.rate.")
         return {"loss": loss} | {
             score.name: score.value for score in scores_of(network, corpus.valid, settings, metrics)
         }
@@ -142,12 +150,12 @@ def _finished(run: Run, corpus: Corpus, fabric: "Fabric") -> Trained:
     scores = tuple(scores_of(network, scored, recipe.evaluation, metrics_of(recipe)))
     told: dict[str, Any] = {
         "part": "valid" if corpus.test is None else "test",
-        "examples": len(scored),
+        "examples": scores[0].count,
         "search": recipe.evaluation.search.kind,
         "scores": {score.name: {"value": score.value, "signature": score.signature} for score in scores},
     }
     run.write_scores(told)
-    return Trained(run.folder, scores, len(scored), corpus.skipped, missed_of(recipe, scores))
+    return Trained(run.folder, scores, scores[0].count, corpus.skipped, missed_of(recipe, scores))
 
 
 def missed_of(recipe: Recipe, scores: Sequence[Score]) -> tuple[str, ...]:

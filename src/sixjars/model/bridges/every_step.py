@@ -17,6 +17,12 @@ class EveryStep(Bridge):
 
     Cho et al. 2014 (https://arxiv.org/abs/1406.1078), section 2.2, with the summary given to the cell and not to the
     output layer.
+
+    >>> import torch
+    >>> bridge = EveryStep(source_size=4, state_size=6)
+    >>> source = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
+    >>> torch.equal(bridge.step(torch.randn(2, 6), bridge.start(source)).vector, source.summary)
+    True
     """
 
     letters = {"project.weight": "W_0", "project.bias": "b_0"}

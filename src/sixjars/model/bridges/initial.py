@@ -17,6 +17,12 @@ class InitialState(Bridge):
 
     Sutskever, Vinyals & Le 2014 (https://arxiv.org/abs/1409.3215). `copies` is how many vectors the decoder's first
     state has: its layers, twice that for an LSTM. `start="linear"` fits any sizes by tanh(W_0 h_T + b_0).
+
+    >>> import torch
+    >>> bridge = InitialState(source_size=4, state_size=4, start="copy")
+    >>> source = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
+    >>> torch.equal(bridge.start(source).first, source.summary)
+    True
     """
 
     letters = {"project.weight": "W_0", "project.bias": "b_0"}

@@ -1,7 +1,7 @@
 r"""Writes a sequence, one token after the other.
 
-Dims: B batch, T target positions, E embedding features, C context features, H state features, G gate features,
-      V vocabulary, R rows open in search.
+Dims: B batch, S source positions, T target positions, E embedding features, C context features, H state features,
+      G gate features, V vocabulary, R rows open in search.
 """
 
 from typing import final
@@ -27,6 +27,13 @@ class SequenceDecoder(Decoder):
 
     `teach` does everything that does not depend on the previous state for all steps at once: the embeddings' share
     of the gates, and the output layer. Where the bridge does not follow the state, the recurrence too is one call.
+
+    >>> from sixjars import InitialState
+    >>> words = WordEmbedding(vocabulary=9, size=5)
+    >>> decoder = SequenceDecoder(bridge=InitialState(source_size=4, state_size=6), embedding=words, size=6)
+    >>> source = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
+    >>> decoder.teach(source, Padded.of([[5, 6, 2], [7, 2]])).scores.shape
+    torch.Size([2, 3, 9])
     """
 
     letters = {**LETTERS, "table.weight": "e", "output.weight": "V", "output.bias": "b"}
@@ -67,7 +74,7 @@ class SequenceDecoder(Decoder):
     def teach(self, encoded: Encoded, target: Padded) -> Taught:
         """Scores (B, T, V) for a whole target, each step told the true token before it."""
         state, carried = self.start(encoded)
-        told_BT = torch.cat([target.values.new_full((len(target.values), 1), GO), target.values[:, :-1]], dim=1)
+        told_BT = torch.cat([target.values.new_full((target.values.shape[0], 1), GO), target.values[:, :-1]], dim=1)
         embedded_BTE = self.embedding(told_BT)
         if self.bridge.follows:
             return self._teach_stepwise(embedded_BTE, state, carried)

@@ -1,6 +1,6 @@
 """No encoder: a language model starts from a vector that it learns.
 
-Dims: B batch, D source features.
+Dims: B batch, S source positions (none), D source features.
 """
 
 from typing import final
@@ -30,7 +30,7 @@ class NothingEncoder(Encoder):
 
     def forward(self, source: Padded) -> Encoded:
         """The same summary for every row, and no positions; of the source only the number of rows counts."""
-        rows = len(source.values)
+        rows = source.values.shape[0]  # not len(): it must stay symbolic in an exported encoder
         memory_BSD = self.start.new_zeros(rows, 0, self.output_size)
         nowhere_BS = torch.zeros(rows, 0, dtype=torch.bool, device=self.start.device)
         return Encoded(memory_BSD, nowhere_BS, self.start.expand(rows, -1))

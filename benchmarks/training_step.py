@@ -1,0 +1,93 @@
+"""How long one training step takes: forward, backward, clipping and Adam, on the size that the design page names.
+
+Bidirectional GRU of 512, additive attention, a vocabulary of 10,000, batches of 256 pairs of 30 tokens.
+Variants are timed in turn, several rounds of each, so that a busy machine slows all of them alike.
+
+    python benchmarks/training_step.py --device cuda
+"""
+
+import argparse
+import statistics
+import time
+
+import torch
+
+from sixjars.flow import Padded
+from sixjars.learning.optimizers import optimizer_for
+from sixjars.loss.tokens import token_loss
+from sixjars.model.bridges import AdditiveAttention, DotAttention, EveryStep, GeneralAttention, InitialState
+from sixjars.model.decoders import SequenceDecoder
+from sixjars.model.encoders import TextEncoder
+from sixjars.model.layers import WordEmbedding
+from sixjars.model.network import Network
+from sixjars.recipe.jars import LearningSettings
+
+SIZE, VOCABULARY = 512, 10_000
+BRIDGES = {
+    "initial": InitialState,
+    "every_step": EveryStep,
+    "additive": AdditiveAttention,
+    "dot": DotAttention,
+    "general": GeneralAttention,
+}
+
+
+def network(bridge: str, device: str) -> Network:
+    """The model of the design page, with one bridge or another."""
+    encoder = TextEncoder(
+        embedding=WordEmbedding(vocabulary=VOCABULARY, size=SIZE),
+        size=SIZE if bridge != "dot" else SIZE // 2,
+        direction="both",
+    )
+    extra = {"size": SIZE} if bridge == "additive" else {}
+    heard = BRIDGES[bridge](source_size=encoder.output_size, state_size=SIZE, **extra)
+    decoder = SequenceDecoder(bridge=heard, embedding=WordEmbedding(vocabulary=VOCABULARY, size=SIZE), size=SIZE)
+    return Network(encoder, decoder).to(device)
+
+
+def main() -> None:
+    """Print milliseconds for each variant: median of rounds, and the range."""
+    ask = argparse.ArgumentParser(description=__doc__)
+    ask.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    ask.add_argument("--rounds", type=int, default=7)
+    ask.add_argument("--batch", type=int, default=256)
+    ask.add_argument("--length", type=int, default=30)
+    given = ask.parse_args()
+    torch.backends.cuda.matmul.allow_tf32 = True
+    torch.backends.cudnn.allow_tf32 = True
+    ids = torch.randint(4, VOCABULARY, (given.batch, given.length), device=given.device)
+    text = Padded(ids, torch.ones_like(ids, dtype=torch.bool))
+    variants = {}
+    for bridge in BRIDGES:
+        for precision in ("tf32", "bf16") if given.device == "cuda" else ("float32",):
+            model = network(bridge, given.device)
+            variants[bridge, precision] = (model, optimizer_for(model.parameters(), LearningSettings()))
+
+    def step(name: tuple[str, str]) -> float:
+        model, optimizer = variants[name]
+        if given.device == "cuda":
+            torch.cuda.synchronize()
+        began = time.perf_counter()
+        with torch.autocast(given.device, torch.bfloat16, enabled=name[1] == "bf16"):
+            scores = model({"source": text}, text).scores
+        (token_loss(scores.float(), text).sum() / text.mask.sum()).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        if given.device == "cuda":
+            torch.cuda.synchronize()
+        return (time.perf_counter() - began) * 1000
+
+    times: dict[tuple[str, str], list[float]] = {name: [] for name in variants}
+    for round_number in range(given.rounds + 2):
+        for name in variants:
+            taken = step(name)
+            if round_number >= 2:
+                times[name].append(taken)
+    for name, taken_all in times.items():
+        low, middle, high = min(taken_all), statistics.median(taken_all), max(taken_all)
+        print(f"{name[0]:11} {name[1]:8} {middle:8.1f} ms  ({low:.1f} to {high:.1f})")
+
+
+if __name__ == "__main__":
+    main()

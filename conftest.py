@@ -1,0 +1,27 @@
+"""For every test and every example in a docstring: one thread, a cache of its own, the same random numbers."""
+
+import os
+import random
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quiet_surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One thread here and in child processes (small models are many times slower with two), and an empty cache."""
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "1"))
+        patch.setenv("SIXJARS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _seeds() -> None:
+    """A test does not depend on those that ran before it."""
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)

@@ -1,0 +1,191 @@
+"""The pages keep their word: commands parse, recipes exist, links lead somewhere, the encoder page is performed."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from sixjars.cli import app
+from sixjars.recipe.reading import packaged
+from sixjars.tasks.table import TASKS
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+ENCODER_PAGE = ROOT / "docs" / "add_an_encoder.md"
+COMMANDS: Any = typer.main.get_command(app)
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """The fenced blocks of a page in one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Every call of `sixjars` in the shell blocks of a page, wherever it stands in a pipe."""
+    for block in blocks(text, "sh"):
+        for line in block.replace("\\\n", " ").splitlines():
+            call: list[str] = []
+            words = iter([*shlex.shlex(line, posix=True, punctuation_chars=True), ";"])
+            for word in words:
+                if set(word) <= set("<>"):
+                    next(words)  # the file that is read or written
+                elif set(word) <= set("|&;"):
+                    if call[:1] == ["sixjars"]:
+                        yield call[1:]
+                    call = []
+                else:
+                    call.append(word)
+
+
+def split(line: str) -> list[list[str]]:
+    return list(commands(f"```sh\n{line}\n```\n"))
+
+
+def parsed(words: list[str]) -> None:
+    """Read the words as the command line would, without doing anything."""
+    known = COMMANDS.commands
+    if words and not words[0].startswith("-"):
+        if words[0] not in known:
+            raise KeyError(words[0])
+        known[words[0]].make_context(words[0], words[1:])
+    else:
+        COMMANDS.make_context("sixjars", list(words))
+
+
+def fault_of(words: list[str]) -> str | None:
+    try:
+        parsed(words)
+    except typer.Exit:  # --help
+        return None
+    except Exception as error:  # noqa: BLE001 - whatever the parser says
+        return f"sixjars {shlex.join(words)}: {error}"
+    return None
+
+
+def recipes_in(text: str) -> set[str]:
+    """The names of recipes that a text mentions; those with a place-holder in them aside."""
+    return set(re.findall(rf"(?:^|[\s`\"'(]|recipes/)((?:{'|'.join(TASKS)})/\w+)(?![\w/*<…-])", text))
+
+
+def test_the_pages_are_found() -> None:
+    assert {ROOT / "CONTRIBUTING.md", ROOT / "docs" / "api.md", ENCODER_PAGE} <= set(PAGES)
+    assert any(list(commands(page.read_text(encoding="utf-8"))) for page in PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_of_a_page_parse(page: Path) -> None:
+    told = [fault_of(words) for words in commands(page.read_text(encoding="utf-8"))]
+    assert [fault for fault in told if fault] == []
+
+
+def test_commands_that_do_not_parse_are_seen() -> None:
+    assert split("echo hi | sixjars predict runs/x --json > out; ls") == [["predict", "runs/x", "--json"]]
+    assert split("cat 'sixjars train' && make test # sixjars train x") == []
+    assert fault_of(["train", "x", "model.encoder.size=3", "--out", "y"]) is None
+    assert fault_of(["train", "--help"]) is None
+    assert fault_of(["trian", "x"]) == "sixjars trian x: 'trian'"
+    assert "--outt" in (fault_of(["train", "x", "--outt", "y"]) or "")
+    assert fault_of(["train"]) is not None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_recipes_of_a_page_exist(page: Path) -> None:
+    assert recipes_in(page.read_text(encoding="utf-8")) - set(packaged()) == set()
+
+
+def test_mentions_of_recipes_are_seen() -> None:
+    text = "`translation/sample_x`, recipes/dialog/a.yaml, translation/sample_*, runs/dialog/b, dialog/<data>"
+    assert recipes_in(text) == {"translation/sample_x", "dialog/a"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
+    inside = [link for link in links if not re.match(r"\w+:", link)]
+    assert [link for link in inside if not (page.parent / link).exists()] == []
+
+
+def inserted(path: Path, block: str, table: str) -> None:
+    """Put the imports of a block after the last import of a module, and its entry first into a table."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    imports = [line for line in block.splitlines() if line.startswith("from ")]
+    [entry] = [line for line in block.splitlines() if line.startswith("    ")]
+    [opened] = [at for at, line in enumerate(lines) if line.startswith(f"{table}: ")]
+    lines.insert(opened + 1, entry)
+    last = max(at for at, line in enumerate(lines) if line.startswith("from sixjars."))
+    path.write_text("\n".join([*lines[: last + 1], *imports, *lines[last + 1 :]]) + "\n", encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package and its contracts, in which the steps of the page were performed up to the second."""
+    copy = tmp_path_factory.mktemp("house")
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    shutil.copytree(ROOT / "src", copy / "src", ignore=ignored)
+    shutil.copytree(ROOT / "tests" / "contracts", copy / "tests" / "contracts", ignore=ignored)
+    for name in ("conftest.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, copy / name)
+    text = ENCODER_PAGE.read_text(encoding="utf-8")
+    module, line, _ = blocks(text, "python")
+    encoders = copy / "src" / "sixjars" / "model" / "encoders"
+    (encoders / "average.py").write_text(module, encoding="utf-8")
+    inserted(encoders / "__init__.py", line, "ENCODERS")
+    [recipe] = blocks(text, "yaml")
+    (copy / "average.yaml").write_text(recipe, encoding="utf-8")
+    return copy
+
+
+def ran(house: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    surroundings = {**os.environ, "PYTHONPATH": str(house / "src"), "COLUMNS": "120"}
+    command = [sys.executable, "-m", *words]
+    return subprocess.run(command, cwd=house, env=surroundings, capture_output=True, text=True, check=False)
+
+
+CONTRACTS = ("pytest", "-q", "-p", "no:cacheprovider", "tests/contracts/test_encoders.py", "-k")
+
+
+def test_the_page_trains(house: Path) -> None:
+    train, explain = list(commands(ENCODER_PAGE.read_text(encoding="utf-8")))
+    assert "model.encoder.kind=average" in train
+    few = ["data.sample.size=64", "data.sample.valid=8", "data.sample.test=8", "learning.steps=2"]
+    trained = ran(house, "sixjars", *train, *few, "evaluation.search.max_length=5")
+    assert trained.returncode == 0, trained.stderr
+    assert "exact_match" in trained.stdout
+    told = ran(house, "sixjars", *explain).stdout
+    assert "h_j = tanh(U e(x_j) + b)" in told
+    assert "encoder.layer.weight" in told
+
+
+def test_the_page_keeps_its_promises(house: Path) -> None:
+    """Without the case one test fails and says why; with it all pass; without the mask padding is seen."""
+    cases = house / "tests" / "contracts" / "test_encoders.py"
+    without = ran(house, *CONTRACTS, "every_encoder_has_a_case")
+    assert "1 failed" in without.stdout, without.stdout
+    assert "AverageEncoder" in without.stdout
+    inserted(cases, blocks(ENCODER_PAGE.read_text(encoding="utf-8"), "python")[2], "CASES")
+    kept = ran(house, *CONTRACTS, "average or every_encoder_has_a_case")
+    assert kept.returncode == 0, kept.stdout
+    assert "13 passed" in kept.stdout
+    average = house / "src" / "sixjars" / "model" / "encoders" / "average.py"
+    code = average.read_text(encoding="utf-8")
+    average.write_text(code.replace(" * real_BS1", ""), encoding="utf-8")
+    broken = ran(house, *CONTRACTS, "average and padding")
+    average.write_text(code, encoding="utf-8")
+    assert "3 failed" in broken.stdout, broken.stdout
+
+
+def test_the_page_is_well_written(house: Path) -> None:
+    files = ["src/sixjars/model/encoders/average.py"]
+    for words in (["check", *files], ["format", "--check", *files]):
+        done = ran(house, "ruff", *words)
+        assert done.returncode == 0, done.stdout
+    example = ran(house, "pytest", "-q", "-p", "no:cacheprovider", *files)
+    assert "1 passed" in example.stdout, example.stdout

@@ -1,0 +1,168 @@
+"""The house rules that a machine can check: layers, lengths, names, docstrings, abstract or final."""
+
+import ast
+import importlib
+import inspect
+import os
+import pkgutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+import sixjars
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_PARAMETERS = 300, 50, 7
+BASES = {"sixjars.errors.SixJarsError", "sixjars.flow.Rows"}
+"""Classes that others extend and that can also be made themselves."""
+FORBIDDEN = ["/" + "work/", "/tmp/" + "bash", "." + "library"]
+"""Paths of the machines that this was written on; in pieces, so that this file has none."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def functions() -> Iterator[tuple[str, Function]]:
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, Function):
+                yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
+
+
+def classes() -> dict[str, type]:
+    found = {}
+    for module in pkgutil.walk_packages(sixjars.__path__, "sixjars."):
+        if not module.name.endswith("__main__"):
+            for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+                if kind.__module__ == module.name:
+                    found[f"{kind.__module__}.{kind.__qualname__}"] = kind
+    return found
+
+
+def tracked() -> list[Path]:
+    """What a commit would hold; where there is no git, every file of the usual folders."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode == 0:
+        paths = [ROOT / name for name in listed.stdout.split("\0") if name]
+    else:
+        paths = [path for folder in ("src", "tests", "docs", "benchmarks") for path in (ROOT / folder).rglob("*")]
+    return [path for path in paths if path.is_file() and "__pycache__" not in path.parts]
+
+
+def test_there_is_something_to_check() -> None:
+    assert len(SOURCES) > 50
+    assert len(list(functions())) > 300
+    assert len(classes()) > 50
+    assert set(SOURCES) <= set(tracked())
+
+
+def test_imports_keep_their_layers() -> None:
+    command = [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    assert f"{len(wanted)} kept, 0 broken" in ran.stdout
+
+
+def test_files_are_short() -> None:
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES}
+    assert {name: length for name, length in lengths.items() if length > MOST_LINES} == {}
+
+
+def test_functions_are_short() -> None:
+    lengths = {name: (node.end_lineno or 0) - node.lineno + 1 for name, node in functions()}
+    assert {name: length for name, length in lengths.items() if length > MOST_LINES_OF_A_FUNCTION} == {}
+
+
+def test_functions_have_few_parameters() -> None:
+    """Commands aside: their parameters are the options of the command line, named there and nowhere called by hand."""
+    counts = {}
+    for name, node in functions():
+        given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        counts[name] = len([one for one in given if one.arg not in {"self", "cls"}])
+    over = {name: count for name, count in counts.items() if count > MOST_PARAMETERS}
+    assert {name: count for name, count in over.items() if not name.startswith("src/sixjars/cli/")} == {}
+
+
+def test_every_class_is_abstract_or_final() -> None:
+    faults = []
+    for name, kind in classes().items():
+        settings, protocol = issubclass(kind, BaseModel), getattr(kind, "_is_protocol", False)
+        if not (settings or protocol or name in BASES) and inspect.isabstract(kind) == getattr(
+            kind, "__final__", False
+        ):
+            faults.append(name)
+    assert faults == []
+    assert set(classes()) >= BASES
+
+
+def test_there_is_no_drawer_for_everything() -> None:
+    words = {"util", "utils", "helper", "helpers", "misc", "common"}
+    assert [path for path in SOURCES if words & set(path.relative_to(ROOT).with_suffix("").parts)] == []
+
+
+def test_every_module_says_what_it_is() -> None:
+    silent = [path for path in SOURCES if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))]
+    assert silent == []
+
+
+def test_tensor_code_has_a_legend() -> None:
+    """Wherever a local name ends in a shape, the file opens with what the letters mean."""
+    faults = []
+    rooms = [path for path in SOURCES if {"model", "loss"} & set(path.parts)]
+    for path in rooms:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        letters = {
+            letter
+            for name in names
+            if (ending := name.rpartition("_")[2]).isupper() and name.rpartition("_")[0].islower()
+            for letter in ending
+            if letter.isalpha()
+        }
+        legend = (ast.get_docstring(tree) or "").partition("Dims:")[2]
+        missing = sorted(letter for letter in letters if f"{letter} " not in legend)
+        faults += [f"{path.relative_to(ROOT)}: {', '.join(missing)}"] if missing else []
+    assert len(rooms) > 10
+    assert faults == []
+
+
+def test_no_file_names_a_machine() -> None:
+    faults = []
+    for path in tracked():
+        text = path.read_bytes().decode("utf-8", errors="ignore")
+        faults += [f"{path.relative_to(ROOT)}: {word}" for word in FORBIDDEN if word in text]
+    assert faults == []
+
+
+def test_a_file_that_names_a_machine_would_be_found(tmp_path: Path) -> None:
+    assert [word in f"cd {word}x" for word in FORBIDDEN] == [True, True, True]
+
+
+LIGHT = """
+import sys
+sys.argv = ["sixjars", *sys.argv[1:]]
+import sixjars
+if sys.argv[1:]:
+    from sixjars.cli import main
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, end.code
+heavy = {"torch", "lightning_fabric", "numpy", "pyarrow", "matplotlib", "tokenizers"} & set(sys.modules)
+assert not heavy, heavy
+"""
+
+
+@pytest.mark.parametrize("words", ["", "--help", "train --help", "predict --help", "tasks", "tasks --json"])
+def test_what_answers_at_once_loads_nothing_heavy(words: str) -> None:
+    command = [sys.executable, "-c", LIGHT, *words.split()]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "100"})
+    assert ran.returncode == 0, ran.stderr
+    assert bool(ran.stdout) == bool(words)

@@ -1,0 +1,253 @@
+"""Shared by the tests of learning, serving and the command line: two trained runs, and two ways to call `sixjars`."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import sixjars
+from sixjars.cli import main
+
+TINY: dict[str, Any] = {
+    "task": "transliteration",
+    "data": {
+        "sample": {"size": 64, "valid": 8, "test": 8},
+        "source": {"tokens": "characters"},
+        "target": {"tokens": "characters"},
+    },
+    "model": {
+        "encoder": {"size": 8, "embedding": {"size": 6}},
+        "bridge": {"kind": "attention", "size": 8},
+        "decoder": {"size": 8, "embedding": {"size": 6}},
+    },
+    "learning": {"epochs": 2, "batch_examples": 16},
+    "evaluation": {"search": {"max_length": 12}, "metrics": ["character_error_rate"]},
+}
+
+# Starts a process as a fork of one that has everything imported: a tenth of a second instead of three.
+SERVER = """
+import json, os, signal, sys
+import lightning_fabric
+import sixjars.cli.show, sixjars.learning.progress, sixjars.serving.predictor, sixjars.tasks.evaluating
+from sixjars.cli import main
+
+for line in sys.stdin:
+    order = json.loads(line)
+    if "wait" in order:
+        print(os.waitstatus_to_exitcode(os.waitpid(order["wait"], 0)[1]), flush=True)
+        continue
+    number = os.fork()
+    if number == 0:
+        break
+    print(number, flush=True)
+else:
+    sys.exit(0)
+for number, (path, mode) in enumerate([(os.devnull, os.O_RDONLY), (order["out"], 65), (order["err"], 65)]):
+    os.dup2(os.open(path, mode, 0o644), number)
+sys.stdin = open(0)
+os.environ.update(order["env"])
+sys.argv = [order["program"], *order["arguments"]]
+exec(order["before"])
+main()
+"""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def sentence(self) -> str:
+        """The one sentence of a command that failed."""
+        assert self.code not in (0, None), self
+        assert self.out == "", self
+        lines = self.err.splitlines()
+        assert len(lines) == 1, self
+        assert lines[0].startswith("sixjars: "), self
+        assert lines[0].endswith((".", "--help", "]'")), self
+        return lines[0].removeprefix("sixjars: ")
+
+
+Call = Callable[..., Said]
+Recipe = Callable[..., str]
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Call:
+    """`sixjars ARGUMENTS` in this process."""
+
+    def run(*arguments: object, stdin: bytes | None = b"") -> Said:
+        capfd.readouterr()
+        monkeypatch.setattr(sys, "argv", ["sixjars", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", None if stdin is None else io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capfd.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Said(ended.value.code, out, err)
+
+    return run
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process that the server started."""
+
+    number: int
+    server: "Server"
+    out: Path
+    err: Path
+
+    def kill(self, sort: signal.Signals) -> None:
+        """Send a signal."""
+        os.kill(self.number, sort)
+
+    def wait(self) -> Said:
+        """Until it ends."""
+        code = int(self.server.ask({"wait": self.number}))
+        return Said(code, self.out.read_text(), self.err.read_text())
+
+
+class Server:
+    """`sixjars` in processes of their own, quickly."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.count = 0
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def ask(self, order: dict[str, Any]) -> str:
+        """Send one line, get one."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(order) + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline()
+
+    def start(self, *arguments: object, before: str = "", env: dict[str, str] | None = None) -> Process:
+        """A process; `before` is code that it runs first, to break something."""
+        self.count += 1
+        out, err = (self.folder / f"{self.count}.{name}" for name in ("out", "err"))
+        order = {
+            "arguments": [str(argument) for argument in arguments],
+            "program": str(Path(sys.executable).with_name("sixjars")),
+            "before": before,
+            "env": {"SIXJARS_CACHE": os.environ["SIXJARS_CACHE"], **(env or {})},
+            "out": str(out),
+            "err": str(err),
+        }
+        return Process(int(self.ask(order)), self, out, err)
+
+    def run(self, *arguments: object, before: str = "") -> Said:
+        """Start and wait."""
+        return self.start(*arguments, before=before).wait()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One for all tests."""
+    found = Server(tmp_path_factory.mktemp("processes"))
+    yield found
+    assert found.process.stdin is not None
+    assert found.process.stdout is not None
+    found.process.stdin.close()
+    found.process.wait()
+    found.process.stdout.close()
+
+
+def merged(values: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Values with some changed, deep inside too; a change to `...` takes a key out."""
+    result = dict(values)
+    for key, change in changes.items():
+        both = isinstance(change, dict) and isinstance(result.get(key), dict)
+        result[key] = merged(result[key], change) if both else change
+    return {key: value for key, value in result.items() if value is not ...}
+
+
+def write_recipe(folder: Path, changes: dict[str, Any], name: str = "recipe.yaml") -> str:
+    """The tiny recipe with changes, as a file."""
+    path = folder / name
+    path.write_text(yaml.safe_dump(merged(TINY, changes)))
+    return str(path)
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Recipe:
+    """The path of the tiny recipe with changes: `recipe(learning={"epochs": 1})`."""
+
+    def make(name: str = "recipe.yaml", **changes: Any) -> str:
+        return write_recipe(tmp_path, changes, name)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def run_recipe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The recipe of `run`."""
+    changes = {"learning": {"epochs": 25, "rate": 0.03}}
+    return write_recipe(tmp_path_factory.mktemp("recipe"), changes)
+
+
+@pytest.fixture(scope="session")
+def run(run_recipe: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trained transliteration run. Tests read it, and copy it if they want to break it."""
+    return sixjars.train(run_recipe, out=tmp_path_factory.mktemp("trained") / "run").folder
+
+
+@pytest.fixture(scope="session")
+def language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trained language model."""
+    folder = tmp_path_factory.mktemp("language_model")
+    model = {"encoder": {"size": ..., "embedding": ...}, "bridge": {"kind": "initial", "size": ...}}
+    changes = {
+        "task": "language_model",
+        "data": {"source": ..., "target": {"tokens": "words"}},
+        "model": model,
+        "evaluation": {"metrics": ["perplexity"]},
+    }
+    return sixjars.train(write_recipe(folder, changes), out=folder / "run").folder
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Callable[..., Path]:
+    """A file of 12 pairs, `en` and `de`; further lines may follow."""
+
+    def make(name: str = "pairs.tsv", *, more: Sequence[bytes] = (), header: bytes = b"en\tde") -> Path:
+        rows = [f"word{n % 4} and more\twort{n % 3} und mehr".encode() for n in range(12)]
+        path = tmp_path / name
+        path.write_bytes(b"\n".join([header, *rows, *more]) + b"\n")
+        return path
+
+    return make
+
+
+@pytest.fixture
+def from_file(recipe: Recipe) -> Callable[..., str]:
+    """A recipe that reads a file with columns `en` and `de`."""
+
+    def make(path: Path, **changes: Any) -> str:
+        data = {
+            "sample": ...,
+            "train": str(path),
+            "valid": 0.25,
+            "source": {"tokens": "words", "column": "en"},
+            "target": {"tokens": "words", "column": "de"},
+        }
+        return recipe("from_file.yaml", **merged({"task": "translation", "data": data}, changes))
+
+    return make

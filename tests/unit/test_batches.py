@@ -1,0 +1,167 @@
+"""Batches: each row once, one plan for a seed, limits that count padding, and tensors as a loop makes them."""
+
+from itertools import chain
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, Flat, Links
+from sixjars.data.text import STOP
+
+Pairs = list[tuple[list[int], list[int]]]
+
+
+def flat(rows: list[list[int]]) -> Flat:
+    ids = np.array(list(chain.from_iterable(rows)), dtype=np.int32)
+    return ids, np.cumsum([0, *(len(row) for row in rows)]).astype(np.int64)
+
+
+def pairs(count: int, *, seed: int = 0) -> Pairs:
+    noise = np.random.default_rng(seed)
+    return [([4 + at] * int(noise.integers(1, 9)), [5] * int(noise.integers(0, 7))) for at in range(count)]
+
+
+def batches(
+    rows: Pairs, *, seed: int = 0, batch_tokens: int | None = None, batch_examples: int | None = None
+) -> Batches:
+    sources, targets = flat([source for source, _ in rows]), flat([target for _, target in rows])
+    return Batches({"source": sources}, targets, seed=seed, batch_tokens=batch_tokens, batch_examples=batch_examples)
+
+
+def planned(found: Batches, epoch: int, accumulate: int = 1) -> list[list[int]]:
+    return [rows.tolist() for group in found.plan(epoch=epoch, accumulate=accumulate) for rows in group]
+
+
+LIMITS = pytest.mark.parametrize(
+    ("tokens", "examples"),
+    [(None, None), (None, 7), (40, None), (1, None)],
+    ids=["default", "examples", "tokens", "tiny"],
+)
+
+
+@LIMITS
+@pytest.mark.parametrize("epoch", [0, 1, 5])
+def test_every_row_exactly_once(tokens: int | None, examples: int | None, epoch: int) -> None:
+    found = planned(batches(pairs(150), batch_tokens=tokens, batch_examples=examples), epoch)
+    assert sorted(chain.from_iterable(found)) == list(range(150))
+    assert all(found)
+
+
+@LIMITS
+def test_every_epoch_has_as_many_batches(tokens: int | None, examples: int | None) -> None:
+    found = batches(pairs(150), batch_tokens=tokens, batch_examples=examples)
+    for accumulate in (1, 3):
+        counts = {len(found.plan(epoch=epoch, accumulate=accumulate)) for epoch in range(8)}
+        assert counts == {found.updates_per_epoch(accumulate)}
+
+
+def test_the_plan_depends_on_seed_and_epoch_and_nothing_else() -> None:
+    rows = pairs(150)
+    plan = planned(batches(rows, batch_tokens=40), 3)
+    assert planned(batches(rows, batch_tokens=40), 3) == plan
+    assert planned(batches(rows, batch_tokens=40), 4) != plan
+    assert planned(batches(rows, batch_tokens=40, seed=1), 3) != plan
+    np.random.seed(9)
+    assert planned(batches(rows, batch_tokens=40), 3) == plan
+
+
+def test_rows_of_equal_length_meet_others_in_another_epoch() -> None:
+    found = batches([([4], [5])] * 60, batch_examples=10)
+    assert {frozenset(rows) for rows in planned(found, 0)} != {frozenset(rows) for rows in planned(found, 1)}
+
+
+@given(st.integers(0, 99), st.integers(1, 80))
+def test_the_token_limit_counts_padding(seed: int, limit: int) -> None:
+    rows = pairs(60, seed=seed)
+    found = batches(rows, batch_tokens=limit)
+    for numbers in planned(found, 0):
+        source = max(len(rows[row][0]) for row in numbers)
+        target = max(len(rows[row][1]) + 1 for row in numbers)
+        assert len(numbers) == 1 or len(numbers) * (source + target) <= limit
+
+
+def test_batches_are_as_full_as_the_limit_allows() -> None:
+    assert sorted(len(rows) for rows in planned(batches([([4, 4], [5])] * 23, batch_tokens=40), 0)) == [3, 10, 10]
+
+
+def test_examples_are_the_limit_where_none_is_given() -> None:
+    assert sorted(len(rows) for rows in planned(batches(pairs(150)), 0)) == [150 - 2 * DEFAULT_EXAMPLES, 64, 64]
+
+
+def test_like_lengths_stand_together() -> None:
+    rows = pairs(300)
+    lengths = [[len(rows[row][0]) for row in numbers] for numbers in planned(batches(rows, batch_examples=10), 0)]
+    assert max(max(found) - min(found) for found in lengths) <= 1
+
+
+def test_groups_of_batches_make_one_update() -> None:
+    found = batches(pairs(50), batch_examples=7)
+    groups = found.plan(epoch=0, accumulate=3)
+    assert [len(group) for group in groups] == [3, 3, 2]
+    assert planned(found, 0, accumulate=3) == planned(found, 0)
+
+
+@pytest.mark.parametrize("tokens", [None, 40])
+def test_no_rows_no_batches(tokens: int | None) -> None:
+    assert batches([], batch_tokens=tokens).plan(epoch=0) == []
+
+
+def test_in_order_is_longest_first_and_whole() -> None:
+    rows = pairs(50)
+    found = batches(rows).in_order(8)
+    lengths = [len(rows[row][0]) + len(rows[row][1]) for numbers in found for row in numbers.tolist()]
+    assert lengths == sorted(lengths, reverse=True)
+    assert sorted(row for numbers in found for row in numbers.tolist()) == list(range(50))
+    assert [len(numbers) for numbers in found] == [8] * 6 + [2]
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 9])
+def test_processes_share_a_batch_among_them(world: int) -> None:
+    rows = torch.tensor([4, 8, 1, 9, 3])
+    shares = [batches(pairs(10)).share(rows, rank=rank, world=world).tolist() for rank in range(world)]
+    assert sorted(chain.from_iterable(shares)) == [1, 3, 4, 8, 9]
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+@given(
+    st.lists(st.tuples(st.lists(st.integers(4, 9), max_size=4), st.lists(st.integers(4, 9), max_size=4)), min_size=1)
+)
+def test_collating_equals_a_loop(rows: Pairs) -> None:
+    numbers = [*range(len(rows))][::-2]
+    batch = batches(rows).collate(torch.tensor(numbers))
+    for name, padded, wanted in (
+        ("source", batch.inputs["source"], [rows[number][0] for number in numbers]),
+        ("target", batch.target, [[*rows[number][1], STOP] for number in numbers]),
+    ):
+        widest = max(len(row) for row in wanted)
+        assert padded.values.tolist() == [row + [0] * (widest - len(row)) for row in wanted], name
+        assert padded.mask.tolist() == [[at < len(row) for at in range(widest)] for row in wanted], name
+    assert batch.rows.tolist() == numbers
+    assert batch.alignment is None
+
+
+def test_target_tokens_count_the_stop() -> None:
+    assert batches([([4], [5, 5]), ([4], []), ([4], [5])]).target_tokens(torch.tensor([0, 1])) == 4
+
+
+def test_without_a_source_there_are_rows_of_nothing() -> None:
+    batch = Batches({}, flat([[5, 6], [7]])).collate(torch.tensor([1, 0]))
+    assert batch.inputs["source"].values.shape == batch.inputs["source"].mask.shape == (2, 0)
+    assert batch.target.values.tolist() == [[7, STOP, 0], [5, 6, STOP]]
+
+
+def test_alignments_are_spread_over_the_source() -> None:
+    known: dict[int, Links] = {0: ((0, 0), (2, 0), (1, 1)), 1: (), 2: ((0, 1),)}
+    found = Batches(
+        {"source": flat([[4, 5, 6], [7], [8, 9]])}, flat([[4, 5], [6], [7, 8]]), alignments=lambda row: known[row]
+    )
+    truth = found.collate(torch.tensor([2, 0, 1])).alignment
+    assert truth is not None
+    assert truth.tolist() == [
+        [[0, 0, 0], [1, 0, 0], [0, 0, 0]],
+        [[0.5, 0, 0.5], [0, 1, 0], [0, 0, 0]],
+        [[0, 0, 0], [0, 0, 0], [0, 0, 0]],
+    ]

@@ -1,0 +1,95 @@
+"""Attention against three nested loops, and the plain bridges against what they say."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from sixjars.errors import ShapeError
+from sixjars.flow import Bridge, Encoded
+from sixjars.model.bridges.attention import AdditiveAttention, DotAttention, GeneralAttention
+from sixjars.model.bridges.every_step import EveryStep
+from sixjars.model.bridges.initial import InitialState
+
+Score = Callable[[list[float], list[float]], float]
+LENGTHS = (4, 1, 3)
+
+
+def source(size: int) -> Encoded:
+    mask = torch.arange(4) < torch.tensor(LENGTHS)[:, None]
+    return Encoded(torch.randn(3, 4, size), mask, torch.randn(3, size))
+
+
+def dots(one: list[float], two: list[float]) -> float:
+    return sum(a * b for a, b in zip(one, two, strict=True))
+
+
+def additive() -> tuple[Bridge, Score]:
+    bridge = AdditiveAttention(source_size=5, state_size=5, size=3)
+    asked, known, judged = bridge.query.weight.tolist(), bridge.key.weight.tolist(), bridge.score.weight.tolist()[0]
+
+    def score(state: list[float], position: list[float]) -> float:
+        total = 0.0
+        for unit in range(3):
+            total += judged[unit] * math.tanh(dots(asked[unit], state) + dots(known[unit], position))
+        return total
+
+    return bridge, score
+
+
+def dot() -> tuple[Bridge, Score]:
+    return DotAttention(source_size=5, state_size=5), dots
+
+
+def general() -> tuple[Bridge, Score]:
+    bridge = GeneralAttention(source_size=5, state_size=5)
+    between = bridge.key.weight.tolist()
+    return bridge, lambda state, position: sum(state[i] * dots(between[i], position) for i in range(5))
+
+
+@pytest.mark.parametrize("make", [additive, dot, general])
+def test_attention_equals_three_nested_loops(make: Callable[[], tuple[Bridge, Score]]) -> None:
+    bridge, score = make()
+    read, query = source(5), torch.randn(3, 5)
+    with torch.no_grad():
+        context = bridge.step(query, bridge.start(read))
+    assert context.weights is not None
+    for row, length in enumerate(LENGTHS):
+        raised = [math.exp(score(query[row].tolist(), read.memory[row, place].tolist())) for place in range(length)]
+        wanted = [value / sum(raised) for value in raised] + [0.0] * (4 - length)
+        assert context.weights[row].tolist() == pytest.approx(wanted, abs=1e-6)
+        for feature in range(5):
+            mixed = sum(wanted[place] * float(read.memory[row, place, feature]) for place in range(length))
+            assert float(context.vector[row, feature]) == pytest.approx(mixed, abs=1e-5)
+
+
+def test_initial_state_is_silent_after_the_start() -> None:
+    bridge, read = InitialState(source_size=5, state_size=5, copies=2, start="copy"), source(5)
+    carried = bridge.start(read)
+    assert torch.equal(carried.first, torch.cat([read.summary, read.summary], 1))
+    assert bridge.step(torch.randn(3, 5), carried).vector.shape == (3, 0)
+    assert (bridge.context_size, bridge.follows) == (0, False)
+
+
+def test_every_step_repeats_the_summary() -> None:
+    bridge, read = EveryStep(source_size=5, state_size=3), source(5)
+    carried = bridge.start(read)
+    for query in torch.randn(2, 3, 3):
+        assert torch.equal(bridge.step(query, carried).vector, read.summary)
+    assert bridge.context_size == 5
+
+
+def test_dot_needs_equal_sizes() -> None:
+    with pytest.raises(ShapeError) as error:
+        DotAttention(source_size=6, state_size=4)
+    assert str(error.value) == (
+        "score: dot needs a decoder state as large as the encoder's, but they have 4 and 6 numbers. "
+        "Make them equal, or use score: general."
+    )
+
+
+@pytest.mark.parametrize("kind", [InitialState, EveryStep, AdditiveAttention, GeneralAttention])
+def test_every_bridge_refuses_a_copy_that_does_not_fit(kind: Callable[..., Bridge]) -> None:
+    with pytest.raises(ShapeError, match=r"^start: copy needs a summary as large .* have 6 and 4 numbers\."):
+        kind(source_size=6, state_size=4, start="copy")

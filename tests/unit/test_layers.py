@@ -1,0 +1,161 @@
+"""Small pieces against plain loops; pretrained vectors that stay where they are; an output layer that is shared."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from sixjars.errors import ShapeError
+from sixjars.flow import Encoded, Padded
+from sixjars.model.bridges.initial import InitialState
+from sixjars.model.decoders.sequence import SequenceDecoder
+from sixjars.model.layers import FirstState, WordEmbedding, last_real, masked_softmax, reordered, reversal
+
+RAGGED = torch.arange(4) < torch.tensor([4, 1, 3, 0])[:, None]
+
+
+def test_masked_softmax_is_a_softmax_of_the_real_places() -> None:
+    scores = 30 * torch.randn(4, 4)
+    weights = masked_softmax(scores, RAGGED)
+    for row in range(4):
+        real = [place for place in range(4) if RAGGED[row, place]]
+        highest = max((float(scores[row, place]) for place in real), default=0.0)
+        total = sum(math.exp(float(scores[row, place]) - highest) for place in real)
+        for place in range(4):
+            wanted = math.exp(float(scores[row, place]) - highest) / total if place in real else 0.0
+            assert float(weights[row, place]) == pytest.approx(wanted, abs=1e-6)
+            assert place in real or float(weights[row, place]) == 0.0
+
+
+@pytest.mark.parametrize("huge", [1e30, -1e30])
+def test_masked_softmax_bears_extreme_scores(huge: float) -> None:
+    scores = torch.full((4, 4), huge, requires_grad=True)
+    weights = masked_softmax(scores, RAGGED)
+    weights.square().sum().backward()  # type: ignore[no-untyped-call]
+    torch.testing.assert_close(weights.sum(1), torch.tensor([1.0, 1.0, 1.0, 0.0]))
+    assert scores.grad is not None
+    assert scores.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_masked_softmax_in_half_precision(dtype: torch.dtype) -> None:
+    weights = masked_softmax(torch.zeros(4, 4, dtype=dtype), RAGGED)
+    assert weights.dtype == dtype
+    assert weights.tolist()[:2] == [[0.25] * 4, [1.0, 0.0, 0.0, 0.0]]
+    assert weights.tolist()[3] == [0.0] * 4
+
+
+def test_reversal_turns_each_row_within_its_length() -> None:
+    values = torch.randn(4, 4, 2)
+    turned = reordered(values, reversal(RAGGED))
+    for row, length in enumerate([4, 1, 3, 0]):
+        assert turned[row, :length].tolist() == values[row, :length].tolist()[::-1]
+        assert torch.equal(turned[row, length:], values[row, length:])
+    assert torch.equal(reordered(turned, reversal(RAGGED)), values)
+
+
+def test_last_real_of_each_row() -> None:
+    values = torch.randn(4, 4, 2)
+    found = last_real(values, RAGGED)
+    assert torch.equal(found, torch.stack([values[0, 3], values[1, 0], values[2, 2], torch.zeros(2)]))
+
+
+VECTORS = (torch.tensor([1, 3]), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+
+
+OPTIMIZERS = pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.AdamW])
+
+
+def trained(words: WordEmbedding, ids: Tensor, kind: type[torch.optim.Adam]) -> None:
+    """Many strong updates, with weight decay on everything that has a gradient."""
+    optimizer = kind(words.parameters(), lr=0.1, weight_decay=0.3)
+    for _ in range(20):
+        optimizer.zero_grad()
+        (words(ids) - 7.0).square().sum().backward()
+        optimizer.step()
+
+
+@OPTIMIZERS
+def test_frozen_vectors_do_not_move_and_the_others_do(optimizer: type[torch.optim.Adam]) -> None:
+    words, ids = WordEmbedding(vocabulary=5, size=2, tuned=False, vectors=VECTORS), torch.arange(5)
+    before = words(ids).detach().clone()
+    assert before[[1, 3]].tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    trained(words, ids, optimizer)
+    after = words(ids).detach()
+    assert torch.equal(after[[1, 3]], before[[1, 3]])
+    assert torch.equal(words.matrix()[[1, 3]], before[[1, 3]])
+    assert (after[[0, 2, 4]] != before[[0, 2, 4]]).all()
+
+
+@OPTIMIZERS
+def test_tuned_vectors_begin_there_and_move(optimizer: type[torch.optim.Adam]) -> None:
+    words, ids = WordEmbedding(vocabulary=5, size=2, vectors=VECTORS), torch.arange(5)
+    assert words(ids)[[1, 3]].tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    trained(words, ids, optimizer)
+    assert (words(ids)[[1, 3]] != VECTORS[1]).all()
+
+
+@pytest.mark.parametrize("tuned", [True, False])
+def test_the_matrix_is_all_vectors(tuned: bool) -> None:
+    words = WordEmbedding(vocabulary=5, size=2, tuned=tuned, vectors=VECTORS)
+    assert torch.equal(words.matrix(), words(torch.arange(5)))
+    assert words(torch.tensor([[0, 1], [4, 3]])).shape == (2, 2, 2)
+
+
+def test_dropout_is_for_training_only() -> None:
+    words = WordEmbedding(vocabulary=5, size=200, dropout=0.5)
+    assert (words(torch.tensor([1])) == 0).any()
+    assert (words.eval()(torch.tensor([1])) != 0).all()
+
+
+def test_vectors_of_another_size_are_refused() -> None:
+    with pytest.raises(ShapeError) as error:
+        WordEmbedding(vocabulary=5, size=3, vectors=VECTORS)
+    assert str(error.value) == "embedding.size is 3, but the word vectors have 2 numbers."
+
+
+def test_first_state_by_copy_and_by_projection() -> None:
+    summary = torch.randn(2, 3)
+    copied = FirstState(source_size=3, state_size=3, copies=2, start="copy")
+    assert torch.equal(copied(summary), torch.cat([summary, summary], dim=1))
+    assert copied.equations() == ["s_0 = h_T"]
+    made = FirstState(source_size=3, state_size=5, copies=2, start="linear")
+    assert made.project is not None
+    weight, bias = made.project.weight.tolist(), made.project.bias.tolist()
+    for row in range(2):
+        for unit in range(10):
+            total = bias[unit] + sum(w * x for w, x in zip(weight[unit], summary[row].tolist(), strict=True))
+            assert float(made(summary).detach()[row, unit]) == pytest.approx(math.tanh(total), abs=1e-6)
+    assert made.equations() == ["s_0 = tanh(W_0 h_T + b_0)"]
+
+
+def test_copying_needs_equal_sizes() -> None:
+    with pytest.raises(ShapeError) as error:
+        FirstState(source_size=6, state_size=4, copies=1, start="copy")
+    assert str(error.value) == (
+        "start: copy needs a summary as large as the decoder's state, but they have 6 and 4 numbers. "
+        "Make them equal, or use start: linear."
+    )
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_tied_output_multiplies_by_the_embeddings(frozen: bool) -> None:
+    words = WordEmbedding(vocabulary=5, size=2, tuned=not frozen, vectors=VECTORS)
+    bridge = InitialState(source_size=2, state_size=2)
+    decoder = SequenceDecoder(bridge=bridge, embedding=words, cell="rnn", size=2, tied=True).eval()
+    assert [name for name, _ in decoder.named_parameters() if name.startswith("output")] == ["output.bias"]
+    source = Encoded(torch.zeros(1, 1, 2), torch.ones(1, 1, dtype=torch.bool), torch.randn(1, 2))
+    scores = decoder.teach(source, Padded.of([[4, 3]])).scores
+    state = decoder.step(torch.tensor([1]), *decoder.start(source))[1].hidden[0, 0]
+    wanted = torch.stack([state @ words(torch.tensor(word)) for word in range(5)]) + decoder.output.bias
+    torch.testing.assert_close(scores[0, 0], wanted)
+
+
+def test_tying_needs_equal_sizes() -> None:
+    bridge = InitialState(source_size=4, state_size=4)
+    with pytest.raises(ShapeError) as error:
+        SequenceDecoder(bridge=bridge, embedding=WordEmbedding(vocabulary=9, size=3), size=4, tied=True)
+    assert str(error.value) == (
+        "tied: true needs a state as large as the embeddings, but decoder.size is 4 and decoder.embedding.size is 3."
+    )

@@ -1,0 +1,239 @@
+"""From a recipe's text to a checked recipe: every fault is told, all at once, each in one sentence."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sixjars.errors import DataError, RecipeError
+from sixjars.recipe.reading import find, overridden, packaged, read_text, values_of
+from sixjars.tasks.reading import read_recipe, recipe_of
+
+FILES: dict[str, Any] = {"train": "a.tsv", "source": {"column": "en"}, "target": {"column": "de"}}
+
+
+def faults(values: dict[str, Any]) -> list[str]:
+    with pytest.raises(RecipeError) as caught:
+        recipe_of(values, "test")
+    return list(caught.value.faults)
+
+
+def one_fault(values: dict[str, Any]) -> str:
+    (found,) = faults(values)
+    return found
+
+
+def translation(**jars: Any) -> dict[str, Any]:
+    return {"task": "translation", "data": FILES, **jars}
+
+
+def test_six_faults_in_five_jars() -> None:
+    values = {
+        "task": "translaton",
+        "data": {**FILES, "on_bad_row": "skipp"},
+        "model": {"encoder": {"sise": 3}, "bridge": {"kind": "atention"}},
+        "learning": {"rate": -1},
+        "evaluation": {"metrics": ["blue"]},
+    }
+    found = faults(values)
+    assert len(found) == 6
+    assert found[0].startswith("task 'translaton' is unknown. Did you mean 'translation'? Known: dialog, ")
+    assert found[1] == "data.on_bad_row: should be 'error' or 'skip', but is 'skipp'. Did you mean 'skip'?"
+    assert found[2] == "learning.rate: should be greater than 0, but is -1."
+    assert found[3].startswith("model.encoder: key 'sise' is unknown. Did you mean 'size'? Known: ")
+    assert found[4].startswith("model.bridge: kind 'atention' is unknown. Did you mean 'attention'? Known: ")
+    assert found[5].startswith("evaluation.metrics: metric 'blue' is unknown. Did you mean 'bleu'? Known: ")
+
+
+def test_faults_of_several_keys_are_not_hidden_by_others() -> None:
+    """Each key alone is looked at first; that one is wrong must not hide what two of them do together."""
+    learning = {"batch_tokens": 5, "batch_examples": 6, "momentum": 0.5, "rate": "fast"}
+    data = {"train": "a.tsv", "sample": {}, "valid": 7, "folder": 5, "source": {}, "target": {}}
+    assert faults({"task": "translation", "data": data, "learning": learning}) == [
+        "data.folder: should be a valid string, but is 5.",
+        "data: needs either 'train' (a file) or 'sample' (a made-up corpus), not both.",
+        "data: 'valid' as a fraction must lie between 0 and 1, but is 7.0.",
+        "data: 'source' and 'target' are both column 'text'; name two columns.",
+        "learning.rate: should be a valid number, but is 'fast'.",
+        "learning: give 'batch_tokens' or 'batch_examples', not both.",
+        "learning: 'momentum' belongs to sgd, but the optimizer is adam.",
+    ]
+
+
+def test_a_wrong_key_is_told_once() -> None:
+    assert one_fault({"task": "language_model", "data": {"train": [1]}}) == (
+        "data.train: should be a valid string, but is [1]."
+    )
+    assert one_fault(translation(learning={"optimizer": "sgdd", "momentum": 0.5})) == (
+        "learning.optimizer: should be 'adam', 'adamw', 'sgd' or 'adadelta', but is 'sgdd'. Did you mean 'sgd'?"
+    )
+    search = {"kind": "beam", "width": "x", "nbest": 9}
+    assert one_fault(translation(evaluation={"search": search})) == (
+        "evaluation.search.width: should be a valid integer, but is 'x'."
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"data": FILES}, "key 'task' is missing. Known: dialog, "),
+        ({"task": ["x"], "data": FILES}, "task \"['x']\" is unknown."),
+        (translation(lerning={}), "key 'lerning' is unknown. Did you mean 'learning'? Known: data, "),
+        ({"task": "translation"}, "data: needs either 'train' (a file) or 'sample' (a made-up corpus), not both."),
+        ({"task": "translation", "data": 5}, "data: must be a section of keys, but is 5."),
+        (translation(model=5), "model: must be a section of keys, but is 5."),
+        (translation(model={"bridge": 5}), "model.bridge: must be a section of keys, but is 5."),
+        (translation(model={"brige": {}}), "model: key 'brige' is unknown. Did you mean 'bridge'? Known: bridge, "),
+        (translation(model={"encoder": {"kind": ["text"]}}), "model.encoder.kind: must be a word, but is ['text']."),
+        (translation(model={"bridge": {"score": {}}}), "model.bridge.score: must be a word, but is {}."),
+        (translation(model={"encoder": {"layers": 0}}), "model.encoder.layers: should be greater than or equal to 1"),
+        (translation(learning={"steps": 1.5}), "learning.steps: should be a valid integer"),
+        (translation(learning={"steps": True}), "learning.steps: should be a valid integer, but is True."),
+        (translation(learning={"rate": True}), "learning.rate: should be a number, but is True."),
+        (translation(learning={"rate": float("nan")}), "learning.rate: should be a finite number, but is nan."),
+        (translation(learning={"seed": 2**63}), "learning.seed: should be less than 9223372036854775808, but is "),
+        (translation(learning={"precision": 16}), "learning.precision: should be '32', 'bf16' or 'fp16', but is '16'. Did"),
+        (translation(learning={"metric": "los"}), "learning.metric: metric 'los' is unknown."),
+        (translation(learning={"metric": 5}), "learning.metric: should be a valid string, but is 5."),
+        (translation(learning={1: 2}), "learning.1: Keys should be strings, but is 1."),
+        (translation(evaluation={"metrics": "bleu"}), "evaluation.metrics: should be a list, but is 'bleu'."),
+        (translation(evaluation={"metrics": [5]}), "evaluation.metrics.0: should be a valid string, but is 5."),
+        (translation(evaluation={"search": 5}), "evaluation.search: should be a section of keys, but is 5."),
+        (translation(expect={"bleu": "much"}), "expect.bleu: must be a number, but is 'much'."),
+        (translation(expect={"bleu": float("inf")}), "expect.bleu: must be a number, but is inf."),
+        (translation(expect={"blue": 5}), "expect: metric 'blue' is unknown. Did you mean 'bleu'?"),
+        (translation(expect={5: 5}), "expect: must name metrics, but names 5."),
+        (translation(expect=[5]), "expect: must be a section of metrics and numbers, but is [5]."),
+        ({"task": "translation", "data": {"train": "a"}}, "data: key 'source' is missing; translation reads an input."),
+        ({"task": "translation", "data": {"sample": {}}}, "data: key 'source' is missing; translation reads an input."),
+        (
+            {"task": "language_model", "data": {"sample": {}, "source": {}}},
+            "data: key 'source' has no place here; language_model reads no input.",
+        ),
+        (
+            translation(model={"encoder": {"kind": "none"}, "bridge": {"kind": "initial"}}),
+            "model.encoder: kind 'none' does not fit; translation reads an input.",
+        ),
+        (translation(loss={"guide": 1}), "loss.guide: needs true alignments, but data.alignment names no column."),
+        (
+            translation(data={**FILES, "alignment": "a"}, loss={"guide": 1}, model={"bridge": {"kind": "initial"}}),
+            "loss.guide: needs a bridge of kind attention, but it is initial.",
+        ),
+        (
+            translation(evaluation={"metrics": ["alignment_error_rate"]}),
+            "evaluation.metrics: alignment_error_rate needs true alignments, but data.alignment names no column.",
+        ),
+        (
+            {
+                "task": "translation",
+                "data": {"sample": {}, "source": {}},
+                "model": {"bridge": {"kind": "every_step"}},
+                "learning": {"metric": "alignment_error_rate"},
+            },
+            "learning.metric: alignment_error_rate needs a bridge of kind attention, but it is every_step.",
+        ),
+    ],
+)
+def test_faults(values: dict[str, Any], message: str) -> None:
+    assert one_fault(values).startswith(message)
+
+
+def test_a_made_up_corpus_without_alignments() -> None:
+    values = {"task": "language_model", "data": {"sample": {}}, "expect": {"alignment_error_rate": 1}}
+    assert faults(values) == [
+        "expect: alignment_error_rate needs true alignments, but the made-up corpus of language_model has none.",
+        "expect: alignment_error_rate needs a bridge of kind attention, but it is initial.",
+    ]
+
+
+def test_a_long_value_is_quoted_in_short() -> None:
+    found = one_fault(translation(learning={"steps": "9" * 100_000}))
+    assert len(found) < 200
+    deep: list[Any] = []
+    for _ in range(30):
+        deep = [deep, deep]  # 2^30 brackets, if they were written out
+    assert len(one_fault(translation(learning={"steps": deep}))) < 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "a recipe is a set of keys (task, data, model, …)."),
+        ("[1, 2]", "a recipe is a set of keys (task, data, model, …)."),
+        ("just words", "a recipe is a set of keys (task, data, model, …)."),
+        ("a: [1", "line 1: not YAML: expected ',' or ']', but got '<stream end>'."),
+        ("a: 1\nb: 2\na: 3", "line 3: not YAML: key 'a' stands twice."),
+        ("a:\n  b: 1\n  b: 1", "line 3: not YAML: key 'b' stands twice."),
+        ("? [a, b]\n: 1", "line 1: not YAML: a key must be a word."),
+        ("a: \x07", "not YAML: "),
+        ("a: 2020-13-45", "not YAML: month must be in 1..12."),
+        (f"a: {'9' * 5000}", "not YAML: "),
+        ("a: " + "[" * 5000, "not YAML: "),
+        ("a: !!python/object/apply:os.system ['true']", "line 1: not YAML: could not determine a constructor"),
+        ("a: !!python/name:os.system", "line 1: not YAML: could not determine a constructor"),
+        ("a: *b", "line 1: not YAML: found undefined alias 'b'."),
+    ],
+)
+def test_text_that_is_no_recipe(text: str, message: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        values_of(text, "here")
+    assert str(caught.value).startswith(f"here: {message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"task: \xff")
+    with pytest.raises(RecipeError) as caught:
+        read_text(path)
+    assert str(caught.value) == f"{path}: byte 6 is not UTF-8 text."
+    with pytest.raises(DataError, match=r"cannot be read: Is a directory\.$"):
+        read_text(tmp_path)
+
+
+def test_finding(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("")
+    assert find(str(tmp_path / "mine.yaml")) == tmp_path / "mine.yaml"
+    assert find("translation/sample_attention") == packaged()["translation/sample_attention"]
+    for name, message in {
+        str(tmp_path / "mein.yaml"): f"recipe file {tmp_path / 'mein.yaml'} does not exist. "
+        f"Did you mean '{tmp_path / 'mine.yaml'}'?",
+        str(tmp_path / "none" / "a.yaml"): f"recipe file {tmp_path / 'none' / 'a.yaml'} does not exist.",
+        str(tmp_path): f"{tmp_path} is a folder, not a recipe file.",
+        "translation/sampel_attention": "recipe 'translation/sampel_attention' is unknown. Did you mean "
+        "'translation/sample_attention'? A recipe is a .yaml file or a name that `sixjars tasks` lists.",
+        "": "recipe '' is unknown. A recipe is a .yaml file or a name that `sixjars tasks` lists.",
+    }.items():
+        with pytest.raises(DataError) as caught:
+            find(name)
+        assert str(caught.value) == message
+
+
+def test_overrides() -> None:
+    values = {"learning": {"rate": 1.0}, "model": {"encoder": {"size": 3}}}
+    changes = ["learning.rate=5e-4", "model.encoder.layers=2", "evaluation.metrics=[bleu, ter]", "task=x=y"]
+    assert overridden(values, changes) == {
+        "learning": {"rate": "5e-4"},
+        "model": {"encoder": {"size": 3, "layers": 2}},
+        "evaluation": {"metrics": ["bleu", "ter"]},
+        "task": "x=y",
+    }
+    assert values == {"learning": {"rate": 1.0}, "model": {"encoder": {"size": 3}}}
+    with pytest.raises(RecipeError) as caught:
+        overridden(values, ["learning", "=5", "a=[1", "b=2020-99-99", f"c={'[' * 5000}"])
+    assert caught.value.faults[:4] == (
+        "override 'learning' must look like KEY=VALUE, for example learning.rate=5e-4.",
+        "override '=5' must look like KEY=VALUE, for example learning.rate=5e-4.",
+        "override 'a=[1' has a value that is not YAML.",
+        "override 'b=2020-99-99' has a value that is not YAML.",
+    )
+    assert len(caught.value.faults) == 5
+
+
+def test_a_resolved_recipe_reads_back_as_itself() -> None:
+    recipe = read_recipe("translation/sample_attention", ["learning.rate=5e-4", "learning.precision=32"])
+    assert recipe.learning.rate == 0.0005
+    again = recipe_of(yaml.safe_load(recipe.to_yaml()), "again")
+    assert again == recipe
+    assert again.to_yaml() == recipe.to_yaml()

@@ -1,0 +1,145 @@
+"""A signature as a schema: what it takes, what it refuses, and every refusal word for word."""
+
+from typing import Any, Literal, final
+
+import pytest
+from pydantic import BaseModel
+
+from sixjars.recipe.ranges import Positive, Share
+from sixjars.recipe.schema import Nested, checked, schema_of
+
+
+@final
+class Paint:
+    """A part inside a part."""
+
+    def __init__(self, *, supply: int, colour: Literal["red", "blue"] = "red", gloss: Share = 0.5) -> None:
+        self.made = (supply, colour, gloss)
+
+
+@final
+class Jar:
+    """A part; the toolkit knows the shelf."""
+
+    def __init__(self, *, shelf: str, height: Positive, paint: Paint, open: bool = False, width: Positive = 3) -> None:
+        self.made = (shelf, height, paint, open, width)
+
+
+NESTED: Nested = {Paint: ("supply",)}
+SCHEMA = schema_of(Jar, ("shelf",), NESTED)
+
+
+def faults(section: Any) -> list[str]:
+    settings, told = checked(SCHEMA, section, "jar")
+    assert (settings is None) == bool(told)
+    return told
+
+
+def test_keys_are_the_parameters_that_the_toolkit_does_not_fill_in() -> None:
+    assert list(SCHEMA.model_fields) == ["height", "paint", "open", "width"]
+    paint = SCHEMA.model_fields["paint"].annotation
+    assert isinstance(paint, type)
+    assert issubclass(paint, BaseModel)
+    assert list(paint.model_fields) == ["colour", "gloss"]
+
+
+def test_defaults_come_from_the_signature() -> None:
+    settings, told = checked(SCHEMA, {"height": 7, "paint": {"colour": "blue"}}, "jar")
+    assert settings is not None
+    assert settings.model_dump() == {
+        "height": 7,
+        "paint": {"colour": "blue", "gloss": 0.5},
+        "open": False,
+        "width": 3,
+    }
+    assert told == []
+
+
+def test_a_whole_nested_section_may_be_left_out() -> None:
+    settings, _ = checked(SCHEMA, {"height": 7}, "jar")
+    assert settings is not None
+    assert settings.model_dump()["paint"] == {"colour": "red", "gloss": 0.5}
+
+
+FAULTS: dict[str, tuple[Any, list[str]]] = {
+    "unknown key": (
+        {"height": 7, "hight": 8},
+        ["jar: key 'hight' is unknown. Did you mean 'height'? Known: height, open, paint, width."],
+    ),
+    "unknown key, nothing near": (
+        {"height": 7, "lid": 8},
+        ["jar: key 'lid' is unknown. Known: height, open, paint, width."],
+    ),
+    "missing key": ({}, ["jar: key 'height' is missing."]),
+    "wrong type": ({"height": "tall"}, ["jar.height: should be a valid integer, but is 'tall'."]),
+    "not whole": ({"height": 2.5}, ["jar.height: should be a valid integer, but is 2.5."]),
+    "a truth is no number": ({"height": True}, ["jar.height: should be a valid integer, but is True."]),
+    "out of range": ({"height": 0}, ["jar.height: should be greater than or equal to 1, but is 0."]),
+    "neither true nor false": ({"height": 7, "open": "ajar"}, ["jar.open: should be a valid boolean, but is 'ajar'."]),
+    "filled in by the toolkit": (
+        {"height": 7, "shelf": "top"},
+        ["jar: key 'shelf' is filled in by the toolkit; remove it."],
+    ),
+    "nested, unknown": (
+        {"height": 7, "paint": {"color": "red"}},
+        ["jar.paint: key 'color' is unknown. Did you mean 'colour'? Known: colour, gloss."],
+    ),
+    "nested, filled in": (
+        {"height": 7, "paint": {"supply": 9}},
+        ["jar.paint: key 'supply' is filled in by the toolkit; remove it."],
+    ),
+    "nested, one of a few": (
+        {"height": 7, "paint": {"colour": "green"}},
+        ["jar.paint.colour: should be 'red' or 'blue', but is 'green'."],
+    ),
+    "nested, too much": ({"height": 7, "paint": {"gloss": 1}}, ["jar.paint.gloss: should be less than 1, but is 1."]),
+    "nested, too little": (
+        {"height": 7, "paint": {"gloss": -0.1}},
+        ["jar.paint.gloss: should be greater than or equal to 0, but is -0.1."],
+    ),
+    "nested, no section": ({"height": 7, "paint": "red"}, ["jar.paint: should be a section of keys, but is 'red'."]),
+    "no section at all": (["height"], ["jar: must be a section of keys, but is ['height']."]),
+    "all at once": (
+        {"height": 0, "shelf": "top", "lid": 1, "paint": {"gloss": 2, "colour": 3}},
+        [
+            "jar.height: should be greater than or equal to 1, but is 0.",
+            "jar.paint.colour: should be 'red' or 'blue', but is 3.",
+            "jar.paint.gloss: should be less than 1, but is 2.",
+            "jar: key 'shelf' is filled in by the toolkit; remove it.",
+            "jar: key 'lid' is unknown. Known: height, open, paint, width.",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_fault_is_a_sentence(name: str) -> None:
+    section, told = FAULTS[name]
+    assert faults(section) == told
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_numbers_that_are_none(number: float) -> None:
+    told = faults({"height": 7, "paint": {"gloss": number}})
+    assert told == [f"jar.paint.gloss: should be a finite number, but is {number}."]
+
+
+def test_a_number_as_yaml_writes_it() -> None:
+    assert faults({"height": 7, "paint": {"gloss": "5e-1"}}) == []
+    assert faults({"height": 7, "paint": {"gloss": "much"}}) == [
+        "jar.paint.gloss: should be a valid number, but is 'much'."
+    ]
+
+
+def test_settings_are_frozen() -> None:
+    settings, _ = checked(SCHEMA, {"height": 7}, "jar")
+    with pytest.raises(ValueError, match="frozen"):
+        settings.height = 8  # type: ignore[union-attr]
+
+
+def test_two_schemas_do_not_share_what_is_filled_in() -> None:
+    other = schema_of(Jar, ("width", "shelf"), NESTED)
+    assert checked(other, {"height": 7, "width": 3}, "jar")[1] == [
+        "jar: key 'width' is filled in by the toolkit; remove it."
+    ]
+    assert faults({"height": 7, "width": 3}) == []
