@@ -24,4 +24,7 @@ def results() -> "Console":
     """The console for what was asked for; plain where it is not a terminal."""
     from rich.console import Console
 
-    return Console(soft_wrap=True, highlight=False, emoji=False, markup=False)
+    console = Console(soft_wrap=True, highlight=False, emoji=False, markup=False)
+    if not console.is_terminal:
+        console.width = 200  # nothing is cut short for a file or a pipe
+    return console

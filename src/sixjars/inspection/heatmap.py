@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 
 from rich.table import Table
 from rich.text import Text
@@ -38,7 +39,7 @@ def draw(path: Path, weights: Weights, *, source: Sequence[str], target: Sequenc
         figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
-        image = axes.imshow(weights, cmap="magma_r", vmin=0.0, vmax=1.0, aspect="auto")
+        image = axes.imshow(weights, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
         axes.set_xticks(range(len(source)), source, rotation=45, ha="left", rotation_mode="anchor")
         axes.set_yticks(range(len(target)), target)
         axes.xaxis.tick_top()
@@ -46,7 +47,7 @@ def draw(path: Path, weights: Weights, *, source: Sequence[str], target: Sequenc
         axes.spines[:].set_visible(False)
         axes.set_xticks([at - 0.5 for at in range(1, len(source))], minor=True)
         axes.set_yticks([at - 0.5 for at in range(1, len(target))], minor=True)
-        axes.grid(which="minor", color="white", linewidth=1.5)
+        axes.grid(which="minor", color="#e8eef4", linewidth=1.0)
         axes.tick_params(which="minor", length=0)
         for row, line in enumerate(weights):
             for column, weight in enumerate(line):
@@ -55,7 +56,7 @@ def draw(path: Path, weights: Weights, *, source: Sequence[str], target: Sequenc
                     axes.text(column, row, f"{weight:.2f}", ha="center", va="center", fontsize=7, color=color)
         figure.colorbar(image, ax=axes, shrink=0.8, label="attention weight α")
         if title:
-            figure.suptitle(title, fontsize=11)
+            figure.suptitle(fill(title, int(width * 9)), fontsize=11)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)
 

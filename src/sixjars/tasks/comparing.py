@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any, final
 
@@ -52,7 +53,8 @@ def compared(
     if len(named) < 2:
         raise DataError("compare needs two recipes or runs, or more.")
     runs = [open_run(Path(name)) if Path(name).is_dir() else _trained(name, out, device, reporter) for name in named]
-    contenders = tuple(_contender(run, metric, device) for run in runs)
+    names = short_names([run.folder.name for run in runs])
+    contenders = tuple(_contender(name, run, metric, device) for name, run in zip(names, runs, strict=True))
     picture = out / "by_length.png"
     draw_by_length(picture, {found.name: found.buckets for found in contenders}, metric=metric)
     return Comparison(metric, contenders, picture)
@@ -65,7 +67,18 @@ def _trained(name: str, out: Path, device: Device, reporter: Callable[[], Report
     return open_run(folder)
 
 
-def _contender(run: Run, metric: str, device: Device) -> Contender:
+def short_names(names: Sequence[str]) -> list[str]:
+    """Names without the words that they all begin with.
+
+    >>> short_names(["translation-long_initial", "translation-long_every_step"])
+    ['initial', 'every_step']
+    """
+    shared = commonprefix(list(names))
+    cut = max((at + 1 for at, letter in enumerate(shared) if letter in "-_/"), default=0)
+    return [name[cut:] or name for name in names]
+
+
+def _contender(name: str, run: Run, metric: str, device: Device) -> Contender:
     tokens = run.tokens()
     network = run.network(tokens).to(device_named(device))
     part = scored_part(run)
@@ -76,4 +89,4 @@ def _contender(run: Run, metric: str, device: Device) -> Contender:
     lengths = [part.length("source", row) for row in range(len(part))]
     buckets = tuple(scores_by_length(outcomes, lengths, metric=metric, buckets=BUCKETS))
     parameters = sum(weight.numel() for weight in network.parameters())
-    return Contender(run.folder.name, parameters, score(outcomes, [metric])[0].value, buckets)
+    return Contender(name, parameters, score(outcomes, [metric])[0].value, buckets)

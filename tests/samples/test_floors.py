@@ -1,0 +1,53 @@
+"""Each sample recipe, trained whole, reaches the floor written in it. Slow: `make test-all`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import sixjars
+from sixjars.data.samples.language_model import log_probability, true_perplexity
+from sixjars.recipe.reading import packaged
+
+SAMPLES = [name for name in packaged() if "/sample" in name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SAMPLES)
+def test_it_reaches_its_floor(name: str, tmp_path: Path) -> None:
+    trained = sixjars.train(name, out=tmp_path / "run")
+    assert not trained.missed, trained.missed
+
+
+@pytest.mark.slow
+def test_attention_survives_long_inputs_and_the_options_do_not(tmp_path: Path) -> None:
+    """Claim 1, by the command that the README gives."""
+    from sixjars.learning.progress import Silent
+    from sixjars.tasks.comparing import compared
+
+    names = [f"translation/sample_long_{how}" for how in ("initial", "every_step", "attention")]
+    found = compared(names, out=tmp_path, metric="exact_match", device="cpu", reporter=Silent)
+    initial, every_step, attention = (contender.buckets[-1].value for contender in found.contenders)
+    assert attention > max(initial, every_step) + 0.5
+
+
+def test_a_small_model_learns_to_transliterate(tmp_path: Path) -> None:
+    """The one whole training in the fast suite: it must learn, not just run."""
+    few = ["data.sample.size=2000", "data.sample.longest=8", "learning.epochs=5", "evaluation.search.max_length=20"]
+    trained = sixjars.train("transliteration/sample_attention", few, out=tmp_path / "run")
+    scores = {score.name: score.value for score in trained.scores}
+    assert scores["character_error_rate"] < 0.2
+    log = [json.loads(line) for line in (trained.folder / "log.jsonl").read_text().splitlines()]
+    assert log[-1]["loss"] < log[0]["loss"] / 3
+
+
+def test_no_model_can_beat_the_grammar() -> None:
+    """The language-model sample has a floor: a perplexity below it on fresh draws would be a bug in the metric."""
+    from sixjars.data.samples import make
+
+    sentences = [row["text"] for row in make("language_model", size=1, valid=1, test=4000)["test"]]
+    tokens = sum(len(sentence.split()) + 1 for sentence in sentences)
+    import math
+
+    drawn = math.exp(-sum(log_probability(sentence) for sentence in sentences) / tokens)
+    assert drawn == pytest.approx(true_perplexity(), rel=0.03)
