@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from os.path import commonprefix
 from pathlib import Path
 from typing import Any, final
 
@@ -73,8 +72,8 @@ def short_names(names: Sequence[str]) -> list[str]:
     >>> short_names(["translation-long_initial", "translation-long_every_step"])
     ['initial', 'every_step']
     """
-    shared = commonprefix(list(names))
-    cut = max((at + 1 for at, letter in enumerate(shared) if letter in "-_/"), default=0)
+    ends = [at + 1 for at, letter in enumerate(names[0]) if letter in "-_/"]
+    cut = max((end for end in ends if all(name.startswith(names[0][:end]) for name in names)), default=0)
     return [name[cut:] or name for name in names]
 
 

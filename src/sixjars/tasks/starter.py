@@ -3,7 +3,6 @@
 import csv
 import gzip
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
@@ -15,6 +14,8 @@ from sixjars.tasks.table import TASKS, Task
 
 LARGE_VOCABULARY = 15_000
 """With more distinct words than this, pieces of words serve better."""
+MOST_TOKENS = 400
+"""A longer text is cut there: a recurrent network reads one token after the other."""
 
 
 @final
@@ -26,7 +27,7 @@ class Sizes:
     words: int
     """Distinct words of the target (and of the source, whichever has more)."""
     longest: int
-    """Words of the longest text."""
+    """Words of all but the longest hundredth of the texts."""
 
     @property
     def state(self) -> int:
@@ -37,6 +38,11 @@ class Sizes:
     def epochs(self) -> int:
         """Passes over the data: more over little."""
         return 40 if self.rows < 5_000 else 20 if self.rows < 50_000 else 10
+
+    @property
+    def batch_tokens(self) -> int:
+        """Small batches where there is little data, so that there are enough updates."""
+        return 1_000 if self.rows < 5_000 else 2_500 if self.rows < 50_000 else 6_000
 
     @property
     def dropout(self) -> float:
@@ -61,14 +67,18 @@ def write_starter(file: Path, *, task: str, data: Path | None = None) -> None:
 
 
 def _columns(task: Task, data: Path | None) -> dict[str, Column]:
-    """The task's usual names where the file has them, else its first columns, by name or by number."""
+    """The task's usual names where the file has them; else its first columns, by name or by number."""
     usual = {"source": task.columns[0], "target": task.columns[1]} if task.reads else {"target": task.columns[1]}
-    named = [] if data is None else _header(data)
-    if data is None or set(usual.values()) <= set(named):
+    found = {} if data is None else _first_row(data)
+    if data is None or set(usual.values()) <= set(found):
         return dict(usual)
-    if _has_names(data) and len(named) >= len(usual):
-        return dict(zip(usual, named, strict=False))
-    return {field: number for number, field in enumerate(usual, start=1)}
+    if not _has_names(data) or len(found) < len(usual):
+        return {field: number for number, field in enumerate(usual, start=1)}
+    known = {field: name for field, name in usual.items() if name in found}
+    rest = [name for name in found if name not in known.values()]
+    if known:  # the other column is most likely the one with the most text
+        rest.sort(key=lambda name: -len(found[name]))
+    return {field: known[field] if field in known else rest.pop(0) for field in usual}
 
 
 def _kind(data: Path) -> str:
@@ -80,22 +90,23 @@ def _has_names(data: Path) -> bool:
     return _kind(data) in {".jsonl", ".json", ".parquet"}
 
 
-def _header(data: Path) -> Sequence[str]:
-    """What the columns seem to be called."""
+def _first_row(data: Path) -> dict[str, str]:
+    """What the columns seem to be called, and their first texts; columns that are not text are left out."""
     if not data.is_file():
         raise DataError(f"data file {data} does not exist.")
     if _kind(data) == ".parquet":
         import pyarrow.parquet
 
-        return list(pyarrow.parquet.read_schema(data).names)
-    with gzip.open(data, "rt", encoding="utf-8") if data.suffix == ".gz" else data.open(encoding="utf-8") as lines:
-        try:
+        row = pyarrow.parquet.read_table(data).slice(0, 1).to_pylist()
+        return {name: value for name, value in (row[0] if row else {}).items() if isinstance(value, str)}
+    try:
+        with gzip.open(data, "rt", encoding="utf-8") if data.suffix == ".gz" else data.open(encoding="utf-8") as lines:
             first = next(lines, "").rstrip("\r\n")
-            if _has_names(data):
-                return list(json.loads(first))
-        except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, ValueError) as error:
-            raise DataError(f"{data}, line 1 cannot be read: {error}.") from None
-    return next(csv.reader([first])) if _kind(data) == ".csv" else first.split("\t")
+        if _has_names(data):
+            return {name: value for name, value in dict(json.loads(first)).items() if isinstance(value, str)}
+    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, ValueError, TypeError) as error:
+        raise DataError(f"{data}, line 1 cannot be read: {error}.") from None
+    return dict.fromkeys(next(csv.reader([first])) if _kind(data) == ".csv" else first.split("\t"), "")
 
 
 def _examples(data: Path, columns: dict[str, Column]) -> Examples:
@@ -108,11 +119,13 @@ def _sizes(examples: Examples) -> Sizes:
         if field == "line":
             continue
         seen: set[str] = set()
+        lengths = []
         for text in examples.table.column(field).to_pylist():
             words = text.split()
             seen.update(words)
-            longest = max(longest, len(words))
+            lengths.append(len(words))
         distinct = max(distinct, len(seen))
+        longest = max(longest, sorted(lengths)[len(lengths) * 99 // 100])
     return Sizes(examples.table.num_rows, distinct, longest)
 
 
@@ -126,7 +139,7 @@ data:
   train: {train}
   # a file, or the fraction of the training file to hold out
   valid: 0.05
-  # or skip
+  # what a malformed row does: error or skip
   on_bad_row: error
   # a column is a name in the header, or a number from 1 for a file without one
 {fields}
@@ -134,8 +147,8 @@ model:
   encoder: {encoder}
   bridge: {bridge}
   decoder: {{kind: sequence, cell: gru, size: {size}, dropout: {dropout}, embedding: {{size: {half}}}}}
-loss: {{kind: cross_entropy, smoothing: 0.1}}
-learning: {{optimizer: adam, rate: 1.0e-3, batch_tokens: 4000, epochs: {epochs}, patience: 5}}
+loss: {{kind: cross_entropy, smoothing: {smoothing}}}
+learning: {{optimizer: adam, rate: 1.0e-3, batch_tokens: {batch}, epochs: {epochs}, patience: 5}}
 evaluation: {{search: {search}, metrics: [{metrics}]}}
 """
 READING = "{{kind: text, cell: gru, size: {half}, direction: both, dropout: {dropout}, embedding: {{size: {half}}}}}"
@@ -145,7 +158,7 @@ ATTENDING = "{kind: attention, score: additive} # or initial, or every_step"
 def _text(task: Task, data: Path | None, columns: dict[str, Column], sizes: Sizes, file: Path) -> str:
     tokens = task.tokens if task.tokens == "characters" else "bpe" if sizes.words > LARGE_VOCABULARY else "words"
     most = {"characters": 1_000, "bpe": 8_000, "words": 20_000}[tokens]
-    longest = max(50, sizes.longest * (12 if tokens == "characters" else 2))
+    longest = min(MOST_TOKENS, max(50, sizes.longest * (12 if tokens == "characters" else 2)))
     how = f"tokens: {tokens}, size: {most}, max_length: {longest}"
     half = sizes.state // 2
     reading = READING.format(half=half, dropout=sizes.dropout)
@@ -160,6 +173,8 @@ def _text(task: Task, data: Path | None, columns: dict[str, Column], sizes: Size
         size=sizes.state,
         half=half,
         dropout=sizes.dropout,
+        smoothing=0.1 if task.reads else 0.0,
+        batch=sizes.batch_tokens,
         epochs=sizes.epochs,
         search="{kind: beam, width: 5}" if task.reads else "{kind: sample, temperature: 0.8}",
         metrics=", ".join(task.metrics),
