@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-all lint contracts recipes clean
+.PHONY: demo test test-all lint contracts recipes docs clean
 
 demo: $(READY)                ## train, translate and draw, in about a minute
 	$(BIN)/sixjars demo
@@ -27,6 +27,9 @@ contracts: $(READY)           ## the promises that every part keeps
 
 recipes: $(READY)             ## every recipe, a few steps each
 	$(BIN)/python -m pytest -q tests/recipes
+
+docs: $(READY)                ## the pages that the code itself can tell: settings, recipes
+	$(BIN)/python docs/generate.py
 
 # With no torch in the environment, the CPU build is installed first: the newest one brings gigabytes of CUDA.
 $(READY): pyproject.toml

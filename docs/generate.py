@@ -1,7 +1,7 @@
 """Writes the pages that the code itself can tell: docs/settings.md and src/sixjars/recipes/README.md.
 
-    python docs/generate.py           write them
-    python docs/generate.py --check   only say which are out of date; exit 1 if one is
+python docs/generate.py           write them
+python docs/generate.py --check   only say which are out of date; exit 1 if one is
 """
 
 import argparse
@@ -19,18 +19,8 @@ from pydantic_core import PydanticUndefined
 from sixjars.data.samples import SAMPLES
 from sixjars.evaluation.metrics import METRICS
 from sixjars.evaluation.search import KINDS
-from sixjars.flow import Part
 from sixjars.model.bridges import ATTENTIONS
 from sixjars.recipe import ModelSettings, Recipe
-from sixjars.recipe.jars import (
-    DataSettings,
-    EvaluationSettings,
-    LearningSettings,
-    LossSettings,
-    SampleSettings,
-    SearchSettings,
-    TextSettings,
-)
 from sixjars.recipe.reading import packaged
 from sixjars.recipe.schema import schema_of
 from sixjars.tasks.parts import GIVEN, NESTED, TABLES, class_of, network_of, resolved
@@ -39,53 +29,52 @@ from sixjars.tasks.table import TASKS, Task
 
 ROOT = Path(__file__).parents[1]
 NOTE = "<!-- Written by docs/generate.py; run `make docs` after a change. -->\n"
+HEAD = ("key", "may be", "default", "what it does")
 TINY = 4
 """Sizes of the parts that are built to be asked for their equations."""
 
 MEANINGS = {
     "cell": "The recurrent cell.",
-    "size": "Numbers in a state; the encoder of a language model: in s_0; additive attention: hidden units.",
+    "size": "Numbers in a state.",
+    "TextEncoder.size": "Numbers in a state of one direction.",
+    "NothingEncoder.size": "Numbers in s_0.",
+    "AdditiveAttention.size": "Hidden units: rows of U_att and W_att.",
     "layers": "Cells on top of each other, each fed by the one below.",
-    "direction": "Which way the source is read: first word to last, last to first, or both.",
-    "dropout": "Share of numbers set to 0 while learning.",
+    "direction": "Which way the source is read: from the first word, from the last, or both.",
+    "dropout": "Share of numbers set to 0 while learning: between layers, and of what the part gives.",
     "tied": "Whether the output matrix V is that of the embeddings; then `size` equals `embedding.size`.",
-    "start": "The first state: `tanh(W_0 h_T + b_0)`, or a copy of h_T, which must be as large as the decoder's state.",
+    "start": "The decoder's first state: made from h_T to any size, or h_T itself, which must then be of that size.",
     "embedding.size": "Numbers in a token's vector.",
     "embedding.dropout": "Share of a vector's numbers set to 0 while learning.",
     "embedding.tuned": "Whether pretrained vectors go on learning; `false` keeps them as they are.",
 }
-"""A sentence for each key of a part: a signature has no room for one."""
+"""A sentence for each key of a part, because a signature has no room for one; `Class.key` wins over `key`."""
 
-Words = Callable[[str], str]
+Sentences = Callable[[str], str]
 
 
 def kind_told(annotation: Any, limits: Iterable[Any] = ()) -> str:
     """A type and its limits in words."""
-    origin = get_origin(annotation)
+    origin, inside = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        inner, *more = get_args(annotation)
-        flat = [each for given in more for each in (given.metadata if isinstance(given, FieldInfo) else [given])]
-        return kind_told(inner, [*limits, *flat])
+        flat = [each for given in inside[1:] for each in (given.metadata if isinstance(given, FieldInfo) else [given])]
+        return kind_told(inside[0], [*limits, *flat])
     if origin in (Union, UnionType):
-        told = [kind_told(inner, limits) for inner in get_args(annotation) if inner is not NoneType]
-        none = ["`null`"] if NoneType in get_args(annotation) else []
-        return " or ".join([*told, *none])
+        told = [kind_told(inner, limits) for inner in inside if inner is not NoneType]
+        return " or ".join([*told, *(["`null`"] if NoneType in inside else [])])
     if origin is Literal:
-        return ", ".join(f"`{value}`" for value in get_args(annotation))
-    if origin in (dict, Mapping):
-        return f"section of names, each with {kind_told(get_args(annotation)[1])}"
-    if origin is tuple:
-        return f"list of {kind_told(get_args(annotation)[0])}"
+        return ", ".join(f"`{value}`" for value in inside)
+    if origin in (dict, tuple):
+        return f"section (name: {kind_told(inside[1])})" if origin is dict else f"list of {kind_told(inside[0])}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "section"
-    plain = {int: "whole number", float: "number", str: "text", bool: "`true`, `false`", Any: "anything"}
-    return " ".join([plain[annotation], *_limits(limits)])
+    plain = {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}
+    return f"{plain[annotation]} {' and '.join(_limits(limits))}".strip()
 
 
 def _limits(limits: Iterable[Any]) -> Iterator[str]:
-    words = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
     for limit in limits:
-        for name, sign in words.items():
+        for name, sign in {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}.items():
             if (value := getattr(limit, name, None)) is not None:
                 yield f"{sign} {'2^63' if value == 2**63 else f'{value:g}'}"
 
@@ -95,7 +84,7 @@ def value_told(value: Any) -> str:
     if value is PydanticUndefined:
         return "required"
     if isinstance(value, BaseModel):
-        return "its own defaults"
+        return "the defaults below"
     plain: dict[Any, str] = {None: "null", True: "true", False: "false", (): "[]"}
     return f"`{plain[value] if isinstance(value, bool | None | tuple) else value}`"
 
@@ -106,49 +95,55 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines) + "\n"
 
 
-def keys_of(settings: type[BaseModel], where: str, meaning: Words | None = None) -> list[list[str]]:
-    """A row for each key: full name, what may stand there, default, sentence."""
+def _section(field: FieldInfo) -> type[BaseModel] | None:
+    """The settings that stand below a key, if some do."""
+    kinds = [field.annotation, *get_args(field.annotation)]
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+
+
+def keys_of(settings: type[BaseModel], where: str, sentences: Sentences | None = None) -> list[list[str]]:
+    """A row for each key: its full name, what may stand there, its default, its sentence."""
     rows = []
     for name, field in settings.model_fields.items():
-        inner = field.annotation
-        if meaning is not None and isinstance(inner, type) and issubclass(inner, BaseModel):
-            rows += keys_of(inner, f"{where}.{name}", partial(_under, meaning, name))
+        inner = _section(field)
+        if sentences is not None and inner is not None:  # a part inside a part has no page of its own
+            rows += keys_of(inner, f"{where}.{name}", partial(_below, sentences, name))
             continue
-        sentence = meaning(name) if meaning else (field.description or "–")
-        told = kind_told(inner, field.metadata)
-        rows.append([f"`{where}.{name}`".replace("`.", "`"), told, value_told(field.get_default()), sentence])
+        told = (field.description or "–") if sentences is None else sentences(name)
+        kind = kind_told(field.annotation, field.metadata)
+        rows.append([f"`{where}.{name}`", kind, value_told(field.get_default()), told])
     return rows
 
 
-def _under(meaning: Words, above: str, name: str) -> str:
-    return meaning(f"{above}.{name}")
+def _below(sentences: Sentences, above: str, name: str) -> str:
+    return sentences(f"{above}.{name}")
 
 
-HEAD = ("key", "may be", "default", "what it does")
+def jar_told(settings: type[BaseModel], where: Sequence[str], depth: int) -> str:
+    """A section of a recipe, then those inside it; two sections with the same keys are told together."""
+    title = " and ".join(f"`{name}`" for name in where)
+    told = [f"{'#' * depth} {title}\n\n{settings.__doc__}\n\n", table(HEAD, keys_of(settings, where[0]))]
+    inner: dict[type[BaseModel], list[str]] = {}
+    for name, field in settings.model_fields.items():
+        if below := _section(field):
+            inner.setdefault(below, []).append(f"{where[0]}.{name}")
+    told += [jar_told(below, names, depth + 1) for below, names in inner.items()]
+    return "".join(told) + EXTRAS.get(where[0], str)()
 
 
-def part_told(role: str, section: Mapping[str, str], task: Task) -> str:
-    """A part: what it is, its keys, its equations."""
-    part = class_of(role, section)
-    schema = schema_of(part, GIVEN[role], NESTED)
-    named = ", ".join(f"{key}: {value}" for key, value in section.items())
-    lines = [f"### `{role}: {{{named}}}`\n\n{_first_line(part.__doc__)}\n\n"]
-    if rows := keys_of(schema, f"model.{role}", lambda name: MEANINGS.get(name, "–")):
-        lines.append(table(HEAD, rows))
-    usual = _equations(role, section, task, {})
-    lines.append("```text\n" + "\n".join(usual) + "\n```\n\n")
-    for change in _changes(schema):
-        other = [line for line in _equations(role, section, task, change) if line not in usual]
-        if other:
-            told = ", ".join(f"{key}: {str(value).lower()}" for key, value in change.items())
-            lines.append(f"With `{told}`:\n\n```text\n" + "\n".join(other) + "\n```\n\n")
-    return "".join(lines)
-
-
-def _first_line(text: str | None) -> str:
-    """The first line of a docstring; an equation becomes code."""
-    line = (text or "").strip().splitlines()[0]
-    return f"`{line.rstrip('.')}`" if "=" in line.split(":")[0] else line
+def _equations(role: str, section: Mapping[str, Any], task: Task) -> list[str]:
+    """Asked of a tiny network with this part in it."""
+    chosen: dict[str, Mapping[str, Any]] = {"encoder": {}, "bridge": {"kind": "initial"}, "decoder": {}, role: section}
+    parts = {}
+    for each, given in chosen.items():
+        usual, _ = resolved(each, given, task)
+        small = {"size": TINY, "embedding": {"size": TINY}}
+        parts[each], faults = resolved(each, {**given, **{key: small[key] for key in small if key in usual}}, task)
+        assert not faults, faults
+    network = network_of(ModelSettings(**parts), {"source": TINY, "target": TINY})
+    made: Any = network.decoder.bridge if role == "bridge" else getattr(network, role)
+    lines: list[str] = made.equations()
+    return lines
 
 
 def _changes(schema: type[BaseModel]) -> Iterator[dict[str, Any]]:
@@ -162,113 +157,119 @@ def _changes(schema: type[BaseModel]) -> Iterator[dict[str, Any]]:
             yield {name: 2}
 
 
-def _equations(role: str, section: Mapping[str, str], task: Task, change: Mapping[str, Any]) -> list[str]:
-    """Asked of a tiny network with this part in it."""
-    chosen: dict[str, Mapping[str, Any]] = {"encoder": {}, "bridge": {"kind": "initial"}, "decoder": {}}
-    chosen[role] = {**section, **change}
-    parts = {}
-    for each, given in chosen.items():
-        kinds = resolved(each, given, task)[0]
-        sizes = {key: TINY for key in kinds if key == "size"}
-        words = {"embedding": {"size": TINY}} if "embedding" in kinds else {}
-        parts[each], faults = resolved(each, {**given, **sizes, **words}, task)
-        assert not faults, faults
-    network = network_of(ModelSettings(**parts), {"source": TINY, "target": TINY})
-    made: Any = network.decoder.bridge if role == "bridge" else getattr(network, role)
-    assert isinstance(made, Part)
-    return made.equations()
+def part_told(role: str, section: Mapping[str, str], task: Task) -> str:
+    """A part: what it is, its keys, its equations."""
+    part = class_of(role, section)
+    schema = schema_of(part, GIVEN[role], NESTED)
+
+    def sentence(key: str) -> str:
+        return MEANINGS.get(f"{part.__name__}.{key}") or MEANINGS.get(key, "–")
+
+    named = ", ".join(f"{key}: {value}" for key, value in section.items())
+    usual = _equations(role, section, task)
+    told = [f"### `{role}: {{{named}}}`\n\n{_opening(part)} In Python: `{part.__name__}`.\n\n"]
+    told += [table(HEAD, keys_of(schema, f"model.{role}", sentence)), "```text\n", *(f"{line}\n" for line in usual)]
+    for change in _changes(schema):
+        other = [line for line in _equations(role, {**section, **change}, task) if line not in usual]
+        if other:
+            [(key, value)] = change.items()
+            told += [f"\n{key}: {str(value).lower()}\n", *(f"    {line}\n" for line in other)]
+    return "".join([*told, "```\n\n"])
 
 
-def _usual_kinds(role: str) -> str:
-    """The kind where a recipe names none, for each task."""
-    if role == "decoder":
-        return "`sequence`"
-    by_kind: dict[str, list[str]] = {}
-    for task in TASKS.values():
-        by_kind.setdefault(getattr(task, role), []).append(task.name)
-    most = max(by_kind, key=lambda kind: len(by_kind[kind]))
-    others = [f"`{kind}` for {', '.join(tasks)}" for kind, tasks in by_kind.items() if kind != most]
-    return "; ".join([f"`{most}`", *others])
+def _opening(thing: Any) -> str:
+    """The first line of a docstring, with an equation at its start as code."""
+    line = str(thing.__doc__ or "").strip().splitlines()[0]
+    equation, colon, rest = line.rstrip(".").partition(": ")
+    return line if "=" not in equation else f"`{equation}`{colon}{rest}."
 
 
 def _model() -> str:
     """The model jar: each part that a recipe can name."""
+    scored, _ = resolved("bridge", {"kind": "attention"}, TASKS["translation"])
+    score = [
+        "`model.bridge.score`",
+        _code(ATTENTIONS),
+        f"`{scored['score']}`",
+        "Of attention: how positions are scored.",
+    ]
     told = [
-        "The keys of a part are the parameters of its constructor. A section that is left out has the defaults.\n\n",
-        table(HEAD, [_kind_row(role) for role in TABLES]),
+        "## `model`\n\nJar 3: encoder, bridge, decoder. The keys of a part are the parameters of its constructor.\n\n",
+        table(HEAD, [*(_kind_row(role) for role in TABLES), score]),
     ]
     for role, kinds in TABLES.items():
-        told.append(f"## {role.capitalize()}s\n\n")
         for kind in kinds:
             task = next((task for task in TASKS.values() if task.encoder == kind), TASKS["translation"])
-            scores = [{"score": score} for score in ATTENTIONS] if kind == "attention" else [{}]
+            scores = [{"score": name} for name in ATTENTIONS] if kind == "attention" else [{}]
             told += [part_told(role, {"kind": kind, **score}, task) for score in scores]
     return "".join(told)
 
 
 def _kind_row(role: str) -> list[str]:
-    kinds = ", ".join(f"`{kind}`" for kind in TABLES[role])
-    return [f"`model.{role}.kind`", kinds, _usual_kinds(role), ModelSettings.model_fields[role].description or "–"]
+    """The kinds of a part, and the one that each task has where a recipe names none."""
+    by_kind: dict[str, list[str]] = {}
+    for task in TASKS.values():
+        by_kind.setdefault(resolved(role, {}, task)[0]["kind"], []).append(task.name)
+    most, *others = sorted(by_kind, key=lambda kind: -len(by_kind[kind]))
+    usual = "; ".join([f"`{most}`", *(f"`{kind}` for {_code(by_kind[kind])}" for kind in others)])
+    return [f"`model.{role}.kind`", _code(TABLES[role]), usual, ModelSettings.model_fields[role].description or "–"]
+
+
+def _code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _metrics() -> str:
-    needs = {"links": "true alignments and attention", "likelihood": "nothing but the model", "candidates": "outputs"}
+    needs = {"links": "true alignments, attention", "likelihood": "no search", "candidates": "what search finds"}
     rows = []
     for metric in METRICS.values():
-        compute: Any = getattr(metric.compute, "func", metric.compute)
-        name = "accuracy@k" if metric.name == "accuracy@1" else metric.name
-        rows.append([f"`{name}`", metric.better, " ".join(needs[need] for need in metric.needs), _sentence(compute)])
-    return table(("metric", "better", "needs", "what it is"), rows)
+        compute = getattr(metric.compute, "func", metric.compute)
+        name = metric.name.replace("@1", "@k")
+        rows.append([f"`{name}`", metric.better, ", ".join(needs[need] for need in metric.needs), _opening(compute)])
+    floors = [row for row in keys_of(Recipe, "") if row[0] == "`.expect`"]
+    expect = table(HEAD, [[f"`{row[0][2:]}", *row[1:]] for row in floors])
+    return f"### Metrics\n\n{table(('metric', 'better', 'needs', 'what it is'), rows)}### `expect`\n\n{expect}"
 
 
-def _sentence(thing: Any) -> str:
-    return str(thing.__doc__ or "").strip().splitlines()[0]
-
-
-def _jar(name: str, settings: type[BaseModel]) -> str:
-    return f"{settings.__doc__}\n\n" + table(HEAD, keys_of(settings, name))
+def _searches() -> str:
+    return table(("kind", "what it finds"), [[f"`{kind}`", _opening(found)] for kind, found in KINDS.items()])
 
 
 def _samples() -> str:
-    rows = [
-        [
-            f"`{name}`",
-            ", ".join(f"`{column}`" for column in (made.source, made.target, made.alignment) if column),
-            "–" if made.longest is None else f"{made.longest} {made.tokens}",
-            made.description,
-        ]
-        for name, made in SAMPLES.items()
-    ]
+    rows = []
+    for name, made in SAMPLES.items():
+        columns = _code(column for column in (made.source, made.target, made.alignment) if column)
+        longest = "none" if made.longest is None else f"{made.longest} {made.tokens}"
+        rows.append([f"`{name}`", columns, longest, made.description])
     return table(("task", "columns", "`longest` when absent", "what it is"), rows)
+
+
+EXTRAS: Mapping[str, Callable[[], str]] = {
+    "data.sample": _samples,
+    "evaluation.search": _searches,
+    "evaluation": _metrics,
+}
+"""Tables that follow a section."""
 
 
 def settings_page() -> str:
     """docs/settings.md."""
-    tasks = table(
-        ("task", "what it is", "metrics when a recipe names none"),
-        [[f"`{t.name}`", f"{t.number}: {t.title}", ", ".join(f"`{m}`" for m in t.metrics)] for t in TASKS.values()],
-    )
-    searches = table(("kind", "what it gives"), [[f"`{kind}`", _sentence(found)] for kind, found in KINDS.items()])
-    top = [row for row in keys_of(Recipe, "") if row[0] in ("`task`", "`expect`")]
-    return "".join(
-        [
-            f"# Every key of a recipe\n\n{NOTE}\n",
-            "A recipe is one YAML file with six jars. Write only what differs from the defaults below. Any key can also\n",
-            "be set for one run: `sixjars train RECIPE learning.rate=5e-4 model.encoder.layers=2`.\n\n",
-            f"# Task\n\n{table(HEAD, top)}{tasks}",
-            f"# Data\n\n{_jar('data', DataSettings)}## `data.source` and `data.target`\n\n",
-            _jar("data.source", TextSettings),
-            f"## `data.sample`\n\n{_jar('data.sample', SampleSettings)}{_samples()}",
-            f"# Model\n\n{_model()}# Loss\n\n{_jar('loss', LossSettings)}",
-            f"# Learning\n\n{_jar('learning', LearningSettings)}",
-            f"# Evaluation\n\n{_jar('evaluation', EvaluationSettings)}## `evaluation.search`\n\n",
-            f"{_jar('evaluation.search', SearchSettings)}{searches}## Metrics\n\n{_metrics()}",
-        ]
-    ).rstrip("\n") + "\n"
+    tasks = [[f"`{t.name}`", f"{t.number}: {t.title}", _code(t.metrics)] for t in TASKS.values()]
+    told = [
+        f"# Every key of a recipe\n\n{NOTE}\n",
+        "A recipe is one YAML file, told as six jars. Write only what differs from the defaults. Any key can also\n",
+        "be set for one run: `sixjars train RECIPE learning.rate=5e-4 model.encoder.layers=2`.\n\n",
+        "## `task`\n\nJar 1: the system. Required.\n\n",
+        table(("task", "what it is", "metrics when a recipe names none"), tasks),
+    ]
+    for name, field in Recipe.model_fields.items():
+        if below := _section(field):
+            told.append(_model() if below is ModelSettings else jar_told(below, [name], 2))
+    return "".join(told).rstrip("\n") + "\n"
 
 
 def header_of(text: str) -> dict[str, str]:
-    """What a recipe says of itself at its top: `shows`, `run`, `cost`, `expect`; indented lines go on."""
+    """What a recipe says of itself at its top: `shows`, `run`, `cost`, `expect`; an indented line goes on."""
     first, *rest = [line[1:] for line in text.splitlines() if line.startswith("#")]
     told, last = {"shows": first.strip()}, "shows"
     for line in rest:
@@ -282,38 +283,38 @@ def header_of(text: str) -> dict[str, str]:
 
 
 def parts_in_short(model: ModelSettings) -> str:
-    """Encoder → bridge → decoder, as few words as tell recipes apart."""
-    encoder, bridge, decoder = model.encoder, model.bridge, model.decoder
+    """Encoder → bridge → decoder, in as few words as tell recipes apart."""
+    bridge = model.bridge
     heard = f"{bridge['score']} attention" if bridge["kind"] == "attention" else bridge["kind"].replace("_", " ")
     copied = ", s_0 = h_T" if bridge["start"] == "copy" else ""
-    return f"{_recurrent(encoder)} → {heard}{copied} → {_recurrent(decoder)}"
+    return f"{_in_short(model.encoder)} → {heard}{copied} → {_in_short(model.decoder)}"
 
 
-def _recurrent(section: Mapping[str, Any]) -> str:
+def _in_short(section: Mapping[str, Any]) -> str:
     if "cell" not in section:
         return "learned s_0" if section["kind"] == "none" else str(section["kind"])
-    direction = {"backward": " reversed", "both": " both ways"}.get(section.get("direction", ""), "")
     layers = f"{section['layers']} × " if section["layers"] > 1 else ""
-    frozen = "" if section["embedding"]["tuned"] else ", frozen vectors"
-    return f"{layers}{section['cell'].upper()} {section['size']}{direction}{', tied' if section.get('tied') else ''}{frozen}"
+    direction = {"backward": " reversed", "both": " both ways"}.get(section.get("direction", ""), "")
+    extras = (", tied" if section.get("tied") else "") + ("" if section["embedding"]["tuned"] else ", frozen vectors")
+    return f"{layers}{section['cell'].upper()} {section['size']}{direction}{extras}"
 
 
 def recipes_page() -> str:
     """src/sixjars/recipes/README.md."""
     told = [
         f"# The recipes that come with the package\n\n{NOTE}\n",
-        "Train one by its name: `sixjars train translation/sample_attention`. `sample` is the made-up corpus of the\n",
-        "system, so those need no data. The others read files: `data.folder=FOLDER` says where they are.\n\n",
+        "Train one by its name: `sixjars train translation/sample_attention`. Those called `sample` make up their\n",
+        "corpus and need no data. The others read files; `data.folder=FOLDER` says where those are.\n\n",
     ]
     for task in TASKS.values():
         rows = []
         for name, path in packaged().items():
             if name.startswith(f"{task.name}/"):
                 says = header_of(path.read_text(encoding="utf-8"))
-                costs, expects = says.get("cost") or "–", says.get("expect") or "–"
                 short = parts_in_short(read_recipe(name).model)
-                rows.append([f"[`{name}`]({name}.yaml)", says["shows"], short, costs, expects])
-        told.append(f"## {task.number} {task.name}: {task.title}\n\n")
+                link = f"[`{name.partition('/')[2]}`]({name}.yaml)"
+                rows.append([link, says["shows"], short, says.get("cost") or "–", says.get("expect") or "–"])
+        told.append(f"## {task.number} `{task.name}`: {task.title}\n\n")
         told.append(table(("recipe", "what it shows", "encoder → bridge → decoder", "cost", "expect"), rows))
     return "".join(told).rstrip("\n") + "\n"
 
@@ -325,13 +326,13 @@ PAGES: Mapping[str, Callable[[], str]] = {
 
 
 def stale(root: Path) -> dict[str, str]:
-    """The pages below `root` that do not say what the code says, with what they should say."""
+    """The pages below `root` that do not say what the code says, each with what it should say."""
     wanted = {name: page() for name, page in PAGES.items()}
-    return {
-        name: text
-        for name, text in wanted.items()
-        if not (root / name).is_file() or (root / name).read_text(encoding="utf-8") != text
-    }
+    return {name: text for name, text in wanted.items() if _read(root / name) != text}
+
+
+def _read(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

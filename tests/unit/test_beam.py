@@ -43,18 +43,14 @@ class Table:
         rows = slice(source, source + 1)
         return Table(self.log_probabilities[rows], self.weights[rows], self.mask[rows])
 
-    def search(
-        self, settings: SearchSettings, prefixes: list[list[int]] | None = None
-    ) -> list[list[Hypothesis]]:
+    def search(self, settings: SearchSettings, prefixes: list[list[int]] | None = None) -> list[list[Hypothesis]]:
         copies = rows_per_source(settings)
         source = torch.arange(len(self.mask)).repeat_interleave(copies)  # stays where it is, as keys do
 
         def step(token: Tensor, state: State) -> tuple[Scored, State]:
             before = state.hidden[:, 0, 0].long()
             seen = source, before, token
-            return Scored(self.log_probabilities[seen], self.weights[seen]), State(
-                token[:, None, None].float()
-            )
+            return Scored(self.log_probabilities[seen], self.weights[seen]), State(token[:, None, None].float())
 
         start = State(torch.full((len(self.mask), 1, 1), float(GO))).spread(copies)
         prefix = None if prefixes is None else Padded.of(prefixes).spread(copies)
@@ -116,9 +112,7 @@ def whole(found: Hypothesis) -> tuple[int, ...]:
     return (*found.tokens, STOP) if found.finished else found.tokens
 
 
-WIDE = SearchSettings(
-    kind="beam", width=200, max_length=4
-)  # there are 3^4 beginnings and 1 + 3 + 9 + 27 ends
+WIDE = SearchSettings(kind="beam", width=200, max_length=4)  # there are 3^4 beginnings and 1 + 3 + 9 + 27 ends
 CASES = [
     WIDE.model_copy(update={"length_penalty": alpha, "coverage_penalty": beta, "nbest": nbest})
     for alpha in (0.0, 0.6, 1.0)
@@ -134,9 +128,7 @@ def test_wide_beam_finds_the_best_there_is(seed: int) -> None:
         expected = table.everything(0, settings, free)[: settings.nbest]
         (found,) = table.search(settings)
         assert [whole(each) for each in found] == expected
-        assert [each.score for each in found] == pytest.approx(
-            [table.score(0, e, settings) for e in expected]
-        )
+        assert [each.score for each in found] == pytest.approx([table.score(0, e, settings) for e in expected])
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -148,9 +140,7 @@ def test_wide_beam_with_rules_finds_the_best_there_is(seed: int, prefix: tuple[i
         expected = table.everything(0, settings, by_rules(settings, prefix))[: settings.nbest]
         (found,) = table.search(settings, [list(prefix)])
         assert [whole(each) for each in found] == expected
-        assert [each.score for each in found] == pytest.approx(
-            [table.score(0, e, settings) for e in expected]
-        )
+        assert [each.score for each in found] == pytest.approx([table.score(0, e, settings) for e in expected])
 
 
 def by_hand(table: Table, source: int, settings: SearchSettings) -> list[tuple[int, ...]]:

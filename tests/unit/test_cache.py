@@ -181,9 +181,7 @@ def wait_for(path: Path) -> None:
 
 def test_two_processes_at_once(tmp_path: Path) -> None:
     both = [
-        subprocess.Popen(
-            [sys.executable, "-c", BUILD, str(tmp_path), name], stdout=subprocess.PIPE, text=True
-        )
+        subprocess.Popen([sys.executable, "-c", BUILD, str(tmp_path), name], stdout=subprocess.PIPE, text=True)
         for name in ("one", "two")
     ]
     for name in ("one", "two"):
@@ -237,9 +235,7 @@ def test_a_kill_leaves_no_half_file(tmp_path: Path) -> None:
         (errno.EROFS, "Read-only file system; set SIXJARS_CACHE to a folder that can be written."),
     ],
 )
-def test_trouble_with_the_disk(
-    number: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trouble_with_the_disk(number: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 

@@ -58,9 +58,7 @@ FULL = [
         sure=frozenset({(3, 1)}),
         possible=frozenset({(3, 1), (3, 2)}),
     ),
-    Outcome(
-        ("no",), ("",), log_probability=-0.5, tokens=2, links=frozenset({(2, 2)}), sure=frozenset({(2, 2)})
-    ),
+    Outcome(("no",), ("",), log_probability=-0.5, tokens=2, links=frozenset({(2, 2)}), sure=frozenset({(2, 2)})),
 ]
 
 
@@ -93,9 +91,7 @@ def test_scores_come_in_the_order_asked_for() -> None:
 
 
 def test_how_many_candidates_each_metric_wants() -> None:
-    more = {
-        name: metric_named(name).nbest for name in [*names(), "accuracy@7"] if metric_named(name).nbest != 1
-    }
+    more = {name: metric_named(name).nbest for name in [*names(), "accuracy@7"] if metric_named(name).nbest != 1}
     assert more == {"mean_reciprocal_rank": 10, "accuracy@7": 7}
 
 
@@ -145,9 +141,7 @@ def test_unknown_metric_offers_the_nearest() -> None:
     with pytest.raises(RecipeError) as caught:
         metric_named("blue")
     (fault,) = caught.value.faults
-    assert fault.startswith(
-        "metric 'blue' is unknown. Did you mean 'bleu'? Known: accuracy@k, alignment_error_rate, "
-    )
+    assert fault.startswith("metric 'blue' is unknown. Did you mean 'bleu'? Known: accuracy@k, alignment_error_rate, ")
 
 
 def test_misspelt_accuracy_offers_the_pattern() -> None:
@@ -172,9 +166,7 @@ def test_every_bad_name_is_told_at_once() -> None:
 def test_an_empty_list_is_refused() -> None:
     with pytest.raises(DataError) as caught:
         score([], ["bleu"])
-    assert (
-        str(caught.value) == "There are no outcomes, so there is nothing to score. Give at least one example."
-    )
+    assert str(caught.value) == "There are no outcomes, so there is nothing to score. Give at least one example."
 
 
 def test_an_outcome_without_references_is_refused() -> None:
@@ -231,18 +223,12 @@ def test_no_links_is_refused(outcome: Outcome, lacks: str) -> None:
     rows=st.lists(st.tuples(sentences, sentences, sentences), min_size=1, max_size=5),
     width=st.integers(1, 2),
 )
-def test_sacrebleu_with_equally_many_references(
-    name: str, rows: list[tuple[str, str, str]], width: int
-) -> None:
+def test_sacrebleu_with_equally_many_references(name: str, rows: list[tuple[str, str, str]], width: int) -> None:
     outcomes = [Outcome(row[1 : 1 + width], (row[0],)) for row in rows]
     theirs = SACRE[name]()
-    expected = theirs.corpus_score(
-        [row[0] for row in rows], [[row[i] for row in rows] for i in range(1, 1 + width)]
-    )
+    expected = theirs.corpus_score([row[0] for row in rows], [[row[i] for row in rows] for i in range(1, 1 + width)])
     (ours,) = score(outcomes, [name])
-    assert ours == Score(
-        name, expected.score, str(theirs.get_signature()), metric_named(name).better, len(rows)
-    )
+    assert ours == Score(name, expected.score, str(theirs.get_signature()), metric_named(name).better, len(rows))
 
 
 def test_sacrebleu_with_differing_numbers_of_references() -> None:
@@ -472,11 +458,7 @@ PERFECT = sorted({*FROM_TEXT, "accuracy@3"} - {"distinct1", "distinct2"})
 
 @pytest.mark.parametrize("name", PERFECT)
 @settings(deadline=None, max_examples=25)
-@given(
-    texts=st.lists(
-        st.lists(st.sampled_from(WORDS), min_size=4, max_size=8).map(" ".join), min_size=1, max_size=4
-    )
-)
+@given(texts=st.lists(st.lists(st.sampled_from(WORDS), min_size=4, max_size=8).map(" ".join), min_size=1, max_size=4))
 def test_a_perfect_output_scores_best(name: str, texts: list[str]) -> None:
     outcomes = [one(("something else", text), text) for text in texts]
     expected = BEST.get(name, 1.0)
@@ -548,9 +530,7 @@ def test_saying_nothing_earns_nothing(name: str) -> None:
     assert value(name, [one("a b c d", ""), one("e", "")]) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("name", "whole"), [("ter", 100.0), ("character_error_rate", 1.0), ("word_error_rate", 1.0)]
-)
+@pytest.mark.parametrize(("name", "whole"), [("ter", 100.0), ("character_error_rate", 1.0), ("word_error_rate", 1.0)])
 def test_saying_nothing_is_wholly_wrong(name: str, whole: float) -> None:
     assert value(name, [one("a b c d", ""), one("e", "")]) == pytest.approx(whole)
 

@@ -51,9 +51,7 @@ def as_csv(pairs: Pairs) -> bytes:
 
 
 def as_jsonl(pairs: Pairs) -> bytes:
-    return "".join(
-        json.dumps({"en": one, "de": two}, ensure_ascii=False) + "\n" for one, two in pairs
-    ).encode()
+    return "".join(json.dumps({"en": one, "de": two}, ensure_ascii=False) + "\n" for one, two in pairs).encode()
 
 
 def as_parquet(pairs: Pairs) -> bytes:
@@ -74,12 +72,8 @@ WRITERS: dict[str, Callable[[Pairs], bytes]] = {
     "a.jsonl.gz": lambda pairs: gzip.compress(as_jsonl(pairs)),
     "a.json.gz": lambda pairs: gzip.compress(as_jsonl(pairs)),
 }
-PRINTABLE = st.text(st.characters(exclude_categories=["Cs", "Cc", "Cf"]), min_size=1, max_size=12).filter(
-    str.strip
-)
-ANY_LINES = st.text(
-    st.characters(exclude_categories=["Cs", "Cf"], exclude_characters="\r\0"), min_size=1, max_size=12
-)
+PRINTABLE = st.text(st.characters(exclude_categories=["Cs", "Cc", "Cf"]), min_size=1, max_size=12).filter(str.strip)
+ANY_LINES = st.text(st.characters(exclude_categories=["Cs", "Cf"], exclude_characters="\r\0"), min_size=1, max_size=12)
 
 
 @pytest.fixture(params=[5, 1 << 24], ids=["small blocks", "one block"])
@@ -118,16 +112,12 @@ def test_round_trip(name: str, pairs: Pairs, size: int) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(
-    pairs=st.lists(
-        st.tuples(ANY_LINES.filter(str.strip), ANY_LINES.filter(str.strip)), min_size=1, max_size=6
-    ),
+    pairs=st.lists(st.tuples(ANY_LINES.filter(str.strip), ANY_LINES.filter(str.strip)), min_size=1, max_size=6),
     size=st.integers(1, 40),
     quoting=st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]),
     end=st.sampled_from(["\n", "\r\n"]),
 )
-def test_csv_with_line_breaks_agrees_with_the_csv_module(
-    pairs: Pairs, size: int, quoting: Any, end: str
-) -> None:
+def test_csv_with_line_breaks_agrees_with_the_csv_module(pairs: Pairs, size: int, quoting: Any, end: str) -> None:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator=end, quoting=quoting)
     starts = []
@@ -500,17 +490,14 @@ def test_unknown_column(tmp_path: Path) -> None:
         f"{tmp_path / 'a.jsonl'}, line 1: key 'a.bce' is unknown. Did you mean 'a.bcd'? Known: a.bcd."
     )
     assert message(tmp_path, "a.jsonl", {"target": 1}) == (
-        f"{tmp_path / 'a.jsonl'}: JSON lines have names, not numbers, "
-        "so column 1 is not there; give its name."
+        f"{tmp_path / 'a.jsonl'}: JSON lines have names, not numbers, so column 1 is not there; give its name."
     )
 
 
 def test_a_column_twice_in_the_header(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("en\ten\tde\na\tb\tc\n")
     path = tmp_path / "a.tsv"
-    assert message(tmp_path, "a.tsv") == (
-        f"{path}: column 'en' is in the header twice; rename one or give its number."
-    )
+    assert message(tmp_path, "a.tsv") == (f"{path}: column 'en' is in the header twice; rename one or give its number.")
 
 
 def test_a_header_that_is_no_text(tmp_path: Path) -> None:
@@ -542,18 +529,14 @@ def test_names_and_numbers_do_not_mix(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"no gzip", gzip.compress(b"a\tb\n" * 9999)[:-9]], ids=["plain", "cut"])
 def test_damaged_gzip(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.tsv.gz").write_bytes(content)
-    assert message(tmp_path, "a.tsv.gz").startswith(
-        f"{tmp_path / 'a.tsv.gz'} is not a gzip file or is damaged: "
-    )
+    assert message(tmp_path, "a.tsv.gz").startswith(f"{tmp_path / 'a.tsv.gz'} is not a gzip file or is damaged: ")
 
 
 def test_gzip_with_a_wrong_byte(tmp_path: Path) -> None:
     content = bytearray(gzip.compress(os.urandom(5000)))
     content[2000] ^= 255
     (tmp_path / "a.txt.gz").write_bytes(content)
-    assert "is not a gzip file or is damaged" in message(
-        tmp_path, "a.txt.gz", {"target": "text"}, on_bad_row="skip"
-    )
+    assert "is not a gzip file or is damaged" in message(tmp_path, "a.txt.gz", {"target": "text"}, on_bad_row="skip")
 
 
 def test_damaged_parquet(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from safetensors import safe_open
 
 import sixjars
 from sixjars.errors import Interrupted, RunError
+from sixjars.learning.checkpoints import save_tensors
 from sixjars.learning.progress import Silent
 
 LEARNING: dict[str, Any] = {
@@ -272,3 +274,20 @@ def test_a_damaged_state(damage: str, run_recipe: str, run: Path, tmp_path: Path
         sixjars.train(run_recipe, out=folder, resume=True)
     assert str(caught.value).startswith(f"{last} {message}")
     assert sixjars.load(folder).predict(["namaste"])[0].text == sixjars.load(run).predict(["namaste"])[0].text
+
+
+def test_a_state_without_its_journal(run_recipe: str, run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(run, folder)
+    last = folder / "checkpoints" / "last.safetensors"
+    save_tensors(last, tensors(last), {"precision": {}})
+    with pytest.raises(RunError) as caught:
+        sixjars.train(run_recipe, out=folder, resume=True)
+    assert str(caught.value) == f"{last} does not belong to this recipe: KeyError('journal')."
+
+
+def test_training_in_a_thread(recipe: Callable[..., str], tmp_path: Path) -> None:
+    """Where no signals can be minded, as in a notebook's worker."""
+    with ThreadPoolExecutor() as pool:
+        trained = pool.submit(sixjars.train, recipe(), out=tmp_path / "run").result()
+    assert trained.scores[0].name == "character_error_rate"

@@ -38,9 +38,7 @@ def settings_of(kind: str, **others: object) -> SearchSettings:
     return SearchSettings.model_validate({"kind": kind, **others})
 
 
-def run(
-    log_probabilities: Tensor, settings: SearchSettings, marks: Marks, sources: int = 1
-) -> list[list[Hypothesis]]:
+def run(log_probabilities: Tensor, settings: SearchSettings, marks: Marks, sources: int = 1) -> list[list[Hypothesis]]:
     """Search where every step has the same distribution."""
 
     def step(token: Tensor, state: State) -> tuple[Scored, State]:
@@ -212,9 +210,7 @@ def test_draws_have_the_models_probabilities() -> None:
     settings = settings_of("sample", nbest=draws, max_length=2, seed=3)
     (found,) = run(always([*chances, 0.0, 0.0]), settings, Marks(go=3, stop=4))
     seen = Counter(each.tokens for each in found)
-    expected = {
-        pair: draws * chances[pair[0]] * chances[pair[1]] for pair in itertools.product(range(3), repeat=2)
-    }
+    expected = {pair: draws * chances[pair[0]] * chances[pair[1]] for pair in itertools.product(range(3), repeat=2)}
     assert set(seen) == set(expected)
     assert sum((seen[pair] - wanted) ** 2 / wanted for pair, wanted in expected.items()) < 26.1
 
@@ -242,9 +238,7 @@ def test_draws_come_most_probable_first() -> None:
 def test_same_seed_same_draws_and_the_global_state_stays() -> None:
     chances, marks = always([0.0, 0.1, 0.4, 0.5]), Marks(go=0, stop=1)
     before = torch.get_rng_state()
-    one, again, other = (
-        run(chances, settings_of("sample", nbest=20, seed=seed), marks) for seed in (1, 1, 2)
-    )
+    one, again, other = (run(chances, settings_of("sample", nbest=20, seed=seed), marks) for seed in (1, 1, 2))
     assert torch.equal(torch.get_rng_state(), before)
     assert one == again
     assert one != other
@@ -257,14 +251,8 @@ def test_support_against_a_sort_by_hand(top_k: int, top_p: float) -> None:
     for row in range(30):
         ranked = sorted(range(8), key=lambda token: -scores[row, token].item())[: top_k or 8]
         chances = [math.exp(scores[row, token].item()) for token in ranked]
-        fewest = next(
-            (n for n in range(1, len(ranked)) if sum(chances[:n]) / sum(chances) >= top_p), len(ranked)
-        )
-        found = [
-            token
-            for token, score in zip(tokens[row].tolist(), kept[row].tolist(), strict=True)
-            if score > -9e9
-        ]
+        fewest = next((n for n in range(1, len(ranked)) if sum(chances[:n]) / sum(chances) >= top_p), len(ranked))
+        found = [token for token, score in zip(tokens[row].tolist(), kept[row].tolist(), strict=True) if score > -9e9]
         assert found == ranked[:fewest]
         assert kept[row, : len(found)].tolist() == scores[row, ranked[:fewest]].tolist()
 

@@ -130,9 +130,7 @@ def test_pieces_name_every_id(kind: dict[str, Any]) -> None:
     assert all(tokens.pieces(ids))
 
 
-@pytest.mark.parametrize(
-    "text", ["<stop>", "a <stop> b", "x<stop>", "<pad><go><stop>", " <stop>", "<stop> <go>"]
-)
+@pytest.mark.parametrize("text", ["<stop>", "a <stop> b", "x<stop>", "<pad><go><stop>", " <stop>", "<stop> <go>"])
 def test_no_text_makes_a_special_token(kind: dict[str, Any], text: str) -> None:
     often = ["x<stop>", "x<pad>", "x<go>", "<stop>", "<go>", "<pad>", "a b", "<pad><go><stop>"] * 40
     for tokens in (trained(often, **kind), trained(["a b"], **kind), trained(often, min_count=3, **kind)):
@@ -147,9 +145,7 @@ def test_min_count_and_size_of_words_agree_with_counting() -> None:
     counts = Counter(" ".join(texts).split())
     for least in (1, 2, 3):
         tokens = trained(texts, tokens="words", split="spaces", min_count=least)
-        assert set(tokens.vocabulary()) - {*SPECIAL} == {
-            word for word, count in counts.items() if count >= least
-        }
+        assert set(tokens.vocabulary()) - {*SPECIAL} == {word for word, count in counts.items() if count >= least}
     assert set(trained(texts, tokens="words", split="spaces", size=6).vocabulary()) == {*SPECIAL, "a", "b"}
 
 

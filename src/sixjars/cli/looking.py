@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sixjars.cli.options import DeviceOption, JsonOption, results, talk
+from sixjars.cli.options import DeviceOption, JsonOption, Overrides, results, talk
 
 
 def tasks(*, as_json: JsonOption = False) -> None:
@@ -31,6 +31,7 @@ def tasks(*, as_json: JsonOption = False) -> None:
 
 def explain(
     what: Annotated[str, typer.Argument(metavar="RECIPE|RUN", help="A recipe's file or name, or a run's folder.")],
+    overrides: Overrides = None,
     *,
     as_json: JsonOption = False,
 ) -> None:
@@ -38,7 +39,7 @@ def explain(
     from sixjars.cli.show import show_explanation
     from sixjars.tasks.explaining import explained
 
-    explanation = explained(what)
+    explanation = explained(what, overrides or [])
     if as_json:
         results().print(json.dumps(explanation.to_json(), ensure_ascii=False))
     else:

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
 
 DeviceOption = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Where to compute.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="KEY=VALUE", help="Any key: learning.rate=5e-4", show_default=False),
+]
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.", show_default=False)]
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sixjars.cli.options import DeviceOption, results, talk
+from sixjars.cli.options import DeviceOption, Overrides, results, talk
 from sixjars.errors import RunError
 
 if TYPE_CHECKING:
@@ -60,10 +60,7 @@ def new(
 
 def train(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A file, or a name that `sixjars tasks` lists.")],
-    overrides: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[KEY=VALUE]...", help="Any key: learning.rate=5e-4", show_default=False),
-    ] = None,
+    overrides: Overrides = None,
     out: Annotated[
         Path | None, typer.Option(help="The run's folder.  [default: runs/NAME]", show_default=False)
     ] = None,
@@ -74,6 +71,9 @@ def train(
     devices: Annotated[int, typer.Option(help="Processes that train one model together.", min=1)] = 1,
 ) -> None:
     """Train what a recipe describes."""
+    from sixjars.recipe.reading import find
+
+    find(recipe)  # a name that is wrong is told at once, before torch is loaded
     from sixjars.cli.show import show_trained
     from sixjars.learning.progress import OnConsole
     from sixjars.tasks.training import train as train_it

@@ -22,9 +22,7 @@ AT_ONCE = 1024
 
 def predict(
     run: RunArgument,
-    texts: Annotated[
-        list[str] | None, typer.Argument(metavar="[TEXT]...", help="What to read.", show_default=False)
-    ] = None,
+    texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="What to read.", show_default=False)] = None,
     input_file: Annotated[Path | None, typer.Option("--input", help="One input a line.", show_default=False)] = None,
     output_file: Annotated[Path | None, typer.Option("--output", help="Write here.", show_default=False)] = None,
     search: Annotated[

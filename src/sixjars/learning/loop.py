@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from sixjars.data.batches import Batches
-from sixjars.errors import Interrupted, LearningError
+from sixjars.errors import Interrupted, LearningError, RunError
 from sixjars.learning.journal import Journal
 from sixjars.learning.optimizers import Schedule, optimizer_for
 from sixjars.learning.progress import Reporter
@@ -204,6 +204,11 @@ class Learner:
             self.saves.sweep(self.journal)  # a kill may have come before the last time
             if self.settings.average > 1:
                 self.saves.average(self.journal)
+            if not self.saves.model.is_file():
+                raise RunError(
+                    f"{self.saves.model} is gone, and only training from the start would bring it back; "
+                    "begin a new run with another --out."
+                )
         self.fabric.barrier()
 
     def _agreed(self, stop: bool, due: bool) -> tuple[bool, bool]:  # noqa: FBT001

@@ -129,8 +129,9 @@ def _sentence(fault: ErrorDetails, schema: type[BaseModel], where: str) -> str:
 
 def _nearest(fault: ErrorDetails) -> str:
     """The right word that a wrong one may stand for."""
-    known = re.findall(r"'([^']*)'", fault["msg"]) if fault["type"] == "literal_error" else []
-    near = get_close_matches(str(fault["input"]), known, n=1)
+    if fault["type"] != "literal_error" or not isinstance(fault["input"], str):
+        return ""
+    near = get_close_matches(fault["input"], re.findall(r"'([^']*)'", fault["msg"]), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -1,5 +1,6 @@
 """The six jars of a recipe or a run, in words, equations and numbers."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from sixjars.errors import DataError
@@ -12,14 +13,14 @@ from sixjars.tasks.runs import open_run
 from sixjars.tasks.table import TASKS
 
 
-def explained(what: str) -> Explanation:
-    """A run's folder, or a recipe by file or name. Data that is not there is told, not needed."""
+def explained(what: str, overrides: Sequence[str] = ()) -> Explanation:
+    """A run's folder, or a recipe by file or name with `KEY=VALUE` overrides. Data that is not there is not needed."""
     if Path(what).is_dir():
         run = open_run(Path(what))
         recipe, sizes = run.recipe, {name: tokens.size for name, tokens in run.tokens().items()}
         note = ""
     else:
-        recipe = read_recipe(what)
+        recipe = read_recipe(what, overrides)
         sizes, note = _vocabularies(recipe)
     task = TASKS[recipe.task]
     network = network_of(recipe.model, sizes)

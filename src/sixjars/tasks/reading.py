@@ -13,7 +13,7 @@ from sixjars.evaluation.metrics import metric_named
 from sixjars.recipe import ModelSettings, Recipe
 from sixjars.recipe.jars import DataSettings, EvaluationSettings, LearningSettings, LossSettings
 from sixjars.recipe.reading import find, overridden, read_text, values_of
-from sixjars.recipe.schema import checked
+from sixjars.recipe.schema import SHORT, checked
 from sixjars.tasks.table import TASKS, Task
 
 JARS: dict[str, type[BaseModel]] = {
@@ -32,12 +32,12 @@ def read_recipe(name: str, overrides: Sequence[str] = ()) -> Recipe:
 
 def recipe_of(values: Mapping[str, Any], where: str) -> Recipe:
     """A recipe of plain values, every default filled in."""
-    task = TASKS.get(str(values.get("task")))
+    task = TASKS.get(_word(values.get("task")))
     faults = [unknown("key", key, list(Recipe.model_fields)) for key in values if key not in Recipe.model_fields]
     if "task" not in values:
         faults.append(f"key 'task' is missing. Known: {', '.join(sorted(TASKS))}.")
     elif task is None:
-        faults.append(unknown("task", values["task"], list(TASKS)))
+        faults.append(unknown("task", _word(values["task"]), list(TASKS)))
     jars: dict[str, Any] = {}
     for name, schema in JARS.items():
         if name in values or name == "data":
@@ -53,9 +53,14 @@ def recipe_of(values: Mapping[str, Any], where: str) -> Recipe:
     return Recipe(task=str(values["task"]), expect=values.get("expect") or {}, **jars)
 
 
+def _word(value: object) -> str:
+    """A value where a word should be."""
+    return value if isinstance(value, str) else SHORT.repr(value)
+
+
 def _nearest(name: object) -> Task:
     """A stand-in for a task that nobody knows, so that the faults of the model can be told with that one."""
-    near = get_close_matches(str(name), TASKS, n=1)
+    near = get_close_matches(_word(name), TASKS, n=1)
     return TASKS[near[0] if near else "translation"]
 
 
@@ -63,7 +68,7 @@ def _model_of(section: object, task: Task) -> tuple[ModelSettings | None, list[s
     from sixjars.tasks.parts import resolved  # its tables are the parts themselves, and they need torch
 
     if not isinstance(section, Mapping):
-        return None, [f"model: must be a section of keys, but is {section!r}."]
+        return None, [f"model: must be a section of keys, but is {SHORT.repr(section)}."]
     faults = [
         unknown("model: key", key, list(ModelSettings.model_fields))
         for key in section
@@ -73,10 +78,10 @@ def _model_of(section: object, task: Task) -> tuple[ModelSettings | None, list[s
     for role in ModelSettings.model_fields:
         given = section.get(role, {})
         if not isinstance(given, Mapping):
-            faults.append(f"model.{role}: must be a section of keys, but is {given!r}.")
+            faults.append(f"model.{role}: must be a section of keys, but is {SHORT.repr(given)}.")
             continue
         words = [
-            f"model.{role}.{key}: must be a word, but is {given[key]!r}."
+            f"model.{role}.{key}: must be a word, but is {SHORT.repr(given[key])}."
             for key in ("kind", "score")
             if _odd(given, key)
         ]
@@ -161,9 +166,9 @@ def _metrics_in(values: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _expect_faults(expect: object) -> list[str]:
     if not isinstance(expect, Mapping):
-        return [f"expect: must be a section of metrics and numbers, but is {expect!r}."]
+        return [f"expect: must be a section of metrics and numbers, but is {SHORT.repr(expect)}."]
     return [
-        f"expect.{name}: must be a number, but is {value!r}."
+        f"expect.{name}: must be a number, but is {SHORT.repr(value)}."
         for name, value in expect.items()
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value)
     ] + [f"expect: must name metrics, but names {name!r}." for name in expect if not isinstance(name, str)]

@@ -51,7 +51,7 @@ class Run:
                     f"{self.folder} has no vocabulary (tokens/{name}.json); it was damaged, or killed at its start."
                 ) from None
             except (RunError, ValueError, OSError) as error:
-                raise RunError(f"{path}: {error}") from None
+                raise RunError(f"{path} is damaged: {str(error).rstrip('.')}.") from None
         return found
 
     def network(self, tokens: Mapping[str, Tokens]) -> Network:

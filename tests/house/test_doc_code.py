@@ -1,0 +1,124 @@
+"""The code of the pages runs: Python in one namespace, recipes on the files beside them, commands in little."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sixjars.cli import app
+from sixjars.recipe.reading import packaged
+from sixjars.tasks.corpus import corpus_of, vectors_of
+from sixjars.tasks.parts import network_of
+from sixjars.tasks.reading import recipe_of
+from sixjars.tasks.table import TASKS
+
+DOCS = Path(__file__).parents[2] / "docs"
+FENCE = re.compile(r"^```(?P<language>\w+)(?: file=(?P<file>\S+))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+WITH_PYTHON = ("python.md", "data.md")
+SAMPLE = {"sample": {"size": 20, "valid": 5, "test": 5}, "source": {}, "target": {}}
+"""Data for a recipe that shows another jar."""
+FEW = [
+    *("data.sample.size=64", "data.sample.valid=8", "data.sample.test=8"),
+    *("learning.steps=2", "evaluation.search.max_length=8"),
+]
+
+
+def fences(page: str) -> list[re.Match[str]]:
+    """The fenced blocks of a page, in order."""
+    return list(FENCE.finditer((DOCS / page).read_text(encoding="utf-8")))
+
+
+def written(page: str) -> None:
+    """Write the files that a page shows into the folder we are in."""
+    for block in fences(page):
+        if block["file"]:
+            Path(block["file"]).write_text(block["body"], encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON)
+def test_python_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))  # a page may empty it
+    written(page)
+    text = (DOCS / page).read_text(encoding="utf-8")
+    blocks = [block for block in fences(page) if block["language"] == "python"]
+    assert len(blocks) > 2
+    namespace: dict[str, Any] = {"__name__": page}
+    for block in blocks:
+        before = text[: block.start("body")].count("\n")  # so that a traceback names the page's own line
+        exec(compile("\n" * before + block["body"], str(DOCS / page), "exec"), namespace)  # noqa: S102
+
+
+def test_only_pages_that_are_run_have_python() -> None:
+    others = {path.name for path in DOCS.glob("*.md")} - set(WITH_PYTHON) - {"api.md", "add_an_encoder.md"}
+    assert [name for name in sorted(others) if any(block["language"] == "python" for block in fences(name))] == []
+
+
+YAML = [(page, block) for page in ("data.md", "systems.md") for block in fences(page) if block["language"] == "yaml"]
+
+
+@pytest.mark.parametrize(("page", "block"), YAML, ids=[f"{page}-{at}" for at, (page, _) in enumerate(YAML)])
+def test_recipes_of_a_page_read_their_data(
+    page: str, block: re.Match[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the files that the page shows: examples are found, the network can be built, nothing is left over."""
+    monkeypatch.chdir(tmp_path)
+    written(page)
+    values = {"task": "translation", "data": SAMPLE, **yaml.safe_load(block["body"])}
+    recipe = recipe_of(values, page)
+    if str(recipe.data.train).startswith("hf:"):
+        return  # nothing is downloaded in a test
+    corpus = corpus_of(recipe)
+    sizes = {name: tokens.size for name, tokens in corpus.tokens.items()}
+    vectors = vectors_of(recipe, corpus.tokens)
+    network = network_of(recipe.model, sizes, vectors)
+    assert len(corpus.train) + len(corpus.valid) > 1
+    assert (corpus.skipped > 0) == (recipe.data.on_bad_row == "skip")
+    assert (corpus.train.alignments is not None) == (
+        recipe.data.alignment is not None or recipe.data.sample is not None
+    )
+    assert ("source" in vectors) == (recipe.data.source is not None and recipe.data.source.vectors is not None)
+    assert network.decoder.equations()
+    if recipe.data.where:
+        everything = corpus_of(recipe_of({**values, "data": {**values["data"], "where": {}}}, page))
+        assert len(everything.train) > len(corpus.train)
+
+
+def test_every_file_that_a_page_shows_is_read() -> None:
+    shown = {block["file"] for block in fences("data.md") if block["file"]}
+    recipes = " ".join(block["body"] for page, block in YAML if page == "data.md")
+    assert len(shown) > 7
+    assert {name for name in shown if name not in recipes} == set()
+
+
+def calls(page: str) -> list[list[str]]:
+    """The calls of `sixjars` in the shell blocks of a page."""
+    blocks = [block["body"] for block in fences(page) if block["language"] == "sh"]
+    return [shlex.split(line)[1:] for block in blocks for line in block.splitlines() if line.startswith("sixjars ")]
+
+
+def test_every_system_is_trained_and_used() -> None:
+    trained = {call[1].split("/")[0] for call in calls("systems.md") if call[0] == "train"}
+    used = {call[1] for call in calls("systems.md") if call[0] == "predict"}
+    assert trained == set(TASKS)
+    assert used == {call[-1] for call in calls("systems.md") if call[0] == "train"}
+    text = (DOCS / "systems.md").read_text(encoding="utf-8")
+    assert [name for name in packaged() if not re.search(rf"{name}(?!\w)", text)] == []
+
+
+def test_commands_of_the_systems_do_what_they_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each one, with little data and two updates; `compare` aside, which trains three models."""
+    monkeypatch.chdir(tmp_path)
+    Path("documents.txt").write_text("a bridge was built in oslo .\n", encoding="utf-8")
+    for call in calls("systems.md"):
+        if call[0] == "compare":
+            continue
+        app([*call, *(FEW if call[0] == "train" else [])], standalone_mode=False)
+        said = capsys.readouterr().out
+        assert said or "--output" in call, f"{call} says nothing"
+    assert len(Path("headlines.txt").read_text(encoding="utf-8").splitlines()) == 1

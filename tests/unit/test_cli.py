@@ -1,0 +1,199 @@
+"""The command line: what it shows, how fast it answers, and that pipes work."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sixjars
+from sixjars.data.samples import make
+from sixjars.recipe.reading import packaged
+from sixjars.tasks.table import TASKS
+
+SIXJARS = str(Path(sys.executable).with_name("sixjars"))
+COMMANDS = ["compare", "demo", "evaluate", "explain", "new", "predict", "tasks", "train"]
+
+
+def shell(line: str, **env: str) -> "subprocess.CompletedProcess[bytes]":
+    command = ["bash", "-o", "pipefail", "-c", line]
+    return subprocess.run(command, capture_output=True, check=False, env={**os.environ, **env})
+
+
+def test_help_is_quick_and_light() -> None:
+    took = []
+    for _ in range(3):
+        began = time.perf_counter()
+        said = shell(f"{SIXJARS} --help")
+        took.append(time.perf_counter() - began)
+        assert said.returncode == 0
+    text = said.stdout.decode()
+    assert [name for name in COMMANDS if f"\n  {name} " in text] == COMMANDS
+    assert min(took) < 0.5
+    code = "import sys; import sixjars.cli; print('torch' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code]) == b"False\n"
+
+
+def test_every_command_has_help(call: Any) -> None:
+    for command in COMMANDS:
+        said = call(command, "--help")
+        assert said.code == 0
+        assert said.out.startswith(f"Usage: sixjars {command} ")
+    assert call().out == call("--help").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], "No such command 'trian'. Did you mean 'train'? See: sixjars --help"),
+        (["train"], "Missing argument 'RECIPE'. See: sixjars train --help"),
+        (["train", "x", "--devise", "cpu"], "No such option: --devise"),
+        (["train", "x", "--device", "gpu"], "Invalid value for '--device'"),
+        (["train", "x", "--devices", "0"], "Invalid value for '--devices'"),
+        (["train", "x", "--seed", "-1"], "Invalid value for '--seed'"),
+        (["predict", "x", "--nbest", "two"], "Invalid value for '--nbest'"),
+        (["predict", "x", "--search", "bfs"], "Invalid value for '--search'"),
+    ],
+)
+def test_the_grammar_of_the_command_line(arguments: list[str], message: str, call: Any) -> None:
+    said = call(*arguments)
+    assert said.code == 2
+    assert said.sentence.startswith(message)
+    assert said.sentence.endswith(" --help")
+
+
+def test_our_own_mistakes_are_shown_whole(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def mistaken() -> dict[str, Path]:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr("sixjars.recipe.reading.packaged", mistaken)
+    monkeypatch.setattr(sys, "argv", ["sixjars", "tasks"])
+    with pytest.raises(ZeroDivisionError, match="ours"):
+        sixjars.cli.main()
+
+
+def test_tasks(call: Any) -> None:
+    text = call("tasks").out
+    for task in TASKS.values():
+        assert f"{task.number:4}{task.name}" in text
+    for name in packaged():
+        assert f"      {name}\n" in text
+    listed = json.loads(call("tasks", "--json").out)
+    assert [task["name"] for task in listed] == list(TASKS)
+    assert sorted(name for task in listed for name in task["recipes"]) == sorted(packaged())
+
+
+def test_training_shows_its_way_and_its_end(call: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
+    name = recipe(expect={"character_error_rate": 0.001})
+    said = call("train", name, "--out", tmp_path / "run", "--seed", 3)
+    assert said.code == 0
+    shown = said.err.splitlines()
+    assert [line.split("train_loss")[0].split() for line in shown[:2]] == [
+        ["epoch", "1", "step", "4"],
+        ["epoch", "2", "step", "8"],
+    ]
+    assert shown[2].startswith("note: character_error_rate is ")
+    assert shown[2].endswith(", but the recipe expects at most 0.001.")
+    assert said.out.splitlines()[0] == "8 examples of the held-out part"
+    assert said.out.splitlines()[-1] == f"run: {tmp_path / 'run'}"
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["seed"] == 3
+    again = sixjars.train(name, ["learning.seed=3"], out=tmp_path / "again")
+    assert (again.folder / "model.safetensors").read_bytes() == (tmp_path / "run" / "model.safetensors").read_bytes()
+    other = sixjars.train(name, ["learning.seed=4"], out=tmp_path / "other")
+    assert (other.folder / "model.safetensors").read_bytes() != (tmp_path / "run" / "model.safetensors").read_bytes()
+
+
+def test_the_folder_when_nobody_names_one(
+    call: Any, recipe: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call("train", recipe("mine.yaml")).code == 0
+    assert (tmp_path / "runs" / "mine" / "model.safetensors").is_file()
+
+
+def test_evaluate(call: Any, run: Path) -> None:
+    kept = json.loads((run / "scores.json").read_text())
+    said = call("evaluate", run, "--json")
+    assert said.err == ""
+    found = json.loads(said.out)
+    assert (found["examples"], found["skipped"], found["data"]) == (8, 0, "the sample's test part")
+    score = found["scores"]["character_error_rate"]
+    assert score["value"] == pytest.approx(kept["scores"]["character_error_rate"]["value"])
+    assert score["signature"] == kept["scores"]["character_error_rate"]["signature"]
+    text = call("evaluate", run).out
+    assert text.splitlines()[0] == "8 examples of the sample's test part"
+    assert score["signature"] in text
+    both = json.loads(call("evaluate", run, "--metrics", "bleu, accuracy@3", "--json").out)["scores"]
+    assert list(both) == ["bleu", "accuracy@3"]
+    assert both["bleu"]["signature"].startswith("nrefs:1|")
+
+
+def test_evaluate_another_file(call: Any, run: Path, tmp_path: Path) -> None:
+    """A made-up corpus as a file, in its own columns, scores what it scores as a sample."""
+    path = tmp_path / "test.jsonl"
+    rows = make("transliteration", size=64, valid=8, test=8)["test"]
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    metrics = ["--metrics", "character_error_rate,alignment_error_rate", "--json"]
+    own, file = (json.loads(call("evaluate", run, *more, *metrics).out) for more in ([], ["--data", path]))
+    assert file["data"] == str(path)
+    assert file["scores"] == own["scores"]
+    short = [{key: row[key] for key in ("roman", "devanagari")} for row in rows]
+    path.write_text("\n".join(json.dumps(row) for row in short))
+    again = json.loads(call("evaluate", run, "--data", path, "--json").out)
+    assert again["scores"]["character_error_rate"] == own["scores"]["character_error_rate"]
+    said = call("evaluate", run, "--data", path, *metrics)
+    assert "key 'alignment' is unknown" in said.sentence
+    path.write_text('{"english": "a"}\n')
+    assert "key 'roman' is unknown" in call("evaluate", run, "--data", path).sentence
+
+
+def test_explain(call: Any, run: Path, run_recipe: str) -> None:
+    of_run, of_recipe = call("explain", run), call("explain", run_recipe)
+    assert of_run.code == of_recipe.code == 0
+    assert of_run.out == of_recipe.out
+    for words in ("e_jt = V_attᵀ tanh(U_att s_{t-1} + W_att h_j)", "S5 transliteration", "64 to train"):
+        assert words in of_run.out
+    told = json.loads(call("explain", run, "--json").out)
+    count = sum(tensor.numel() for tensor in sixjars.load(run).network.parameters())
+    assert told["parameters"] == count
+    assert f"{count:,} numbers are learned." in of_run.out
+    assert sum(weight["count"] for jar in told["jars"] for weight in jar["weights"]) == count
+
+
+def test_explain_without_the_data(call: Any, from_file: Callable[..., str], tmp_path: Path) -> None:
+    said = call("explain", from_file(tmp_path / "gone.tsv"))
+    assert said.code == 0
+    assert "the data is not here" in said.out
+
+
+def test_pipes(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "many.txt").write_text("namaste\n" * 5000)
+    for line in (
+        f"{SIXJARS} tasks | head -1",
+        f"{SIXJARS} predict {run} --input {tmp_path / 'many.txt'} --set max_length=3 | head -1",
+        f"{SIXJARS} explain {run} --json | true",
+    ):
+        said = shell(line)
+        assert said.stderr == b"", line
+        assert said.stdout.count(b"\n") <= 1
+    said = shell(f"echo namaste | {SIXJARS} predict {run} --json | cat")
+    assert said.returncode == 0
+    assert json.loads(said.stdout)["input"] == "namaste"
+
+
+def test_a_terminal_that_knows_no_devanagari(run: Path) -> None:
+    said = shell(f"{SIXJARS} predict {run} namaste", PYTHONIOENCODING="ascii", LC_ALL="C")
+    assert said.returncode == 0
+    assert said.stderr == b""
+    assert said.stdout.startswith(b"\\u09")
+
+
+def test_as_a_module() -> None:
+    code = subprocess.run([sys.executable, "-m", "sixjars", "train", "no.yaml"], capture_output=True, check=False)
+    assert (code.returncode, code.stdout) == (2, b"")
+    assert code.stderr == b"sixjars: recipe file no.yaml does not exist.\n"
