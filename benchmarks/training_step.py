@@ -22,7 +22,7 @@ from sixjars.model.layers import WordEmbedding
 from sixjars.model.network import Network
 from sixjars.recipe.jars import LearningSettings
 
-SIZE, VOCABULARY = 512, 10_000
+SIZE, VOCABULARY, WARM_UP = 512, 10_000, 2
 BRIDGES = {
     "initial": InitialState,
     "every_step": EveryStep,
@@ -45,6 +45,26 @@ def network(bridge: str, device: str) -> Network:
     return Network(encoder, decoder).to(device)
 
 
+def step(model: Network, optimizer: torch.optim.Optimizer, text: Padded, *, bf16: bool) -> float:
+    """Milliseconds of one update."""
+    device = text.values.device.type
+    _wait(device)
+    began = time.perf_counter()
+    with torch.autocast(device, torch.bfloat16, enabled=bf16):
+        scores = model({"source": text}, text).scores
+    (token_loss(scores.float(), text).sum() / text.mask.sum()).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    _wait(device)
+    return (time.perf_counter() - began) * 1000
+
+
+def _wait(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
 def main() -> None:
     """Print milliseconds for each variant: median of rounds, and the range."""
     ask = argparse.ArgumentParser(description=__doc__)
@@ -62,31 +82,13 @@ def main() -> None:
         for precision in ("tf32", "bf16") if given.device == "cuda" else ("float32",):
             model = network(bridge, given.device)
             variants[bridge, precision] = (model, optimizer_for(model.parameters(), LearningSettings()))
-
-    def step(name: tuple[str, str]) -> float:
-        model, optimizer = variants[name]
-        if given.device == "cuda":
-            torch.cuda.synchronize()
-        began = time.perf_counter()
-        with torch.autocast(given.device, torch.bfloat16, enabled=name[1] == "bf16"):
-            scores = model({"source": text}, text).scores
-        (token_loss(scores.float(), text).sum() / text.mask.sum()).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        if given.device == "cuda":
-            torch.cuda.synchronize()
-        return (time.perf_counter() - began) * 1000
-
     times: dict[tuple[str, str], list[float]] = {name: [] for name in variants}
-    for round_number in range(given.rounds + 2):
-        for name in variants:
-            taken = step(name)
-            if round_number >= 2:
-                times[name].append(taken)
-    for name, taken_all in times.items():
-        low, middle, high = min(taken_all), statistics.median(taken_all), max(taken_all)
-        print(f"{name[0]:11} {name[1]:8} {middle:8.1f} ms  ({low:.1f} to {high:.1f})")
+    for _ in range(given.rounds + WARM_UP):
+        for name, (model, optimizer) in variants.items():
+            times[name].append(step(model, optimizer, text, bf16=name[1] == "bf16"))
+    for (bridge, precision), taken in times.items():
+        kept = taken[WARM_UP:]
+        print(f"{bridge:11} {precision:8} {statistics.median(kept):8.1f} ms  ({min(kept):.1f} to {max(kept):.1f})")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,9 @@ def commands(text: str) -> Iterator[list[str]]:
     for block in blocks(text, "sh"):
         for line in block.replace("\\\n", " ").splitlines():
             call: list[str] = []
-            words = iter([*shlex.shlex(line, posix=True, punctuation_chars=True), ";"])
+            lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+            lexer.whitespace_split = True
+            words = iter([*lexer, ";"])
             for word in words:
                 if set(word) <= set("<>"):
                     next(words)  # the file that is read or written

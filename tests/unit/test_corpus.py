@@ -1,5 +1,6 @@
 """The examples of a recipe: splits, alignments, vectors, and the sentences for what is wrong with them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ def recipe(**data: object) -> Recipe:
     return recipe_of({"task": "translation", "data": {**sides, **data}}, "a test")
 
 
-def write(folder: Path, rows: list[tuple[str, ...]], name: str = "pairs.tsv", header: str = "en\tde\tlinks") -> str:
+def write(folder: Path, rows: Sequence[tuple[str, ...]], name: str = "pairs.tsv", header: str = "en\tde\tlinks") -> str:
     lines = [header, *("\t".join(row) for row in rows)]
     (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return name

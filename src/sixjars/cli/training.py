@@ -25,11 +25,13 @@ def demo(
     from sixjars.tasks.training import train as train_it
 
     console = talk()
+    recipe = read_recipe(DEMO)
     if (out / "recipe.yaml").is_file():
-        if open_run(out).recipe != read_recipe(DEMO):
+        if open_run(out).recipe != recipe:
             raise RunError(f"{out} holds another run. Choose another folder with --out.")
         _clear(out)
-    console.print("[bold]sixjars[/] learns English → Hindi from 4,000 made-up sentence pairs. About a minute.")
+    pairs = recipe.data.sample.size if recipe.data.sample else 0
+    console.print(f"[bold]sixjars[/] learns English → Hindi from {pairs:,} made-up sentence pairs. About a minute.")
     trained = train_it(DEMO, out=out, device="cpu", reporter=OnConsole(console))
     show_trained(results(), trained)
     show_demo(results(), trained.folder)

@@ -65,10 +65,11 @@ def in_terminal(weights: Weights, *, source: Sequence[str], target: Sequence[str
     """The same as a table of shaded cells."""
     table = Table(box=None, padding=(0, 0), show_edge=False)
     table.add_column("", justify="right", style="bold")
+    table.add_column(" ")
     for word in source:
         table.add_column(f" {word} ", justify="center", header_style="bold", no_wrap=True)
     for word, line in zip(target, weights, strict=True):
-        table.add_row(f"{word} ", *[_cell(weight, len(name) + 2) for weight, name in zip(line, source, strict=True)])
+        table.add_row(word, " ", *[_cell(weight, len(name) + 2) for weight, name in zip(line, source, strict=True)])
     return table
 
 

@@ -47,7 +47,7 @@ class TextSettings(Settings):
     lowercase: StrictBool = False
     """Whether capital letters are made small before anything else."""
     max_length: Positive = 200
-    """Most tokens; a longer text is cut there in training."""
+    """Most tokens; a longer text is cut there in training and scoring, not in prediction."""
     vectors: FilePath | None = None
     """Pretrained word vectors in the word2vec or GloVe text format, plain or gzipped; `sample` for made-up ones."""
 
@@ -86,8 +86,8 @@ class DataSettings(Settings):
     """What the decoder writes."""
     alignment: Column | None = None
     """A column of true links, `0-0 1-2`: source word, target word, both counted from 0."""
-    where: dict[str, str] = {}
-    """Keep only the rows whose column has this value."""
+    where: dict[str, Annotated[str, BeforeValidator(str)]] = {}
+    """Keep only the rows whose column (by name, or by number in quotes) has this value."""
     on_bad_row: Literal["error", "skip"] = "error"
     """What a malformed or empty row does."""
 

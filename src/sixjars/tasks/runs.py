@@ -80,12 +80,17 @@ def open_run(folder: Path) -> Run:
     return Run(folder, recipe_of(values_of(read_text(folder / "recipe.yaml"), where), where))
 
 
-def begin_run(folder: Path, recipe: Recipe) -> Run:
-    """A new run in a folder that holds none."""
+def check_free(folder: Path) -> None:
+    """Refuse a folder that a new run would spoil."""
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file, not a folder for a run.")
     if (folder / "recipe.yaml").exists():
         raise RunError(f"{folder} already holds a run. Go on with --resume, or choose another folder with --out.")
+
+
+def begin_run(folder: Path, recipe: Recipe) -> Run:
+    """A new run in a folder that holds none."""
+    check_free(folder)
     kept = {name: _version(name) for name in REMEMBERED}
     facts = {"seed": recipe.learning.seed, "python": platform.python_version(), "versions": kept}
     write_whole(folder / "run.json", (json.dumps(facts, indent=2) + "\n").encode())

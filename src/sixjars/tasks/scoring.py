@@ -4,7 +4,7 @@ Dims: B batch, T target positions, S source positions.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import final
 
@@ -67,8 +67,25 @@ def loss_of(network: Network, part: Part, *, examples: int) -> float:
 
 
 def scores_of(network: Network, part: Part, settings: EvaluationSettings, metrics: Sequence[str]) -> list[Score]:
-    """The metrics named, each with its signature."""
-    return score(outcomes_of(network, part, settings, metrics), metrics)
+    """The metrics named, each with its signature, which also says how outputs were chosen.
+
+    A metric over n best is scored on a search that finds as many; the others on the search that was asked for.
+    """
+    wanted = {name: max(metric_named(name).nbest, settings.search.nbest) for name in metrics}
+    found: dict[str, Score] = {}
+    for nbest in sorted(set(wanted.values())):
+        some = [name for name in wanted if wanted[name] == nbest]
+        found |= {one.name: one for one in score(outcomes_of(network, part, settings, some), some)}
+    return [_with_search(found[name], settings.search) for name in wanted]
+
+
+def _with_search(found: Score, settings: SearchSettings) -> Score:
+    metric = metric_named(found.name)
+    if "candidates" not in metric.needs:
+        return found
+    used = widened(settings, metric.nbest)
+    told = f"beam{used.width}" if used.kind == "beam" else used.kind
+    return replace(found, signature=f"{found.signature}|search:{told}")
 
 
 def outcomes_of(network: Network, part: Part, settings: EvaluationSettings, metrics: Sequence[str]) -> list[Outcome]:

@@ -141,7 +141,7 @@ data:
   valid: 0.05
   # what a malformed row does: error or skip
   on_bad_row: error
-  # a column is a name in the header, or a number from 1 for a file without one
+  # a column is its name in the file's first line, or its number from 1 where that is an example already
 {fields}
 model:
   encoder: {encoder}

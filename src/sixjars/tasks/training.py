@@ -19,7 +19,7 @@ from sixjars.recipe import Recipe
 from sixjars.tasks.corpus import Corpus, corpus_of, vectors_of
 from sixjars.tasks.parts import network_of
 from sixjars.tasks.reading import read_recipe
-from sixjars.tasks.runs import Run, begin_run, keep_tokens, resume_run
+from sixjars.tasks.runs import Run, begin_run, check_free, keep_tokens, resume_run
 from sixjars.tasks.scoring import loss_of, scores_of
 from sixjars.tasks.table import TASKS
 
@@ -44,7 +44,7 @@ class Trained:
 
 
 def train(
-    recipe: str,
+    recipe: str | Path,
     overrides: Sequence[str] = (),
     *,
     out: str | Path | None = None,
@@ -64,8 +64,8 @@ def train(
     ...     [score.name for score in run.scores]
     ['exact_match', 'character_error_rate']
     """
-    wanted = read_recipe(recipe, overrides)
-    folder = Path(out) if out is not None else default_folder(recipe)
+    wanted = read_recipe(str(recipe), overrides)
+    folder = Path(out) if out is not None else default_folder(str(recipe))
     fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision)
     try:
         with all_or_none(fabric):
@@ -83,13 +83,15 @@ def default_folder(recipe: str) -> Path:
 def _train(recipe: Recipe, folder: Path, *, resume: bool, fabric: "Fabric", reporter: Reporter) -> Trained:
     leads = fabric.global_rank == 0
     if leads:
-        run = resume_run(folder, recipe) if resume else begin_run(folder, recipe)
+        resume_run(folder, recipe) if resume else check_free(folder)
     fabric.barrier()
     run = Run(folder, recipe)
     kept = run.tokens() if resume and (folder / "tokens" / "target.json").is_file() else None
     with fabric.rank_zero_first():  # one process fills the cache, the others read it
         corpus = corpus_of(recipe, kept, seed=recipe.learning.seed)
     if leads and kept is None:
+        if not resume:  # only now: data that cannot be read leaves no run behind
+            begin_run(folder, recipe)
         keep_tokens(run, corpus.tokens)
     torch.manual_seed(recipe.learning.seed)
     vocabularies = {name: tokens.size for name, tokens in corpus.tokens.items()}
@@ -151,7 +153,6 @@ def _finished(run: Run, corpus: Corpus, fabric: "Fabric") -> Trained:
     told: dict[str, Any] = {
         "part": "valid" if corpus.test is None else "test",
         "examples": scores[0].count,
-        "search": recipe.evaluation.search.kind,
         "scores": {score.name: {"value": score.value, "signature": score.signature} for score in scores},
     }
     run.write_scores(told)
