@@ -33,10 +33,10 @@ def test_attention_survives_long_inputs_and_the_options_do_not(tmp_path: Path) -
 
 def test_a_small_model_learns_to_transliterate(tmp_path: Path) -> None:
     """The one whole training in the fast suite: it must learn, not just run."""
-    few = ["data.sample.size=2000", "data.sample.longest=8", "learning.epochs=5", "evaluation.search.max_length=20"]
-    trained = sixjars.train("transliteration/sample_attention", few, out=tmp_path / "run")
+    easy = ["data.sample.size=3000", "data.sample.longest=8", "learning.rate=8e-3", "evaluation.search.max_length=20"]
+    trained = sixjars.train("transliteration/sample_attention", easy, out=tmp_path / "run")
     scores = {score.name: score.value for score in trained.scores}
-    assert scores["character_error_rate"] < 0.2
+    assert scores["exact_match"] > 0.8
     log = [json.loads(line) for line in (trained.folder / "log.jsonl").read_text().splitlines()]
     assert log[-1]["loss"] < log[0]["loss"] / 3
 
