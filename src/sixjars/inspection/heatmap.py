@@ -56,7 +56,7 @@ def draw(path: Path, weights: Weights, *, source: Sequence[str], target: Sequenc
                     axes.text(column, row, f"{weight:.2f}", ha="center", va="center", fontsize=7, color=color)
         figure.colorbar(image, ax=axes, shrink=0.8, label="attention weight α")
         if title:
-            figure.suptitle(fill(title, int(width * 9)), fontsize=11)
+            figure.suptitle(fill(title, int(width * 11)), fontsize=11)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)
 

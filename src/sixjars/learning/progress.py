@@ -80,7 +80,7 @@ class OnConsole:
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
         """One line that stays."""
         told = [
-            f"{name} {value:.4g}" for name, value in record.items() if name not in {"step", "epoch", "rate", "seconds"}
+            f"{name} {value:.3g}" for name, value in record.items() if name not in {"step", "epoch", "rate", "seconds"}
         ]
         line = f"epoch {record['epoch']:>3.0f}  step {record['step']:>6.0f}  " + "  ".join(told)
         self.console.print(line + ("  [green]best[/]" if is_best else ""), highlight=False, soft_wrap=True)
