@@ -499,3 +499,14 @@ sixjars.loss.objective.token_loss = lambda *arguments, **more: [time.sleep(0.05)
     said = process.wait()
     assert said.code == 130
     assert said.err == f"sixjars: stopped; the same command with --resume goes on from what {tmp_path / 'run'} holds.\n"
+
+
+def test_what_cannot_be_built_leaves_no_run_behind(call: Callable[..., Any], tmp_path: Path) -> None:
+    """The mended command runs at once, without --resume and without another folder."""
+    few = ["learning.steps=1", "data.sample.size=32", "model.encoder.size=8", "model.decoder.size=8"]
+    arguments = ["train", "transliteration/sample_attention", *few, "--out", str(tmp_path / "run")]
+    refused = call(*arguments, "model.bridge={kind: attention, score: dot}")
+    assert refused.code == 2
+    assert "score: dot needs a decoder state as large as the encoder's, but they have 8 and 16 numbers." in refused.err
+    assert not (tmp_path / "run").exists()
+    assert call(*arguments).code == 0

@@ -89,14 +89,13 @@ def _train(recipe: Recipe, folder: Path, *, resume: bool, fabric: "Fabric", repo
     kept = run.tokens() if resume and (folder / "tokens" / "target.json").is_file() else None
     with fabric.rank_zero_first():  # one process fills the cache, the others read it
         corpus = corpus_of(recipe, kept, seed=recipe.learning.seed)
-    if leads and kept is None:
-        if not resume:  # only now: data that cannot be read leaves no run behind
-            begin_run(folder, recipe)
-        keep_tokens(run, corpus.tokens)
     torch.manual_seed(recipe.learning.seed)
     vocabularies = {name: tokens.size for name, tokens in corpus.tokens.items()}
     network = network_of(recipe.model, vocabularies, vectors_of(recipe, corpus.tokens))
-    torch.manual_seed(recipe.learning.seed + 1_000 * fabric.global_rank)
+    if leads and kept is None:
+        if not resume:  # only now: data or sizes that do not fit leave no run behind
+            begin_run(folder, recipe)
+        keep_tokens(run, corpus.tokens)
     learner = _learner(network, corpus, run, fabric=fabric, reporter=reporter if leads else Silent())
     if resume:
         learner.resume()
