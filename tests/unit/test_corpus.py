@@ -98,3 +98,14 @@ def test_texts_are_compared_as_they_are_tokenised(tmp_path: Path) -> None:
     hindi = [text for text in corpus.train.targets + corpus.valid.targets if text not in "df"]
     assert hindi[0] == hindi[1]
     assert "a cat" in corpus.train.sources + corpus.valid.sources
+
+
+def test_made_up_vectors_are_for_the_source() -> None:
+    sides = {"source": {}, "target": {"vectors": "sample"}}
+    made = recipe_of(
+        {"task": "translation", "data": {"sample": {"size": 30, "valid": 3, "test": 3}, **sides}}, "a test"
+    )
+    with pytest.raises(
+        DataError, match="the made-up vectors know none of these words; `vectors: sample` is for the source"
+    ):
+        vectors_of(made, {"target": corpus_of(made).tokens["target"], "source": corpus_of(made).tokens["source"]})

@@ -1,13 +1,14 @@
 """What can be looked at: explanations, heat maps, curves, comparisons."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 import sixjars
-from sixjars.errors import DataError, RecipeError, SixJarsError
-from sixjars.evaluation.by_length import Bucket, scores_by_length
+from sixjars.errors import DataError, RecipeError, RunError
+from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
 from sixjars.evaluation.metrics import Outcome
 from sixjars.inspection.curves import draw_by_length
 from sixjars.inspection.heatmap import draw, in_terminal
@@ -65,11 +66,12 @@ def test_the_terminal_shows_every_word_and_the_large_weights() -> None:
     assert all(word in text for word in ("I", "go", "mein", "ja", ".93", ".99", ".07", "·"))
 
 
-def test_by_length_leaves_out_empty_ranges_and_loses_nobody() -> None:
+def test_by_length_loses_nobody_and_tells_of_empty_ranges() -> None:
     outcomes = [Outcome((str(n),), (str(n) if n < 5 else "no",)) for n in range(10)]
     lengths = [3, 3, 4, 4, 5, 40, 41, 42, 43, 44]
-    buckets = scores_by_length(outcomes, lengths, metric="exact_match", buckets=5)
-    assert [(bucket.count, bucket.value) for bucket in buckets] == [(5, 1.0), (5, 0.0)]
+    edges = edges_of(lengths, buckets=5)
+    buckets = scores_by_length(outcomes, lengths, metric="exact_match", edges=edges)
+    assert [(bucket.count, bucket.value) for bucket in buckets] == [(5, 1.0), (0, None), (0, None), (0, None), (5, 0.0)]
 
 
 def test_curves_are_drawn(tmp_path: Path) -> None:
@@ -95,5 +97,17 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=r"metric 'blue' is unknown\. Did you mean 'bleu'"):
         compared(["x", "y"], out=tmp_path, metric="blue", device="cpu", reporter=Silent)
     run = sixjars.train("language_model/sample_gru", FEW, out=tmp_path / "lm").folder
-    with pytest.raises(SixJarsError, match="is a language_model run; it has no input whose length could be compared"):
-        compared([str(run), str(run)], out=tmp_path, metric="perplexity", device="cpu", reporter=Silent)
+    for name in (str(run), "language_model/sample_gru"):
+        with pytest.raises(
+            DataError, match="is a language_model model; it has no input whose length could be compared"
+        ):
+            compared([name, name], out=tmp_path, metric="perplexity", device="cpu", reporter=Silent)
+    shutil.copytree(run, tmp_path / "transliteration-sample_initial")
+    names = ["transliteration/sample_initial", "transliteration/sample_attention"]
+    with pytest.raises(RunError, match="was begun with another recipe"):
+        compared(names, out=tmp_path, metric="exact_match", device="cpu", reporter=Silent)
+
+
+def test_words_with_dollars_are_words(tmp_path: Path) -> None:
+    draw(tmp_path / "map.png", [[1.0]], source=["$5_{"], target=["$x$ ^_"], title="$a_{ $")
+    assert (tmp_path / "map.png").is_file()

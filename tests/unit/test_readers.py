@@ -290,17 +290,18 @@ BAD: dict[str, tuple[str, bytes, int, str]] = {
     ),
     "csv, few": ("a.csv", b'en,de\n"a\n\n",b\n"c"\nd,e\n', 5, "has 1 column, but column 2 is asked for."),
     "csv, empty": ("a.csv", b'en,de\n"a\n",b\nc,""\nd,e\n', 4, "column 'de' is empty."),
-    "csv, stray quote": (
-        "a.csv",
-        b'en,de\na,b\nc "x" d,e\nd,e\n',
-        3,
-        "a quotation mark stands where CSV allows none; quote the field and double the mark.",
-    ),
     "csv, after quote": (
         "a.csv",
         b'en,de\na,b\n"c"x,e\nd,e\n',
         3,
-        "a quotation mark stands where CSV allows none; quote the field and double the mark.",
+        "text follows the quotation mark that closes a field; double each mark inside a quoted field.",
+    ),
+    "csv, never closed": (
+        "a.csv",
+        b'en,de\na,b\nc,"x\nd,e\n',
+        3,
+        "a quotation mark opens a field here and is never closed; close it, or, if it is a letter, quote the field "
+        "and double it.",
     ),
     "csv, no UTF-8": (
         "a.csv",
@@ -387,16 +388,106 @@ def test_the_first_bad_row_is_the_one_named(tmp_path: Path) -> None:
     assert (found.skipped, line_numbers(found)) == (3, [2])
 
 
-def test_a_quote_that_never_closes(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text('en,de\na,b\nc,"d\ne,f\n')
-    with pytest.raises(DataError) as caught:
-        reading(tmp_path, "a.csv")
-    sentence = "a quotation mark is opened and never closed."
-    assert str(caught.value) == f"{tmp_path / 'a.csv'}, line 3: {sentence}"
-    (tmp_path / "b.csv").write_text('en,"de\na,b\n')
-    with pytest.raises(DataError) as caught:
-        reading(tmp_path, "b.csv")
-    assert str(caught.value) == f"{tmp_path / 'b.csv'}, line 1: {sentence}"
+@pytest.mark.parametrize("mode", ["error", "skip"])
+@pytest.mark.usefixtures("block")
+def test_stray_quotes_swallow_no_rows(mode: str, tmp_path: Path) -> None:
+    texts = ['a 5" pipe' if row in (10, 900) else f"row {row}" for row in range(1, 1001)]
+    (tmp_path / "a.csv").write_text("".join(f"{text},x\n" for text in texts))
+    found = reading(tmp_path, "a.csv", {"source": 1, "target": 2}, on_bad_row=mode)
+    assert rows(found) == [(text, "x") for text in texts]
+    assert (found.skipped, line_numbers(found)) == (0, list(range(1, 1001)))
+
+
+UNCLOSED = (
+    "a quotation mark opens a field here and is never closed; close it, or, if it is a letter, quote the field "
+    "and double it."
+)
+
+
+@pytest.mark.usefixtures("block")
+def test_a_quote_that_never_closes_spoils_one_row(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('en,de\na,b\n"c\nc","d\n5"" e,f\ng,h\ni,j')
+    assert message(tmp_path, "a.csv") == f"{tmp_path / 'a.csv'}, line 4: {UNCLOSED}"
+    found = reading(tmp_path, "a.csv", on_bad_row="skip")
+    assert rows(found) == [("a", "b"), ('5"" e', "f"), ("g", "h"), ("i", "j")]
+    assert (found.skipped, line_numbers(found)) == (1, [2, 5, 6, 7])
+
+
+@pytest.mark.parametrize(("header", "line"), [('en,"de\n', 1), ('"e\nn","de\n', 2)])
+def test_a_header_that_never_closes(header: str, line: int, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(header + "a,b\n")
+    for mode in ("error", "skip"):
+        assert message(tmp_path, "a.csv", on_bad_row=mode) == f"{tmp_path / 'a.csv'}, line {line}: {UNCLOSED}"
+
+
+def after(state: str, letter: str) -> str:
+    if letter == '"':
+        return {"begins": "quoted", "quoted": "closed", "closed": "quoted", "letters": "letters"}[state]
+    if state == "quoted":
+        return "quoted"
+    return "begins" if letter in ",\n" else "letters"
+
+
+def records_letter_by_letter(text: str) -> tuple[list[tuple[int, str]], list[int]]:
+    """What RFC 4180 makes of a text, told as a machine that reads one letter at a time."""
+    found: list[tuple[int, str]] = []
+    start = opened = 0
+    state = "begins"
+    for at, letter in enumerate(text):
+        opened = at if state == "begins" else opened
+        state = after(state, letter)
+        if letter == "\n" and state != "quoted":
+            found.append((text.count("\n", 0, start) + 1, text[start:at]))
+            start = at + 1
+    if state == "quoted":
+        cut = text.find("\n", opened) + 1 or len(text)
+        shift = text.count("\n", 0, cut)
+        more, faults = records_letter_by_letter(text[cut:])
+        line = text.count("\n", 0, opened) + 1
+        return found + [(number + shift, rest) for number, rest in more], [line, *(one + shift for one in faults)]
+    if start < len(text):
+        found.append((text.count("\n", 0, start) + 1, text[start:]))
+    return found, []
+
+
+@settings(max_examples=600, deadline=None)
+@given(text=st.text('ab,"\n', min_size=1, max_size=40), size=st.integers(1, 40))
+def test_csv_records_agree_with_a_machine_that_reads_letters(text: str, size: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "BLOCK", size)
+        Path(folder, "a.csv").write_bytes(text.encode())
+        blocks = list(lines.lines_of(Path(folder, "a.csv"), quotes=True))
+    found = [pair for one in blocks for pair in zip(one.numbers.tolist(), one.texts.to_pylist(), strict=True)]
+    faults = [fault.line for one in blocks for fault in one.faults]
+    assert (found, faults) == records_letter_by_letter(text)
+
+
+LETTERS = st.text('ab" é', min_size=1, max_size=6).filter(lambda text: text[0] != '"' and text.strip() != "")
+QUOTED = (
+    st.text('ab", é\n', min_size=1, max_size=6).filter(str.strip).map(lambda text: '"' + text.replace('"', '""') + '"')
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    pairs=st.lists(st.tuples(LETTERS | QUOTED, LETTERS | QUOTED), min_size=1, max_size=8),
+    size=st.integers(1, 60),
+    end=st.sampled_from(["\n", "\r\n"]),
+)
+def test_csv_with_quotes_as_letters_agrees_with_the_csv_module(pairs: Pairs, size: int, end: str) -> None:
+    text = "".join(f"{one},{two}{end}" for one, two in pairs)
+    reader = csv.reader(io.StringIO(text, newline=""))
+    wanted, starts, before = [], [], 0
+    for row in reader:
+        wanted.append(tuple(row))
+        starts.append(before + 1)
+        before = reader.line_num
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "BLOCK", size)
+        Path(folder, "a.csv").write_bytes(text.encode())
+        found = reading(Path(folder), "a.csv", {"source": 1, "target": 2})
+    assert rows(found) == wanted
+    assert line_numbers(found) == starts
 
 
 def test_parquet_bad_rows(tmp_path: Path) -> None:

@@ -240,3 +240,23 @@ def test_a_resolved_recipe_reads_back_as_itself() -> None:
     again = recipe_of(yaml.safe_load(recipe.to_yaml()), "again")
     assert again == recipe
     assert again.to_yaml() == recipe.to_yaml()
+
+
+def test_what_only_two_jars_together_show() -> None:
+    values = {
+        "task": "translation",
+        "data": {"sample": {}, "source": {}, "target": {}},
+        "model": {"bridge": {"kind": "initial"}, "encoder": {"embedding": {"tuned": False}}},
+        "evaluation": {"search": {"kind": "beam", "coverage_penalty": 0.2}},
+    }
+    with pytest.raises(RecipeError) as caught:
+        recipe_of(values, "a test")
+    assert set(caught.value.faults) == {
+        "evaluation.search.coverage_penalty: needs a bridge of kind attention, but it is initial.",
+        "model.encoder.embedding.tuned: false keeps vectors as they are, but data.source.vectors names none.",
+    }
+
+
+def test_aliases_are_refused() -> None:
+    with pytest.raises(RecipeError, match=r"line 2: not YAML: an alias \(\*name\) has no place in a recipe\."):
+        values_of("a: &x [1, 2]\nb: *x\n", "a test")

@@ -291,3 +291,25 @@ def test_training_in_a_thread(recipe: Callable[..., str], tmp_path: Path) -> Non
     with ThreadPoolExecutor() as pool:
         trained = pool.submit(sixjars.train, recipe(), out=tmp_path / "run").result()
     assert trained.scores[0].name == "character_error_rate"
+
+
+def test_data_that_changed_is_refused(call: Any, tmp_path: Path) -> None:
+    """A held-out part drawn from a changed file would hold what was trained on; a shorter one would never end."""
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("".join(f"word{n}\twort{n}\n" for n in range(40)), encoding="utf-8")
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text(
+        f"task: translation\ndata: {{train: {pairs}, source: {{column: 1}}, target: {{column: 2}}}}\n"
+        "model: {encoder: {size: 4}, decoder: {size: 4}}\nlearning: {steps: 1}\n",
+        encoding="utf-8",
+    )
+    arguments = ["train", recipe, "--out", tmp_path / "run"]
+    assert call(*arguments).code == 0
+    assert call("evaluate", tmp_path / "run").code == 0
+    pairs.write_text("".join(f"word{n}\twort{n}\n" for n in range(30)), encoding="utf-8")
+    told = f"the data of {tmp_path / 'run'} has changed since it was begun (the train part). Bring it back as it was"
+    assert call(*arguments, "--resume").sentence.startswith(told)
+    assert call("evaluate", tmp_path / "run").sentence.startswith(told)
+    assert call("evaluate", tmp_path / "run", "--data", pairs).code == 0
+    (tmp_path / "run" / "run.json").write_text("{}", encoding="utf-8")
+    assert call("evaluate", tmp_path / "run").sentence.endswith("is missing or damaged, so its data cannot be checked.")

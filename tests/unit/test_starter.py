@@ -2,14 +2,21 @@
 
 import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pyarrow
+import pyarrow.parquet
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sixjars
 from sixjars.errors import DataError, RecipeError
 from sixjars.tasks.reading import read_recipe
-from sixjars.tasks.starter import write_starter
+from sixjars.tasks.starter import _yaml, write_starter
 from sixjars.tasks.table import TASKS
 
 
@@ -72,3 +79,79 @@ def test_what_can_be_wrong(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"here\.yaml exists already; choose another name\."):
         write_starter(tmp_path / "here.yaml", task="dialog")
     assert not (tmp_path / "new.yaml").exists()
+
+
+ODD = ["no", "on", "1.5", "1", "a: b", "a, b", "{a}", "x #y", "~", "'a'", '"', "a\\b", " a ", "é: ß", "", "2020-01-01"]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_names_of_columns_are_quoted(name: str, tmp_path: Path) -> None:
+    row = {"source": "a cat", name: "eine katze"}
+    (tmp_path / "odd.jsonl").write_text((json.dumps(row) + "\n") * 5, encoding="utf-8")
+    write_starter(tmp_path / "new.yaml", task="translation", data=tmp_path / "odd.jsonl")
+    recipe = read_recipe(str(tmp_path / "new.yaml"))
+    assert (recipe.data.source and recipe.data.source.column, recipe.data.target.column) == ("source", name)
+
+
+@pytest.mark.parametrize("folder", ["a #b", "a: b", "a, b", "{a}", "it's", "[1]"])
+def test_odd_paths_are_quoted(folder: str, tmp_path: Path) -> None:
+    (tmp_path / folder).mkdir()
+    file = pairs(tmp_path / folder)
+    write_starter(tmp_path / "new.yaml", task="translation", data=file)
+    assert read_recipe(str(tmp_path / "new.yaml")).data.train == str(file)
+
+
+def test_plain_names_stay_plain(tmp_path: Path) -> None:
+    write_starter(tmp_path / "new.yaml", task="translation", data=pairs(tmp_path, header="source\ttarget"))
+    text = (tmp_path / "new.yaml").read_text(encoding="utf-8")
+    assert "{column: source, " in text
+    assert f"  train: {tmp_path / 'pairs.tsv'}\n" in text
+
+
+@given(name=st.text(st.characters(exclude_categories=["Cs"])) | st.text("no1.~:#,-?&*![]{}'\" \n\t") | st.integers(1))
+def test_every_name_comes_back_from_yaml(name: str | int) -> None:
+    found = yaml.safe_load(f"data:\n  train: {_yaml(name)}\n  target: {{column: {_yaml(name)}, tokens: words}}\n")
+    assert found == {"data": {"train": name, "target": {"column": name, "tokens": "words"}}}
+    assert "\n" not in _yaml(name)
+
+
+def test_a_parquet_file_that_cannot_be_read(tmp_path: Path) -> None:
+    whole = tmp_path / "whole.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"source": ["a"], "target": ["b"]}), whole)
+    for content in (b"", b"no parquet at all", whole.read_bytes()[:-20]):
+        (tmp_path / "odd.parquet").write_bytes(content)
+        with pytest.raises(DataError) as caught:
+            write_starter(tmp_path / "new.yaml", task="translation", data=tmp_path / "odd.parquet")
+        start = f"{tmp_path / 'odd.parquet'} is not a Parquet file or is damaged: "
+        assert str(caught.value).startswith(start)
+        assert str(caught.value).endswith(".")
+        assert "\n" not in str(caught.value)
+    pyarrow.parquet.write_table(pyarrow.table({"source": pyarrow.array([], pyarrow.string())}), whole)
+    with pytest.raises(DataError) as caught:
+        write_starter(tmp_path / "new.yaml", task="translation", data=whole)
+    assert str(caught.value) == f"{whole} has no rows."
+    assert not (tmp_path / "new.yaml").exists()
+
+
+def test_only_the_first_row_of_a_parquet_file_names_its_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.parquet"
+    columns = {"id": list(range(50)), "on": ["a cat"] * 50, "target": ["eine katze"] * 50}
+    pyarrow.parquet.write_table(pyarrow.table(columns), file)
+    taken: list[list[int]] = []
+
+    class Counting(pyarrow.parquet.ParquetFile):  # type: ignore[misc]
+        def iter_batches(self, *args: Any, **more: Any) -> Iterator[Any]:
+            sizes: list[int] = []
+            taken.append(sizes)
+            for batch in super().iter_batches(*args, **more):
+                sizes.append(len(batch))
+                yield batch
+
+    monkeypatch.setattr(pyarrow.parquet, "ParquetFile", Counting)
+    monkeypatch.delattr(pyarrow.parquet, "read_table")
+    write_starter(tmp_path / "new.yaml", task="translation", data=file)
+    assert taken == [[1], [50]]  # the names, then the sizes
+    recipe = read_recipe(str(tmp_path / "new.yaml"))
+    assert (recipe.data.source and recipe.data.source.column, recipe.data.target.column) == ("on", "target")

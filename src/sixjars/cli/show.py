@@ -100,8 +100,8 @@ def show_comparison(console: Console, comparison: "Comparison") -> None:
     for bucket in comparison.contenders[0].buckets:
         table.add_column(f"{bucket.shortest}–{bucket.longest}", justify="right", no_wrap=True)
     for found in comparison.contenders:
-        values = [f"{bucket.value:.3f}" for bucket in found.buckets]
+        values = ["–" if bucket.value is None else f"{bucket.value:.3f}" for bucket in found.buckets]
         table.add_row(found.name, f"{found.parameters:,}", f"{found.overall:.3f}", *values)
-    console.print(f"{comparison.metric} by the length of the input (tokens)")
+    console.print(f"{comparison.metric} by the length of the input (words)")
     console.print(table)
     console.print(f"picture: {comparison.picture}")

@@ -47,15 +47,16 @@ def cache_folder() -> Path:
 
 def cached(examples: Examples, tokens: Mapping[str, Tokens], *, limits: Mapping[str, int], folder: Path) -> "Table":
     """The examples with the ids of each field in `tokens`, cut to its limit; made now or found there."""
-    key = _key(examples, tokens, limits)
+    fingerprint = _fingerprint(examples)
+    key = _key(fingerprint, examples.table.column_names, tokens, limits)
     path = folder / f"{key}.arrow"
     with _sentences(folder):
-        table = _opened(path, key)
+        table = _opened(path, key, fingerprint)
         if table is None:
             folder.mkdir(parents=True, exist_ok=True)
             _sweep(folder)
             _make(path, key, examples, tokens, limits)
-            table = _opened(path, key)
+            table = _opened(path, key, fingerprint)
     if table is None:
         raise DataError(f"The cache in {folder} cannot be read back; is the disk damaged? Set SIXJARS_CACHE.")
     return table
@@ -65,8 +66,9 @@ def cached(examples: Examples, tokens: Mapping[str, Tokens], *, limits: Mapping[
 class Table:
     """Tokenised examples, mapped from a file: nothing is loaded before it is looked at."""
 
-    def __init__(self, batch: Any) -> None:
+    def __init__(self, batch: Any, fingerprint: str) -> None:
         self._batch = batch
+        self.fingerprint = fingerprint
         self._ids = {
             name.removeprefix(_IDS): _ids(batch.column(name)) for name in batch.schema.names if name.startswith(_IDS)
         }
@@ -111,28 +113,32 @@ def _sentences(folder: Path) -> Iterator[None]:
         raise DataError(f"Tokenised data cannot be kept in {folder}: {reason}") from error
 
 
-def _key(examples: Examples, tokens: Mapping[str, Tokens], limits: Mapping[str, int]) -> str:
-    """A digest of everything that decides the file's content."""
+def _key(fingerprint: str, fields: Sequence[str], tokens: Mapping[str, Tokens], limits: Mapping[str, int]) -> str:
+    """The name of a cache file: all that its content depends on."""
     plan = {
         "format": FORMAT,
-        "fields": examples.table.column_names,
+        "fields": list(fields),
+        "texts": fingerprint,
         "tokens": {name: found.to_json() for name, found in tokens.items()},
         "limits": {name: limits[name] for name in tokens},
     }
-    whole = hashlib.sha256(json.dumps(plan, sort_keys=True).encode())
+    return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
+
+
+def _fingerprint(examples: Examples) -> str:
+    """A number that changes with any text of the examples, or with the line it came from."""
+    whole = hashlib.sha256()
     for name in examples.table.column_names:
-        if name == LINE:
-            continue
         lengths, content = hashlib.sha256(), hashlib.sha256()
         for chunk in examples.table.column(name).chunks:
+            if name == LINE:
+                content.update(chunk.to_numpy())
+                continue
             offsets, data = _strings(chunk)
             lengths.update(numpy.diff(offsets).tobytes())
             content.update(data)
         whole.update(lengths.digest() + content.digest())
-    lines = hashlib.sha256()
-    for chunk in examples.table.column(LINE).chunks:
-        lines.update(chunk.to_numpy())
-    return hashlib.sha256(whole.digest() + lines.digest()).hexdigest()
+    return whole.hexdigest()
 
 
 def _strings(chunk: Any) -> tuple[Offsets, memoryview]:
@@ -234,7 +240,7 @@ def _sum(batch: Any) -> int:
     return total
 
 
-def _opened(path: Path, key: str) -> Table | None:
+def _opened(path: Path, key: str, fingerprint: str) -> Table | None:
     """The table of a file, or nothing if it is missing, damaged or another's."""
     try:
         reader = pyarrow.ipc.open_file(pyarrow.memory_map(str(path)))
@@ -249,7 +255,7 @@ def _opened(path: Path, key: str) -> Table | None:
         return None
     if kept.get(b"key") != key.encode() or kept.get(b"sum") != str(_sum(batch)).encode():
         return None
-    return Table(batch)
+    return Table(batch, fingerprint)
 
 
 def _sweep(folder: Path) -> None:

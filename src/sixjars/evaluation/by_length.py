@@ -10,29 +10,39 @@ from sixjars.evaluation.metrics import Outcome, score
 @final
 @dataclass(frozen=True)
 class Bucket:
-    """The examples whose input has from `shortest` to `longest` tokens."""
+    """The examples whose input has from `shortest` to `longest` words."""
 
     shortest: int
     longest: int
     count: int
-    value: float
+    value: float | None
+    """Nothing where there is no example."""
 
 
-def scores_by_length(outcomes: Sequence[Outcome], lengths: Sequence[int], *, metric: str, buckets: int) -> list[Bucket]:
-    """One score for each range of lengths; ranges are equally wide and empty ones are left out.
+def edges_of(lengths: Sequence[int], *, buckets: int) -> list[tuple[int, int]]:
+    """Ranges of equal width that cover all lengths.
 
-    >>> right, wrong = Outcome(("a",), ("a",)), Outcome(("a",), ("b",))
-    >>> buckets = scores_by_length([right, wrong], [3, 9], metric="exact_match", buckets=2)
-    >>> [(bucket.shortest, bucket.longest, bucket.value) for bucket in buckets]
-    [(3, 6, 1.0), (7, 10, 0.0)]
+    >>> edges_of([3, 9], buckets=2)
+    [(3, 6), (7, 10)]
     """
     low = min(lengths)
     width = -(-(max(lengths) - low + 1) // buckets)
+    return [(low + number * width, low + (number + 1) * width - 1) for number in range(buckets)]
+
+
+def scores_by_length(
+    outcomes: Sequence[Outcome], lengths: Sequence[int], *, metric: str, edges: Sequence[tuple[int, int]]
+) -> list[Bucket]:
+    """One score for each range of lengths.
+
+    >>> right, wrong = Outcome(("a",), ("a",)), Outcome(("a",), ("b",))
+    >>> buckets = scores_by_length([right, wrong], [3, 9], metric="exact_match", edges=[(3, 6), (7, 10)])
+    >>> [(bucket.count, bucket.value) for bucket in buckets]
+    [(1, 1.0), (1, 0.0)]
+    """
     found = []
-    for number in range(buckets):
-        begin = low + number * width
-        inside = [o for o, length in zip(outcomes, lengths, strict=True) if begin <= length < begin + width]
-        if inside:
-            value = score(inside, [metric])[0].value
-            found.append(Bucket(begin, begin + width - 1, len(inside), value))
+    for shortest, longest in edges:
+        inside = [o for o, length in zip(outcomes, lengths, strict=True) if shortest <= length <= longest]
+        value = score(inside, [metric])[0].value if inside else None
+        found.append(Bucket(shortest, longest, len(inside), value))
     return found

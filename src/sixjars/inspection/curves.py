@@ -16,10 +16,16 @@ def draw_by_length(path: Path, curves: Mapping[str, Sequence[Bucket]], *, metric
     axes = figure.add_subplot()
     colors = ["#c0392b", "#e08e0b", "#1f6fb2", "#27824a", "#7d3c98", "#444444"]
     for number, (name, buckets) in enumerate(curves.items()):
-        middles = [(bucket.shortest + bucket.longest) / 2 for bucket in buckets]
-        values = [bucket.value for bucket in buckets]
-        axes.plot(middles, values, marker="o", color=colors[number % len(colors)], linewidth=2, label=name)
-    axes.set_xlabel("length of the input (tokens)")
+        dots = [((b.shortest + b.longest) / 2, b.value) for b in buckets if b.value is not None]
+        axes.plot(
+            [x for x, _ in dots],
+            [y for _, y in dots],
+            marker="o",
+            color=colors[number % len(colors)],
+            linewidth=2,
+            label=name,
+        )
+    axes.set_xlabel("length of the input (words)")
     axes.set_ylabel(metric.replace("_", " "))
     axes.set_ylim(bottom=0.0)
     axes.grid(axis="y", color="#dddddd")

@@ -32,7 +32,7 @@ def draw(path: Path, weights: Weights, *, source: Sequence[str], target: Sequenc
     width, height = 2.2 + 0.55 * len(source), 1.6 + 0.42 * len(target)
     installed = set(font_manager.get_font_names())
     with (
-        mpl.rc_context({"font.family": [name for name in FONTS if name in installed]}),
+        mpl.rc_context({"font.family": [f for f in FONTS if f in installed], "text.parse_math": False}),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore")  # a letter that no font has is drawn as a box

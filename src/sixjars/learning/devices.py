@@ -6,6 +6,7 @@ import subprocess
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -14,6 +15,7 @@ from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+    from lightning_fabric.strategies.ddp import DDPStrategy
 
 Device = Literal["auto", "cpu", "cuda"]
 OF_A_BROKEN_LINE = ("gloo", "NCCL", "onnection", "Broken pipe")
@@ -45,10 +47,17 @@ def fabric_for(*, device: Device, devices: int, precision: str) -> "Fabric":
         named: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true"
         if precision != "32":
             named = "bf16-mixed" if precision == "bf16" else "16-mixed"
-        strategy = "ddp" if here * machines > 1 else "auto"
+        strategy = _together() if here * machines > 1 else "auto"
         fabric = Fabric(accelerator=where, devices=here, num_nodes=machines, strategy=strategy, precision=named)
         fabric.launch()
     return fabric
+
+
+def _together() -> "DDPStrategy":
+    """Several processes, one model. The others wait as long as it takes while one validates; fixed vectors stay put."""
+    from lightning_fabric.strategies.ddp import DDPStrategy
+
+    return DDPStrategy(broadcast_buffers=False, timeout=timedelta(days=1))
 
 
 def _processes(devices: int) -> tuple[int, int]:

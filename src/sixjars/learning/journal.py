@@ -32,8 +32,6 @@ class Journal:
     """How often plateau has halved the rate."""
     since_halving: int = 0
     """Validations without improvement that plateau has counted."""
-    validated_at: int = 0
-    """The update of the last validation."""
     log_bytes: int = 0
     """How much of the log belongs to this state; what comes after is of a future that was lost."""
     finished: bool = False
@@ -56,7 +54,6 @@ class Journal:
         self.best = sorted([*self.best, (value, self.step)], key=lambda entry: sign * entry[0])[:keep]
         self.stale = 0 if is_best else self.stale + 1
         self.since_halving = 0 if is_best else self.since_halving + 1
-        self.validated_at = self.step
         return is_best
 
 

@@ -32,12 +32,13 @@ class Objective(nn.Module):
         """(2,): the loss summed over the tokens of the batch, and the plain -Σ log P within it."""
         batch = Batch.from_tensors(tensors)
         taught: Taught = self.network(batch.inputs, batch.target)
-        plain = token_loss(taught.scores.float(), batch.target).sum()
-        total = plain
+        scores = taught.scores.float()
+        total = token_loss(scores, batch.target, smoothing=self.settings.smoothing).sum()
+        plain = total.detach()
         if self.settings.smoothing:
-            total = token_loss(taught.scores.float(), batch.target, smoothing=self.settings.smoothing).sum()
+            plain = token_loss(scores.detach(), batch.target).sum()
         if self.settings.guide and batch.alignment is not None:
             if taught.weights is None:
                 raise RecipeError(["loss.guide needs a bridge with attention."])
             total = total + self.settings.guide * guided_loss(taught.weights.float(), batch.alignment).sum()
-        return torch.stack([total, plain.detach()])
+        return torch.stack([total, plain])

@@ -92,7 +92,15 @@ def overridden(values: Mapping[str, Any], overrides: Sequence[str]) -> dict[str,
 
 @final
 class _StrictLoader(yaml.SafeLoader):
-    """The safe loader, which also refuses a key that stands twice."""
+    """The safe loader, which also refuses a key that stands twice, and aliases (a few lines of them fill a memory)."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """As the safe loader, but for aliases."""
+        if self.check_event(yaml.AliasEvent):
+            problem = "an alias (*name) has no place in a recipe"
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(None, None, problem, mark)
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
         """As the safe loader, but told of the second one."""

@@ -5,15 +5,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
 
-from sixjars.errors import DataError, SixJarsError
-from sixjars.evaluation.by_length import Bucket, scores_by_length
-from sixjars.evaluation.metrics import metric_named, score
+from sixjars.errors import DataError
+from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
+from sixjars.evaluation.metrics import Outcome, metric_named, score
 from sixjars.inspection.curves import draw_by_length
 from sixjars.learning.devices import Device, device_named
 from sixjars.learning.progress import Reporter
 from sixjars.tasks.evaluating import scored_part
-from sixjars.tasks.runs import Run, open_run
+from sixjars.tasks.reading import read_recipe
+from sixjars.tasks.runs import Run, open_run, resume_run
 from sixjars.tasks.scoring import outcomes_of
+from sixjars.tasks.table import TASKS
 from sixjars.tasks.training import train
 
 BUCKETS = 5
@@ -51,18 +53,41 @@ def compared(
     metric_named(metric)
     if len(named) < 2:
         raise DataError("compare needs two recipes or runs, or more.")
+    for name in named:
+        task = (open_run(Path(name)).recipe if Path(name).is_dir() else read_recipe(name)).task
+        if not TASKS[task].reads:
+            raise DataError(f"{name} is a {task} model; it has no input whose length could be compared.")
     runs = [open_run(Path(name)) if Path(name).is_dir() else _trained(name, out, device, reporter) for name in named]
-    names = short_names([run.folder.name for run in runs])
-    contenders = tuple(_contender(name, run, metric, device) for name, run in zip(names, runs, strict=True))
+    judged = [_judged(run, metric, device) for run in runs]
+    lengths = [length for one in judged for length in one.lengths]
+    edges = edges_of(lengths, buckets=BUCKETS)
+    contenders = tuple(
+        Contender(
+            name,
+            one.parameters,
+            score(one.outcomes, [metric])[0].value,
+            tuple(scores_by_length(one.outcomes, one.lengths, metric=metric, edges=edges)),
+        )
+        for name, one in zip(short_names(_names(named, runs)), judged, strict=True)
+    )
     picture = out / "by_length.png"
     draw_by_length(picture, {found.name: found.buckets for found in contenders}, metric=metric)
     return Comparison(metric, contenders, picture)
 
 
+def _names(named: Sequence[str], runs: Sequence[Run]) -> list[str]:
+    """The folders' names; as they were given where two are the same."""
+    folders = [run.folder.name for run in runs]
+    return folders if len(set(folders)) == len(folders) else list(named)
+
+
 def _trained(name: str, out: Path, device: Device, reporter: Callable[[], Reporter]) -> Run:
     folder = out / name.removesuffix(".yaml").replace("/", "-")
+    begun = (folder / "recipe.yaml").is_file()
+    if begun:
+        resume_run(folder, read_recipe(name))  # refuses one that was trained by an older recipe
     if not (folder / "scores.json").is_file():
-        train(name, out=folder, resume=(folder / "recipe.yaml").is_file(), device=device, reporter=reporter())
+        train(name, out=folder, resume=begun, device=device, reporter=reporter())
     return open_run(folder)
 
 
@@ -77,15 +102,21 @@ def short_names(names: Sequence[str]) -> list[str]:
     return [name[cut:] or name for name in names]
 
 
-def _contender(name: str, run: Run, metric: str, device: Device) -> Contender:
+@final
+@dataclass(frozen=True)
+class _Judged:
+    """What one model said, and how long each input was, in words (characters for a model of characters)."""
+
+    outcomes: list[Outcome]
+    lengths: list[int]
+    parameters: int
+
+
+def _judged(run: Run, metric: str, device: Device) -> _Judged:
     tokens = run.tokens()
     network = run.network(tokens).to(device_named(device))
     part = scored_part(run)
     settings = run.recipe.evaluation.model_copy(update={"group": False})
     outcomes = outcomes_of(network, part, settings, [metric])
-    if "source" not in tokens:
-        raise SixJarsError(f"{run.folder} is a {run.recipe.task} run; it has no input whose length could be compared.")
-    lengths = [part.length("source", row) for row in range(len(part))]
-    buckets = tuple(scores_by_length(outcomes, lengths, metric=metric, buckets=BUCKETS))
-    parameters = sum(weight.numel() for weight in network.parameters())
-    return Contender(name, parameters, score(outcomes, [metric])[0].value, buckets)
+    lengths = [tokens["source"].words_of(text)[-1] + 1 for text in part.sources]
+    return _Judged(outcomes, lengths, sum(weight.numel() for weight in network.parameters()))

@@ -1,9 +1,9 @@
 """The examples of a recipe: read or made up, split, tokenised once, ready to be cut into batches."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import torch
@@ -20,9 +20,6 @@ from sixjars.recipe import Recipe
 from sixjars.recipe.jars import Column, Files, TextSettings
 
 FIELDS = ("source", "target")
-PARTS = ("train", "valid", "test")
-ROWS_FOR_VECTORS = 2_000
-"""How many made-up words have made-up vectors."""
 
 
 def text_fields(recipe: Recipe) -> dict[str, TextSettings]:
@@ -135,6 +132,12 @@ class Corpus:
         return self.test or self.valid
 
     @property
+    def fingerprints(self) -> dict[str, str]:
+        """A number for each part that changes with its content."""
+        parts = {"train": self.train, "valid": self.valid, "test": self.test}
+        return {name: part.table.fingerprint for name, part in parts.items() if part is not None}
+
+    @property
     def skipped(self) -> int:
         """Bad rows left out of all parts."""
         return sum(part.skipped for part in (self.train, self.valid, self.test) if part is not None)
@@ -147,11 +150,17 @@ def corpus_of(recipe: Recipe, tokens: Mapping[str, Tokens] | None = None, *, see
     if tokens is None:
         train = examples["train"].table
         tokens = {
-            name: Tokens.trained(train.column(name).to_pylist(), settings, f"data.{name}")
+            name: Tokens.trained(_texts(train.column(name)), settings, f"data.{name}")
             for name, settings in fields.items()
         }
     parts = {name: part_of(found, tokens, fields) for name, found in examples.items()}
     return Corpus(parts["train"], parts["valid"], parts.get("test"), tokens)
+
+
+def _texts(column: Any) -> Iterator[str]:
+    """The texts of an Arrow column, some at a time."""
+    for chunk in column.chunks:
+        yield from chunk.to_pylist()
 
 
 def part_of(examples: Examples, tokens: Mapping[str, Tokens], fields: Mapping[str, TextSettings]) -> Part:
@@ -195,10 +204,9 @@ def _split(examples: Examples, fraction: float, seed: int, where: str) -> tuple[
         )
     chosen = np.zeros(rows, dtype=bool)
     chosen[np.random.default_rng(seed).permutation(rows)[:count]] = True
-    kept, held = (np.flatnonzero(mask) for mask in (~chosen, chosen))
     return (
-        replace(examples, table=examples.table.take(kept)),
-        replace(examples, table=examples.table.take(held), skipped=0),
+        replace(examples, table=examples.table.filter(~chosen)),
+        replace(examples, table=examples.table.filter(chosen), skipped=0),
     )
 
 
@@ -244,6 +252,8 @@ def _vectors(recipe: Recipe, file: str, words: list[str], *, size: int) -> tuple
     if file == "sample":
         made = dict(sample_vectors(recipe.task, size=size))
         known = [word for word in words if word in made]
+        if not known:
+            raise DataError("data: the made-up vectors know none of these words; `vectors: sample` is for the source.")
         return np.array([made[word] for word in known], dtype=np.float32), known
     values, rows = read_vectors(recipe.data.path(file), {word: row for row, word in enumerate(words)}, None)
     return values, [words[row] for row in rows]

@@ -62,7 +62,9 @@ def scored_part(run: Run, data: Path | None = None, metrics: Sequence[str] = ())
     """The examples that a run is scored on."""
     tokens = run.tokens()
     if data is None:
-        return corpus_of(run.recipe, tokens, seed=run.recipe.learning.seed).scored
+        corpus = corpus_of(run.recipe, tokens, seed=run.recipe.learning.seed)
+        run.check_data(corpus.fingerprints)
+        return corpus.scored
     aligned = bool(needing_links([("", name) for name in metrics]))
     return part_of(read_files(_from_here(run.recipe, aligned=aligned), str(data)), tokens, text_fields(run.recipe))
 

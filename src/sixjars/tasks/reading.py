@@ -108,9 +108,26 @@ def _misfits(jars: Mapping[str, Any], task: Task) -> list[str]:
     encoder, bridge = model.encoder["kind"], model.bridge["kind"]
     if bridge == "attention" and encoder == "none":
         faults.append("model.bridge: attention has nothing to look at, because model.encoder is none. Use initial.")
+    evaluation = jars.get("evaluation")
+    if evaluation is not None and evaluation.search.coverage_penalty and bridge != "attention":
+        faults.append(f"evaluation.search.coverage_penalty: needs a bridge of kind attention, but it is {bridge}.")
+    faults += _frozen_misfits(data, model)
     if (encoder == "none") == task.reads:
         reads = "reads an input" if task.reads else "reads none"
         faults.append(f"model.encoder: kind {encoder!r} does not fit; {task.name} {reads}.")
+    return faults
+
+
+def _frozen_misfits(data: DataSettings | None, model: ModelSettings) -> list[str]:
+    """Words that should keep vectors that nobody gives them."""
+    faults = []
+    for field, role in (("source", "encoder"), ("target", "decoder")):
+        text = getattr(data, field, None)
+        embedding = getattr(model, role).get("embedding") or {}
+        if text is not None and text.vectors is None and not embedding.get("tuned", True):
+            faults.append(
+                f"model.{role}.embedding.tuned: false keeps vectors as they are, but data.{field}.vectors names none."
+            )
     return faults
 
 

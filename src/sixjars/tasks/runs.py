@@ -65,6 +65,21 @@ class Run:
         load_weights(network, self.weights)
         return network.eval()
 
+    def check_data(self, fingerprints: Mapping[str, str]) -> None:
+        """Refuse data that is not what the run was begun with: it would mix what was learned with what is held out."""
+        try:
+            before = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))["data"]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise RunError(
+                f"{self.folder / 'run.json'} is missing or damaged, so its data cannot be checked."
+            ) from None
+        changed = [name for name, number in fingerprints.items() if before.get(name) != number]
+        if changed:
+            raise RunError(
+                f"the data of {self.folder} has changed since it was begun (the {changed[0]} part). Bring it back as "
+                "it was, or begin a new run; `evaluate --data FILE` scores any other file."
+            )
+
     def write_scores(self, scores: Mapping[str, Any]) -> None:
         """Keep the final scores."""
         write_whole(self.folder / "scores.json", (json.dumps(scores, indent=2, ensure_ascii=False) + "\n").encode())
@@ -88,11 +103,16 @@ def check_free(folder: Path) -> None:
         raise RunError(f"{folder} already holds a run. Go on with --resume, or choose another folder with --out.")
 
 
-def begin_run(folder: Path, recipe: Recipe) -> Run:
+def begin_run(folder: Path, recipe: Recipe, fingerprints: Mapping[str, str]) -> Run:
     """A new run in a folder that holds none."""
     check_free(folder)
     kept = {name: _version(name) for name in REMEMBERED}
-    facts = {"seed": recipe.learning.seed, "python": platform.python_version(), "versions": kept}
+    facts = {
+        "seed": recipe.learning.seed,
+        "data": dict(fingerprints),
+        "python": platform.python_version(),
+        "versions": kept,
+    }
     write_whole(folder / "run.json", (json.dumps(facts, indent=2) + "\n").encode())
     write_whole(folder / "recipe.yaml", recipe.to_yaml().encode())  # last: from now on it is a run
     return Run(folder, recipe)

@@ -84,8 +84,9 @@ def _with_search(found: Score, settings: SearchSettings) -> Score:
     if "candidates" not in metric.needs:
         return found
     used = widened(settings, metric.nbest)
-    told = f"beam{used.width}" if used.kind == "beam" else used.kind
-    return replace(found, signature=f"{found.signature}|search:{told}")
+    chosen = used.model_dump(exclude_defaults=True, exclude={"kind", "nbest", "seed", "width"})
+    told = [f"beam{used.width}" if used.kind == "beam" else used.kind, *(f"{k}:{v:g}" for k, v in chosen.items())]
+    return replace(found, signature=f"{found.signature}|search:{','.join(told)}")
 
 
 def outcomes_of(network: Network, part: Part, settings: EvaluationSettings, metrics: Sequence[str]) -> list[Outcome]:

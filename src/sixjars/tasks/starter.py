@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
+import yaml
+
 from sixjars.data.readers import Examples, read
 from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.recipe.jars import Column, DataSettings
@@ -95,10 +97,7 @@ def _first_row(data: Path) -> dict[str, str]:
     if not data.is_file():
         raise DataError(f"data file {data} does not exist.")
     if _kind(data) == ".parquet":
-        import pyarrow.parquet
-
-        row = pyarrow.parquet.read_table(data).slice(0, 1).to_pylist()
-        return {name: value for name, value in (row[0] if row else {}).items() if isinstance(value, str)}
+        return {name: value for name, value in _first_parquet_row(data).items() if isinstance(value, str)}
     try:
         with gzip.open(data, "rt", encoding="utf-8") if data.suffix == ".gz" else data.open(encoding="utf-8") as lines:
             first = next(lines, "").rstrip("\r\n")
@@ -107,6 +106,21 @@ def _first_row(data: Path) -> dict[str, str]:
     except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, ValueError, TypeError) as error:
         raise DataError(f"{data}, line 1 cannot be read: {error}.") from None
     return dict.fromkeys(next(csv.reader([first])) if _kind(data) == ".csv" else first.split("\t"), "")
+
+
+def _first_parquet_row(data: Path) -> dict[str, object]:
+    """That row alone: the file may be large."""
+    import pyarrow.parquet
+
+    try:
+        with pyarrow.parquet.ParquetFile(data) as file:
+            batch = next(file.iter_batches(batch_size=1), None)
+    except (pyarrow.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise DataError(f"{data} is not a Parquet file or is damaged: {reason}.") from error
+    if not batch:
+        raise DataError(f"{data} has no rows.")
+    return dict(batch.to_pylist()[0])
 
 
 def _examples(data: Path, columns: dict[str, Column]) -> Examples:
@@ -155,6 +169,21 @@ READING = "{{kind: text, cell: gru, size: {half}, direction: both, dropout: {dro
 ATTENDING = "{kind: attention, score: additive} # or initial, or every_step"
 
 
+def _yaml(value: str | int) -> str:
+    """A name as YAML, in quotes only where it would be read as something else without them.
+
+    >>> _yaml("en"), _yaml(2), _yaml("no"), _yaml("a: b")
+    ('en', '2', '"no"', '"a: b"')
+    """
+    plain = str(value)
+    try:
+        if yaml.safe_load(f"{{one: {plain}, two: 2}}") == {"one": value, "two": 2} and plain.isprintable():
+            return plain
+    except (yaml.YAMLError, ValueError):
+        pass
+    return str(yaml.safe_dump(value, default_style='"', allow_unicode=True, width=float("inf"))).rstrip("\n")
+
+
 def _text(task: Task, data: Path | None, columns: dict[str, Column], sizes: Sizes, file: Path) -> str:
     tokens = task.tokens if task.tokens == "characters" else "bpe" if sizes.words > LARGE_VOCABULARY else "words"
     most = {"characters": 1_000, "bpe": 8_000, "words": 20_000}[tokens]
@@ -165,9 +194,9 @@ def _text(task: Task, data: Path | None, columns: dict[str, Column], sizes: Size
     return TEMPLATE.format(
         task=task,
         file=file,
-        train=data or "train.tsv",
+        train=_yaml(str(data or "train.tsv")),
         chosen=f"chosen for {sizes.rows:,} rows" if data else "guesses until you give your data",
-        fields="\n".join(f"  {field}: {{column: {column}, {how}}}" for field, column in columns.items()),
+        fields="\n".join(f"  {field}: {{column: {_yaml(column)}, {how}}}" for field, column in columns.items()),
         encoder=reading if task.reads else f"{{kind: none, size: {sizes.state}}} # s_0 is learned",
         bridge=ATTENDING if task.reads else "{kind: initial}",
         size=sizes.state,

@@ -89,12 +89,14 @@ def _train(recipe: Recipe, folder: Path, *, resume: bool, fabric: "Fabric", repo
     kept = run.tokens() if resume and (folder / "tokens" / "target.json").is_file() else None
     with fabric.rank_zero_first():  # one process fills the cache, the others read it
         corpus = corpus_of(recipe, kept, seed=recipe.learning.seed)
+    if resume:
+        run.check_data(corpus.fingerprints)
     torch.manual_seed(recipe.learning.seed)
     vocabularies = {name: tokens.size for name, tokens in corpus.tokens.items()}
     network = network_of(recipe.model, vocabularies, vectors_of(recipe, corpus.tokens))
     if leads and kept is None:
         if not resume:  # only now: data or sizes that do not fit leave no run behind
-            begin_run(folder, recipe)
+            begin_run(folder, recipe, corpus.fingerprints)
         keep_tokens(run, corpus.tokens)
     learner = _learner(network, corpus, run, fabric=fabric, reporter=reporter if leads else Silent())
     if resume:

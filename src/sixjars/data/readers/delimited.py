@@ -1,7 +1,7 @@
 """Lines that hold columns: tab-separated, comma-separated, or the whole line as one column.
 
 In TSV a quotation mark is a letter like any other. CSV is quoted as RFC 4180 says: a field in quotes may hold
-commas, line breaks and doubled quotes.
+commas, line breaks and doubled quotes. In a field that does not begin with a quotation mark, one is a letter.
 """
 
 import re
@@ -19,7 +19,7 @@ from sixjars.errors import DataError, unknown
 
 TEXT: Final = "text"
 """What the one column of a plain text file is called."""
-_FIELD = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|([^",]*))(?:,|\Z)')
+_FIELD = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|(?!")([^,]*))(?:,|\Z)')
 
 
 def read_text(path: Path, keys: Sequence[Key]) -> Iterator[Block]:
@@ -55,7 +55,7 @@ def _read(path: Path, keys: Sequence[Key], *, delimiter: str) -> Iterator[Block]
 def _header(path: Path, lines: Lines, keys: Sequence[Key], delimiter: str) -> dict[Key, int]:
     """The number of each column, from the names in the first line."""
     if not len(lines.numbers) or lines.numbers[0] != 1:
-        raise DataError(f"{path}, line 1: {lines.faults[0].sentence}")
+        raise DataError(f"{path}, line {lines.faults[0].line}: {lines.faults[0].sentence}")
     line = lines.texts[0].as_py()
     try:
         names = _quoted(line) if delimiter == "," and '"' in line else line.split(delimiter)
@@ -120,16 +120,16 @@ def _quoted_rows(texts: Any, places: Any, faults: list[Fault]) -> tuple[Any, Any
 def _quoted(text: str) -> list[str]:
     r"""The fields of one CSV record.
 
-    >>> _quoted('a,"b, ""c"" d",')
-    ['a', 'b, "c" d', '']
+    >>> _quoted('a,"b, ""c"" d",5" pipe,')
+    ['a', 'b, "c" d', '5" pipe', '']
     """
-    if text.count('"') % 2:
-        raise ValueError("a quotation mark is opened and never closed.")
     fields, at = [], 0
     while True:
         found = _FIELD.match(text, at)
         if found is None:
-            raise ValueError("a quotation mark stands where CSV allows none; quote the field and double the mark.")
+            raise ValueError(
+                "text follows the quotation mark that closes a field; double each mark inside a quoted field."
+            )
         inside, plain = found.groups()
         fields.append(plain if inside is None else inside.replace('""', '"'))
         at = found.end()

@@ -1,19 +1,17 @@
-"""What flows between the rooms, and what each room promises: the narrow waist.
+"""The values that flow.
 
 Dims: B batch, S source positions, T target positions, D source features, C context features,
       H decoder features, L layers, V vocabulary, R rows open in search (B times beam width).
 
 Every tensor here is batch-first, so that picking rows is one call whatever the value holds.
-Nothing that changes between steps lives on a module: it is one of these values.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Protocol, Self, final
+from typing import Any, Self, final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from sixjars.errors import ShapeError
 
@@ -32,7 +30,8 @@ class Rows:
 
     def to(self, device: torch.device | str) -> Self:
         """The same value on another device."""
-        return self.mapped(lambda tensor: tensor.to(device, non_blocking=True))
+        eager = torch.device(device).type == "cuda"
+        return self.mapped(lambda tensor: tensor.to(device, non_blocking=eager))
 
     def mapped(self, change: Callable[[Tensor], Tensor]) -> Self:
         """The same value with every tensor changed, those of nested values included."""
@@ -46,6 +45,8 @@ def _mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
         return value.mapped(change)
     if isinstance(value, Mapping):
         return {key: _mapped(inner, change) for key, inner in value.items()}
+    if isinstance(value, tuple):
+        return tuple(_mapped(inner, change) for inner in value)
     return value
 
 
@@ -202,14 +203,6 @@ class Scored(Rows):
     """(R, S)."""
 
 
-class Step(Protocol):
-    """All that search knows of a model: one token each in, scores and a new state out."""
-
-    def __call__(self, token: Tensor, state: State, /) -> tuple[Scored, State]:
-        """`token` is (R,)."""
-        ...
-
-
 @final
 @dataclass(frozen=True)
 class Hypothesis:
@@ -241,60 +234,3 @@ class FirstShape:
     """H, the size of one vector; also of the query that a bridge hears."""
     copies: int
     """How many such vectors: layers times memories of the cell."""
-
-
-class Part(nn.Module, ABC):
-    """A piece of a model that can tell its equations and the letters of its weights."""
-
-    letters: ClassVar[Mapping[str, str]] = {}
-    """The lecture's letter for each parameter, by the end of its name."""
-
-    @abstractmethod
-    def equations(self) -> list[str]:
-        """The lines of the lecture that this part computes."""
-
-
-class Encoder(Part):
-    """Reads a source of any kind into annotation vectors and a summary."""
-
-    output_size: int
-    """D, the size of each annotation vector and of the summary."""
-    attendable: bool = True
-    """Whether there are positions to look at."""
-
-    @abstractmethod
-    def forward(self, source: Padded) -> Encoded:
-        """Padded positions must not influence anything that is returned."""
-
-
-class Bridge(Part):
-    """Decides how a decoder hears its encoder: once, at every step, or by attention."""
-
-    context_size: int
-    """C, the size of the vector given at every step."""
-    follows: bool
-    """Whether the context depends on the decoder's state (then a target cannot be taught all at once)."""
-
-    @abstractmethod
-    def start(self, encoded: Encoded) -> Carried:
-        """All that can be computed once for each source."""
-
-    @abstractmethod
-    def step(self, query: Tensor, carried: Carried) -> Context:
-        """The context for one step, asked for with the decoder's previous state (B, H)."""
-
-
-class Decoder(Part):
-    """Writes, chooses or points. Its two doors must agree to rounding."""
-
-    @abstractmethod
-    def teach(self, encoded: Encoded, target: Padded) -> Taught:
-        """Scores for a whole target at once, each step told the true previous token."""
-
-    @abstractmethod
-    def start(self, encoded: Encoded) -> tuple[State, Carried]:
-        """The state before the first token, and what stays the same for each source."""
-
-    @abstractmethod
-    def step(self, token: Tensor, state: State, carried: Carried) -> tuple[Scored, State]:
-        """One token each in, `(R,)`; scores and the next state out."""

@@ -1,0 +1,19 @@
+"""What flows between the rooms, and what each room promises: the narrow waist."""
+
+from sixjars.flow.promises import Bridge as Bridge
+from sixjars.flow.promises import Decoder as Decoder
+from sixjars.flow.promises import Encoder as Encoder
+from sixjars.flow.promises import Part as Part
+from sixjars.flow.promises import Step as Step
+from sixjars.flow.values import Batch as Batch
+from sixjars.flow.values import Carried as Carried
+from sixjars.flow.values import Context as Context
+from sixjars.flow.values import Encoded as Encoded
+from sixjars.flow.values import FirstShape as FirstShape
+from sixjars.flow.values import Hypothesis as Hypothesis
+from sixjars.flow.values import Layout as Layout
+from sixjars.flow.values import Padded as Padded
+from sixjars.flow.values import Rows as Rows
+from sixjars.flow.values import Scored as Scored
+from sixjars.flow.values import State as State
+from sixjars.flow.values import Taught as Taught
