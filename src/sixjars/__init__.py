@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sixjars.errors import SixJarsError as SixJarsError
-    from sixjars.flow import Encoded as Encoded
-    from sixjars.flow import Hypothesis as Hypothesis
-    from sixjars.flow import Padded as Padded
+    from sixjars.flow.values import Encoded as Encoded
+    from sixjars.flow.values import Hypothesis as Hypothesis
+    from sixjars.flow.values import Padded as Padded
     from sixjars.model.bridges.attention import AdditiveAttention as AdditiveAttention
     from sixjars.model.bridges.attention import DotAttention as DotAttention
     from sixjars.model.bridges.attention import GeneralAttention as GeneralAttention
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "AdditiveAttention": "sixjars.model.bridges.attention",
     "DotAttention": "sixjars.model.bridges.attention",
-    "Encoded": "sixjars.flow",
+    "Encoded": "sixjars.flow.values",
     "EveryStep": "sixjars.model.bridges.every_step",
     "GeneralAttention": "sixjars.model.bridges.attention",
-    "Hypothesis": "sixjars.flow",
+    "Hypothesis": "sixjars.flow.values",
     "InitialState": "sixjars.model.bridges.initial",
     "Network": "sixjars.model.network",
     "NothingEncoder": "sixjars.model.encoders.nothing",
-    "Padded": "sixjars.flow",
+    "Padded": "sixjars.flow.values",
     "Predictor": "sixjars.serving.predictor",
     "SequenceDecoder": "sixjars.model.decoders.sequence",
     "SixJarsError": "sixjars.errors",

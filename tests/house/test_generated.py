@@ -131,6 +131,8 @@ def companions(key: str, word: str) -> list[str]:
     """What else must be said for a word to be allowed."""
     if (key, word) == ("data.train", "null"):
         return ["data.sample.size=9"]
+    if key.endswith("embedding.tuned"):
+        return ["data.source.vectors=words.txt", "data.target.vectors=words.txt"]
     return ["data.source=null", "task=language_model"] if (key, word) == ("data.source", "null") else []
 
 

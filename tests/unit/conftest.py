@@ -40,6 +40,7 @@ import lightning_fabric
 import sixjars.cli.show, sixjars.learning.progress, sixjars.serving.predictor, sixjars.tasks.evaluating
 from sixjars.cli import main
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is born deaf to it
 for line in sys.stdin:
     order = json.loads(line)
     if "wait" in order:

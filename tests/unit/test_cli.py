@@ -99,7 +99,7 @@ def test_training_shows_its_way_and_its_end(call: Any, recipe: Callable[..., str
     ]
     assert shown[2].startswith("note: character_error_rate is ")
     assert shown[2].endswith(", but the recipe expects at most 0.001.")
-    assert said.out.splitlines()[0] == "8 examples of the held-out part"
+    assert said.out.splitlines()[0] == "8 examples of the sample's test part"
     assert said.out.splitlines()[-1] == f"run: {tmp_path / 'run'}"
     assert json.loads((tmp_path / "run" / "run.json").read_text())["seed"] == 3
     again = sixjars.train(name, ["learning.seed=3"], out=tmp_path / "again")
@@ -197,3 +197,25 @@ def test_as_a_module() -> None:
     code = subprocess.run([sys.executable, "-m", "sixjars", "train", "no.yaml"], capture_output=True, check=False)
     assert (code.returncode, code.stdout) == (2, b"")
     assert code.stderr == b"sixjars: recipe file no.yaml does not exist.\n"
+
+
+def test_pictures_of_what_was_attended_to(call: Any, run: Path, tmp_path: Path) -> None:
+    said = call("predict", run, "ghar", "ja", "--nbest", "2", "--pictures", tmp_path / "seen")
+    assert said.code == 0
+    assert sorted(path.name for path in (tmp_path / "seen").iterdir()) == ["1-1.png", "1-2.png", "2-1.png", "2-2.png"]
+    plain = sixjars.train(
+        "transliteration/sample_initial", ["learning.steps=1", "data.sample.size=32"], out=tmp_path / "p"
+    )
+    refused = call("predict", plain.folder, "ghar", "--pictures", tmp_path / "none")
+    assert (
+        refused.sentence == f"--pictures draws attention, but {plain.folder} has none; its bridge is of another kind."
+    )
+
+
+def test_version(call: Any) -> None:
+    assert call("--version").out.strip() == sixjars.__version__
+
+
+def test_a_run_is_explained_as_it_is(call: Any, run: Path) -> None:
+    told = "the command line: a run is explained as it is; only a recipe takes KEY=VALUE."
+    assert call("explain", run, "model.encoder.layers=2").sentence == told

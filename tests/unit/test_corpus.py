@@ -101,11 +101,12 @@ def test_texts_are_compared_as_they_are_tokenised(tmp_path: Path) -> None:
 
 
 def test_made_up_vectors_are_for_the_source() -> None:
-    sides = {"source": {}, "target": {"vectors": "sample"}}
+    letters = {"tokens": "characters"}
+    sides = {"source": letters, "target": {**letters, "vectors": "sample"}}
     made = recipe_of(
-        {"task": "translation", "data": {"sample": {"size": 30, "valid": 3, "test": 3}, **sides}}, "a test"
+        {"task": "transliteration", "data": {"sample": {"size": 30, "valid": 3, "test": 3}, **sides}}, "a test"
     )
     with pytest.raises(
         DataError, match="the made-up vectors know none of these words; `vectors: sample` is for the source"
     ):
-        vectors_of(made, {"target": corpus_of(made).tokens["target"], "source": corpus_of(made).tokens["source"]})
+        vectors_of(made, corpus_of(made).tokens)

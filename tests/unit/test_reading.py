@@ -175,7 +175,7 @@ def test_a_long_value_is_quoted_in_short() -> None:
         ("a: " + "[" * 5000, "not YAML: "),
         ("a: !!python/object/apply:os.system ['true']", "line 1: not YAML: could not determine a constructor"),
         ("a: !!python/name:os.system", "line 1: not YAML: could not determine a constructor"),
-        ("a: *b", "line 1: not YAML: found undefined alias 'b'."),
+        ("a: *b", "line 1: not YAML: an alias (*name) has no place in a recipe."),
     ],
 )
 def test_text_that_is_no_recipe(text: str, message: str) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -16,7 +16,7 @@ from sixjars.errors import Interrupted, SixJarsError
 
 app = typer.Typer(
     name="sixjars",
-    help="Neural encoder-decoders, told as six jars: train one, use it, measure it, look at what it attends to.",
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -32,6 +32,19 @@ for command in (
     looking.compare,
 ):
     app.command()(command)
+
+
+@app.callback()
+def about(
+    *, version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False
+) -> None:
+    """Neural encoder-decoders, told as six jars: train one, use it, measure it, look at what it attends to."""
+    if version:
+        import sixjars
+
+        typer.echo(sixjars.__version__)
+        raise typer.Exit
+
 
 NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
 MEMORY_IS_SHORT = ("out of memory", "allocate memory", "not enough memory")

@@ -32,7 +32,7 @@ def show_trained(console: Console, trained: "Trained") -> None:
     """Where the run is, and how good."""
     if trained.skipped:
         console.print(f"{trained.skipped} bad rows of the data were skipped")
-    show_scores(console, trained.scores, examples=trained.examples, where="the held-out part")
+    show_scores(console, trained.scores, examples=trained.examples, where=trained.where)
     console.print(f"run: {trained.folder}")
 
 

@@ -15,7 +15,7 @@ from sixjars.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
     from sixjars.recipe.jars import SearchSettings
-    from sixjars.serving.predictor import Predictor
+    from sixjars.serving.predictor import Prediction, Predictor
 
 AT_ONCE = 1024
 
@@ -33,6 +33,9 @@ def predict(
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="A search setting: temperature=0.7", show_default=False)
     ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option(help="A folder to draw the attention of each output in.", show_default=False)
+    ] = None,
     *,
     as_json: JsonOption = False,
     device: DeviceOption = "auto",
@@ -46,7 +49,10 @@ def predict(
         raise DataError(f"--input and --output are the same file, {input_file}; name another one to write.")
     predictor = load(run, device=device)
     settings = _search_settings(predictor, search, nbest, setting or [])
-    answers = _answers(predictor, iter(texts) if texts else _lines(input_file, predictor), settings, as_json=as_json)
+    if pictures is not None and predictor.recipe.model.bridge["kind"] != "attention":
+        raise DataError(f"--pictures draws attention, but {run} has none; its bridge is of another kind.")
+    asked = iter(texts) if texts else _lines(input_file, predictor)
+    answers = _answers(predictor, asked, settings, pictures=pictures, as_json=as_json)
     first = next(answers)  # before a file is opened: a fault in the input leaves an older output as it is
     opened: IO[str] | nullcontext[IO[str]] = nullcontext(sys.stdout)
     if output_file is not None:
@@ -58,18 +64,27 @@ def predict(
 
 
 def _answers(
-    predictor: "Predictor", asked: Iterator[str], settings: "SearchSettings", *, as_json: bool
+    predictor: "Predictor", asked: Iterator[str], settings: "SearchSettings", *, pictures: Path | None, as_json: bool
 ) -> Iterator[str]:
     """The lines to print, for one portion of the inputs after the other."""
     done, at_once = 0, 1 if sys.stdin is not None and sys.stdin.isatty() else AT_ONCE
     while some := list(islice(asked, at_once)):
         lines = []
         for text, found in zip(some, predictor.nbest(some, search=settings, first=done), strict=True):
-            for prediction in found:
+            done += 1
+            for rank, prediction in enumerate(found, start=1):
+                if pictures is not None:
+                    _draw(pictures / f"{done}{f'-{rank}' if len(found) > 1 else ''}.png", text, prediction)
                 told = {"input": text, **prediction.to_json()}
                 lines.append(json.dumps(told, ensure_ascii=False) if as_json else prediction.text)
-        done += len(some)
         yield "".join(f"{line}\n" for line in lines)
+
+
+def _draw(path: Path, text: str, prediction: "Prediction") -> None:
+    from sixjars.inspection.heatmap import draw
+
+    title = f"{text} → {prediction.text}"
+    draw(path, prediction.weights, source=prediction.source, target=prediction.pieces, title=title)
 
 
 def _search_settings(

@@ -54,10 +54,10 @@ def fabric_for(*, device: Device, devices: int, precision: str) -> "Fabric":
 
 
 def _together() -> "DDPStrategy":
-    """Several processes, one model. The others wait as long as it takes while one validates; fixed vectors stay put."""
+    """Several processes, one model; while one of them validates, the others wait as long as it takes."""
     from lightning_fabric.strategies.ddp import DDPStrategy
 
-    return DDPStrategy(broadcast_buffers=False, timeout=timedelta(days=1))
+    return DDPStrategy(timeout=timedelta(days=1))
 
 
 def _processes(devices: int) -> tuple[int, int]:

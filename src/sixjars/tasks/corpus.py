@@ -129,7 +129,8 @@ class Corpus:
     @property
     def scored(self) -> Part:
         """What the final scores are of: the test part, or the validation part where there is none."""
-        return self.test or self.valid
+        name, part = ("valid", self.valid) if self.test is None else ("test", self.test)
+        return replace(part, where=part.where if "part" in part.where else f"the {name} part of {part.where}")
 
     @property
     def fingerprints(self) -> dict[str, str]:

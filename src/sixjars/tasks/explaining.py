@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from sixjars.errors import DataError
+from sixjars.errors import DataError, RecipeError
 from sixjars.inspection.explain import Explanation, explanation_of
 from sixjars.recipe import Recipe
 from sixjars.tasks.corpus import corpus_of, text_fields
@@ -16,6 +16,8 @@ from sixjars.tasks.table import TASKS
 def explained(what: str, overrides: Sequence[str] = ()) -> Explanation:
     """A run's folder, or a recipe by file or name with `KEY=VALUE` overrides. Data that is not there is not needed."""
     if Path(what).is_dir():
+        if overrides:
+            raise RecipeError(["a run is explained as it is; only a recipe takes KEY=VALUE."], "the command line")
         run = open_run(Path(what))
         recipe, sizes = run.recipe, {name: tokens.size for name, tokens in run.tokens().items()}
         note = ""

@@ -38,13 +38,13 @@ class Sizes:
 
     @property
     def epochs(self) -> int:
-        """Passes over the data: more over little."""
-        return 40 if self.rows < 5_000 else 20 if self.rows < 50_000 else 10
+        """Passes over the data: more over little; early stopping ends them sooner."""
+        return min(200, max(10, 200_000 // self.rows))
 
     @property
     def batch_tokens(self) -> int:
         """Small batches where there is little data, so that there are enough updates."""
-        return 1_000 if self.rows < 5_000 else 2_500 if self.rows < 50_000 else 6_000
+        return 250 if self.rows < 500 else 1_000 if self.rows < 5_000 else 2_500 if self.rows < 50_000 else 6_000
 
     @property
     def dropout(self) -> float:
@@ -99,7 +99,11 @@ def _first_row(data: Path) -> dict[str, str]:
     if _kind(data) == ".parquet":
         return {name: value for name, value in _first_parquet_row(data).items() if isinstance(value, str)}
     try:
-        with gzip.open(data, "rt", encoding="utf-8") if data.suffix == ".gz" else data.open(encoding="utf-8") as lines:
+        with (
+            gzip.open(data, "rt", encoding="utf-8-sig")
+            if data.suffix == ".gz"
+            else data.open(encoding="utf-8-sig") as lines
+        ):
             first = next(lines, "").rstrip("\r\n")
         if _has_names(data):
             return {name: value for name, value in dict(json.loads(first)).items() if isinstance(value, str)}
@@ -162,11 +166,11 @@ model:
   bridge: {bridge}
   decoder: {{kind: sequence, cell: gru, size: {size}, dropout: {dropout}, embedding: {{size: {half}}}}}
 loss: {{kind: cross_entropy, smoothing: {smoothing}}}
-learning: {{optimizer: adam, rate: 1.0e-3, batch_tokens: {batch}, epochs: {epochs}, patience: 5}}
+learning: {{optimizer: adam, rate: 1.0e-3, batch_tokens: {batch}, epochs: {epochs}, patience: 8}}
 evaluation: {{search: {search}, metrics: [{metrics}]}}
 """
 READING = "{{kind: text, cell: gru, size: {half}, direction: both, dropout: {dropout}, embedding: {{size: {half}}}}}"
-ATTENDING = "{kind: attention, score: additive} # or initial, or every_step"
+ATTENDING = "{kind: attention, score: additive} # or {kind: initial}, or {kind: every_step}"
 
 
 def _yaml(value: str | int) -> str:
@@ -177,7 +181,8 @@ def _yaml(value: str | int) -> str:
     """
     plain = str(value)
     try:
-        if yaml.safe_load(f"{{one: {plain}, two: 2}}") == {"one": value, "two": 2} and plain.isprintable():
+        inside = yaml.safe_load(f"{{one: {plain}, two: 2}}") == {"one": value, "two": 2}
+        if inside and yaml.safe_load(f"one: {plain}") == {"one": value} and plain.isprintable():
             return plain
     except (yaml.YAMLError, ValueError):
         pass

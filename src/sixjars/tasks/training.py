@@ -37,6 +37,8 @@ class Trained:
     """On the test part, or on the validation part where there is none."""
     examples: int
     """How many were scored."""
+    where: str
+    """What they are."""
     skipped: int
     """Bad rows that were left out of the data."""
     missed: tuple[str, ...]
@@ -148,7 +150,7 @@ def _finished(run: Run, corpus: Corpus, fabric: "Fabric") -> Trained:
     """Score the final weights and keep the scores."""
     recipe, scored = run.recipe, corpus.scored
     if fabric.global_rank != 0:
-        return Trained(run.folder, (), len(scored), corpus.skipped, ())
+        return Trained(run.folder, (), len(scored), scored.where, corpus.skipped, ())
     network = run.network(corpus.tokens).to(fabric.device)
     scores = tuple(scores_of(network, scored, recipe.evaluation, metrics_of(recipe)))
     told: dict[str, Any] = {
@@ -157,7 +159,7 @@ def _finished(run: Run, corpus: Corpus, fabric: "Fabric") -> Trained:
         "scores": {score.name: {"value": score.value, "signature": score.signature} for score in scores},
     }
     run.write_scores(told)
-    return Trained(run.folder, scores, scores[0].count, corpus.skipped, missed_of(recipe, scores))
+    return Trained(run.folder, scores, scores[0].count, scored.where, corpus.skipped, missed_of(recipe, scores))
 
 
 def missed_of(recipe: Recipe, scores: Sequence[Score]) -> tuple[str, ...]:
