@@ -52,6 +52,52 @@ class TextSettings(Settings):
     """Pretrained word vectors in the word2vec or GloVe text format, plain or gzipped; `sample` for made-up ones."""
 
 
+class MediaSettings(Settings):
+    """One column of file names, and how the files become pixels."""
+
+    column: Column = "file"
+    """Its name in the header, or its number from 1."""
+    media: FilePath | tuple[FilePath, ...] = "."
+    """Where the files are: a folder, a `.zip` that is read in place, or a list of those."""
+    size: Positive | None = None
+    """Pixels of each side as the network sees them; the backbone's usual size when absent."""
+    fit: Literal["crop", "pad", "stretch"] = "crop"
+    """How another shape becomes a square: its middle, bars at the sides, or stretched."""
+    max_pixels: Positive = 50_000_000
+    """A larger picture (width times height) is refused before it is unpacked."""
+
+
+class ImageSettings(MediaSettings):
+    """One column of pictures."""
+
+    column: Column = "image"
+    """Its name in the header, or its number from 1."""
+
+
+class VideoSettings(MediaSettings):
+    """One column of films."""
+
+    column: Column = "video"
+    """Its name in the header, or its number from 1."""
+    frames: Positive = 16
+    """Frames taken of each film, evenly from its beginning to its end; with `rate` the most that are taken."""
+    rate: AboveZero | None = None
+    """Frames taken of each second instead."""
+
+
+class LabelSettings(Settings):
+    """One column of labels: a closed list, learned from the training data and kept in the run."""
+
+    column: Column = "label"
+    """Its name in the header, or its number from 1."""
+    size: Positive | None = None
+    """Most labels, the most frequent first; a rarer one is never chosen, and not learned from."""
+    min_count: Positive = 1
+    """A label seen fewer times in the training data is never chosen."""
+    lowercase: StrictBool = False
+    """Whether capital letters are made small."""
+
+
 class SampleSettings(Settings):
     """A made-up corpus from the package's own generators, instead of files."""
 
@@ -74,6 +120,9 @@ class DataSettings(Settings):
     """The task's made-up corpus; then no files are named."""
     folder: FilePath = "."
     """Where relative file names start."""
+    format: Literal["table", "coco", "flickr8k", "folders"] = "table"
+    """How examples are written down: rows of a file, captions as COCO or Flickr8k have them, or a folder for each
+    label."""
     train: Files | None = None
     """A file (.tsv .csv .jsonl .txt, also .gz; .parquet), `hf:NAME[@CONFIG][:SPLIT]`, or parallel `{column: file}`."""
     valid: Files | float = 0.05
@@ -81,11 +130,22 @@ class DataSettings(Settings):
     test: Files | float | None = None
     """The same; the validation part is scored when there is none."""
     source: TextSettings | None = None
-    """What the encoder reads."""
-    target: TextSettings = TextSettings()
-    """What the decoder writes."""
+    """The text that the encoder reads."""
+    image: ImageSettings | None = None
+    """The picture that the encoder reads."""
+    video: VideoSettings | None = None
+    """The film that the encoder reads."""
+    question: TextSettings | None = None
+    """The question about the picture."""
+    target: TextSettings | None = None
+    """The text that the decoder writes. A list in JSON lines is several right texts."""
+    label: LabelSettings | None = None
+    """The label that the decoder chooses."""
     alignment: Column | None = None
     """A column of true links, `0-0 1-2`: source word, target word, both counted from 0."""
+    boxes: Column | None = None
+    """A column of true places, `2:0.1,0.1,0.4,0.3 ...`: target word counted from 0, then left, top, right and bottom
+    as shares of the picture."""
     where: dict[str, Annotated[str, BeforeValidator(str)]] = {}
     """Keep only the rows whose column (by name, or by number in quotes) has this value."""
     on_bad_row: Literal["error", "skip"] = "error"
@@ -100,9 +160,26 @@ class DataSettings(Settings):
             part = getattr(self, name)
             if isinstance(part, float) and not 0.0 < part < 1.0:
                 faults.append(f"{name!r} as a fraction must lie between 0 and 1, but is {part}.")
-        if self.train is not None and self.source is not None and self.source.column == self.target.column:
-            faults.append(f"'source' and 'target' are both column {self.target.column!r}; name two columns.")
+        if self.train is not None:
+            faults += self._twice()
         return faults
+
+    def _twice(self) -> list[str]:
+        """Fields that are the same column."""
+        fields = {name: settings.column for name, settings in self.fields().items()}
+        names = list(fields)
+        return [
+            f"{one!r} and {other!r} are both column {fields[one]!r}; name two columns."
+            for at, one in enumerate(names)
+            for other in names[at + 1 :]
+            if fields[one] == fields[other]
+        ]
+
+    def fields(self) -> dict[str, "TextSettings | MediaSettings | LabelSettings"]:
+        """What is named of the examples: inputs in the order of the keys here, then the output."""
+        names = ("source", "image", "video", "question", "target", "label")
+        found = {name: getattr(self, name) for name in names}
+        return {name: settings for name, settings in found.items() if settings is not None}
 
     def path(self, name: FilePath) -> Path:
         """A file of this jar, as the machine finds it."""
