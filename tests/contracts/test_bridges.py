@@ -21,10 +21,10 @@ from .promises import alone, encoded, gradients, nameless, reloaded, stretched_s
 STATE = 4
 
 CASES: dict[str, tuple[int, Callable[[], Bridge]]] = {
-    "initial-linear": (6, lambda: InitialState(source_size=6, state_size=4, copies=2)),
-    "initial-copy": (4, lambda: InitialState(source_size=4, state_size=4, copies=2, start="copy")),
-    "every-step-linear": (6, lambda: EveryStep(source_size=6, state_size=4, copies=2)),
-    "every-step-copy": (4, lambda: EveryStep(source_size=4, state_size=4, copies=2, start="copy")),
+    "initial-linear": (6, lambda: InitialState(summary_size=6, state_size=4, copies=2)),
+    "initial-copy": (4, lambda: InitialState(summary_size=4, state_size=4, copies=2, start="copy")),
+    "every-step-linear": (6, lambda: EveryStep(summary_size=6, state_size=4, copies=2)),
+    "every-step-copy": (4, lambda: EveryStep(summary_size=4, state_size=4, copies=2, start="copy")),
     "additive-linear": (6, lambda: AdditiveAttention(source_size=6, state_size=4, size=5)),
     "additive-copy": (4, lambda: AdditiveAttention(source_size=4, state_size=4, size=5, start="copy")),
     "dot-linear": (4, lambda: DotAttention(source_size=4, state_size=4)),

@@ -8,15 +8,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, Flat, Links
+from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, Links
+from sixjars.data.columns import Ids, Nothing
 from sixjars.data.text import STOP
 
 Pairs = list[tuple[list[int], list[int]]]
 
 
-def flat(rows: list[list[int]]) -> Flat:
-    ids = np.array(list(chain.from_iterable(rows)), dtype=np.int32)
-    return ids, np.cumsum([0, *(len(row) for row in rows)]).astype(np.int64)
+def ids(rows: list[list[int]], *, stop: int | None = None, narrowest: int = 0) -> Ids:
+    flat = np.array(list(chain.from_iterable(rows)), dtype=np.int32)
+    offsets = np.cumsum([0, *(len(row) for row in rows)]).astype(np.int64)
+    return Ids((flat, offsets), stop=stop, narrowest=narrowest)
 
 
 def pairs(count: int, *, seed: int = 0) -> Pairs:
@@ -27,7 +29,7 @@ def pairs(count: int, *, seed: int = 0) -> Pairs:
 def batches(
     rows: Pairs, *, seed: int = 0, batch_tokens: int | None = None, batch_examples: int | None = None
 ) -> Batches:
-    sources, targets = flat([source for source, _ in rows]), flat([target for _, target in rows])
+    sources, targets = ids([source for source, _ in rows]), ids([target for _, target in rows], stop=STOP)
     return Batches({"source": sources}, targets, seed=seed, batch_tokens=batch_tokens, batch_examples=batch_examples)
 
 
@@ -139,7 +141,7 @@ def test_collating_equals_a_loop(rows: Pairs) -> None:
         widest = max(len(row) for row in wanted)
         assert padded.values.tolist() == [row + [0] * (widest - len(row)) for row in wanted], name
         assert padded.mask.tolist() == [[at < len(row) for at in range(widest)] for row in wanted], name
-    assert batch.rows.tolist() == numbers
+    assert batch.numbers.tolist() == numbers
     assert batch.alignment is None
 
 
@@ -148,7 +150,7 @@ def test_target_tokens_count_the_stop() -> None:
 
 
 def test_without_a_source_there_are_rows_of_nothing() -> None:
-    batch = Batches({}, flat([[5, 6], [7]])).collate(torch.tensor([1, 0]))
+    batch = Batches({"source": Nothing(2)}, ids([[5, 6], [7]], stop=STOP)).collate(torch.tensor([1, 0]))
     assert batch.inputs["source"].values.shape == batch.inputs["source"].mask.shape == (2, 0)
     assert batch.target.values.tolist() == [[7, STOP, 0], [5, 6, STOP]]
 
@@ -156,7 +158,9 @@ def test_without_a_source_there_are_rows_of_nothing() -> None:
 def test_alignments_are_spread_over_the_source() -> None:
     known: dict[int, Links] = {0: ((0, 0), (2, 0), (1, 1)), 1: (), 2: ((0, 1),)}
     found = Batches(
-        {"source": flat([[4, 5, 6], [7], [8, 9]])}, flat([[4, 5], [6], [7, 8]]), alignments=lambda row: known[row]
+        {"source": ids([[4, 5, 6], [7], [8, 9]])},
+        ids([[4, 5], [6], [7, 8]], stop=STOP),
+        alignments=lambda row: known[row],
     )
     truth = found.collate(torch.tensor([2, 0, 1])).alignment
     assert truth is not None

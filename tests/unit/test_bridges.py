@@ -65,7 +65,7 @@ def test_attention_equals_three_nested_loops(make: Callable[[], tuple[Bridge, Sc
 
 
 def test_initial_state_is_silent_after_the_start() -> None:
-    bridge, read = InitialState(source_size=5, state_size=5, copies=2, start="copy"), source(5)
+    bridge, read = InitialState(summary_size=5, state_size=5, copies=2, start="copy"), source(5)
     carried = bridge.start(read)
     assert torch.equal(carried.first, torch.cat([read.summary, read.summary], 1))
     assert bridge.step(torch.randn(3, 5), carried).vector.shape == (3, 0)
@@ -73,7 +73,7 @@ def test_initial_state_is_silent_after_the_start() -> None:
 
 
 def test_every_step_repeats_the_summary() -> None:
-    bridge, read = EveryStep(source_size=5, state_size=3), source(5)
+    bridge, read = EveryStep(summary_size=5, state_size=3), source(5)
     carried = bridge.start(read)
     for query in torch.randn(2, 3, 3):
         assert torch.equal(bridge.step(query, carried).vector, read.summary)

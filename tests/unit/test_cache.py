@@ -16,7 +16,7 @@ from sixjars.data.cache import Table, cache_folder, cached
 from sixjars.data.readers import Examples, examples_of
 from sixjars.data.text import Tokens
 from sixjars.errors import DataError
-from sixjars.recipe.jars import TextSettings
+from sixjars.recipe.fields import TextSettings
 
 SOURCES = ["a b c d e", "b", "c a ❤", "e e e e e e e e"]
 TARGETS = ["x y", "y y y", "z", "x"]
@@ -158,7 +158,7 @@ from pathlib import Path
 from sixjars.data.cache import cached
 from sixjars.data.readers import examples_of
 from sixjars.data.text import Tokens
-from sixjars.recipe.jars import TextSettings
+from sixjars.recipe.fields import TextSettings
 texts = [f"text number {n} of many" for n in range(20000)]
 tokens = {"target": Tokens.trained(texts, TextSettings(), "data.target")}
 found = examples_of({"target": texts}, where="a test")
@@ -200,7 +200,7 @@ from pathlib import Path
 from sixjars.data import cache
 from sixjars.data.readers import examples_of
 from sixjars.data.text import Tokens
-from sixjars.recipe.jars import TextSettings
+from sixjars.recipe.fields import TextSettings
 texts = ["a b"] * 10
 tokens = {"target": Tokens.trained(texts, TextSettings(), "data.target")}
 def stuck(batch):

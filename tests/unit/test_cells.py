@@ -163,7 +163,7 @@ def reference(encoder: TextEncoder, cell: CellName, layers: int, *, both: bool) 
     """Torch's own stack with the encoder's weights."""
     stack = FUSED[cell](5, 3, layers, batch_first=True, bidirectional=both)
     weights: dict[str, Tensor] = {}
-    for layer, readers in enumerate(encoder.readers):
+    for layer, readers in enumerate(encoder.reading.readers):
         assert isinstance(readers, nn.ModuleDict)
         for name, reader in readers.items():
             ending = f"_l{layer}" + ("_reverse" if both and name == "backward" else "")

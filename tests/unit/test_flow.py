@@ -52,14 +52,14 @@ def test_a_batch_survives_being_flat(alignment: bool) -> None:
 def test_picking_reaches_nested_values() -> None:
     before, rows = batch(), torch.tensor([2, 0, 0])
     after = before.pick(rows)
-    assert after.rows.tolist() == [7, 4, 4]
+    assert after.numbers.tolist() == [7, 4, 4]
     assert after.inputs["source"].values.tolist() == [[6, 7, 0, 0], [1, 2, 3, 4], [1, 2, 3, 4]]
     assert after.inputs["other"].mask.tolist() == [[True, False], [True, False], [True, False]]
     assert after.target.values.tolist() == [[2, 3], [1, 3], [1, 3]]
     assert before.alignment is not None
     assert after.alignment is not None
     assert torch.equal(after.alignment, before.alignment[rows])
-    assert before.rows.tolist() == [4, 0, 7]
+    assert before.numbers.tolist() == [4, 0, 7]
 
 
 def test_spreading_puts_copies_side_by_side() -> None:
@@ -90,7 +90,7 @@ def test_layout_is_kept() -> None:
 
 def test_values_are_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        batch().rows = torch.zeros(3)  # type: ignore[misc]
+        batch().numbers = torch.zeros(3)  # type: ignore[misc]
 
 
 def test_memory_and_mask_must_agree() -> None:

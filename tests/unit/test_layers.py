@@ -117,10 +117,10 @@ def test_vectors_of_another_size_are_refused() -> None:
 
 def test_first_state_by_copy_and_by_projection() -> None:
     summary = torch.randn(2, 3)
-    copied = FirstState(source_size=3, state_size=3, copies=2, start="copy")
+    copied = FirstState(summary_size=3, state_size=3, copies=2, start="copy")
     assert torch.equal(copied(summary), torch.cat([summary, summary], dim=1))
     assert copied.equations() == ["s_0 = h_T"]
-    made = FirstState(source_size=3, state_size=5, copies=2, start="linear")
+    made = FirstState(summary_size=3, state_size=5, copies=2, start="linear")
     assert made.project is not None
     weight, bias = made.project.weight.tolist(), made.project.bias.tolist()
     for row in range(2):
@@ -132,7 +132,7 @@ def test_first_state_by_copy_and_by_projection() -> None:
 
 def test_copying_needs_equal_sizes() -> None:
     with pytest.raises(ShapeError) as error:
-        FirstState(source_size=6, state_size=4, copies=1, start="copy")
+        FirstState(summary_size=6, state_size=4, copies=1, start="copy")
     assert str(error.value) == (
         "start: copy needs a summary as large as the decoder's state, but they have 6 and 4 numbers. "
         "Make them equal, or use start: linear."
@@ -142,7 +142,7 @@ def test_copying_needs_equal_sizes() -> None:
 @pytest.mark.parametrize("frozen", [True, False])
 def test_a_tied_output_multiplies_by_the_embeddings(frozen: bool) -> None:
     words = WordEmbedding(vocabulary=5, size=2, tuned=not frozen, vectors=VECTORS)
-    bridge = InitialState(source_size=2, state_size=2)
+    bridge = InitialState(summary_size=2, state_size=2)
     decoder = SequenceDecoder(bridge=bridge, embedding=words, cell="rnn", size=2, tied=True).eval()
     assert [name for name, _ in decoder.named_parameters() if name.startswith("output")] == ["output.bias"]
     source = Encoded(torch.zeros(1, 1, 2), torch.ones(1, 1, dtype=torch.bool), torch.randn(1, 2))
@@ -153,7 +153,7 @@ def test_a_tied_output_multiplies_by_the_embeddings(frozen: bool) -> None:
 
 
 def test_tying_needs_equal_sizes() -> None:
-    bridge = InitialState(source_size=4, state_size=4)
+    bridge = InitialState(summary_size=4, state_size=4)
     with pytest.raises(ShapeError) as error:
         SequenceDecoder(bridge=bridge, embedding=WordEmbedding(vocabulary=9, size=3), size=4, tied=True)
     assert str(error.value) == (

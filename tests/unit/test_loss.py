@@ -62,7 +62,8 @@ def test_guided_loss_bears_a_weight_of_zero() -> None:
 
 def network(*, attends: bool) -> Network:
     encoder = TextEncoder(embedding=WordEmbedding(vocabulary=9, size=4), size=4)
-    bridge = (AdditiveAttention if attends else InitialState)(source_size=4, state_size=4)
+    attention, initial = AdditiveAttention(source_size=4, state_size=4), InitialState(summary_size=4, state_size=4)
+    bridge = attention if attends else initial
     return Network(encoder, SequenceDecoder(bridge=bridge, embedding=WordEmbedding(vocabulary=7, size=4), size=4))
 
 

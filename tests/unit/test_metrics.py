@@ -20,7 +20,10 @@ from sixjars.evaluation.metrics import METRICS, Metric, Outcome, Score, metric_n
 
 SACRE = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
 ROUGE = ("rouge1", "rouge2", "rougeL")
-FROM_TEXT = sorted(name for name, metric in METRICS.items() if "candidates" in metric.needs)
+CAPTION_BLEU = ("bleu1", "bleu2", "bleu3", "bleu4")
+OF_OUTPUTS = {"distinct1", "distinct2", "distinct_captions", "vocabulary_used"}
+"""These ask nothing of the references."""
+FROM_TEXT = sorted(name for name, metric in METRICS.items() if metric.needs == {"candidates"})
 
 WORDS = ("home", "Home", "go", "घर", "जाना", "ab", "abc", "b", ".", "né")
 sentences = st.lists(st.sampled_from(WORDS), max_size=7).map(" ".join)
@@ -48,6 +51,8 @@ FULL = [
         tokens=7,
         links=frozenset({(0, 0), (1, 2)}),
         sure=frozenset({(0, 0)}),
+        familiar=True,
+        focus=1.5,
     ),
     Outcome(
         ("मैं घर जा रहा हूँ",),
@@ -57,8 +62,18 @@ FULL = [
         links=frozenset(),
         sure=frozenset({(3, 1)}),
         possible=frozenset({(3, 1), (3, 2)}),
+        familiar=False,
     ),
-    Outcome(("no",), ("",), log_probability=-0.5, tokens=2, links=frozenset({(2, 2)}), sure=frozenset({(2, 2)})),
+    Outcome(
+        ("no",),
+        ("",),
+        log_probability=-0.5,
+        tokens=2,
+        links=frozenset({(2, 2)}),
+        sure=frozenset({(2, 2)}),
+        familiar=False,
+        focus=0.0,
+    ),
 ]
 
 
@@ -80,7 +95,8 @@ def test_the_names_are_those_promised() -> None:
     assert set(names()) == {
         *("perplexity", "bleu", "chrf", "ter", "rouge1", "rouge2", "rougeL", "exact_match", "accuracy@1"),
         *("character_error_rate", "word_error_rate", "mean_reciprocal_rank", "distinct1", "distinct2"),
-        "alignment_error_rate",
+        *("bleu1", "bleu2", "bleu3", "bleu4", "rougeL_coco", "cider_d", "meteor_exact_stem", "distinct_captions"),
+        *("alignment_error_rate", "vocabulary_used", "seen_in_training", "macro_f1", "object_focus"),
     }
 
 
@@ -97,6 +113,7 @@ def test_how_many_candidates_each_metric_wants() -> None:
 
 def test_which_way_is_better() -> None:
     errors = {"ter", "character_error_rate", "word_error_rate", "perplexity", "alignment_error_rate"}
+    errors |= {"seen_in_training"}
     assert {name for name in names() if metric_named(name).better == "lower"} == errors
 
 
@@ -453,7 +470,9 @@ def test_without_possible_links_the_error_is_one_less_f_score(
 # What holds for all of them
 
 BEST = {"bleu": 100.0, "chrf": 100.0, "ter": 0.0, "character_error_rate": 0.0, "word_error_rate": 0.0}
-PERFECT = sorted({*FROM_TEXT, "accuracy@3"} - {"distinct1", "distinct2"})
+WITHOUT_STOPS = {*CAPTION_BLEU, "rougeL_coco", "cider_d", "meteor_exact_stem"}
+"""These drop the "." of the sentences; their best values are in test_caption_metrics.py."""
+PERFECT = sorted({*FROM_TEXT, "accuracy@3"} - OF_OUTPUTS - WITHOUT_STOPS)
 
 
 @pytest.mark.parametrize("name", PERFECT)
@@ -479,6 +498,8 @@ def test_order_of_examples_does_not_matter(name: str) -> None:
             tokens=draw.randint(1, 5),
             links=frozenset({(draw.randint(0, 1), 0)}),
             sure=frozenset({(0, 0)}),
+            familiar=draw.random() < 0.5,
+            focus=draw.random(),
         )
         for _ in range(12)
     ]
@@ -495,7 +516,9 @@ def test_order_of_examples_does_not_matter(name: str) -> None:
 def test_any_text_gives_a_float_in_range(name: str, outcomes: list[Outcome]) -> None:
     got = value(name, outcomes)
     assert type(got) is float
-    most = {"bleu": 100, "chrf": 100}.get(name, 1.0) if metric_named(name).better == "higher" else math.inf
+    limits = {"bleu": 100.0, "chrf": 100.0, **dict.fromkeys(CAPTION_BLEU, 100.0), "cider_d": 10.0}
+    limits["vocabulary_used"] = math.inf
+    most = limits.get(name, 1.0) if metric_named(name).better == "higher" else math.inf
     assert 0.0 <= got <= most * (1 + 1e-12)
     assert math.isfinite(got)
 
@@ -505,6 +528,8 @@ ALL_EMPTY = {
     "exact_match": 1.0,
     "accuracy@1": 1.0,
     "mean_reciprocal_rank": 1.0,
+    "macro_f1": 1.0,
+    "distinct_captions": 0.5,
 }
 EMPTY_REFERENCES = {
     **dict.fromkeys(FROM_TEXT, 0.0),
@@ -520,12 +545,12 @@ def test_nothing_at_all_has_a_value(name: str) -> None:
     assert value(name, [one("", ""), one(("", ""), "")]) == ALL_EMPTY[name]
 
 
-@pytest.mark.parametrize("name", sorted(set(FROM_TEXT) - {"distinct1", "distinct2"}))
+@pytest.mark.parametrize("name", sorted(set(FROM_TEXT) - OF_OUTPUTS))
 def test_words_where_none_were_right(name: str) -> None:
     assert value(name, [one("", "a b c d"), one("", "e")]) == EMPTY_REFERENCES[name]
 
 
-@pytest.mark.parametrize("name", ["bleu", "chrf", *ROUGE, "exact_match", "distinct1", "distinct2"])
+@pytest.mark.parametrize("name", ["bleu", "chrf", *ROUGE, "exact_match", "macro_f1", "distinct1", "distinct2"])
 def test_saying_nothing_earns_nothing(name: str) -> None:
     assert value(name, [one("a b c d", ""), one("e", "")]) == 0.0
 

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from sixjars.data.readers import Examples, examples_of, lines, read
 from sixjars.errors import DataError, MissingExtra
-from sixjars.recipe.jars import Column, DataSettings, Files
+from sixjars.recipe.fields import Column, Files
+from sixjars.recipe.jars import DataSettings
 
 BOTH: dict[str, Column] = {"source": "en", "target": "de"}
 Pairs = list[tuple[str, str]]

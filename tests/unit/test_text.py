@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sixjars.data.text import GO, PAD, SPECIAL, STOP, UNK, Tokens
 from sixjars.errors import DataError, RunError
-from sixjars.recipe.jars import TextSettings
+from sixjars.recipe.fields import TextSettings
 
 KINDS: dict[str, dict[str, Any]] = {
     "words, punctuation": {"tokens": "words", "split": "punctuation"},
@@ -267,7 +267,7 @@ def test_half_a_character(kind: dict[str, Any]) -> None:
 PRINT_DIGEST = """
 import hashlib, json, sys
 from sixjars.data.text import Tokens
-from sixjars.recipe.jars import TextSettings
+from sixjars.recipe.fields import TextSettings
 texts, kinds = json.load(sys.stdin)
 for kind in kinds:
     tokens = Tokens.trained(texts, TextSettings(**kind), "x")

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from sixjars.cli import looking, training, using
+from sixjars.cli import looking, preparing, training, using
 from sixjars.errors import Interrupted, SixJarsError
 
 app = typer.Typer(
@@ -25,6 +25,8 @@ for command in (
     training.demo,
     looking.tasks,
     training.new,
+    preparing.sample,
+    preparing.features,
     training.train,
     using.predict,
     using.evaluate,

@@ -9,11 +9,13 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from sixjars.evaluation.metrics import Score
+    from sixjars.evaluation.metrics import ClassRow, Confusion, Score
     from sixjars.inspection.explain import Explanation, Weight
     from sixjars.tasks.comparing import Comparison
     from sixjars.tasks.training import Trained
 
+MOST_LABELS = 20
+"""Lines of the table of labels."""
 HEADLINE = "I am going home"
 """The sentence that the demo draws."""
 
@@ -26,6 +28,24 @@ def show_scores(console: Console, scores: "Sequence[Score]", *, examples: int, w
         console.print(
             Text.assemble((f"  {score.name:{width}}  ", "bold"), f"{score.value:10.4f}   ", (score.signature, "dim"))
         )
+
+
+def show_classes(console: Console, classes: "Sequence[ClassRow]", confusion: "Confusion") -> None:
+    """A line for each label, then which label is taken for which."""
+    from sixjars.inspection.confusion import confusion_in_terminal
+
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    table.add_column("  label", no_wrap=True)
+    for name in ("count", "precision", "recall", "f1"):
+        table.add_column(name, justify="right")
+    for row in classes[:MOST_LABELS]:
+        table.add_row(f"  {row.label}", f"{row.count}", f"{row.precision:.3f}", f"{row.recall:.3f}", f"{row.f1:.3f}")
+    console.print()
+    console.print(table)
+    if len(classes) > MOST_LABELS:
+        console.print(f"  and {len(classes) - MOST_LABELS} more; --json has them all", style="dim")
+    console.print()
+    console.print(confusion_in_terminal(confusion.labels, confusion.counts))
 
 
 def show_trained(console: Console, trained: "Trained") -> None:
@@ -46,9 +66,8 @@ def show_demo(console: Console, folder: Path) -> None:
     predictor, part = load(folder, device="cpu"), scored_part(open_run(folder))
     console.print()
     console.print("Sentences it never saw:", style="bold")
-    for source, truth, said in zip(
-        part.sources[:6], part.targets[:6], predictor.predict(part.sources[:6]), strict=True
-    ):
+    sources = [given["source"] for given in part.inputs[:6]]
+    for source, truth, said in zip(sources, part.targets[:6], predictor.predict(sources), strict=True):
         mark = ("✓", "green") if said.text == truth else ("✗", "red")
         console.print(Text.assemble("  ", mark, f" {source} ", ("→ ", "dim"), (said.text, "bold")))
     prediction = predictor.predict([HEADLINE])[0]

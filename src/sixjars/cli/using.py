@@ -10,19 +10,24 @@ from typing import IO, TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sixjars.cli.options import DeviceOption, JsonOption, RunArgument, results
+from sixjars.cli.asking import asked_of
+from sixjars.cli.options import DeviceOption, JsonOption, RunArgument, results, talk
 from sixjars.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
     from sixjars.recipe.jars import SearchSettings
-    from sixjars.serving.predictor import Prediction, Predictor
+    from sixjars.serving.predictor import Asked, Prediction, Predictor
 
 AT_ONCE = 1024
 
 
 def predict(
     run: RunArgument,
-    texts: Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="What to read.", show_default=False)] = None,
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="INPUT", help="Texts; or files, folders, globs.", show_default=False),
+    ] = None,
+    question: Annotated[list[str] | None, typer.Option(help="What to ask of each picture.", show_default=False)] = None,
     input_file: Annotated[Path | None, typer.Option("--input", help="One input a line.", show_default=False)] = None,
     output_file: Annotated[Path | None, typer.Option("--output", help="Write here.", show_default=False)] = None,
     search: Annotated[
@@ -40,7 +45,8 @@ def predict(
     as_json: JsonOption = False,
     device: DeviceOption = "auto",
 ) -> None:
-    """Ask a run: texts from the command line, a file or stdin, one output a line."""
+    """Ask a run: texts, pictures or films from the command line, a file or stdin; one output a line."""
+    from sixjars.model.bridges import LOOKING
     from sixjars.serving.predictor import load
 
     if texts and input_file:
@@ -49,9 +55,9 @@ def predict(
         raise DataError(f"--input and --output are the same file, {input_file}; name another one to write.")
     predictor = load(run, device=device)
     settings = _search_settings(predictor, search, nbest, setting or [])
-    if pictures is not None and predictor.recipe.model.bridge["kind"] != "attention":
+    if pictures is not None and predictor.recipe.model.bridge["kind"] not in LOOKING:
         raise DataError(f"--pictures draws attention, but {run} has none; its bridge is of another kind.")
-    asked = iter(texts) if texts else _lines(input_file, predictor)
+    asked = asked_of(predictor, iter(texts) if texts else _lines(input_file, predictor), question or [])
     answers = _answers(predictor, asked, settings, pictures=pictures, as_json=as_json)
     first = next(answers)  # before a file is opened: a fault in the input leaves an older output as it is
     opened: IO[str] | nullcontext[IO[str]] = nullcontext(sys.stdout)
@@ -64,27 +70,37 @@ def predict(
 
 
 def _answers(
-    predictor: "Predictor", asked: Iterator[str], settings: "SearchSettings", *, pictures: Path | None, as_json: bool
+    predictor: "Predictor",
+    asked: "Iterator[Asked]",
+    settings: "SearchSettings",
+    *,
+    pictures: Path | None,
+    as_json: bool,
 ) -> Iterator[str]:
     """The lines to print, for one portion of the inputs after the other."""
+    from sixjars.serving.drawing import draw_attention
+
     done, at_once = 0, 1 if sys.stdin is not None and sys.stdin.isatty() else AT_ONCE
     while some := list(islice(asked, at_once)):
         lines = []
-        for text, found in zip(some, predictor.nbest(some, search=settings, first=done), strict=True):
+        for found in predictor.nbest(some, search=settings, first=done):
             done += 1
             for rank, prediction in enumerate(found, start=1):
                 if pictures is not None:
-                    _draw(pictures / f"{done}{f'-{rank}' if len(found) > 1 else ''}.png", text, prediction)
-                told = {"input": text, **prediction.to_json()}
-                lines.append(json.dumps(told, ensure_ascii=False) if as_json else prediction.text)
+                    path = pictures / f"{done}{f'-{rank}' if len(found) > 1 else ''}.png"
+                    draw_attention(path, predictor, prediction)
+                lines.append(_told(predictor, prediction, as_json=as_json))
         yield "".join(f"{line}\n" for line in lines)
 
 
-def _draw(path: Path, text: str, prediction: "Prediction") -> None:
-    from sixjars.inspection.heatmap import draw
-
-    title = f"{text} → {prediction.text}"
-    draw(path, prediction.weights, source=prediction.source, target=prediction.pieces, title=title)
+def _told(predictor: "Predictor", prediction: "Prediction", *, as_json: bool) -> str:
+    """One line: a text alone; for a file its name before it; for a label how probable it is behind it."""
+    given = prediction.inputs
+    if as_json:
+        asked = next(iter(given.values())) if len(given) == 1 else dict(given)
+        return json.dumps({"input": asked, **prediction.to_json()}, ensure_ascii=False)
+    told = [given[name] for name in given if predictor.seeing] + [prediction.text]
+    return "\t".join(told + ([f"{prediction.probability:.3f}"] if predictor.task.output == "label" else []))
 
 
 def _search_settings(
@@ -96,6 +112,12 @@ def _search_settings(
     from sixjars.recipe.schema import checked
 
     own = predictor.recipe.evaluation.search
+    if predictor.task.output == "label":
+        if kind is not None or others:
+            raise DataError(
+                "this run chooses a label; there is nothing to search. --nbest K tells the K most probable."
+            )
+        return own.model_copy(update={"nbest": nbest or own.nbest})
     values = own.model_dump() | ({} if kind is None else {"kind": kind})
     if nbest is not None:
         if kind == "greedy" and nbest > 1:
@@ -111,9 +133,7 @@ def _search_settings(
 
 def _lines(file: Path | None, predictor: "Predictor") -> Iterator[str]:
     """Lines of a file or of stdin; a language model that is asked nothing begins from nothing."""
-    from sixjars.tasks.table import TASKS
-
-    reads, name, number = TASKS[predictor.recipe.task].reads, str(file or "standard input"), 0
+    reads, name, number = bool(predictor.task.inputs), str(file or "standard input"), 0
     if file is not None and not file.is_file():
         raise DataError(f"input file {file} is a folder." if file.is_dir() else f"input file {file} does not exist.")
     if file is not None or (sys.stdin is not None and (reads or not sys.stdin.isatty())):
@@ -141,13 +161,15 @@ def evaluate(
     device: DeviceOption = "auto",
 ) -> None:
     """Score a run, on the data of its recipe or on a file of yours."""
-    from sixjars.cli.show import show_scores
+    from sixjars.cli.show import show_classes, show_scores
+    from sixjars.learning.progress import OnConsole
     from sixjars.tasks.evaluating import evaluated
 
-    found = evaluated(
-        run, data=data, metrics=[name.strip() for name in metrics.split(",")] if metrics else None, device=device
-    )
+    named = [name.strip() for name in metrics.split(",")] if metrics else None
+    found = evaluated(run, data=data, metrics=named, device=device, reporter=OnConsole(talk()))
     if as_json:
         results().print(json.dumps(found.to_json(), ensure_ascii=False))
-    else:
-        show_scores(results(), found.scores, examples=found.examples, where=found.where, skipped=found.skipped)
+        return
+    show_scores(results(), found.scores, examples=found.examples, where=found.where, skipped=found.skipped)
+    if found.confusion is not None:
+        show_classes(results(), found.classes, found.confusion)

@@ -11,12 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sixjars.data.text import STOP
-from sixjars.flow import Batch, Padded
+from sixjars.data.columns import Column
+from sixjars.flow import Batch
 
 DEFAULT_EXAMPLES = 64
-Flat = tuple[NDArray[np.int32], NDArray[np.int64]]
-"""Token ids of all rows one after the other, and where each row begins (one entry more than rows)."""
 Links = tuple[tuple[int, int], ...]
 """True pairs (source position, target position) of token positions."""
 
@@ -40,8 +38,8 @@ class Batches:
 
     def __init__(
         self,
-        inputs: Mapping[str, Flat],
-        target: Flat,
+        inputs: Mapping[str, Column],
+        target: Column,
         *,
         batch_tokens: int | None = None,
         batch_examples: int | None = None,
@@ -54,10 +52,8 @@ class Batches:
         self.batch_examples = batch_examples or (None if batch_tokens else DEFAULT_EXAMPLES)
         self.seed = seed
         self.alignments = alignments
-        self.target_lengths = np.diff(target[1]) + 1  # <stop>
-        self.input_lengths = np.zeros(len(self), dtype=np.int64)
-        for _, offsets in self.inputs.values():
-            self.input_lengths += np.diff(offsets)
+        self.target_lengths = target.lengths
+        self.input_lengths = sum((column.lengths for column in inputs.values()), np.zeros(len(self), dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.target_lengths)
@@ -99,7 +95,7 @@ class Batches:
         return [*batches, order[begin:]] if len(order) else []
 
     def target_tokens(self, rows: Tensor) -> int:
-        """How many tokens the decoder writes for these rows, `<stop>` included."""
+        """How much the decoder says for these rows: tokens with `<stop>`, or labels of the list."""
         return int(self.target_lengths[rows.numpy()].sum())
 
     def share(self, rows: Tensor, *, rank: int, world: int) -> Tensor:
@@ -109,10 +105,8 @@ class Batches:
     def collate(self, rows: Tensor) -> Batch:
         """These rows as padded tensors."""
         numbers = rows.numpy()
-        inputs = {name: _padded(flat, numbers) for name, flat in self.inputs.items()} or {
-            "source": _nothing(len(numbers))
-        }
-        target = _padded(self.target, numbers, stop=STOP)
+        inputs = {name: column.padded(numbers) for name, column in self.inputs.items()}
+        target = self.target.padded(numbers)
         truth = None
         if self.alignments is not None:
             truth = self._truth(numbers, inputs["source"].mask.shape[1], target.mask.shape[1])
@@ -126,21 +120,3 @@ class Batches:
             for source_position, target_position in self.alignments(int(row)):
                 truth_BTS[at, target_position, source_position] = 1.0
         return truth_BTS / truth_BTS.sum(-1, keepdim=True).clamp(min=1.0)
-
-
-def _nothing(rows: int) -> Padded:
-    return Padded(torch.zeros(rows, 0, dtype=torch.long), torch.zeros(rows, 0, dtype=torch.bool))
-
-
-def _padded(flat: Flat, rows: NDArray[np.int64], *, stop: int | None = None) -> Padded:
-    """Rows of flat ids as one rectangle, each with `stop` behind it if given."""
-    ids, offsets = flat
-    begins, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
-    ends = lengths if stop is None else lengths + 1
-    positions = np.arange(int(ends.max(initial=0)))
-    inside = positions < lengths[:, None]
-    values = np.zeros(inside.shape, dtype=np.int64)
-    values[inside] = ids[(begins[:, None] + positions)[inside]]
-    if stop is not None:
-        values[np.arange(len(rows)), lengths] = stop
-    return Padded(torch.from_numpy(values), torch.from_numpy(positions < ends[:, None]))

@@ -21,17 +21,21 @@ from typing import Any, BinaryIO, Final, final
 import numpy
 import pyarrow
 
+from sixjars.data.labels import Labels
 from sixjars.data.readers.rows import LINE, Examples
 from sixjars.data.text import Tokens
 from sixjars.errors import DataError
 
 FORMAT: Final = 1
 """Changes when the file's form does, so that no old file is read."""
+MAKING: Final = ".making-"
+"""What the name of a folder begins with in which a file is being made."""
 _ROWS = 4096
 _STALE = 24 * 3600.0
-_MAKING = ".making-"
 _IDS = "ids of "
 
+Kept = Tokens | Labels
+"""What turns a text into numbers."""
 Ids = numpy.ndarray[Any, numpy.dtype[numpy.int32]]
 Offsets = numpy.ndarray[Any, numpy.dtype[numpy.int64]]
 
@@ -45,16 +49,16 @@ def cache_folder() -> Path:
     return Path.home() / ".cache" / "sixjars"
 
 
-def cached(examples: Examples, tokens: Mapping[str, Tokens], *, limits: Mapping[str, int], folder: Path) -> "Table":
+def cached(examples: Examples, tokens: Mapping[str, Kept], *, limits: Mapping[str, int], folder: Path) -> "Table":
     """The examples with the ids of each field in `tokens`, cut to its limit; made now or found there."""
     fingerprint = _fingerprint(examples)
     key = _key(fingerprint, examples.table.column_names, tokens, limits)
     path = folder / f"{key}.arrow"
-    with _sentences(folder):
+    with sentences("Tokenised data", folder):
         table = _opened(path, key, fingerprint)
         if table is None:
             folder.mkdir(parents=True, exist_ok=True)
-            _sweep(folder)
+            sweep(folder)
             _make(path, key, examples, tokens, limits)
             table = _opened(path, key, fingerprint)
     if table is None:
@@ -101,8 +105,8 @@ def _ids(column: Any) -> tuple[Ids, Offsets]:
 
 
 @contextmanager
-def _sentences(folder: Path) -> Iterator[None]:
-    """Trouble with the disk becomes one sentence."""
+def sentences(what: str, folder: Path) -> Iterator[None]:
+    """Trouble with the disk becomes one sentence about what should be kept there."""
     try:
         yield
     except OSError as error:
@@ -110,10 +114,10 @@ def _sentences(folder: Path) -> Iterator[None]:
             reason = "there is no space left; make room or set SIXJARS_CACHE to another folder."
         else:
             reason = f"{error.strerror or error}; set SIXJARS_CACHE to a folder that can be written."
-        raise DataError(f"Tokenised data cannot be kept in {folder}: {reason}") from error
+        raise DataError(f"{what} cannot be kept in {folder}: {reason}") from error
 
 
-def _key(fingerprint: str, fields: Sequence[str], tokens: Mapping[str, Tokens], limits: Mapping[str, int]) -> str:
+def _key(fingerprint: str, fields: Sequence[str], tokens: Mapping[str, Kept], limits: Mapping[str, int]) -> str:
     """The name of a cache file: all that its content depends on."""
     plan = {
         "format": FORMAT,
@@ -183,9 +187,9 @@ class _Column:
         self._file.close()
 
 
-def _make(path: Path, key: str, examples: Examples, tokens: Mapping[str, Tokens], limits: Mapping[str, int]) -> None:
+def _make(path: Path, key: str, examples: Examples, tokens: Mapping[str, Kept], limits: Mapping[str, int]) -> None:
     """Writes the file of a key; another process may do the same at the same time."""
-    with tempfile.TemporaryDirectory(prefix=_MAKING, dir=path.parent, ignore_cleanup_errors=True) as made:
+    with tempfile.TemporaryDirectory(prefix=MAKING, dir=path.parent, ignore_cleanup_errors=True) as made:
         folder = Path(made)
         columns: dict[str, Any] = {}
         for number, name in enumerate(examples.table.column_names):
@@ -218,7 +222,7 @@ def _texts(path: Path, column: Any) -> Any:
         made.close()
 
 
-def _tokenised(path: Path, column: Any, tokens: Tokens, limit: int) -> Any:
+def _tokenised(path: Path, column: Any, tokens: Kept, limit: int) -> Any:
     made = _Column(path, pyarrow.large_list(pyarrow.int32()))
     try:
         for start in range(0, len(column), _ROWS):
@@ -247,7 +251,8 @@ def _opened(path: Path, key: str, fingerprint: str) -> Table | None:
         batch = reader.get_batch(0)
         kept = reader.schema.metadata or {}
         batch.validate()
-    except (FileNotFoundError, pyarrow.ArrowException, ValueError, IndexError):
+        table = Table(batch, fingerprint)
+    except (FileNotFoundError, pyarrow.ArrowException, ValueError, IndexError, KeyError):
         return None
     except OSError as error:
         if error.errno is not None:
@@ -255,12 +260,12 @@ def _opened(path: Path, key: str, fingerprint: str) -> Table | None:
         return None
     if kept.get(b"key") != key.encode() or kept.get(b"sum") != str(_sum(batch)).encode():
         return None
-    return Table(batch, fingerprint)
+    return table
 
 
-def _sweep(folder: Path) -> None:
+def sweep(folder: Path) -> None:
     """Removes what a killed process left behind a day ago or longer."""
-    for left in folder.glob(f"{_MAKING}*"):
+    for left in folder.glob(f"{MAKING}*"):
         try:
             if time.time() - left.stat().st_mtime > _STALE:
                 shutil.rmtree(left, ignore_errors=True)

@@ -17,7 +17,7 @@ from sixjars.data.vocabularies import GO, INSIDE, KINDS, MARK, PAD, SPECIAL, STO
 from sixjars.errors import DataError, RunError
 
 if TYPE_CHECKING:
-    from sixjars.recipe.jars import TextSettings
+    from sixjars.recipe.fields import TextSettings
 
 __all__ = ["GO", "MARK", "PAD", "SPECIAL", "STOP", "UNK", "Tokens"]
 

@@ -14,7 +14,7 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, tr
 from sixjars.errors import DataError
 
 if TYPE_CHECKING:
-    from sixjars.recipe.jars import TextSettings
+    from sixjars.recipe.fields import TextSettings
 
 PAD: Final = 0
 GO: Final = 1

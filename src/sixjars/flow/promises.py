@@ -7,18 +7,18 @@ Nothing that changes between steps lives on a module: it is one of the values.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from torch import Tensor, nn
 
-from sixjars.flow.values import Carried, Context, Encoded, Padded, Scored, State, Taught
+from sixjars.flow.values import Carried, Context, Encoded, FirstShape, Marks, Padded, Scored, Taught
 
 
 class Step(Protocol):
     """All that search knows of a model: one token each in, scores and a new state out."""
 
-    def __call__(self, token: Tensor, state: State, /) -> tuple[Scored, State]:
-        """`token` is (R,)."""
+    def __call__(self, token: Tensor, state: Any, /) -> tuple[Scored, Any]:
+        """`token` is (R,); a state is whatever `Rows` the model remembers by."""
         ...
 
 
@@ -37,13 +37,15 @@ class Encoder(Part):
     """Reads a source of any kind into annotation vectors and a summary."""
 
     output_size: int
-    """D, the size of each annotation vector and of the summary."""
+    """D, the size of each annotation vector."""
+    summary_size: int
+    """K, the size of the summary."""
     attendable: bool = True
     """Whether there are positions to look at."""
 
     @abstractmethod
-    def forward(self, source: Padded) -> Encoded:
-        """Padded positions must not influence anything that is returned."""
+    def forward(self, *args: Any, **kwargs: Any) -> Encoded:
+        """Takes a `Padded` for each input, by name. Padding must not influence anything that is returned."""
 
 
 class Bridge(Part):
@@ -64,16 +66,39 @@ class Bridge(Part):
 
 
 class Decoder(Part):
-    """Writes, chooses or points. Its two doors must agree to rounding."""
+    """Says the output: a writer writes it, a chooser chooses it."""
+
+    bridge: Bridge
+    """How it hears its encoder."""
+
+    @staticmethod
+    @abstractmethod
+    def first_shape(settings: Mapping[str, Any]) -> FirstShape:
+        """What a bridge must supply to start a decoder with these settings."""
 
     @abstractmethod
     def teach(self, encoded: Encoded, target: Padded) -> Taught:
         """Scores for a whole target at once, each step told the true previous token."""
 
-    @abstractmethod
-    def start(self, encoded: Encoded) -> tuple[State, Carried]:
-        """The state before the first token, and what stays the same for each source."""
+
+class Writer(Decoder):
+    """Writes one token after the other (or points). Its two doors, `teach` and `start` + `step`, agree to rounding."""
+
+    marks: Marks
+    """The tokens that begin and end what it writes."""
 
     @abstractmethod
-    def step(self, token: Tensor, state: State, carried: Carried) -> tuple[Scored, State]:
+    def start(self, encoded: Encoded) -> tuple[Any, Carried]:
+        """The state before the first token (some `Rows`), and what stays the same for each source."""
+
+    @abstractmethod
+    def step(self, token: Tensor, state: Any, carried: Carried) -> tuple[Scored, Any]:
         """One token each in, `(R,)`; scores and the next state out."""
+
+
+class Chooser(Decoder):
+    """Chooses one of a closed list. Its two doors, `teach` and `choose`, agree to rounding."""
+
+    @abstractmethod
+    def choose(self, encoded: Encoded) -> Scored:
+        """The log probability of every choice, (B, V), and where it looked."""

@@ -1,14 +1,15 @@
 """The values that flow.
 
 Dims: B batch, S source positions, T target positions, D source features, C context features,
-      H decoder features, L layers, V vocabulary, R rows open in search (B times beam width).
+      H decoder features, L layers, V vocabulary, R rows open in search (B times beam width),
+      K summary features, F frames, N numbers of a frame.
 
 Every tensor here is batch-first, so that picking rows is one call whatever the value holds.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self, final
+from typing import Any, Literal, Self, final
 
 import torch
 from torch import Tensor
@@ -19,6 +20,21 @@ from sixjars.errors import ShapeError
 @dataclass(frozen=True)
 class Rows:
     """A value whose tensors all have the batch as their first dimension."""
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self._some().shape[0]
+
+    @property
+    def device(self) -> torch.device:
+        """Where they live."""
+        return self._some().device
+
+    def _some(self) -> Tensor:
+        """Any of the tensors: all agree on rows and device."""
+        values = [getattr(self, field.name) for field in fields(self)]
+        return next(value if isinstance(value, Tensor) else value._some() for value in values if _holds(value))
 
     def pick(self, rows: Tensor) -> Self:
         """The given rows, in the given order; a row may be named several times."""
@@ -36,6 +52,10 @@ class Rows:
     def mapped(self, change: Callable[[Tensor], Tensor]) -> Self:
         """The same value with every tensor changed, those of nested values included."""
         return replace(self, **{field.name: _mapped(getattr(self, field.name), change) for field in fields(self)})
+
+
+def _holds(value: object) -> bool:
+    return isinstance(value, Tensor | Rows)
 
 
 def _mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
@@ -61,7 +81,7 @@ class Padded(Rows):
     """
 
     values: Tensor
-    """Token ids (or features), (B, S, ...)."""
+    """Token ids (B, S), or the numbers of each frame of a picture or film (B, F, N)."""
     mask: Tensor
     """True where a position is real, (B, S). Real positions come first."""
 
@@ -83,10 +103,10 @@ class Batch(Rows):
     """What data hands to a network: one padded value for each input, and the target."""
 
     inputs: Mapping[str, Padded]
-    """By the name of the encoder's parameter; text systems have `source`."""
+    """By the name of the encoder's parameter: `source`, `image`, `video`, `question`."""
     target: Padded
-    """Token ids that end in `<stop>`, (B, T)."""
-    rows: Tensor
+    """Token ids that end in `<stop>`, (B, T); or one label each, (B, 1), masked out where it is not in the list."""
+    numbers: Tensor
     """Which example of the table each row is, (B,)."""
     alignment: Tensor | None = None
     """True attention where it is known, (B, T, S); rows of zeros where it is not."""
@@ -97,7 +117,7 @@ class Batch(Rows):
             f"inputs.{name}.{part}": getattr(value, part) for name, value in self.inputs.items() for part in _PADDED
         }
         flat |= {f"target.{part}": getattr(self.target, part) for part in _PADDED}
-        return flat | {"rows": self.rows} | ({} if self.alignment is None else {"alignment": self.alignment})
+        return flat | {"numbers": self.numbers} | ({} if self.alignment is None else {"alignment": self.alignment})
 
     @classmethod
     def from_tensors(cls, flat: Mapping[str, Tensor]) -> "Batch":
@@ -105,16 +125,17 @@ class Batch(Rows):
         names = [key.split(".")[1] for key in flat if key.startswith("inputs.") and key.endswith(".values")]
         inputs = {name: Padded(*(flat[f"inputs.{name}.{part}"] for part in _PADDED)) for name in names}
         target = Padded(*(flat[f"target.{part}"] for part in _PADDED))
-        return cls(inputs, target, flat["rows"], flat.get("alignment"))
+        return cls(inputs, target, flat["numbers"], flat.get("alignment"))
 
 
 @final
 @dataclass(frozen=True)
 class Layout:
-    """How to draw the source positions: `words`, or later a grid, frames, sentences."""
+    """How to draw the source positions: as words, as the cells of a picture row by row, or as frames of a film."""
 
-    kind: str = "words"
+    kind: Literal["words", "grid", "frames"] = "words"
     shape: tuple[int, ...] = ()
+    """Of a grid: how many cells it is high and wide."""
 
 
 @final
@@ -132,7 +153,7 @@ class Encoded(Rows):
     mask: Tensor
     """True where a position is real, (B, S)."""
     summary: Tensor
-    """One vector for each example, (B, D)."""
+    """One vector for each example, (B, K); K is D for most encoders."""
     layout: Layout = Layout()
 
     def __post_init__(self) -> None:
@@ -150,7 +171,7 @@ class Carried(Rows):
     first: Tensor
     """What the decoder's first state is made of, (B, H) or (B, L * H * memories of the cell)."""
     summary: Tensor
-    """(B, D)."""
+    """(B, K)."""
     memory: Tensor
     """(B, S, D)."""
     mask: Tensor
@@ -205,8 +226,21 @@ class Scored(Rows):
 
 @final
 @dataclass(frozen=True)
+class Marks:
+    """The tokens that mean something to search."""
+
+    go: int
+    """What the first step is told; never written (unless `<stop>` is the same token)."""
+    stop: int
+    """What ends a hypothesis."""
+    banned: tuple[int, ...] = ()
+    """What else is never written: `<pad>`, and `<unk>` if it should not appear."""
+
+
+@final
+@dataclass(frozen=True)
 class Hypothesis:
-    """One thing that search found.
+    """One thing that search found, or one label that was chosen.
 
     >>> found = Hypothesis(tokens=(7, 9), score=-0.5, log_probability=-1.5)
     >>> found.tokens, found.finished
@@ -214,7 +248,7 @@ class Hypothesis:
     """
 
     tokens: tuple[int, ...]
-    """Without `<go>` and `<stop>`."""
+    """Without `<go>` and `<stop>`; one label."""
     score: float
     """What search ranked it by: higher is better."""
     log_probability: float

@@ -123,7 +123,7 @@ class Learner:
 
     def _update(self, group: list[Tensor]) -> tuple[int, float]:
         """One step of the optimizer on the batches of a group; their tokens and summed loss."""
-        tokens = sum(self.batches.target_tokens(rows) for rows in group)
+        tokens = max(sum(self.batches.target_tokens(rows) for rows in group), 1)  # labels may all be unlisted
         share = self.fabric.world_size / tokens
         torch.manual_seed(seed_of(self.settings.seed, self.journal.step, self.fabric.global_rank))
         loss = torch.zeros((), device=self.fabric.device)

@@ -18,6 +18,9 @@ from rich.progress import (
 class Reporter(Protocol):
     """Whoever wants to know how learning goes."""
 
+    def prepared(self, what: str, *, done: int, total: int) -> None:
+        """So many files of the data are ready."""
+
     def begin(self, *, step: int, total: int) -> None:
         """Learning starts at update `step` of at most `total`."""
 
@@ -34,6 +37,9 @@ class Reporter(Protocol):
 @final
 class Silent:
     """Tells nobody."""
+
+    def prepared(self, what: str, *, done: int, total: int) -> None:
+        """Nothing."""
 
     def begin(self, *, step: int, total: int) -> None:
         """Nothing."""
@@ -66,6 +72,24 @@ class OnConsole:
             disable=not console.is_terminal,
         )
         self.task: TaskID | None = None
+        self.preparing: tuple[Progress, TaskID] | None = None
+
+    def prepared(self, what: str, *, done: int, total: int) -> None:
+        """Show a bar of its own until all is ready; then one line that stays."""
+        if self.preparing is None:
+            columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+            text = TextColumn("[bold]{task.description}")
+            bar = Progress(
+                text, *columns, console=self.console, transient=True, disable=not self.console.is_terminal
+            )
+            bar.start()
+            self.preparing = bar, bar.add_task(what, total=total)
+        bar, task = self.preparing
+        bar.update(task, description=what, completed=done, total=total)
+        if done >= total:
+            bar.stop()
+            self.preparing = None
+            self.console.print(f"{what}: {total:,} done", highlight=False)
 
     def begin(self, *, step: int, total: int) -> None:
         """Show the bar."""

@@ -1,6 +1,6 @@
 """Small pieces that several parts share.
 
-Dims: B batch, S source positions, E embedding features, D source features, H state features, V vocabulary,
+Dims: B batch, S source positions, E embedding features, K summary features, H state features, V vocabulary,
       F any features.
 """
 
@@ -110,20 +110,20 @@ class WordEmbedding(nn.Module):
 class FirstState(nn.Module):
     """The decoder's first state from the summary: s_0 = h_T, or s_0 = tanh(W_0 h_T + b_0), which fits any sizes."""
 
-    def __init__(self, *, source_size: int, state_size: int, copies: int, start: Start) -> None:
+    def __init__(self, *, summary_size: int, state_size: int, copies: int, start: Start) -> None:
         super().__init__()
         self.copies = copies
         self.project: nn.Linear | None = None
         if start == "linear":
-            self.project = nn.Linear(source_size, state_size * copies)  # W_0, b_0
-        elif source_size != state_size:
+            self.project = nn.Linear(summary_size, state_size * copies)  # W_0, b_0
+        elif summary_size != state_size:
             raise ShapeError(
-                f"start: copy needs a summary as large as the decoder's state, but they have {source_size} and "
+                f"start: copy needs a summary as large as the decoder's state, but they have {summary_size} and "
                 f"{state_size} numbers. Make them equal, or use start: linear."
             )
 
     def forward(self, summary: Tensor) -> Tensor:
-        """(B, D) -> (B, copies * H): one vector for each layer and memory of the decoder's cell."""
+        """(B, K) -> (B, copies * H): one vector for each layer and memory of the decoder's cell."""
         if self.project is None:
             return summary.repeat(1, self.copies)
         return torch.tanh(self.project(summary))

@@ -16,7 +16,7 @@ class Network(nn.Module):
     """The whole model; the bridge lives in the decoder that asks it.
 
     >>> from sixjars import InitialState, NothingEncoder, SequenceDecoder, WordEmbedding
-    >>> bridge, words = InitialState(source_size=4, state_size=6), WordEmbedding(vocabulary=9, size=5)
+    >>> bridge, words = InitialState(summary_size=4, state_size=6), WordEmbedding(vocabulary=9, size=5)
     >>> network = Network(NothingEncoder(size=4), SequenceDecoder(bridge=bridge, embedding=words, size=6))
     >>> network({"source": Padded.of([[], []])}, Padded.of([[5, 6, 2], [7, 2]])).scores.shape
     torch.Size([2, 3, 9])

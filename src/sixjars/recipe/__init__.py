@@ -4,7 +4,8 @@ from typing import Any
 
 import yaml
 
-from sixjars.recipe.jars import DataSettings, EvaluationSettings, LearningSettings, LossSettings, Settings
+from sixjars.recipe.fields import Settings
+from sixjars.recipe.jars import DataSettings, EvaluationSettings, LearningSettings, LossSettings
 from sixjars.recipe.ranges import Number
 
 

@@ -4,98 +4,22 @@ The model's settings are not here: the signature of each part is their schema (s
 """
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, model_validator
+from pydantic import BeforeValidator, Field, StrictBool
 
+from sixjars.recipe.fields import (
+    Column,
+    FilePath,
+    Files,
+    ImageSettings,
+    LabelSettings,
+    MediaSettings,
+    Settings,
+    TextSettings,
+    VideoSettings,
+)
 from sixjars.recipe.ranges import AboveZero, Count, NotNegative, Number, Positive, Seed, Share
-
-Column = Annotated[StrictStr | Positive, Field(union_mode="left_to_right")]
-FilePath = StrictStr
-Files = FilePath | dict[str, FilePath]
-
-
-class Settings(BaseModel):
-    """A section of a recipe: frozen, and strict about keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
-
-    def misfits(self) -> list[str]:
-        """What is wrong with several keys together, a sentence each."""
-        return []
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        if faults := self.misfits():
-            raise ValueError("\n".join(faults))
-        return self
-
-
-class TextSettings(Settings):
-    """One column of text, and how it becomes tokens."""
-
-    column: Column = "text"
-    """Its name in the header, or its number from 1 (then the file has no header). `a.b` reaches into a structure."""
-    tokens: Literal["words", "characters", "bpe", "unigram"] = "words"
-    """What a token is."""
-    split: Literal["punctuation", "spaces"] = "punctuation"
-    """Whether words end at punctuation too, or at spaces alone (text that is already tokenised)."""
-    size: Annotated[int, Field(ge=5, strict=True)] = 20_000
-    """Most tokens in the vocabulary, the four special ones included."""
-    min_count: Positive = 1
-    """A token seen fewer times in the training data is unknown."""
-    lowercase: StrictBool = False
-    """Whether capital letters are made small before anything else."""
-    max_length: Positive = 200
-    """Most tokens; a longer text is cut there in training and scoring, not in prediction."""
-    vectors: FilePath | None = None
-    """Pretrained word vectors in the word2vec or GloVe text format, plain or gzipped; `sample` for made-up ones."""
-
-
-class MediaSettings(Settings):
-    """One column of file names, and how the files become pixels."""
-
-    column: Column = "file"
-    """Its name in the header, or its number from 1."""
-    media: FilePath | tuple[FilePath, ...] = "."
-    """Where the files are: a folder, a `.zip` that is read in place, or a list of those."""
-    size: Positive | None = None
-    """Pixels of each side as the network sees them; the backbone's usual size when absent."""
-    fit: Literal["crop", "pad", "stretch"] = "crop"
-    """How another shape becomes a square: its middle, bars at the sides, or stretched."""
-    max_pixels: Positive = 50_000_000
-    """A larger picture (width times height) is refused before it is unpacked."""
-
-
-class ImageSettings(MediaSettings):
-    """One column of pictures."""
-
-    column: Column = "image"
-    """Its name in the header, or its number from 1."""
-
-
-class VideoSettings(MediaSettings):
-    """One column of films."""
-
-    column: Column = "video"
-    """Its name in the header, or its number from 1."""
-    frames: Positive = 16
-    """Frames taken of each film, evenly from its beginning to its end; with `rate` the most that are taken."""
-    rate: AboveZero | None = None
-    """Frames taken of each second instead."""
-
-
-class LabelSettings(Settings):
-    """One column of labels: a closed list, learned from the training data and kept in the run."""
-
-    column: Column = "label"
-    """Its name in the header, or its number from 1."""
-    size: Positive | None = None
-    """Most labels, the most frequent first; a rarer one is never chosen, and not learned from."""
-    min_count: Positive = 1
-    """A label seen fewer times in the training data is never chosen."""
-    lowercase: StrictBool = False
-    """Whether capital letters are made small."""
 
 
 class SampleSettings(Settings):
@@ -175,7 +99,7 @@ class DataSettings(Settings):
             if fields[one] == fields[other]
         ]
 
-    def fields(self) -> dict[str, "TextSettings | MediaSettings | LabelSettings"]:
+    def fields(self) -> dict[str, TextSettings | MediaSettings | LabelSettings]:
         """What is named of the examples: inputs in the order of the keys here, then the output."""
         names = ("source", "image", "video", "question", "target", "label")
         found = {name: getattr(self, name) for name in names}

@@ -13,7 +13,7 @@ from inspect import Parameter, signature
 from reprlib import Repr
 from typing import Any, ClassVar, Final, TypeVar, get_args, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 from pydantic_core import ErrorDetails
 
 from sixjars.errors import unknown
@@ -38,6 +38,12 @@ class PartSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=False, allow_inf_nan=False)
     filled_in: ClassVar[Collection[str]] = ()
     """Parameters of the part that are not for a recipe to choose."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, section: Any) -> Any:
+        """A word alone is the part's name, where it has one: `backbone: efficientnet_lite0`."""
+        return {"name": section} if isinstance(section, str) and "name" in cls.model_fields else section
 
 
 def schema_of(part: type, given: Collection[str], nested: Nested) -> type[PartSettings]:

@@ -1,44 +1,62 @@
-"""Ask a trained run: texts in, texts out, with scores and what was attended to."""
+"""Ask a trained run: texts, pictures or films in; texts or labels out, with scores and what was attended to."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
 import torch
 
+from sixjars.data.columns import stacked
 from sixjars.data.text import STOP, Tokens
 from sixjars.errors import DataError
-from sixjars.flow import Batch, Hypothesis, Padded
+from sixjars.flow import Hypothesis, Layout, Padded
 from sixjars.learning.devices import Device, device_named
 from sixjars.recipe.jars import SearchSettings
+from sixjars.tasks.corpus import seeing_of
 from sixjars.tasks.runs import Run, open_run
 from sixjars.tasks.scoring import drawn_anew, found_by
+from sixjars.tasks.seeing import media_of
 from sixjars.tasks.table import TASKS
+
+Asked = str | Mapping[str, str]
+"""What is asked of a model: its one input (a text, or the path of a file), or each input by name."""
+FILES_AT_ONCE = 32
+"""Pictures or films that are unpacked together."""
 
 
 @final
 @dataclass(frozen=True)
 class Prediction:
-    """One text that a model wrote, and how it came about."""
+    """One thing that a model said, and how it came about."""
 
     text: str
     score: float
-    """log P / length^α, with the coverage penalty if there is one: what a beam ranks by."""
+    """log P / length^α, with the coverage penalty if there is one: what a beam ranks by. Of a label, log P."""
     log_probability: float
     source: tuple[str, ...]
-    """The pieces that the encoder read."""
+    """The pieces that the encoder read: of a text its tokens, of a film the numbers of its frames, else nothing."""
     pieces: tuple[str, ...]
-    """The pieces that the decoder wrote, `<stop>` included when it was reached."""
+    """The pieces that the decoder wrote, `<stop>` included when it was reached; or the label."""
     weights: tuple[tuple[float, ...], ...]
-    """Attention: a row for each piece written, over the pieces read; empty without attention."""
+    """Attention: a row for each piece written, over the positions read; empty without attention."""
     finished: bool
     """Whether the model stopped by itself."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """What was asked."""
+    layout: Layout = field(default_factory=Layout)
+    """What the positions are: words, the cells of a picture row by row, or frames."""
+
+    @property
+    def probability(self) -> float:
+        """P of the whole output."""
+        return math.exp(self.log_probability)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
         rounded = [[round(weight, 6) for weight in row] for row in self.weights]
-        return {
+        told = {
             "text": self.text,
             "score": self.score,
             "log_probability": self.log_probability,
@@ -47,6 +65,7 @@ class Prediction:
             "pieces": list(self.pieces),
             "weights": rounded,
         }
+        return told if self.layout.kind == "words" else told | {"layout": [self.layout.kind, *self.layout.shape]}
 
 
 @final
@@ -65,78 +84,114 @@ class Predictor:
     def __init__(self, run: Run, *, device: Device = "auto") -> None:
         self.run = run
         self.recipe = run.recipe
-        self.tokens: dict[str, Tokens] = run.tokens()
+        self.task = TASKS[run.recipe.task]
+        self.tokens = run.tokens()
         self.device = device_named(device)
         self.network = run.network(self.tokens).to(self.device)
+        self.seeing = seeing_of(run.recipe, self.device)
+        if self.seeing:
+            run.check_backbones()
 
-    def predict(self, texts: Sequence[str], *, search: SearchSettings | None = None) -> list[Prediction]:
-        """The best output for each text. For a language model a text is how the output begins (it may be empty)."""
-        return [found[0] for found in self.nbest(texts, search=search)]
+    def predict(self, asked: Sequence[Asked], *, search: SearchSettings | None = None) -> list[Prediction]:
+        """The best output for each input. For a language model a text is how the output begins (it may be empty)."""
+        return [found[0] for found in self.nbest(asked, search=search)]
 
     def nbest(
-        self, texts: Sequence[str], *, search: SearchSettings | None = None, first: int = 0
+        self, asked: Sequence[Asked], *, search: SearchSettings | None = None, first: int = 0
     ) -> list[list[Prediction]]:
-        """The best outputs for each text, as many as the search settings say.
+        """The best outputs for each input, as many as the search settings say.
 
-        Where the texts are a portion of more, `first` is how many came before; then samples of different portions
-        are different draws. The same texts with the same settings always give the same answers.
+        Where the inputs are a portion of more, `first` is how many came before; then samples of different portions
+        are different draws. The same inputs with the same settings always give the same answers.
         """
-        if isinstance(texts, str):
+        if isinstance(asked, str):
             raise DataError("give a list of texts, not one text.")
         settings = search or self.recipe.evaluation.search
-        field = "source" if TASKS[self.recipe.task].reads else "target"
-        ids = [self._encoded(text, field, first + row, settings) for row, text in enumerate(texts, start=1)]
+        rows = [self._named(one, first + number, settings) for number, one in enumerate(asked, start=1)]
         answers: dict[int, list[Prediction]] = {}
         done = first
-        for rows in self._batches(ids):
-            found = self._answer([ids[row] for row in rows], drawn_anew(settings, done))
-            answers |= dict(zip(rows, found, strict=True))
-            done += len(rows)
-        return [answers[row] for row in range(len(texts))]
+        for some in self._batches(rows):
+            found = self._answer([rows[row] for row in some], drawn_anew(settings, done))
+            answers |= dict(zip(some, found, strict=True))
+            done += len(some)
+        return [answers[row] for row in range(len(rows))]
 
-    def _batches(self, ids: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-        """Row numbers, those of like length together, so that little is padded."""
-        order = sorted(range(len(ids)), key=lambda row: len(ids[row]))
-        size = self.recipe.evaluation.batch_examples
-        for at in range(0, len(order), size):
-            yield order[at : at + size]
+    def _named(self, one: Asked, number: int, settings: SearchSettings) -> dict[str, str]:
+        """The inputs by name; for a language model the beginning of what is to be written."""
+        names = self.task.inputs or (self.task.output,)
+        if isinstance(one, str) and len(names) == 1:
+            one = {names[0]: one}
+        if isinstance(one, str) or set(one) != set(names):
+            raise DataError(f"input {number} must name {' and '.join(names)}; a {self.task.name} model needs them.")
+        for name, kept in self.tokens.items():
+            if name in one and isinstance(kept, Tokens):
+                self._check(kept.encode(one[name]), name, number, settings)
+        return {name: one[name] for name in names}
 
-    def _answer(self, ids: list[list[int]], settings: SearchSettings) -> list[list[Prediction]]:
-        reads = TASKS[self.recipe.task].reads
-        given = Padded.of(ids).to(self.device)
-        nothing = Padded.of([[] for _ in ids]).to(self.device)
-        source, prefix = (given, None) if reads else (nothing, given)
-        batch = Batch({"source": source}, nothing, torch.arange(len(ids)))
-        found = found_by(self.network, batch, settings, prefix=prefix)
-        read = [tuple(self.tokens["source"].pieces(row)) if reads else () for row in ids]
-        return [
-            [self._prediction(hypothesis, pieces) for hypothesis in hypotheses]
-            for pieces, hypotheses in zip(read, found, strict=True)
-        ]
-
-    def _encoded(self, text: str, field: str, number: int, settings: SearchSettings) -> list[int]:
-        ids = self.tokens[field].encode(text)
-        if field == "source" and not ids:
+    def _check(self, ids: list[int], name: str, number: int, settings: SearchSettings) -> None:
+        if name in self.task.inputs and not ids:
             raise DataError(f"input {number} is empty; a {self.recipe.task} model needs some text.")
-        if field == "target" and len(ids) >= settings.max_length:
+        if name == "target" and len(ids) >= settings.max_length:
             raise DataError(
                 f"input {number} has {len(ids)} tokens, but at most {settings.max_length} are written "
                 "(max_length), so nothing could follow."
             )
-        return ids
 
-    def _prediction(self, hypothesis: Hypothesis, source: tuple[str, ...]) -> Prediction:
-        tokens = self.tokens["target"]
-        ids = [*hypothesis.tokens, *([STOP] if hypothesis.finished else [])]
+    def _batches(self, rows: Sequence[Mapping[str, str]]) -> Iterator[list[int]]:
+        """Row numbers, those of like length together, so that little is padded."""
+        order = sorted(range(len(rows)), key=lambda row: self._length(rows[row]))
+        size = self.recipe.evaluation.batch_examples
+        size = min(size, FILES_AT_ONCE) if self.seeing else size
+        for at in range(0, len(order), size):
+            yield order[at : at + size]
+
+    def _length(self, row: Mapping[str, str]) -> int:
+        kept = {name: self.tokens[name] for name in row if name in self.tokens}
+        return sum(len(tokens.encode_many([row[name]])[0]) for name, tokens in kept.items())
+
+    def _answer(self, rows: list[dict[str, str]], settings: SearchSettings) -> list[list[Prediction]]:
+        inputs = {name: self._padded(name, [row[name] for row in rows]).to(self.device) for name in self.task.inputs}
+        begun = None
+        if not inputs:
+            begun = self._padded(self.task.output, [row[self.task.output] for row in rows]).to(self.device)
+            inputs = {"source": Padded.of([[] for _ in rows]).to(self.device)}
+        with torch.inference_mode():
+            encoded = self.network.encode(inputs)
+            found = found_by(self.network, encoded, settings, prefix=begun)
+        lengths = encoded.mask.sum(1).tolist()
+        return [
+            [self._prediction(hypothesis, row, length, encoded.layout) for hypothesis in hypotheses]
+            for row, hypotheses, length in zip(rows, found, lengths, strict=True)
+        ]
+
+    def _padded(self, name: str, given: list[str]) -> Padded:
+        if name not in self.seeing:
+            return Padded.of(self.tokens[name].encode_many(given))
+        seeing, media = self.seeing[name], media_of([Path()])
+        numbers = seeing.numbers([seeing.unpacked(media, path) for path in given])
+        return stacked(numbers)
+
+    def _prediction(self, hypothesis: Hypothesis, row: dict[str, str], length: int, layout: Layout) -> Prediction:
+        kept = self.tokens[self.task.output]
+        ends = hypothesis.finished and isinstance(kept, Tokens)
+        ids = [*hypothesis.tokens, *([STOP] if ends else [])]
         return Prediction(
-            text=tokens.decode(hypothesis.tokens),
+            text=kept.decode(hypothesis.tokens),
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
-            source=source,
-            pieces=tuple(tokens.pieces(ids)),
-            weights=tuple(row[: len(source)] for row in hypothesis.weights),
+            source=self._source(row, length, layout),
+            pieces=tuple(kept.pieces(ids)),
+            weights=tuple(weights[:length] for weights in hypothesis.weights),
             finished=hypothesis.finished,
+            inputs=row,
+            layout=layout,
         )
+
+    def _source(self, row: Mapping[str, str], length: int, layout: Layout) -> tuple[str, ...]:
+        if layout.kind == "frames":
+            return tuple(str(number) for number in range(1, length + 1))
+        kept = self.tokens.get("source")
+        return () if kept is None else tuple(kept.pieces(kept.encode_many([row["source"]])[0]))
 
 
 def load(folder: str | Path, *, device: Device = "auto") -> Predictor:

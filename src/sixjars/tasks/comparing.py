@@ -55,8 +55,8 @@ def compared(
         raise DataError("compare needs two recipes or runs, or more.")
     for name in named:
         task = (open_run(Path(name)).recipe if Path(name).is_dir() else read_recipe(name)).task
-        if not TASKS[task].reads:
-            raise DataError(f"{name} is a {task} model; it has no input whose length could be compared.")
+        if TASKS[task].inputs != ("source",):
+            raise DataError(f"{name} is a {task} model; it reads no text whose length could be compared.")
     runs = [open_run(Path(name)) if Path(name).is_dir() else _trained(name, out, device, reporter) for name in named]
     judged = [_judged(run, metric, device) for run in runs]
     lengths = [length for one in judged for length in one.lengths]
@@ -118,5 +118,5 @@ def _judged(run: Run, metric: str, device: Device) -> _Judged:
     part = scored_part(run)
     settings = run.recipe.evaluation.model_copy(update={"group": False})
     outcomes = outcomes_of(network, part, settings, [metric])
-    lengths = [tokens["source"].words_of(text)[-1] + 1 for text in part.sources]
+    lengths = [part.text("source").words_of(given["source"])[-1] + 1 for given in part.inputs]
     return _Judged(outcomes, lengths, sum(weight.numel() for weight in network.parameters()))

@@ -1,119 +1,57 @@
-"""The examples of a recipe: read or made up, split, tokenised once, ready to be cut into batches."""
+"""The examples of a recipe: read or made up, split, seen and tokenised once, ready to be cut into batches."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
+import pyarrow
 import torch
 
-from sixjars.data.batches import Alignments, Batches, Links
-from sixjars.data.cache import Table, cache_folder, cached
+from sixjars.data.cache import Kept, cache_folder, cached
+from sixjars.data.labels import Labels
+from sixjars.data.media import Media
 from sixjars.data.readers import Examples, examples_of, read
-from sixjars.data.samples import SAMPLES, make
+from sixjars.data.readers.rows import LINE
+from sixjars.data.samples import SAMPLES, make, materialise
 from sixjars.data.samples import vectors as sample_vectors
 from sixjars.data.text import Tokens
 from sixjars.data.vectors import read_vectors
 from sixjars.errors import DataError
+from sixjars.learning.devices import device_named
+from sixjars.learning.progress import Reporter, Silent
 from sixjars.recipe import Recipe
-from sixjars.recipe.jars import Column, Files, TextSettings
-
-FIELDS = ("source", "target")
-
-
-def text_fields(recipe: Recipe) -> dict[str, TextSettings]:
-    """The text columns of a recipe, by field."""
-    source, target = recipe.data.source, recipe.data.target
-    return {"target": target} if source is None else {"source": source, "target": target}
+from sixjars.recipe.fields import Column, Files, LabelSettings, MediaSettings, TextSettings
+from sixjars.tasks.part import KEY, Part
+from sixjars.tasks.parts import sight_of
+from sixjars.tasks.seeing import Seeing, keep, media_of
+from sixjars.tasks.table import TASKS
 
 
-@final
-@dataclass(frozen=True)
-class Part:
-    """One part of the data (train, valid or test), tokenised."""
+def written_fields(recipe: Recipe) -> dict[str, TextSettings | LabelSettings]:
+    """The fields that are texts or labels, and so have a vocabulary or a list."""
+    fields = recipe.data.fields()
+    return {name: settings for name, settings in fields.items() if isinstance(settings, TextSettings | LabelSettings)}
 
-    table: Table
-    tokens: Mapping[str, Tokens]
-    where: str
-    """For messages."""
-    skipped: int = 0
-    """Bad rows that were left out."""
 
-    def __len__(self) -> int:
-        return len(self.table)
+def seeing_of(recipe: Recipe, device: torch.device | None = None) -> dict[str, Seeing]:
+    """How the pictures or films of a recipe become numbers."""
+    fields = recipe.data.fields()
+    return {
+        name: Seeing(settings, sight_of(recipe.model.encoder), device or device_named("auto"))
+        for name, settings in fields.items()
+        if isinstance(settings, MediaSettings)
+    }
 
-    @cached_property
-    def sources(self) -> list[str]:
-        """What the encoder reads, made regular; empty texts where it reads nothing."""
-        if "source" not in self.tokens:
-            return [""] * len(self)
-        return [self.tokens["source"].normal(text) for text in self.table.texts("source")]
 
-    @cached_property
-    def targets(self) -> list[str]:
-        """What the decoder should write, made regular as its tokens are (Unicode form, spaces, case if asked for)."""
-        return [self.tokens["target"].normal(text) for text in self.table.texts("target")]
-
-    @cached_property
-    def alignments(self) -> list[frozenset[tuple[int, int]]] | None:
-        """True links between words (or characters), where the data has them."""
-        if not self.table.has("alignment"):
-            return None
-        return [self._links(row, text) for row, text in enumerate(self.table.texts("alignment"))]
-
-    def _links(self, row: int, text: str) -> frozenset[tuple[int, int]]:
-        try:
-            pairs = [tuple(int(number) for number in pair.split("-")) for pair in text.split()]
-            links = frozenset((source, target) for source, target in pairs)
-        except ValueError:
-            raise DataError(
-                f"{self.where}, line {self.table.line(row)}: alignment {text!r} must be pairs like `0-0 1-2`."
-            ) from None
-        sides = (self.sources[row], self.targets[row])
-        for side, (name, words) in enumerate(zip(FIELDS, sides, strict=True)):
-            count = self.tokens[name].words_of(words)[-1] + 1
-            over = [link for link in links if not 0 <= link[side] < count]
-            if over:
-                raise DataError(
-                    f"{self.where}, line {self.table.line(row)}: alignment {over[0][0]}-{over[0][1]} points outside "
-                    f"the {name}, which has {count} words (counted from 0)."
-                )
-        return links
-
-    def token_links(self, row: int) -> Links:
-        """True links between token positions of a row."""
-        assert self.alignments is not None
-        source = self.tokens["source"].words_of(self.sources[row])[: self.length("source", row)]
-        target = self.tokens["target"].words_of(self.targets[row])[: self.length("target", row)]
-        links = self.alignments[row]
-        return tuple(
-            (s, t) for s, word in enumerate(source) for t, written in enumerate(target) if (word, written) in links
-        )
-
-    def length(self, field: str, row: int) -> int:
-        """How many tokens of a row were kept."""
-        offsets = self.table.ids(field)[1]
-        return int(offsets[row + 1] - offsets[row])
-
-    def batches(
-        self,
-        *,
-        batch_tokens: int | None = None,
-        batch_examples: int | None = None,
-        seed: int = 0,
-        guided: bool = False,
-    ) -> Batches:
-        """The same as padded batches; `guided` ones carry the true alignment."""
-        alignments: Alignments | None = self.token_links if guided and self.alignments is not None else None
-        return Batches(
-            {name: self.table.ids(name) for name in self.tokens if name != "target"},
-            self.table.ids("target"),
-            batch_tokens=batch_tokens,
-            batch_examples=batch_examples,
-            seed=seed,
-            alignments=alignments,
-        )
+def facts_of(recipe: Recipe, tokens: Mapping[str, Kept]) -> dict[str, dict[str, Any]]:
+    """What the parts of a network must know of the data."""
+    facts: dict[str, dict[str, Any]] = {
+        name: {"vocabulary": kept.size, "vectors": None} if isinstance(kept, Tokens) else {"classes": kept.size}
+        for name, kept in tokens.items()
+    }
+    return facts | {name: {"pixels": seeing.pixels} for name, seeing in seeing_of(recipe).items()}
 
 
 @final
@@ -124,7 +62,7 @@ class Corpus:
     train: Part
     valid: Part
     test: Part | None
-    tokens: Mapping[str, Tokens]
+    tokens: Mapping[str, Kept]
 
     @property
     def scored(self) -> Part:
@@ -144,18 +82,44 @@ class Corpus:
         return sum(part.skipped for part in (self.train, self.valid, self.test) if part is not None)
 
 
-def corpus_of(recipe: Recipe, tokens: Mapping[str, Tokens] | None = None, *, seed: int = 0) -> Corpus:
+def corpus_of(
+    recipe: Recipe, tokens: Mapping[str, Kept] | None = None, *, seed: int = 0, reporter: Reporter | None = None
+) -> Corpus:
     """The data of a recipe; with `tokens` given (a run's own) no vocabulary is learned."""
-    examples = _sampled(recipe) if recipe.data.sample else _read(recipe, seed)
-    fields = text_fields(recipe)
+    examples = seen_parts(recipe, seed, reporter)
     if tokens is None:
-        train = examples["train"].table
-        tokens = {
-            name: Tokens.trained(_texts(train.column(name)), settings, f"data.{name}")
-            for name, settings in fields.items()
-        }
-    parts = {name: part_of(found, tokens, fields) for name, found in examples.items()}
+        tokens = learned_tokens(recipe, examples["train"])
+    parts = {name: part_of(found, recipe, tokens) for name, found in examples.items()}
     return Corpus(parts["train"], parts["valid"], parts.get("test"), tokens)
+
+
+def seen_parts(recipe: Recipe, seed: int, reporter: Reporter | None) -> dict[str, Examples]:
+    """The examples of every part, their pictures or films seen."""
+    examples = _examples(recipe, seed)
+    if recipe.data.sample is not None:
+        _paint(recipe, examples, reporter)
+    return {name: seen(found, recipe, reporter) for name, found in examples.items()}
+
+
+def learned(recipe: Recipe) -> dict[str, Kept]:
+    """The vocabularies alone; no file of a picture or film is opened for them."""
+    return learned_tokens(recipe, _examples(recipe, recipe.learning.seed)["train"])
+
+
+def _examples(recipe: Recipe, seed: int) -> dict[str, Examples]:
+    return _sampled(recipe) if recipe.data.sample else _read(recipe, seed)
+
+
+def learned_tokens(recipe: Recipe, train: Examples) -> dict[str, Kept]:
+    """The vocabularies and the list of labels that the training part teaches."""
+    kept: dict[str, Kept] = {}
+    for name, settings in written_fields(recipe).items():
+        texts = _texts(train.table.column(name))
+        if isinstance(settings, LabelSettings):
+            kept[name] = Labels.trained(texts, settings, f"data.{name}")
+        else:
+            kept[name] = Tokens.trained(texts, settings, f"data.{name}")
+    return kept
 
 
 def _texts(column: Any) -> Iterator[str]:
@@ -164,22 +128,57 @@ def _texts(column: Any) -> Iterator[str]:
         yield from chunk.to_pylist()
 
 
-def part_of(examples: Examples, tokens: Mapping[str, Tokens], fields: Mapping[str, TextSettings]) -> Part:
+def part_of(examples: Examples, recipe: Recipe, tokens: Mapping[str, Kept]) -> Part:
     """Examples, tokenised into the cache."""
-    limits = {name: settings.max_length for name, settings in fields.items()}
+    fields = written_fields(recipe)
+    limits = {name: s.max_length if isinstance(s, TextSettings) else 1 for name, s in fields.items()}
     table = cached(examples, tokens, limits=limits, folder=cache_folder())
-    return Part(table, tokens, examples.where, examples.skipped)
+    return Part(TASKS[recipe.task], table, tokens, examples.where, examples.skipped, seeing_of(recipe))
+
+
+def seen(examples: Examples, recipe: Recipe, reporter: Reporter | None = None) -> Examples:
+    """The examples whose files can be seen, each with the keys of their content; the files' numbers are then kept."""
+    for name, seeing in seeing_of(recipe).items():
+        files = examples.table.column(name).to_pylist()
+        kept = keep(files, _media(recipe, name, examples), seeing, reporter or Silent())
+        good = np.array([file in kept.keys for file in files])
+        if not good.all() and recipe.data.on_bad_row == "error":
+            raise DataError(next(iter(kept.faults.values())))
+        if not good.any():
+            raise DataError(f"{examples.where}: no {name} file is left; {next(iter(kept.faults.values()))}")
+        table = examples.table.filter(pyarrow.array(good))
+        keys = pyarrow.array([kept.keys[file] for file in files if file in kept.keys], pyarrow.string())
+        table = table.append_column(KEY.format(name), keys)
+        examples = replace(examples, table=table, skipped=examples.skipped + int((~good).sum()))
+    return examples
+
+
+def _media(recipe: Recipe, name: str, examples: Examples) -> Media:
+    if recipe.data.sample is not None:
+        return media_of([sample_folder(recipe.task)])
+    if recipe.data.format == "folders":
+        return media_of([Path(examples.where)])
+    settings = recipe.data.fields()[name]
+    assert isinstance(settings, MediaSettings)
+    places = (settings.media,) if isinstance(settings.media, str) else settings.media
+    return media_of([recipe.data.path(place) for place in places])
+
+
+def sample_folder(task: str) -> Path:
+    """Where the files of a made-up corpus are drawn."""
+    return cache_folder() / "samples" / task
 
 
 def columns_of(recipe: Recipe) -> dict[str, Column]:
     """Which column each field is."""
-    columns = {name: settings.column for name, settings in text_fields(recipe).items()}
-    return columns if recipe.data.alignment is None else {**columns, "alignment": recipe.data.alignment}
+    columns: dict[str, Column] = {name: settings.column for name, settings in recipe.data.fields().items()}
+    also = {"alignment": recipe.data.alignment, "boxes": recipe.data.boxes}
+    return columns | {name: column for name, column in also.items() if column is not None}
 
 
 def read_files(recipe: Recipe, files: Files) -> Examples:
     """Examples of one file (or parallel files), in the columns of the recipe."""
-    return read(files, columns_of(recipe), settings=recipe.data)
+    return read(files, columns_of(recipe), settings=recipe.data, many=("target",))
 
 
 def _read(recipe: Recipe, seed: int) -> dict[str, Examples]:
@@ -189,30 +188,41 @@ def _read(recipe: Recipe, seed: int) -> dict[str, Examples]:
     for name in ("valid", "test"):
         part = getattr(data, name)
         if isinstance(part, float):
-            found["train"], found[name] = _split(found["train"], part, seed, f"data.{name}")
+            inputs = TASKS[recipe.task].inputs
+            found["train"], found[name] = _split(found["train"], inputs, fraction=part, seed=seed, where=f"data.{name}")
         elif part is not None:
             found[name] = read_files(recipe, part)
     return found
 
 
-def _split(examples: Examples, fraction: float, seed: int, where: str) -> tuple[Examples, Examples]:
-    """Hold out a fraction, chosen by a seed; both sides keep the file's order."""
-    rows = examples.table.num_rows
-    count = max(1, round(rows * fraction))
-    if count >= rows:
+def _split(
+    examples: Examples, inputs: Sequence[str], *, fraction: float, seed: int, where: str
+) -> tuple[Examples, Examples]:
+    """Hold out a fraction of the inputs, chosen by a seed; both sides keep the file's order.
+
+    Rows with the same input (the captions of one picture) stay together, so that none is held out and learned from.
+    """
+    group = np.zeros(examples.table.num_rows, dtype=np.int64)
+    for name in inputs or (LINE,):
+        codes = examples.table.column(name).combine_chunks().dictionary_encode().indices.to_numpy()
+        group = np.unique(group * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
+    groups = int(group.max(initial=-1)) + 1
+    count = max(1, round(groups * fraction))
+    if count >= groups:
         raise DataError(
-            f"{where}: a fraction of {fraction} leaves nothing to train on; {examples.where} has {rows} rows."
+            f"{where}: a fraction of {fraction} leaves nothing to train on; {examples.where} has {groups} inputs."
         )
-    chosen = np.zeros(rows, dtype=bool)
-    chosen[np.random.default_rng(seed).permutation(rows)[:count]] = True
+    held = np.zeros(groups, dtype=bool)
+    held[np.random.default_rng(seed).permutation(groups)[:count]] = True
+    chosen = held[group]
     return (
-        replace(examples, table=examples.table.filter(~chosen)),
-        replace(examples, table=examples.table.filter(chosen), skipped=0),
+        replace(examples, table=examples.table.filter(pyarrow.array(~chosen))),
+        replace(examples, table=examples.table.filter(pyarrow.array(chosen)), skipped=0),
     )
 
 
 def _sampled(recipe: Recipe) -> dict[str, Examples]:
-    sample, declared = recipe.data.sample, SAMPLES[recipe.task]
+    sample = recipe.data.sample
     assert sample is not None
     made = make(
         recipe.task,
@@ -222,20 +232,39 @@ def _sampled(recipe: Recipe) -> dict[str, Examples]:
         seed=sample.seed,
         longest=sample.longest,
     )
-    names = {"source": declared.source, "target": declared.target, "alignment": declared.alignment}
-    wanted = {field: column for field, column in names.items() if column is not None}
+    columns = sample_columns(recipe)
     return {
-        part: examples_of({f: [row[c] for row in rows] for f, c in wanted.items()}, where=f"the sample's {part} part")
+        part: examples_of({f: [row[c] for row in rows] for f, c in columns.items()}, where=f"the sample's {part} part")
         for part, rows in made.items()
     }
 
 
-def vectors_of(recipe: Recipe, tokens: Mapping[str, Tokens]) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+def _paint(recipe: Recipe, examples: Mapping[str, Examples], reporter: Reporter | None) -> None:
+    """Draw the files that a made-up corpus names."""
+
+    def told(done: int, total: int) -> None:
+        (reporter or Silent()).prepared("drawing made-up files", done=done, total=total)
+
+    for name in TASKS[recipe.task].media:
+        files = [file for part in examples.values() for file in part.table.column(name).to_pylist()]
+        materialise(recipe.task, files, sample_folder(recipe.task), told)
+
+
+def sample_columns(recipe: Recipe) -> dict[str, str]:
+    """The columns of the made-up corpus, by field."""
+    declared, task = SAMPLES[recipe.task], TASKS[recipe.task]
+    named = {**dict(zip(task.inputs, declared.inputs, strict=True)), task.output: declared.target}
+    also = {"alignment": declared.alignment, "boxes": declared.boxes}
+    return named | {name: column for name, column in also.items() if column is not None}
+
+
+def vectors_of(recipe: Recipe, tokens: Mapping[str, Kept]) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
     """Pretrained vectors of the words that a recipe's vocabularies know."""
     found = {}
-    for name, settings in text_fields(recipe).items():
-        if settings.vectors is not None:
-            words = tokens[name].by_word()
+    for name, settings in written_fields(recipe).items():
+        kept = tokens[name]
+        if isinstance(settings, TextSettings) and isinstance(kept, Tokens) and settings.vectors is not None:
+            words = kept.by_word()
             values, known = _vectors(recipe, settings.vectors, list(words), size=_embedding_size(recipe, name))
             rows = [(row, at) for at, word in enumerate(known) for row in words[word]]
             picked = values[[at for _, at in rows]]
@@ -244,8 +273,9 @@ def vectors_of(recipe: Recipe, tokens: Mapping[str, Tokens]) -> dict[str, tuple[
 
 
 def _embedding_size(recipe: Recipe, field: str) -> int:
-    section = recipe.model.encoder if field == "source" else recipe.model.decoder
-    size: int = section["embedding"]["size"]
+    """Of the part that embeds a field: the decoder, the encoder, or the one that is called as the field inside it."""
+    section = recipe.model.decoder if field == "target" else recipe.model.encoder
+    size: int = section.get(field, section)["embedding"]["size"]
     return size
 
 

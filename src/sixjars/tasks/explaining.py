@@ -2,15 +2,22 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from sixjars.errors import DataError, RecipeError
 from sixjars.inspection.explain import Explanation, explanation_of
 from sixjars.recipe import Recipe
-from sixjars.tasks.corpus import corpus_of, text_fields
-from sixjars.tasks.parts import network_of
+from sixjars.recipe.fields import LabelSettings
+from sixjars.tasks.corpus import facts_of, learned, seeing_of, written_fields
+from sixjars.tasks.parts import Facts, network_of
 from sixjars.tasks.reading import read_recipe
 from sixjars.tasks.runs import open_run
 from sixjars.tasks.table import TASKS
+
+LETTERS = {"source": "x", "image": "I", "video": "I_1..I_T", "question": "q", "target": "y", "label": "y"}
+"""What the lecture calls each field."""
+UNKNOWN_CLASSES = 2
+"""Labels assumed where neither data nor recipe say how many there are."""
 
 
 def explained(what: str, overrides: Sequence[str] = ()) -> Explanation:
@@ -19,38 +26,45 @@ def explained(what: str, overrides: Sequence[str] = ()) -> Explanation:
         if overrides:
             raise RecipeError(["a run is explained as it is; only a recipe takes KEY=VALUE."], "the command line")
         run = open_run(Path(what))
-        recipe, sizes = run.recipe, {name: tokens.size for name, tokens in run.tokens().items()}
-        note = ""
+        recipe, note = run.recipe, ""
+        facts: Facts = facts_of(recipe, run.tokens())
     else:
         recipe = read_recipe(what, overrides)
-        sizes, note = _vocabularies(recipe)
+        facts, note = _facts(recipe)
     task = TASKS[recipe.task]
-    network = network_of(recipe.model, sizes)
+    network = network_of(recipe.model, facts)
     title = f"{task.number} {task.name}: {task.title}"
-    return explanation_of(recipe, network, title=title, data=_data(recipe, sizes, note))
+    return explanation_of(recipe, network, title=title, data=_data(recipe, facts, note))
 
 
-def _vocabularies(recipe: Recipe) -> tuple[dict[str, int], str]:
+def _facts(recipe: Recipe) -> tuple[Facts, str]:
     """From the data; where it is not there, the largest that the recipe allows."""
     try:
-        tokens = corpus_of(recipe, seed=recipe.learning.seed).tokens
+        return facts_of(recipe, learned(recipe)), ""
     except DataError as error:
-        largest = {name: settings.size for name, settings in text_fields(recipe).items()}
-        return (
-            largest,
-            f"the data is not here ({error}), so each vocabulary is taken as large as the recipe allows",
-        )
-    return {name: kept.size for name, kept in tokens.items()}, ""
+        told = f"the data is not here ({error}), so each vocabulary is taken as large as the recipe allows"
+    facts: dict[str, dict[str, Any]] = {
+        name: {"classes": settings.size or UNKNOWN_CLASSES}
+        if isinstance(settings, LabelSettings)
+        else {"vocabulary": settings.size, "vectors": None}
+        for name, settings in written_fields(recipe).items()
+    }
+    return facts | facts_of(recipe, {}), told
 
 
-def _data(recipe: Recipe, sizes: dict[str, int], note: str) -> list[str]:
+def _data(recipe: Recipe, facts: Facts, note: str) -> list[str]:
     sample = recipe.data.sample
     lines = [
         f"made up: {sample.size} to train, {sample.valid} to validate, {sample.test} to test"
         if sample
         else f"train: {recipe.data.train}"
     ]
-    letters = {"source": "x", "target": "y"}
-    for name, settings in text_fields(recipe).items():
-        lines.append(f"{letters[name]}, the {name}: {settings.tokens}, a vocabulary of {sizes[name]}")
+    for name, settings in written_fields(recipe).items():
+        letter = LETTERS[name]
+        if isinstance(settings, LabelSettings):
+            lines.append(f"{letter}, the {name}: one of {facts[name]['classes']}")
+        else:
+            lines.append(f"{letter}, the {name}: {settings.tokens}, a vocabulary of {facts[name]['vocabulary']}")
+    for name, seeing in seeing_of(recipe).items():
+        lines.append(f"{LETTERS[name]}, the {name}: {seeing.pixels}×{seeing.pixels} pixels")
     return [*lines, note] if note else lines

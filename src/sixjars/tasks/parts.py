@@ -4,34 +4,45 @@ from collections.abc import Mapping
 from inspect import signature
 from typing import Any, get_type_hints
 
-from torch import Tensor
+from torch import nn
 
 from sixjars.errors import ShapeError, unknown
 from sixjars.flow import Bridge, Decoder, Encoder, Part
-from sixjars.model.bridges import ATTENTIONS, BRIDGES
+from sixjars.model.bridges import ATTENTIONS, BRIDGES, LOOKING
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
+from sixjars.model.encoders.image import ImageEncoder
+from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.layers import WordEmbedding
 from sixjars.model.network import Network
+from sixjars.model.sight import Sight
 from sixjars.recipe import ModelSettings
 from sixjars.recipe.schema import Nested, checked, schema_of
 from sixjars.tasks.table import Task
 
-Vectors = tuple[Tensor, Tensor]
-"""Rows of a vocabulary, and the pretrained vectors of those words."""
+Facts = Mapping[str, Mapping[str, Any]]
+"""What the data says of each field: how many words or classes there are, their vectors, the pixels of a picture."""
 
 TABLES: Mapping[str, Mapping[str, type[Part]]] = {"encoder": ENCODERS, "bridge": BRIDGES, "decoder": DECODERS}
-GIVEN = {"encoder": (), "bridge": ("source_size", "state_size", "copies"), "decoder": ("bridge",)}
-"""Parameters that come from other parts, and so never from a recipe."""
-NESTED: Nested = {WordEmbedding: ("vocabulary", "vectors")}
-"""Parts inside parts; how many words there are and what they mean comes from the data."""
+GIVEN = {
+    "encoder": (),
+    "bridge": ("source_size", "summary_size", "state_size", "copies"),
+    "decoder": ("bridge", "classes"),
+}
+"""Parameters that come from other parts or from the data, and so never from a recipe."""
+NESTED: Nested = {
+    WordEmbedding: ("vocabulary", "vectors"),
+    Sight: ("pixels",),
+    TextEncoder: (),
+    ImageEncoder: (),
+}
+"""Parts inside parts, with the parameters that come from the data."""
 
 
 def resolved(role: str, section: Mapping[str, Any], task: Task) -> tuple[dict[str, Any], list[str]]:
     """A section of the model jar with every default filled in, and its faults."""
     where, rest = f"model.{role}", dict(section)
-    usual = {"encoder": task.encoder, "bridge": task.bridge, "decoder": "sequence"}[role]
-    chosen = {"kind": str(rest.pop("kind", usual))}
+    chosen = {"kind": str(rest.pop("kind", getattr(task, role)))}
     table = TABLES[role]
     if chosen["kind"] not in table:
         return {}, [unknown(f"{where}: kind", chosen["kind"], list(table))]
@@ -50,37 +61,53 @@ def class_of(role: str, section: Mapping[str, Any]) -> type[Part]:
     return TABLES[role][section["kind"]]
 
 
-def _made(part: type[Part], section: Mapping[str, Any], given: Mapping[str, Any]) -> Part:
-    """A part from its section of a recipe, with what the toolkit knows put in where the signature wants it."""
+def inputs_of(encoder: str) -> tuple[str, ...]:
+    """The inputs that a kind of encoder reads: the parameters of its `forward`."""
+    return tuple(name for name in signature(ENCODERS[encoder].forward).parameters if name != "self")
+
+
+def sight_of(encoder: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How a resolved encoder sees pictures or films."""
+    section: Mapping[str, Any] = encoder["backbone"] if "backbone" in encoder else encoder["image"]["backbone"]
+    return section
+
+
+def _made(part: type[nn.Module], section: Mapping[str, Any], given: Mapping[str, Any], facts: Facts) -> nn.Module:
+    """A part from its section of a recipe, with what the toolkit knows put in where the signature wants it.
+
+    A part inside it that is called as a field is given what the data says of that field.
+    """
     hints = get_type_hints(vars(part)["__init__"])
     arguments = {}
     for name in signature(part).parameters:
-        if hints[name] is WordEmbedding:
-            arguments[name] = WordEmbedding(**section[name], vocabulary=given["vocabulary"], vectors=given["vectors"])
+        if hints[name] in NESTED:
+            arguments[name] = _made(hints[name], section[name], facts.get(name, given), facts)
         else:
             arguments[name] = section[name] if name in section else given[name]
     return part(**arguments)
 
 
-def network_of(
-    settings: ModelSettings, vocabularies: Mapping[str, int], vectors: Mapping[str, Vectors] | None = None
-) -> Network:
+def network_of(settings: ModelSettings, facts: Facts) -> Network:
     """The network that a resolved model jar describes, with fresh weights."""
-    vectors = vectors or {}
-    words = {field: {"vocabulary": size, "vectors": vectors.get(field)} for field, size in vocabularies.items()}
-    encoder = _made(class_of("encoder", settings.encoder), settings.encoder, words.get("source", {}))
+    read = {key: value for name in inputs_of(settings.encoder["kind"]) for key, value in facts.get(name, {}).items()}
+    encoder = _made(class_of("encoder", settings.encoder), settings.encoder, read, facts)
     assert isinstance(encoder, Encoder)
-    if settings.bridge["kind"] == "attention" and not encoder.attendable:
+    if settings.bridge["kind"] in LOOKING and not encoder.attendable:
         kind = settings.encoder["kind"]
         raise ShapeError(
             f"attention has nothing to look at: an encoder of kind {kind!r} has no positions. Use initial."
         )
-    writer = class_of("decoder", settings.decoder)
-    shape_of = vars(writer)["first_shape"].__func__
-    shape = shape_of(**{name: settings.decoder[name] for name in signature(shape_of).parameters})
-    sizes = {"source_size": encoder.output_size, "state_size": shape.state_size, "copies": shape.copies}
-    bridge = _made(class_of("bridge", settings.bridge), settings.bridge, sizes)
+    chosen = DECODERS[settings.decoder["kind"]]
+    shape = chosen.first_shape(settings.decoder)
+    sizes = {
+        "source_size": encoder.output_size,
+        "summary_size": encoder.summary_size,
+        "state_size": shape.state_size,
+        "copies": shape.copies,
+    }
+    bridge = _made(class_of("bridge", settings.bridge), settings.bridge, sizes, {})
     assert isinstance(bridge, Bridge)
-    decoder = _made(writer, settings.decoder, {"bridge": bridge, **words["target"]})
+    said = facts["label"] if "label" in facts else facts["target"]
+    decoder = _made(chosen, settings.decoder, {"bridge": bridge, **said}, {})
     assert isinstance(decoder, Decoder)
     return Network(encoder, decoder)

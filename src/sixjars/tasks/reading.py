@@ -11,6 +11,7 @@ from sixjars.data.samples import SAMPLES
 from sixjars.errors import RecipeError, unknown
 from sixjars.evaluation.metrics import metric_named
 from sixjars.recipe import ModelSettings, Recipe
+from sixjars.recipe.fields import TextSettings
 from sixjars.recipe.jars import DataSettings, EvaluationSettings, LearningSettings, LossSettings
 from sixjars.recipe.reading import find, overridden, read_text, values_of
 from sixjars.recipe.schema import SHORT, checked
@@ -43,6 +44,8 @@ def recipe_of(values: Mapping[str, Any], where: str) -> Recipe:
         if name in values or name == "data":
             jars[name], wrong = checked(schema, values.get(name, {}), name)
             faults += wrong
+    if task is not None and jars.get("data") is not None:
+        jars["data"] = _with_target(jars["data"], task)
     jars["model"], wrong = _model_of(values.get("model", {}), task or _nearest(values.get("task")))
     named = _metrics_in(values)
     faults += wrong + metric_faults(named) + _expect_faults(values.get("expect") or {})
@@ -51,6 +54,13 @@ def recipe_of(values: Mapping[str, Any], where: str) -> Recipe:
     if faults:
         raise RecipeError(list(dict.fromkeys(faults)), where)
     return Recipe(task=str(values["task"]), expect=values.get("expect") or {}, **jars)
+
+
+def _with_target(data: DataSettings, task: Task) -> DataSettings:
+    """A writer's target may be left out of a recipe; then it is plain text in the column `text`."""
+    if task.output != "target" or data.target is not None:
+        return data
+    return data.model_copy(update={"target": TextSettings()})
 
 
 def _word(value: object) -> str:
@@ -97,62 +107,87 @@ def _odd(section: Mapping[str, Any], key: str) -> bool:
     return key in section and not isinstance(section[key], str)
 
 
+LOOKING = ("attention", "pooling")
+"""The kinds of bridge that look at positions; named here too, because their home needs torch."""
+
+
 def _misfits(jars: Mapping[str, Any], task: Task) -> list[str]:
     """What no jar can see alone."""
-    data, model, faults = jars.get("data"), jars.get("model"), []
-    if data is not None and (data.source is not None) != task.reads:
-        reads = "is missing; {} reads an input." if task.reads else "has no place here; {} reads no input."
-        faults.append("data: key 'source' " + reads.format(task.name))
+    data, model = jars.get("data"), jars.get("model")
+    faults = [] if data is None else _field_misfits(data, task)
     if model is None:
         return faults
     encoder, bridge = model.encoder["kind"], model.bridge["kind"]
-    if bridge == "attention" and encoder == "none":
-        faults.append("model.bridge: attention has nothing to look at, because model.encoder is none. Use initial.")
+    if bridge in LOOKING and encoder == "none":
+        faults.append(f"model.bridge: {bridge} has nothing to look at, because model.encoder is none. Use initial.")
     evaluation = jars.get("evaluation")
     if evaluation is not None and evaluation.search.coverage_penalty and bridge != "attention":
         faults.append(f"evaluation.search.coverage_penalty: needs a bridge of kind attention, but it is {bridge}.")
     faults += _frozen_misfits(data, model)
-    if (encoder == "none") == task.reads:
-        reads = "reads an input" if task.reads else "reads none"
-        faults.append(f"model.encoder: kind {encoder!r} does not fit; {task.name} {reads}.")
+    if encoder != task.encoder:
+        reads = " and ".join(task.inputs) or "no input"
+        faults.append(f"model.encoder: kind {encoder!r} does not fit; {task.name} reads {reads}. Use {task.encoder}.")
+    if model.decoder["kind"] != task.decoder:
+        kind = model.decoder["kind"]
+        faults.append(f"model.decoder: kind {kind!r} does not fit {task.name}. Use {task.decoder}.")
     return faults
+
+
+def _field_misfits(data: DataSettings, task: Task) -> list[str]:
+    """Keys of the data jar that the task needs, or has no use for."""
+    named = data.fields()
+    missing = [name for name in task.fields if name not in named and name != "target"]
+    extra = [name for name in named if name not in task.fields]
+    reads = " and ".join(task.inputs) or "no input"
+    return [f"data: key {name!r} is missing; {task.name} needs it." for name in missing] + [
+        f"data: key {name!r} has no place here; {task.name} reads {reads} and says a {task.output}." for name in extra
+    ]
 
 
 def _frozen_misfits(data: DataSettings | None, model: ModelSettings) -> list[str]:
     """Words that should keep vectors that nobody gives them."""
     faults = []
-    for field, role in (("source", "encoder"), ("target", "decoder")):
-        text = getattr(data, field, None)
-        embedding = getattr(model, role).get("embedding") or {}
+    for field, role in (("source", "encoder"), ("question", "encoder"), ("target", "decoder")):
+        text, section = getattr(data, field, None), getattr(model, role)
+        inside = f"{role}.{field}" if field in section else role
+        embedding = section.get(field, section).get("embedding") or {}
         if text is not None and text.vectors is None and not embedding.get("tuned", True):
             faults.append(
-                f"model.{role}.embedding.tuned: false keeps vectors as they are, but data.{field}.vectors names none."
+                f"model.{inside}.embedding.tuned: false keeps vectors as they are, but data.{field}.vectors names none."
             )
     return faults
 
 
 def _link_faults(jars: Mapping[str, Any], task: Task, named: Sequence[tuple[str, str]]) -> list[str]:
     """Who compares true with predicted attention, where there is no such thing."""
-    places = ["loss.guide"] if getattr(jars.get("loss"), "guide", 0.0) else []
-    places += [f"{place}: {name}" for place, name in needing_links(named)]
-    lacks = lacking_for_links(task, jars.get("data"), jars.get("model"))
-    return [f"{place} {lack}" if " " in place else f"{place}: {lack}" for place in places for lack in lacks]
+    places = [("loss.guide", "links")] if getattr(jars.get("loss"), "guide", 0.0) else []
+    places += [(f"{place}: {name}", need) for place, name, need in comparing_attention(named)]
+    faults = []
+    for place, need in places:
+        lacks = lacking_for(need, task, jars.get("data"), jars.get("model"))
+        faults += [f"{place} {lack}" if " " in place else f"{place}: {lack}" for lack in lacks]
+    return faults
 
 
-def needing_links(named: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those of the metrics (each after the place where it stands) that compare true with predicted attention."""
+def comparing_attention(named: Sequence[tuple[str, str]]) -> list[tuple[str, str, str]]:
+    """Those of the metrics (each after its place) that compare true with predicted attention, and what they need."""
     known = [pair for pair in named if not metric_faults([pair])]
-    return [(place, name) for place, name in known if "links" in metric_named(name).needs]
+    return [(place, name, need) for place, name in known for need in TRUTHS if need in metric_named(name).needs]
 
 
-def lacking_for_links(task: Task, data: DataSettings | None, model: ModelSettings | None) -> list[str]:
+TRUTHS = {"links": ("alignment", "true alignments"), "focus": ("boxes", "true boxes")}
+"""What a metric may need -> the key of the data jar, and its name."""
+
+
+def lacking_for(need: str, task: Task, data: DataSettings | None, model: ModelSettings | None) -> list[str]:
     """Why true and predicted attention cannot be compared, if they cannot."""
+    key, what = TRUTHS[need]
     lacks = []
-    if data is not None and data.sample is None and data.alignment is None:
-        lacks.append("needs true alignments, but data.alignment names no column.")
-    if data is not None and data.sample is not None and SAMPLES[task.name].alignment is None:
-        lacks.append(f"needs true alignments, but the made-up corpus of {task.name} has none.")
-    if model is not None and model.bridge["kind"] != "attention":
+    if data is not None and data.sample is None and getattr(data, key) is None:
+        lacks.append(f"needs {what}, but data.{key} names no column.")
+    if data is not None and data.sample is not None and getattr(SAMPLES[task.name], key) is None:
+        lacks.append(f"needs {what}, but the made-up corpus of {task.name} has none.")
+    if model is not None and model.bridge["kind"] not in LOOKING:
         lacks.append(f"needs a bridge of kind attention, but it is {model.bridge['kind']}.")
     return lacks
 

@@ -13,13 +13,16 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, final
 
+from sixjars.data.cache import Kept
+from sixjars.data.labels import Labels
 from sixjars.data.text import Tokens
 from sixjars.errors import RunError
 from sixjars.learning.checkpoints import load_weights, write_whole
 from sixjars.model.network import Network
 from sixjars.recipe import Recipe
+from sixjars.recipe.fields import LabelSettings
 from sixjars.recipe.reading import read_text, values_of
-from sixjars.tasks.corpus import text_fields
+from sixjars.tasks.corpus import facts_of, seeing_of, written_fields
 from sixjars.tasks.parts import network_of
 from sixjars.tasks.reading import recipe_of
 
@@ -39,13 +42,19 @@ class Run:
         """The best weights (or the mean of the best)."""
         return self.folder / "model.safetensors"
 
-    def tokens(self) -> dict[str, Tokens]:
-        """The vocabularies, as they were learned."""
-        found = {}
-        for name in text_fields(self.recipe):
+    @property
+    def has_tokens(self) -> bool:
+        """Whether the vocabularies were kept already."""
+        return all((self.folder / "tokens" / f"{name}.json").is_file() for name in written_fields(self.recipe))
+
+    def tokens(self) -> dict[str, Kept]:
+        """The vocabularies and the list of labels, as they were learned."""
+        found: dict[str, Kept] = {}
+        for name, settings in written_fields(self.recipe).items():
             path = self.folder / "tokens" / f"{name}.json"
+            kind = Labels if isinstance(settings, LabelSettings) else Tokens
             try:
-                found[name] = Tokens.from_json(path.read_text(encoding="utf-8"))
+                found[name] = kind.from_json(path.read_text(encoding="utf-8"))
             except FileNotFoundError:
                 raise RunError(
                     f"{self.folder} has no vocabulary (tokens/{name}.json); it was damaged, or killed at its start."
@@ -54,31 +63,43 @@ class Run:
                 raise RunError(f"{path} is damaged: {str(error).rstrip('.')}.") from None
         return found
 
-    def network(self, tokens: Mapping[str, Tokens]) -> Network:
+    def network(self, tokens: Mapping[str, Kept]) -> Network:
         """The trained network."""
         if not self.weights.is_file():
             raise RunError(
                 f"{self.folder} has no trained weights yet (model.safetensors); they come with the first validation. "
                 f"Go on with: sixjars train {self.folder / 'recipe.yaml'} --out {self.folder} --resume"
             )
-        network = network_of(self.recipe.model, {name: kept.size for name, kept in tokens.items()})
+        network = network_of(self.recipe.model, facts_of(self.recipe, tokens))
         load_weights(network, self.weights)
         return network.eval()
 
     def check_data(self, fingerprints: Mapping[str, str]) -> None:
         """Refuse data that is not what the run was begun with: it would mix what was learned with what is held out."""
-        try:
-            before = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))["data"]
-        except (OSError, ValueError, KeyError, TypeError):
-            raise RunError(
-                f"{self.folder / 'run.json'} is missing or damaged, so its data cannot be checked."
-            ) from None
+        before = self._remembered("data", "its data")
         changed = [name for name, number in fingerprints.items() if before.get(name) != number]
         if changed:
             raise RunError(
                 f"the data of {self.folder} has changed since it was begun (the {changed[0]} part). Bring it back as "
                 "it was, or begin a new run; `evaluate --data FILE` scores any other file."
             )
+
+    def check_backbones(self) -> None:
+        """Refuse a backbone whose weights are not those that the run was trained with: it would see other things."""
+        before = self._remembered("backbones", "its backbone")
+        for name, weights in backbones_of(self.recipe).items():
+            if before.get(name) != weights:
+                raise RunError(
+                    f"the backbone that sees the {name} has other weights than when {self.folder} was trained. Install "
+                    "the version that run.json names, or train anew."
+                )
+
+    def _remembered(self, fact: str, what: str) -> dict[str, str]:
+        try:
+            found: dict[str, str] = dict(json.loads((self.folder / "run.json").read_text(encoding="utf-8"))[fact])
+        except (OSError, ValueError, KeyError, TypeError):
+            raise RunError(f"{self.folder / 'run.json'} is missing or damaged, so {what} cannot be checked.") from None
+        return found
 
     def write_scores(self, scores: Mapping[str, Any]) -> None:
         """Keep the final scores."""
@@ -110,12 +131,19 @@ def begin_run(folder: Path, recipe: Recipe, fingerprints: Mapping[str, str]) -> 
     facts = {
         "seed": recipe.learning.seed,
         "data": dict(fingerprints),
+        "backbones": backbones_of(recipe),
         "python": platform.python_version(),
         "versions": kept,
     }
     write_whole(folder / "run.json", (json.dumps(facts, indent=2) + "\n").encode())
     write_whole(folder / "recipe.yaml", recipe.to_yaml().encode())  # last: from now on it is a run
     return Run(folder, recipe)
+
+
+def backbones_of(recipe: Recipe) -> dict[str, str]:
+    """A number for the weights of each backbone that does not learn, by the field that it sees."""
+    found = {name: seeing.weights for name, seeing in seeing_of(recipe).items()}
+    return {name: weights for name, weights in found.items() if weights is not None}
 
 
 def _version(package: str) -> str:
@@ -155,7 +183,7 @@ def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     return result
 
 
-def keep_tokens(run: Run, tokens: Mapping[str, Tokens]) -> None:
+def keep_tokens(run: Run, tokens: Mapping[str, Kept]) -> None:
     """Write the vocabularies into the run."""
     for name, kept in tokens.items():
         write_whole(run.folder / "tokens" / f"{name}.json", kept.to_json().encode())

@@ -3,7 +3,7 @@
 Dims: B batch, T target positions, S source positions.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import final
@@ -12,16 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sixjars.data.text import GO, PAD, STOP
-from sixjars.evaluation.metrics import Outcome, Score, metric_named, score
-from sixjars.evaluation.search import Marks, rows_per_source, search
-from sixjars.flow import Batch, Hypothesis, Padded
+from sixjars.evaluation.metrics import Outcome, Score, focus_of, metric_named, score
+from sixjars.evaluation.search import rows_per_source, search
+from sixjars.flow import Chooser, Encoded, Hypothesis, Layout, Padded, Scored, Writer
 from sixjars.loss.tokens import token_loss
 from sixjars.model.network import Network
 from sixjars.recipe.jars import EvaluationSettings, SearchSettings
-from sixjars.tasks.corpus import Part
-
-MARKS = Marks(go=GO, stop=STOP, banned=(PAD,))
+from sixjars.tasks.part import Part
 
 
 @final
@@ -33,20 +30,32 @@ class _Seen:
     log_probability: float | None = None
     tokens: int = 0
     links: frozenset[tuple[int, int]] | None = field(default=None)
+    focus: float | None = None
 
 
 def found_by(
-    network: Network, batch: Batch, settings: SearchSettings, *, prefix: Padded | None = None
+    network: Network, encoded: Encoded, settings: SearchSettings, *, prefix: Padded | None = None
 ) -> list[list[Hypothesis]]:
-    """What search finds for each row of a batch, best first."""
+    """What the decoder says of each row, best first: what search finds, or the labels chosen."""
+    decoder = network.decoder
+    if isinstance(decoder, Chooser):
+        return _chosen(decoder.choose(encoded), settings.nbest)
+    assert isinstance(decoder, Writer)
     copies = rows_per_source(settings)
-    with torch.inference_mode():
-        encoded = network.encode(batch.inputs)
-        state, carried = network.decoder.start(encoded)
-        state, carried = state.spread(copies), carried.spread(copies)
-        step = partial(network.decoder.step, carried=carried)
-        begun = None if prefix is None else prefix.spread(copies)
-        return search(step, state, settings, MARKS, prefix=begun, mask=carried.mask)
+    state, carried = decoder.start(encoded)
+    state, carried = state.spread(copies), carried.spread(copies)
+    step = partial(decoder.step, carried=carried)
+    begun = None if prefix is None else prefix.spread(copies)
+    return search(step, state, settings, decoder.marks, prefix=begun, mask=carried.mask)
+
+
+def _chosen(scored: Scored, nbest: int) -> list[list[Hypothesis]]:
+    best = scored.log_probabilities.topk(min(nbest, scored.log_probabilities.shape[1]), dim=1)
+    looked = [()] * len(best.values) if scored.weights is None else [(tuple(row),) for row in scored.weights.tolist()]
+    return [
+        [Hypothesis((label,), value, value, weights) for value, label in zip(values, labels, strict=True)]
+        for values, labels, weights in zip(best.values.tolist(), best.indices.tolist(), looked, strict=True)
+    ]
 
 
 def drawn_anew(settings: SearchSettings, number: int) -> SearchSettings:
@@ -60,13 +69,19 @@ def drawn_anew(settings: SearchSettings, number: int) -> SearchSettings:
 def loss_of(network: Network, part: Part, *, examples: int) -> float:
     """-log P of a token of the truth, on average."""
     total, tokens = 0.0, 0
-    for batch, loss_B, count_B, _ in _taught(network, part, examples):
-        del batch
-        total, tokens = total + float(loss_B.sum()), tokens + int(count_B.sum())
-    return total / tokens
+    for looked in _taught(network, part, examples):
+        total, tokens = total + float(looked.loss_B.sum()), tokens + int(looked.count_B.sum())
+    return total / max(tokens, 1)
 
 
-def scores_of(network: Network, part: Part, settings: EvaluationSettings, metrics: Sequence[str]) -> list[Score]:
+def scores_of(
+    network: Network,
+    part: Part,
+    settings: EvaluationSettings,
+    metrics: Sequence[str],
+    *,
+    training: Part | None = None,
+) -> list[Score]:
     """The metrics named, each with its signature, which also says how outputs were chosen.
 
     A metric over n best is scored on a search that finds as many; the others on the search that was asked for.
@@ -75,8 +90,9 @@ def scores_of(network: Network, part: Part, settings: EvaluationSettings, metric
     found: dict[str, Score] = {}
     for nbest in sorted(set(wanted.values())):
         some = [name for name in wanted if wanted[name] == nbest]
-        found |= {one.name: one for one in score(outcomes_of(network, part, settings, some), some)}
-    return [_with_search(found[name], settings.search) for name in wanted]
+        found |= {one.name: one for one in score(outcomes_of(network, part, settings, some, training=training), some)}
+    searched = isinstance(network.decoder, Writer)
+    return [_with_search(found[name], settings.search) if searched else found[name] for name in wanted]
 
 
 def _with_search(found: Score, settings: SearchSettings) -> Score:
@@ -89,22 +105,32 @@ def _with_search(found: Score, settings: SearchSettings) -> Score:
     return replace(found, signature=f"{found.signature}|search:{','.join(told)}")
 
 
-def outcomes_of(network: Network, part: Part, settings: EvaluationSettings, metrics: Sequence[str]) -> list[Outcome]:
+def outcomes_of(
+    network: Network,
+    part: Part,
+    settings: EvaluationSettings,
+    metrics: Sequence[str],
+    *,
+    training: Part | None = None,
+) -> list[Outcome]:
     """What the metrics need to know of every example."""
     wanted = [metric_named(name) for name in metrics]
     needs = {need for metric in wanted for need in metric.needs}
     seen = [_Seen() for _ in range(len(part))]
+    together = _together(part, group=settings.group)
     was_training = network.training
     network.eval()
     try:
-        if needs & {"likelihood", "links"}:
-            _look(network, part, settings.batch_examples, seen, links="links" in needs)
+        if needs & {"likelihood", "links", "focus"}:
+            _look(network, part, settings.batch_examples, seen, needs)
         if "candidates" in needs:
             nbest = max(metric.nbest for metric in wanted)
-            _write(network, part, settings.batch_examples, widened(settings.search, nbest), seen)
+            first = {rows[0] for rows in together}
+            _write(network, part, settings.batch_examples, widened(settings.search, nbest), seen, first)
     finally:
         network.train(was_training)
-    return _outcomes(part, seen, group=settings.group)
+    familiar = frozenset(training.targets) if training is not None and "familiar" in needs else None
+    return _outcomes(part, seen, together, familiar)
 
 
 def widened(settings: SearchSettings, nbest: int) -> SearchSettings:
@@ -119,8 +145,20 @@ def _device(network: Network) -> torch.device:
     return next(network.parameters()).device
 
 
-def _taught(network: Network, part: Part, examples: int) -> Iterator[tuple[Batch, Tensor, Tensor, Tensor | None]]:
-    """For each batch: loss and tokens of each row, and the attention weights."""
+@final
+@dataclass(frozen=True)
+class _Looked:
+    """One batch of the truth: how surprising each row is, and where the network looked."""
+
+    numbers: list[int]
+    loss_B: Tensor
+    count_B: Tensor
+    weights_BTS: Tensor | None
+    layout: Layout
+
+
+def _taught(network: Network, part: Part, examples: int) -> Iterator[_Looked]:
+    """The whole part, batch by batch."""
     batches = part.batches()
     was_training = network.training
     network.eval()
@@ -128,55 +166,87 @@ def _taught(network: Network, part: Part, examples: int) -> Iterator[tuple[Batch
         for rows in batches.in_order(examples):
             batch = batches.collate(rows).to(_device(network))
             with torch.inference_mode():
-                taught = network(batch.inputs, batch.target)
+                encoded = network.encode(batch.inputs)
+                taught = network.decoder.teach(encoded, batch.target)
                 loss_BT = token_loss(taught.scores.float(), batch.target)
-            yield batch, loss_BT.sum(1), batch.target.mask.sum(1), taught.weights
+            yield _Looked(rows.tolist(), loss_BT.sum(1), batch.target.mask.sum(1), taught.weights, encoded.layout)
     finally:
         network.train(was_training)
 
 
-def _look(network: Network, part: Part, examples: int, seen: list[_Seen], *, links: bool) -> None:
-    for batch, loss_B, count_B, weights in _taught(network, part, examples):
-        best_BT = None if weights is None else weights.argmax(-1).tolist()
-        rows, losses, counts = batch.rows.tolist(), loss_B.tolist(), count_B.tolist()
-        for at, (row, loss, count) in enumerate(zip(rows, losses, counts, strict=True)):
-            seen[row].log_probability, seen[row].tokens = -loss, count
-            if links and best_BT is not None:
-                seen[row].links = _word_links(part, row, best_BT[at])
+def _look(network: Network, part: Part, examples: int, seen: list[_Seen], needs: Collection[str]) -> None:
+    for looked in _taught(network, part, examples):
+        losses, counts = looked.loss_B.tolist(), looked.count_B.tolist()
+        for at, row in enumerate(looked.numbers):
+            seen[row].log_probability, seen[row].tokens = -losses[at], counts[at]
+            if looked.weights_BTS is None:
+                continue
+            if "links" in needs:
+                seen[row].links = _word_links(part, row, looked.weights_BTS[at].argmax(-1).tolist())
+            if "focus" in needs and part.boxes is not None and looked.layout.kind == "grid":
+                height, width = looked.layout.shape
+                weights = _of_words(part, row, looked.weights_BTS[at].tolist())
+                seen[row].focus = focus_of(weights, (height, width), part.boxes[row])
+
+
+def _of_words(part: Part, row: int, weights: list[list[float]]) -> list[list[float]]:
+    """The weights of each word of the output: those of its first token. A label is one word."""
+    if part.task.output == "label":
+        return weights
+    words = part.text("target").words_of(part.targets[row])[: part.length("target", row)]
+    return [weights[words.index(word)] for word in dict.fromkeys(words)]
 
 
 def _word_links(part: Part, row: int, best: list[int]) -> frozenset[tuple[int, int]]:
     """The word that each target word looks at most: argmax_j α_jt, from tokens to words."""
-    source = part.tokens["source"].words_of(part.sources[row])
-    target = part.tokens["target"].words_of(part.targets[row])[: part.length("target", row)]
+    source = part.text("source").words_of(part.inputs[row]["source"])
+    target = part.text("target").words_of(part.targets[row])[: part.length("target", row)]
     return frozenset((source[best[position]], word) for position, word in enumerate(target))
 
 
-def _write(network: Network, part: Part, examples: int, settings: SearchSettings, seen: list[_Seen]) -> None:
-    batches, tokens = part.batches(), part.tokens["target"]
-    for number, rows in enumerate(batches.in_order(examples)):
-        batch = batches.collate(rows).to(_device(network))
-        hypotheses = found_by(network, batch, drawn_anew(settings, number))
-        for row, found in zip(rows.tolist(), hypotheses, strict=True):
-            seen[row].candidates = tuple(tokens.decode(hypothesis.tokens) for hypothesis in found)
+def _write(
+    network: Network, part: Part, examples: int, settings: SearchSettings, seen: list[_Seen], wanted: Collection[int]
+) -> None:
+    """What the network says of the wanted rows."""
+    batches, kept = part.batches(), part.tokens[part.task.output]
+    ordered = [row for rows in batches.in_order(examples) for row in rows.tolist() if row in wanted]
+    for number, begin in enumerate(range(0, len(ordered), examples)):
+        rows = ordered[begin : begin + examples]
+        batch = batches.collate(torch.tensor(rows)).to(_device(network))
+        with torch.inference_mode():
+            hypotheses = found_by(network, network.encode(batch.inputs), drawn_anew(settings, number))
+        for row, found in zip(rows, hypotheses, strict=True):
+            seen[row].candidates = tuple(kept.decode(hypothesis.tokens) for hypothesis in found)
 
 
-def _outcomes(part: Part, seen: list[_Seen], *, group: bool) -> list[Outcome]:
-    """One outcome for each row, or for each distinct input, with all its right answers."""
-    together: dict[object, list[int]] = {}
-    for row, source in enumerate(part.sources):
-        together.setdefault(source if group else row, []).append(row)
+def _together(part: Part, *, group: bool) -> list[list[int]]:
+    """The rows of each example: one, or all that have the same input."""
+    if not group:
+        return [[row] for row in range(len(part))]
+    found: dict[tuple[str, ...], list[int]] = {}
+    for row, given in enumerate(part.inputs):
+        found.setdefault(tuple(given.values()), []).append(row)
+    return list(found.values())
+
+
+def _outcomes(
+    part: Part, seen: list[_Seen], together: list[list[int]], familiar: Collection[str] | None
+) -> list[Outcome]:
+    """One outcome for each example, with all its right answers."""
     outcomes = []
-    for rows in together.values():
+    for rows in together:
         first = rows[0]
+        said = seen[first].candidates
         outcomes.append(
             Outcome(
                 references=tuple(dict.fromkeys(part.targets[row] for row in rows)),
-                candidates=seen[first].candidates,
+                candidates=said,
                 log_probability=seen[first].log_probability,
                 tokens=seen[first].tokens,
                 links=seen[first].links,
                 sure=None if part.alignments is None else part.alignments[first],
+                focus=seen[first].focus,
+                familiar=None if familiar is None or not said else said[0] in familiar,
             )
         )
     return outcomes

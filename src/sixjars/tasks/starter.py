@@ -11,7 +11,8 @@ import yaml
 
 from sixjars.data.readers import Examples, read
 from sixjars.errors import DataError, RecipeError, unknown
-from sixjars.recipe.jars import Column, DataSettings
+from sixjars.recipe.fields import Column
+from sixjars.recipe.jars import DataSettings
 from sixjars.tasks.table import TASKS, Task
 
 LARGE_VOCABULARY = 15_000
@@ -70,7 +71,7 @@ def write_starter(file: Path, *, task: str, data: Path | None = None) -> None:
 
 def _columns(task: Task, data: Path | None) -> dict[str, Column]:
     """The task's usual names where the file has them; else its first columns, by name or by number."""
-    usual = {"source": task.columns[0], "target": task.columns[1]} if task.reads else {"target": task.columns[1]}
+    usual = dict(zip(task.fields, task.columns, strict=True))
     found = {} if data is None else _first_row(data)
     if data is None or set(usual.values()) <= set(found):
         return dict(usual)
@@ -202,14 +203,14 @@ def _text(task: Task, data: Path | None, columns: dict[str, Column], sizes: Size
         train=_yaml(str(data or "train.tsv")),
         chosen=f"chosen for {sizes.rows:,} rows" if data else "guesses until you give your data",
         fields="\n".join(f"  {field}: {{column: {_yaml(column)}, {how}}}" for field, column in columns.items()),
-        encoder=reading if task.reads else f"{{kind: none, size: {sizes.state}}} # s_0 is learned",
-        bridge=ATTENDING if task.reads else "{kind: initial}",
+        encoder=reading if task.inputs else f"{{kind: none, size: {sizes.state}}} # s_0 is learned",
+        bridge=ATTENDING if task.inputs else "{kind: initial}",
         size=sizes.state,
         half=half,
         dropout=sizes.dropout,
-        smoothing=0.1 if task.reads else 0.0,
+        smoothing=0.1 if task.inputs else 0.0,
         batch=sizes.batch_tokens,
         epochs=sizes.epochs,
-        search="{kind: beam, width: 5}" if task.reads else "{kind: sample, temperature: 0.8}",
+        search="{kind: beam, width: 5}" if task.inputs else "{kind: sample, temperature: 0.8}",
         metrics=", ".join(task.metrics),
     )

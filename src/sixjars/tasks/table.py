@@ -1,7 +1,7 @@
 """One declaration for each system. Loads no torch, so that listing them is instant."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import Literal, final
 
 
 @final
@@ -17,19 +17,33 @@ class Task:
     """One line for a person."""
     metrics: tuple[str, ...]
     """Used where a recipe names none."""
+    inputs: tuple[str, ...] = ("source",)
+    """The keys of the data jar that the encoder reads; also the names of its parameters."""
+    output: Literal["target", "label"] = "target"
+    """The key of the data jar that the decoder says."""
     encoder: str = "text"
     """The kind of encoder where a recipe names none."""
     bridge: str = "attention"
     """The kind of bridge where a recipe names none."""
-    columns: tuple[str, str] = ("source", "target")
-    """What the input and the output are called in a starter recipe."""
+    columns: tuple[str, ...] = ("source", "target")
+    """What the inputs and the output are called in a starter recipe."""
     tokens: str = "words"
     """What a token is in a starter recipe."""
 
     @property
-    def reads(self) -> bool:
-        """Whether there is an input at all."""
-        return self.encoder != "none"
+    def decoder(self) -> str:
+        """The kind of decoder: what it says decides."""
+        return "label" if self.output == "label" else "sequence"
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """All keys of the data jar that an example needs."""
+        return (*self.inputs, self.output)
+
+    @property
+    def media(self) -> tuple[str, ...]:
+        """Those that are files of pictures or films."""
+        return tuple(name for name in self.inputs if name in ("image", "video"))
 
 
 TASKS: dict[str, Task] = {
@@ -40,9 +54,19 @@ TASKS: dict[str, Task] = {
             number="S1",
             title="a sentence from nothing, or the rest of one that you begin",
             metrics=("perplexity",),
+            inputs=(),
             encoder="none",
             bridge="initial",
-            columns=("", "text"),
+            columns=("text",),
+        ),
+        Task(
+            name="image_captioning",
+            number="S2",
+            title="a picture in, a sentence about it out",
+            metrics=("bleu4", "cider_d", "rougeL_coco"),
+            inputs=("image",),
+            encoder="image",
+            columns=("image", "captions"),
         ),
         Task(
             name="entailment",
@@ -65,11 +89,42 @@ TASKS: dict[str, Task] = {
             tokens="characters",
         ),
         Task(
+            name="image_question_answering",
+            number="S6",
+            title="a picture and a question in, the answer out",
+            metrics=("accuracy@1", "accuracy@3", "macro_f1"),
+            inputs=("image", "question"),
+            output="label",
+            encoder="image_question",
+            bridge="initial",
+            columns=("image", "question", "answer"),
+        ),
+        Task(
             name="summarization",
             number="S7",
             title="a document in, a headline or summary out",
             metrics=("rouge1", "rouge2", "rougeL"),
             columns=("document", "summary"),
+        ),
+        Task(
+            name="video_captioning",
+            number="S8",
+            title="a film in, a sentence about it out",
+            metrics=("bleu4", "cider_d", "rougeL_coco"),
+            inputs=("video",),
+            encoder="video",
+            columns=("video", "captions"),
+        ),
+        Task(
+            name="video_classification",
+            number="S9",
+            title="a film in, what happens in it out",
+            metrics=("accuracy@1", "macro_f1"),
+            inputs=("video",),
+            output="label",
+            encoder="video",
+            bridge="initial",
+            columns=("video", "label"),
         ),
         Task(
             name="dialog",

@@ -16,7 +16,7 @@ from sixjars.learning.progress import Reporter, Silent
 from sixjars.loss.objective import Objective
 from sixjars.model.network import Network
 from sixjars.recipe import Recipe
-from sixjars.tasks.corpus import Corpus, corpus_of, vectors_of
+from sixjars.tasks.corpus import Corpus, corpus_of, facts_of, vectors_of
 from sixjars.tasks.parts import network_of
 from sixjars.tasks.reading import read_recipe
 from sixjars.tasks.runs import Run, begin_run, check_free, keep_tokens, resume_run
@@ -88,14 +88,17 @@ def _train(recipe: Recipe, folder: Path, *, resume: bool, fabric: "Fabric", repo
         resume_run(folder, recipe) if resume else check_free(folder)
     fabric.barrier()
     run = Run(folder, recipe)
-    kept = run.tokens() if resume and (folder / "tokens" / "target.json").is_file() else None
+    kept = run.tokens() if resume and run.has_tokens else None
     with fabric.rank_zero_first():  # one process fills the cache, the others read it
-        corpus = corpus_of(recipe, kept, seed=recipe.learning.seed)
+        corpus = corpus_of(recipe, kept, seed=recipe.learning.seed, reporter=reporter if leads else Silent())
     if resume:
         run.check_data(corpus.fingerprints)
+        run.check_backbones()
     torch.manual_seed(recipe.learning.seed)
-    vocabularies = {name: tokens.size for name, tokens in corpus.tokens.items()}
-    network = network_of(recipe.model, vocabularies, vectors_of(recipe, corpus.tokens))
+    facts = facts_of(recipe, corpus.tokens)
+    for name, vectors in vectors_of(recipe, corpus.tokens).items():
+        facts[name]["vectors"] = vectors
+    network = network_of(recipe.model, facts)
     if leads and kept is None:
         if not resume:  # only now: data or sizes that do not fit leave no run behind
             begin_run(folder, recipe, corpus.fingerprints)
@@ -139,9 +142,8 @@ def _validation(network: Network, corpus: Corpus, recipe: Recipe) -> Callable[[]
         loss = loss_of(network, corpus.valid, examples=settings.batch_examples)
         if not math.isfinite(loss):
             raise LearningError("the validation loss is no longer a number; try a lower learning.rate.")
-        return {"loss": loss} | {
-            score.name: score.value for score in scores_of(network, corpus.valid, settings, metrics)
-        }
+        scores = scores_of(network, corpus.valid, settings, metrics, training=corpus.train)
+        return {"loss": loss} | {score.name: score.value for score in scores}
 
     return validate
 
@@ -152,7 +154,7 @@ def _finished(run: Run, corpus: Corpus, fabric: "Fabric") -> Trained:
     if fabric.global_rank != 0:
         return Trained(run.folder, (), len(scored), scored.where, corpus.skipped, ())
     network = run.network(corpus.tokens).to(fabric.device)
-    scores = tuple(scores_of(network, scored, recipe.evaluation, metrics_of(recipe)))
+    scores = tuple(scores_of(network, scored, recipe.evaluation, metrics_of(recipe), training=corpus.train))
     told: dict[str, Any] = {
         "part": "valid" if corpus.test is None else "test",
         "examples": scores[0].count,

@@ -1,63 +1,89 @@
-"""Files become rows of text: TSV, CSV, JSON lines, Parquet, plain text, parallel files, and the hub.
+"""Files become rows of text: TSV, CSV, JSON lines, Parquet, plain text, parallel files, the hub, and known datasets.
 
 A bad row is named by file and line, or counted and left out; nothing is guessed.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy
 import pyarrow
 
+from sixjars.data.readers.captions import read_coco, read_flickr8k
 from sixjars.data.readers.columnar import HUB, read_hub, read_parquet
 from sixjars.data.readers.delimited import TEXT, read_csv, read_text, read_tsv
+from sixjars.data.readers.folders import read_folders
 from sixjars.data.readers.jsonl import read_jsonl
-from sixjars.data.readers.rows import Asked, Block, Examples, Fault, Key, examples_of, sieved
+from sixjars.data.readers.rows import Asked, Block, Examples, Fault, Key, Places, examples_of, sieved
 from sixjars.errors import DataError, unknown
 
 if TYPE_CHECKING:
-    from sixjars.recipe.jars import Column, DataSettings, Files
+    from sixjars.recipe.fields import Column, Files
+    from sixjars.recipe.jars import DataSettings
 
 __all__ = ["Examples", "examples_of", "read"]
 
-_Reader = Callable[[Path, Sequence[Key]], Iterator[Block]]
+_Reader = Callable[[Path, Sequence[Key], Collection[Key]], Iterator[Block]]
+
+
+def _flat(reader: Callable[[Path, Sequence[Key]], Iterator[Block]]) -> _Reader:
+    """A reader of files that cannot hold lists."""
+    return lambda path, keys, many: reader(path, keys)
+
+
 _PACKED: dict[str, _Reader] = {
-    ".csv": read_csv,
+    ".csv": _flat(read_csv),
     ".json": read_jsonl,
     ".jsonl": read_jsonl,
-    ".tsv": read_tsv,
-    ".txt": read_text,
+    ".tsv": _flat(read_tsv),
+    ".txt": _flat(read_text),
 }
 _READERS: dict[str, _Reader] = {
     **_PACKED,
     **{f"{ending}.gz": reader for ending, reader in _PACKED.items()},
     ".parquet": read_parquet,
 }
+_FORMATS: dict[str, Callable[[Places, Asked], Examples]] = {
+    "coco": read_coco,
+    "flickr8k": read_flickr8k,
+    "folders": read_folders,
+}
 
 
-def read(files: "Files", columns: Mapping[str, "Column"], *, settings: "DataSettings") -> Examples:
+def read(
+    files: "Files", columns: Mapping[str, "Column"], *, settings: "DataSettings", many: Collection[str] = ()
+) -> Examples:
     """The rows of a file (or of parallel files) as a table of text.
 
     `columns` says which of the user's columns fills each of our fields. If all are numbers, TSV and CSV files
     have no header; otherwise the first line is the header. `a.b` reaches into a structure (JSON lines,
     Parquet, hub). A dataset of the hub is `hf:NAME`, `hf:NAME:SPLIT` or `hf:NAME@CONFIG:SPLIT`, NAME being
-    `name`, `org/name` or a folder.
+    `name`, `org/name` or a folder. For a field in `many`, a list of texts (JSON lines, Parquet, hub) is a row for
+    each of them, all with the same line.
     """
-    asked = _asked(columns, settings)
+    asked = _asked(columns, settings, many)
+    if settings.format != "table":
+        return _FORMATS[settings.format](_places(files, settings), asked)
     if isinstance(files, dict):
-        paths = {key: settings.path(name) for key, name in files.items()}
-        return _read_parallel(paths, asked)
+        return _read_parallel({key: settings.path(name) for key, name in files.items()}, asked)
     if files.startswith(HUB):
         folder = Path(settings.folder).expanduser()
-        return sieved(read_hub(files, asked.keys, folder), asked, name=files, unit="row")
+        return sieved(read_hub(files, asked.keys, asked.many, folder=folder), asked, name=files, unit="row")
     path = settings.path(files)
     reader = _reader(path)
     unit = "row" if reader is read_parquet else "line"
-    return sieved(reader(path, asked.keys), asked, name=str(path), unit=unit)
+    return sieved(reader(path, asked.keys, asked.many), asked, name=str(path), unit=unit)
 
 
-def _asked(columns: Mapping[str, "Column"], settings: "DataSettings") -> Asked:
+def _places(files: "Files", settings: "DataSettings") -> Places:
+    if isinstance(files, dict):
+        return {key: settings.path(name) for key, name in files.items()}
+    return settings.path(files)
+
+
+def _asked(columns: Mapping[str, "Column"], settings: "DataSettings", many: Collection[str]) -> Asked:
     numbered = [key for key in columns.values() if isinstance(key, int)]
     if numbered and len(numbered) < len(columns):
         named = [key for key in columns.values() if not isinstance(key, int)]
@@ -72,7 +98,8 @@ def _asked(columns: Mapping[str, "Column"], settings: "DataSettings") -> Asked:
                 f"'where' names column {name!r}, but the other columns are given by number; give its number from 1."
             )
         where[int(name) if numbered else name] = value
-    return Asked(columns, where, settings.on_bad_row)
+    lists = [key for name, key in columns.items() if name in many]
+    return Asked(columns, where, settings.on_bad_row, many=lists)
 
 
 def _reader(path: Path) -> _Reader:
@@ -106,8 +133,7 @@ def _read_parallel(paths: Mapping[str, Path], asked: Asked) -> Examples:
     columns = {key: block.columns[TEXT].filter(keep) for key, block in whole.items()}
     block = Block(columns, numpy.flatnonzero(good) + 1, faults)
     names = {key: str(path) for key, path in wanted.items()}
-    asked = Asked(asked.fields, asked.where, asked.on_bad_row, names)
-    return sieved([block], asked, name=" + ".join(names.values()))
+    return sieved([block], replace(asked, files=names), name=" + ".join(names.values()))
 
 
 def _whole(path: Path) -> Block:

@@ -1,7 +1,7 @@
 """Tables that are stored by column: Parquet files, and what the `datasets` library loads."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,14 +19,14 @@ _ROWS = 1 << 16
 _NAME = re.compile(r"hf:(?P<name>[^@:]+)(?:@(?P<config>[^@:]+))?(?::(?P<split>.+))?")
 
 
-def read_parquet(path: Path, keys: Sequence[Key]) -> Iterator[Block]:
-    """Columns by name, by path into structures, or by number."""
+def read_parquet(path: Path, keys: Sequence[Key], many: Collection[Key] = ()) -> Iterator[Block]:
+    """Columns by name, by path into structures, or by number; a list of texts in one of `many` is as many rows."""
     import pyarrow.parquet
 
     check_file(path)
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            paths = {key: _path(file.schema_arrow, key, str(path)) for key in keys}
+            paths = {key: _path(file.schema_arrow, key, str(path), lists=key in many) for key in keys}
             tops = list(dict.fromkeys(steps[0] for steps in paths.values()))
             first = 1
             for batch in file.iter_batches(_ROWS, columns=tops):
@@ -36,7 +36,7 @@ def read_parquet(path: Path, keys: Sequence[Key]) -> Iterator[Block]:
         raise DataError(f"{path} is not a Parquet file or is damaged: {str(error).splitlines()[0]}") from error
 
 
-def read_hub(name: str, keys: Sequence[Key], folder: Path) -> Iterator[Block]:
+def read_hub(name: str, keys: Sequence[Key], many: Collection[Key] = (), *, folder: Path) -> Iterator[Block]:
     """Rows of `datasets.load_dataset`; NAME may be `org/name`, or a folder on this machine.
 
     The split is `train` unless named, and may be any that the library understands: `hf:imdb:train[:10%]`.
@@ -57,24 +57,33 @@ def read_hub(name: str, keys: Sequence[Key], folder: Path) -> Iterator[Block]:
         raise DataError(f"{name} cannot be loaded: {reason}") from error
     first = 1
     for table in dataset.iter(batch_size=_ROWS):
-        paths = {key: _path(table.schema, key, name) for key in keys}
+        paths = {key: _path(table.schema, key, name, lists=key in many) for key in keys}
         yield _block(table, paths, first, name)
         first += len(table)
 
 
-def _path(schema: Any, key: Key, where: str) -> list[str]:
-    """The names to follow from the top to a column that holds text or numbers."""
+def _path(schema: Any, key: Key, where: str, *, lists: bool) -> list[str]:
+    """The names to follow from the top to a column that holds text or numbers, or lists of them where they may be."""
     if isinstance(key, int):
         if key > len(schema.names):
             raise DataError(f"{where}: column {key} is asked for, but there are {len(schema.names)}.")
         steps, kind = [schema.names[key - 1]], schema.field(key - 1).type
     else:
         steps, kind = _steps(schema, key, where)
-    if pyarrow.types.is_nested(kind):
+    if pyarrow.types.is_nested(kind) and not (lists and _is_list(kind)):
         inner = [f"{key}.{part.name}" for part in kind] if pyarrow.types.is_struct(kind) else []
         hint = f" Name one of its parts: {', '.join(inner)}." if inner else ""
         raise DataError(f"{where}: {spoken(key)} holds {kind}, not text.{hint}")
     return steps
+
+
+def _is_list(kind: Any) -> bool:
+    """Whether a column's values are lists of text or numbers."""
+    types = pyarrow.types
+    if not types.is_list(kind) and not types.is_large_list(kind):
+        return False
+    held = kind.value_type
+    return not (types.is_nested(held) or types.is_binary(held) or types.is_large_binary(held))
 
 
 def _steps(schema: Any, name: str, where: str) -> tuple[list[str], Any]:
@@ -107,13 +116,33 @@ def _block(table: Any, paths: dict[Key, list[str]], first: int, where: str) -> B
     if not good.all():
         keep = pyarrow.array(good)
         columns, lines = {key: column.filter(keep) for key, column in columns.items()}, lines[good]
+    for key in [key for key, column in columns.items() if _is_list(column.type)]:
+        columns, lines = _spread(columns, key, lines, faults)
     return Block(columns, lines, faults)
 
 
+def _spread(columns: dict[Key, Any], key: Key, lines: Any, faults: list[Fault]) -> tuple[dict[Key, Any], Any]:
+    """A row for each text in a column of lists; the other columns are repeated."""
+    texts: list[str | None] = []
+    rows: list[int] = []
+    for row, found in enumerate(columns[key].to_pylist()):
+        if found == [] or (found and None in found):
+            what = "a list with null in it; it may hold texts alone" if found else "an empty list"
+            faults.append(Fault(int(lines[row]), f"{spoken(key)} holds {what}."))
+            continue
+        many = [None] if found is None else found
+        texts += many
+        rows += [row] * len(many)
+    places = pyarrow.array(rows, pyarrow.int64())
+    repeated = {other: column.take(places) for other, column in columns.items() if other != key}
+    return {**repeated, key: pyarrow.array(texts, pyarrow.string())}, lines[rows]
+
+
 def _as_text(column: Any, key: Key, where: str, bad: tuple[Any, Any, list[Fault]]) -> Any:
-    """A column as strings; bytes that are no UTF-8 are bad rows."""
+    """A column as strings, or as lists of them; bytes that are no UTF-8 are bad rows."""
+    kind = pyarrow.list_(pyarrow.string()) if _is_list(column.type) else pyarrow.string()
     try:
-        return column.cast(pyarrow.string())
+        return column.cast(kind)
     except pyarrow.ArrowNotImplementedError as error:
         raise DataError(f"{where}: {spoken(key)} holds {column.type}, not text.") from error
     except pyarrow.ArrowInvalid:

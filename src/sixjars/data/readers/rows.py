@@ -1,22 +1,25 @@
 """Rows on their way from a file to a table: what a reader yields, and the sieve that keeps the good ones."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, final
 
 import numpy
 import pyarrow
 import pyarrow.compute
 
-from sixjars.errors import DataError
+from sixjars.errors import DataError, unknown
 
 LINE: Final = "line"
 """The column of an example that says where in its file it was."""
-MAY_BE_EMPTY: Final = "alignment"
-"""The one field that a row may leave empty: no links are known there."""
+MAY_BE_EMPTY: Final = ("alignment", "boxes")
+"""The fields that a row may leave empty: no links or places are known there."""
 
 Key = str | int
 """A column as the user names it: its name, or its number from 1."""
+Places = Path | Mapping[str, Path]
+"""Where a part of the data is: one place, or several by name."""
 
 
 @final
@@ -60,7 +63,7 @@ class Block:
     """Some rows of a file, in its order."""
 
     columns: Mapping[Key, Any]
-    """A `pyarrow` string array for each column asked for; null where there is no value."""
+    """A `pyarrow` string array for each column asked for (or more); null where there is no value."""
     lines: "numpy.ndarray[Any, numpy.dtype[numpy.int64]]"
     """Where each row was in its file, counted from 1."""
     faults: Sequence[Fault] = ()
@@ -80,6 +83,8 @@ class Asked:
     """`error` or `skip`."""
     files: Mapping[Key, str] = field(default_factory=dict)
     """The file of each column, where there is more than one."""
+    many: Collection[Key] = ()
+    """Columns in which a list of texts makes a row for each of them."""
 
     @property
     def keys(self) -> list[Key]:
@@ -94,6 +99,13 @@ def spoken(key: Key) -> str:
     ("column 'en'", 'column 2')
     """
     return f"column {key!r}"
+
+
+def check_columns(asked: Asked, known: Sequence[str], where: object) -> None:
+    """Refuses columns that a format does not have."""
+    for key in asked.keys:
+        if key not in known:
+            raise DataError(f"{where}: {unknown('column', key, known)}")
 
 
 def sieved(blocks: Iterable[Block], asked: Asked, *, name: str, unit: str = "line") -> Examples:
@@ -125,7 +137,7 @@ def _sifted(block: Block, asked: Asked) -> tuple[Any, list[Fault]]:
     columns = {}
     for name, key in asked.fields.items():
         column = block.columns[key]
-        if name == MAY_BE_EMPTY:
+        if name in MAY_BE_EMPTY:
             columns[name] = column.fill_null("")
             continue
         missing = _plain(column.is_null())

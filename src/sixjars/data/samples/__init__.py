@@ -1,8 +1,12 @@
-"""Made-up corpora, one for each system that reads or writes text: no download, any size, true alignments.
+"""Made-up corpora, one for each system: no download, any size, true alignments and true places.
 
-Each file draws rows for one system; this table is the whole registry.
+Each file draws rows for one system, or for two that watch the same films; this table is the whole registry.
+A picture or a film is its name: rows hold names, and `materialise` paints the files.
 """
 
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from random import Random
 from zlib import crc32
 
@@ -10,6 +14,9 @@ from sixjars.data.samples import (
     dialog,
     entailment,
     language_model,
+    motions,
+    questions,
+    scenes,
     summarization,
     translation,
     transliteration,
@@ -17,21 +24,26 @@ from sixjars.data.samples import (
 from sixjars.data.samples.sample import Row, Sample
 from sixjars.errors import DataError, unknown
 
-__all__ = ["SAMPLES", "Row", "Sample", "make", "vectors"]
+__all__ = ["SAMPLES", "Row", "Sample", "make", "materialise", "vectors"]
 
 SAMPLES: dict[str, Sample] = {
     "dialog": dialog.SAMPLE,
     "entailment": entailment.SAMPLE,
+    "image_captioning": scenes.SAMPLE,
+    "image_question_answering": questions.SAMPLE,
     "language_model": language_model.SAMPLE,
     "summarization": summarization.SAMPLE,
     "translation": translation.SAMPLE,
     "transliteration": transliteration.SAMPLE,
+    "video_captioning": motions.CAPTIONING,
+    "video_classification": motions.CLASSIFICATION,
 }
 
 SHARES = {"test": 1, "valid": 1, "train": 8}
-"""How many of ten source texts can only ever be in this part."""
+"""How many of ten source texts, pictures or films can only ever be in this part."""
 PATIENCE = 5_000
 """So many draws one after another without a new row mean that there are no more."""
+HOLDS = "its true perplexity holds for whole draws"
 SPREAD = 0.3
 """How far a word's vector lies from the middle of its category, which is 1 from the origin."""
 
@@ -41,9 +53,9 @@ def make(
 ) -> dict[str, list[Row]]:
     """A corpus in three parts, the same in every process for the same arguments.
 
-    A source text belongs to one part by its letters alone, whatever the seed. So no source is in two
-    parts, and a larger training part leaves the other two as they were. A language model's parts are
-    independent draws instead: its true perplexity holds for draws, repeats included.
+    A source text, or the name of a picture or a film, belongs to one part by its letters alone, whatever the
+    seed. So no source is in two parts, and a larger training part leaves the other two as they were. A
+    language model's parts are independent draws instead: its true perplexity holds for draws, repeats included.
 
     >>> make("translation", size=2, valid=1, test=1)["train"][0]["hindi"]
     'mein ghar ja raha hoon'
@@ -60,7 +72,7 @@ def make(
 
 
 def vectors(task: str, *, size: int, seed: int = 0) -> list[tuple[str, list[float]]]:
-    """Made-up word vectors for a task's source words: words of the same category lie close.
+    """Made-up word vectors for the words that a task reads: words of the same category lie close.
 
     >>> [word for word, _ in vectors("transliteration", size=8)][:5]
     ['a', 'i', 'u', 'e', 'o']
@@ -68,6 +80,8 @@ def vectors(task: str, *, size: int, seed: int = 0) -> list[tuple[str, list[floa
     sample = _named(task)
     if size < 1:
         raise DataError(f"A word vector must have 1 number or more, but {size} are asked for.")
+    if not sample.categories:
+        raise DataError(f"The {task} sample has no word vectors, for it reads no words. Remove `vectors: sample`.")
     rng = Random(f"vectors {task} {seed}")
     made: dict[str, list[float]] = {}
     for words in sample.categories.values():
@@ -76,6 +90,33 @@ def vectors(task: str, *, size: int, seed: int = 0) -> list[tuple[str, list[floa
             near = [middle + rng.gauss(0.0, SPREAD * size**-0.5) for middle in centre]
             made.setdefault(word, near)
     return list(made.items())
+
+
+def materialise(
+    task: str, names: Iterable[str], folder: Path, told: Callable[[int, int], None] | None = None
+) -> None:
+    """Paints the pictures or films of these names into a folder, those that are not there yet.
+
+    Two processes may do this at the same time: a file appears whole or not at all. `told` hears after each
+    file how many are painted, and how many there are to paint.
+    """
+    sample = _named(task)
+    if sample.paint is None:
+        raise DataError(f"The {task} sample has no pictures or films to paint; its rows are all there is.")
+    missing = [name for name in dict.fromkeys(names) if not (folder / name).exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".painting-", dir=folder, ignore_cleanup_errors=True) as made:
+            for done, name in enumerate(missing, start=1):
+                whole = Path(made) / name
+                whole.write_bytes(sample.paint(name))
+                whole.replace(folder / name)
+                if told is not None:
+                    told(done, len(missing))
+    except OSError as error:
+        raise DataError(
+            f"Made-up files cannot be written to {folder}: {error.strerror or error}; name a folder that can be written."
+        ) from error
 
 
 def _named(task: str) -> Sample:
@@ -87,10 +128,9 @@ def _named(task: str) -> Sample:
 def _limit(sample: Sample, longest: int | None) -> int:
     if sample.longest is None:
         if longest is not None:
-            raise DataError(
-                f"The {sample.task} sample takes no 'longest' (got {longest}): "
-                "its true perplexity holds for whole draws. Remove it."
-            )
+            kind = {"image": "pictures", "video": "films"}
+            reason = f"{kind[sample.media]} have no length in words" if sample.media else HOLDS
+            raise DataError(f"The {sample.task} sample takes no 'longest' (got {longest}): {reason}. Remove it.")
         return 0
     if longest is None:
         return sample.longest
@@ -104,33 +144,55 @@ def _limit(sample: Sample, longest: int | None) -> int:
 
 def _part(sample: Sample, name: str, count: int, limit: int, seed: int) -> list[Row]:
     rng = Random(f"{sample.task} {name} {seed}")
-    if sample.source is None:
+    if not sample.inputs:
         return [sample.draw(rng, limit) for _ in range(count)]
-    rows: dict[str, Row] = {}
+    rows: dict[tuple[str, ...], Row] = {}
     if sample.headline and count and name == "train":
-        rows[sample.headline[sample.source]] = sample.headline
+        rows[_read(sample, sample.headline)] = sample.headline
     missed = 0
-    while len(rows) < count:
-        row = sample.draw(rng, limit)
-        source = row[sample.source]
+    for row in _drawn(sample, rng, limit):
+        if len(rows) >= count:
+            break
+        read = _read(sample, row)
         missed += 1
-        if source not in rows and _belongs(sample, source) == name:
-            rows[source] = row
+        if read not in rows and _belongs(sample, read[0]) == name:
+            rows[read] = row
             missed = 0
         if missed > PATIENCE:
-            raise DataError(
-                f"The {name} part of the {sample.task} sample has no more than {len(rows)} different rows "
-                f"with at most {limit} {sample.tokens}, but {count} are asked for. "
-                "Ask for fewer, or for a greater 'longest'."
-            )
+            raise DataError(_too_few(sample, name, len(rows), count, limit))
     return list(rows.values())
 
 
-def _belongs(sample: Sample, source: str) -> str:
-    """The one part that this source text can be in."""
-    if sample.headline and sample.source and source == sample.headline[sample.source]:
+def _drawn(sample: Sample, rng: Random, limit: int) -> Iterator[Row]:
+    """Rows without end; those about the same picture one after another."""
+    while True:
+        row = sample.draw(rng, limit)
+        yield row
+        for _ in range(sample.each - 1):
+            assert sample.again is not None
+            yield sample.again(rng, row)
+
+
+def _read(sample: Sample, row: Row) -> tuple[str, ...]:
+    """What an encoder reads of a row."""
+    return tuple(row[column] for column in sample.inputs)
+
+
+def _too_few(sample: Sample, name: str, found: int, count: int, limit: int) -> str:
+    least = f"The {name} part of the {sample.task} sample has no more than {found} different rows"
+    if sample.longest is None:
+        return f"{least}, but {count} are asked for. Ask for fewer."
+    return (
+        f"{least} with at most {limit} {sample.tokens}, but {count} are asked for. "
+        "Ask for fewer, or for a greater 'longest'."
+    )
+
+
+def _belongs(sample: Sample, first: str) -> str:
+    """The one part that this source text, picture or film can be in."""
+    if sample.headline and first == sample.headline[sample.inputs[0]]:
         return "train"
-    number = crc32(source.encode()) % sum(SHARES.values())
+    number = crc32(first.encode()) % sum(SHARES.values())
     for name, share in SHARES.items():
         if number < share:
             return name

@@ -20,11 +20,24 @@ class Sample:
     draw: Callable[[Random, int], Row]
     """A row whose source is at most so many tokens long."""
     source: str | None
-    """The column that an encoder reads; nothing for a language model."""
+    """The column of text that an encoder reads; nothing for a language model, and for pictures and films."""
+    media: Literal["image", "video"] | None = None
+    """The column of file names of pictures or films that an encoder reads."""
+    question: str | None = None
+    """The column of questions about the picture."""
+    paint: Callable[[str], bytes] | None = field(default=None, repr=False)
+    """The bytes of a picture or a film, from its name alone."""
     target: str
-    """The column that a decoder writes."""
+    """The column that a decoder writes or chooses."""
     alignment: str | None = None
     """The column of true links, `0-0 1-2`: source token, target token, both counted from 0."""
+    boxes: str | None = None
+    """The column of true places, `1:0.1,0.1,0.4,0.3`: target token counted from 0, then left, top, right and bottom
+    as shares of the picture; empty where no one place tells."""
+    again: Callable[[Random, Row], Row] | None = field(default=None, repr=False)
+    """Another row about the same picture; nothing where each has one row."""
+    each: int = 1
+    """How many rows are drawn of each picture, those that turn out the same included."""
     tokens: Literal["words", "characters"] = "words"
     """What a token is."""
     shortest: int
@@ -32,6 +45,17 @@ class Sample:
     longest: int | None
     """The `longest` that holds when nobody names one; nothing where rows may not be chosen by length."""
     categories: Mapping[str, tuple[str, ...]] = field(repr=False)
-    """Every source token, by what kind of token it is; vectors are made from this."""
+    """Every token that is read, by what kind of token it is; vectors are made from this."""
     headline: Row | None = None
     """A row that every training part opens with, and no other part has."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns that an encoder reads. The first alone decides which part a row belongs to."""
+        return tuple(column for column in (self.source, self.media, self.question) if column is not None)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column of a row."""
+        truths = (column for column in (self.alignment, self.boxes) if column is not None)
+        return (*self.inputs, self.target, *truths)

@@ -3,7 +3,25 @@
 Nothing heavy loads here; each metric imports its library when it is first computed.
 """
 
+from sixjars.evaluation.metrics.captions import caption_words
+from sixjars.evaluation.metrics.classes import ClassRow, Confusion, confusion, per_class
+from sixjars.evaluation.metrics.focus import Box, focus_of
 from sixjars.evaluation.metrics.outcome import Metric, Outcome, Score
 from sixjars.evaluation.metrics.table import METRICS, metric_named, names, score
 
-__all__ = ["METRICS", "Metric", "Outcome", "Score", "metric_named", "names", "score"]
+__all__ = [
+    "METRICS",
+    "Box",
+    "ClassRow",
+    "Confusion",
+    "Metric",
+    "Outcome",
+    "Score",
+    "caption_words",
+    "confusion",
+    "focus_of",
+    "metric_named",
+    "names",
+    "per_class",
+    "score",
+]

@@ -7,7 +7,7 @@ from typing import Literal, final
 from sixjars.errors import DataError
 
 Links = frozenset[tuple[int, int]]
-Need = Literal["candidates", "likelihood", "links"]
+Need = Literal["candidates", "familiar", "focus", "likelihood", "links"]
 Better = Literal["higher", "lower"]
 
 
@@ -34,6 +34,10 @@ class Outcome:
     """True links."""
     possible: Links | None = None
     """True or allowed links; the sure ones when not given."""
+    familiar: bool | None = None
+    """Whether the best candidate stands in the training data."""
+    focus: float | None = None
+    """How many times more attention than chance lies on the words' objects; nothing where no word has a box."""
 
     def __post_init__(self) -> None:
         if not self.references:
@@ -61,7 +65,7 @@ class Metric:
     better: Better
     """Which way is good."""
     needs: frozenset[Need]
-    """What every outcome must have, besides its references."""
+    """What every outcome must have, besides its references; of `focus`, one outcome at least."""
     signature: Sign
     """How the value came about, in one line; two values compare only when these are equal."""
     nbest: int = 1

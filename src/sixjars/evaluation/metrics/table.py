@@ -7,10 +7,14 @@ from typing import Final
 
 from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.evaluation.metrics.answers import accuracy, exact_match, mean_reciprocal_rank, rank_signature
+from sixjars.evaluation.metrics.captions import WORDS_SIGNATURE, caption_bleu, cider_d, rougeL_coco
+from sixjars.evaluation.metrics.classes import macro_f1
 from sixjars.evaluation.metrics.edits import character_error_rate, word_error_rate
+from sixjars.evaluation.metrics.focus import focus_signature, object_focus
 from sixjars.evaluation.metrics.likelihood import perplexity
 from sixjars.evaluation.metrics.links import alignment_error_rate
-from sixjars.evaluation.metrics.outcome import Metric, Need, Outcome, Score, signed
+from sixjars.evaluation.metrics.meteor import meteor_exact_stem
+from sixjars.evaluation.metrics.outcome import Compute, Metric, Need, Outcome, Score, signed
 from sixjars.evaluation.metrics.overlap import (
     bleu,
     chrf,
@@ -23,6 +27,7 @@ from sixjars.evaluation.metrics.overlap import (
     sacre_signature,
     ter,
 )
+from sixjars.evaluation.metrics.variety import distinct_captions, seen_in_training, vocabulary_used
 
 _TEXT: Final = frozenset[Need]({"candidates"})
 _ACCURACY: Final = "accuracy@"
@@ -34,6 +39,14 @@ def _accuracy_at(k: int) -> Metric:
     return Metric(name, partial(accuracy, k=k), "higher", _TEXT, sign, nbest=k)
 
 
+def _caption(name: str, compute: Compute, *how: str) -> Metric:
+    return Metric(name, compute, "higher", _TEXT, signed(name, *how, WORDS_SIGNATURE))
+
+
+def _caption_bleu(n: int) -> Metric:
+    return _caption(f"bleu{n}", partial(caption_bleu, n=n), "corpus", "closest length", "no smoothing")
+
+
 METRICS: Final[dict[str, Metric]] = {
     metric.name: metric
     for metric in (
@@ -43,9 +56,23 @@ METRICS: Final[dict[str, Metric]] = {
         Metric("rouge1", rouge1, "higher", _TEXT, partial(rouge_signature, name="rouge1")),
         Metric("rouge2", rouge2, "higher", _TEXT, partial(rouge_signature, name="rouge2")),
         Metric("rougeL", rougeL, "higher", _TEXT, partial(rouge_signature, name="rougeL")),
+        *(_caption_bleu(n) for n in (1, 2, 3, 4)),
+        _caption("rougeL_coco", rougeL_coco, "beta:1.2", "best P, best R"),
+        _caption("cider_d", cider_d, "n:1-4", "sigma:6", "rarity:these references"),
+        _caption("meteor_exact_stem", meteor_exact_stem, "best reference", "nltk's Porter stems"),
+        _caption("distinct_captions", distinct_captions),
+        _caption("vocabulary_used", vocabulary_used),
+        Metric(
+            "seen_in_training",
+            seen_in_training,
+            "lower",
+            frozenset({"candidates", "familiar"}),
+            signed("seen_in_training", "word for word"),
+        ),
         Metric("exact_match", exact_match, "higher", _TEXT, signed("exact_match", "any reference", "case:mixed")),
         _accuracy_at(1),
         Metric("mean_reciprocal_rank", mean_reciprocal_rank, "higher", _TEXT, rank_signature, nbest=10),
+        Metric("macro_f1", macro_f1, "higher", _TEXT, signed("macro_f1", "mean of F1", "any reference", "case:mixed")),
         Metric(
             "character_error_rate",
             character_error_rate,
@@ -76,6 +103,7 @@ METRICS: Final[dict[str, Metric]] = {
             frozenset({"links"}),
             signed("alignment_error_rate", "corpus"),
         ),
+        Metric("object_focus", object_focus, "higher", frozenset({"focus"}), focus_signature),
     )
 }
 """`accuracy@1` stands for `accuracy@k` with any k from 1 on."""
@@ -118,6 +146,11 @@ def score(outcomes: Sequence[Outcome], metrics: Sequence[str]) -> list[Score]:
     for metric in wanted:
         for number, outcome in enumerate(outcomes, start=1):
             _check(metric, outcome, f"example {number} of {len(outcomes)}")
+        if "focus" in metric.needs and all(outcome.focus is None for outcome in outcomes):
+            raise DataError(
+                f"{metric.name} needs words whose objects have true boxes, but none of {len(outcomes)} examples has "
+                "a focus. Give it for one at least."
+            )
     return [
         Score(metric.name, metric.compute(outcomes), metric.signature(outcomes), metric.better, len(outcomes))
         for metric in wanted
@@ -155,4 +188,9 @@ def _check(metric: Metric, outcome: Outcome, which: str) -> None:
         raise DataError(
             f"{metric.name} compares predicted links with sure ones, but {which} has no {lacks}. "
             "Give both; a set without links is allowed."
+        )
+    if "familiar" in metric.needs and outcome.familiar is None:
+        raise DataError(
+            f"{metric.name} asks whether the best candidate stands in the training data, but {which} has no "
+            "familiar. Say True or False."
         )

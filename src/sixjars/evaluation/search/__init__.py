@@ -16,7 +16,7 @@ from torch import Tensor
 from sixjars.errors import ShapeError
 from sixjars.evaluation.search.beam import beam
 from sixjars.evaluation.search.greedy import greedy
-from sixjars.evaluation.search.problem import Marks, Problem
+from sixjars.evaluation.search.problem import Problem
 from sixjars.evaluation.search.ranking import Ranking
 from sixjars.evaluation.search.rules import (
     Rule,
@@ -27,10 +27,10 @@ from sixjars.evaluation.search.rules import (
     together,
 )
 from sixjars.evaluation.search.sampling import sample
-from sixjars.flow import Hypothesis, Padded, State, Step
+from sixjars.flow import Hypothesis, Marks, Padded, Rows, Step
 from sixjars.recipe.jars import SearchSettings
 
-__all__ = ["Marks", "rows_per_source", "search"]
+__all__ = ["rows_per_source", "search"]
 
 KINDS: Mapping[str, Callable[[Problem], list[list[Hypothesis]]]] = {
     "greedy": greedy,
@@ -50,7 +50,7 @@ def rows_per_source(settings: SearchSettings) -> int:
 
 def search(
     step: Step,
-    state: State,
+    state: Rows,
     settings: SearchSettings,
     marks: Marks,
     *,
@@ -65,13 +65,13 @@ def search(
     `mask`, (R, S), is True where a source position is real; where it is absent, all are. Only the coverage
     penalty asks for it.
 
-    >>> from sixjars.flow import Scored
+    >>> from sixjars.flow import Scored, State
     >>> def count(token: Tensor, state: State) -> tuple[Scored, State]:
     ...     return Scored(torch.eye(6)[token + 1].log()), state
     >>> search(count, State(torch.zeros(1, 1, 1)), SearchSettings(), Marks(go=0, stop=5))[0][0].tokens
     (1, 2, 3, 4)
     """
-    rows = state.hidden.shape[0]
+    rows = state.rows
     _check_rows(rows, settings, prefix=prefix, mask=mask)
     if rows == 0:
         return []
@@ -81,7 +81,7 @@ def search(
             state=state,
             settings=settings,
             marks=marks,
-            rule=_rule(settings, marks, prefix=prefix, device=state.hidden.device),
+            rule=_rule(settings, marks, prefix=prefix, device=state.device),
             ranking=Ranking(settings.length_penalty, settings.coverage_penalty, mask),
         )
         return KINDS[settings.kind](problem)

@@ -11,21 +11,8 @@ from torch import Tensor
 
 from sixjars.evaluation.search.ranking import Ranking
 from sixjars.evaluation.search.rules import Rule
-from sixjars.flow import State, Step
+from sixjars.flow import Marks, Rows, Step
 from sixjars.recipe.jars import SearchSettings
-
-
-@final
-@dataclass(frozen=True)
-class Marks:
-    """The token ids that mean something to search."""
-
-    go: int
-    """What the first step is told; never written (unless `<stop>` is the same token)."""
-    stop: int
-    """What ends a hypothesis."""
-    banned: tuple[int, ...] = ()
-    """What else is never written: `<pad>`, and `<unk>` if it should not appear."""
 
 
 @final
@@ -34,7 +21,7 @@ class Problem:
     """One batch to search."""
 
     step: Step
-    state: State
+    state: Rows
     settings: SearchSettings
     marks: Marks
     rule: Rule
@@ -43,19 +30,19 @@ class Problem:
     @property
     def rows(self) -> int:
         """R."""
-        return self.state.hidden.shape[0]
+        return self.state.rows
 
     @property
     def device(self) -> torch.device:
         """Where the rows live."""
-        return self.state.hidden.device
+        return self.state.device
 
     def first(self) -> tuple[Tensor, Tensor]:
         """Before the first step: `<go>` in every row, (R,), and nothing written, (R, 0)."""
         tokens_R = torch.full((self.rows,), self.marks.go, dtype=torch.long, device=self.device)
         return tokens_R, tokens_R.new_empty(self.rows, 0)
 
-    def look(self, token: Tensor, state: State, written: Tensor) -> tuple[Tensor, Tensor | None, State]:
+    def look(self, token: Tensor, state: Rows, written: Tensor) -> tuple[Tensor, Tensor | None, Rows]:
         """One step: the log probability of what may be written next (R, V), the weights (R, S), the state."""
         scored, state = self.step(token, state)
         model_RV = scored.log_probabilities

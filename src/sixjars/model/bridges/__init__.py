@@ -4,11 +4,13 @@ from sixjars.flow import Bridge
 from sixjars.model.bridges.attention import AdditiveAttention, DotAttention, GeneralAttention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
+from sixjars.model.bridges.pooling import AttentionPooling
 
 BRIDGES: dict[str, type[Bridge]] = {
     "initial": InitialState,
     "every_step": EveryStep,
     "attention": AdditiveAttention,
+    "pooling": AttentionPooling,
 }
 
 ATTENTIONS: dict[str, type[Bridge]] = {
@@ -17,3 +19,6 @@ ATTENTIONS: dict[str, type[Bridge]] = {
     "general": GeneralAttention,
 }
 """`kind: attention` chooses among these by its key `score`."""
+
+LOOKING = ("attention", "pooling")
+"""The kinds that need positions to look at."""

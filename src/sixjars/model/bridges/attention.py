@@ -1,6 +1,6 @@
 r"""Attention: at every step the decoder asks which source positions matter now.
 
-Dims: B batch, S source positions, D source features, H decoder features, A attention features.
+Dims: B batch, S source positions, D source features, K summary features, H decoder features, A attention features.
 
     e_jt = score(s_{t-1}, h_j),   α_jt = softmax_j(e_jt),   c_t = Σ_j α_jt h_j
 
@@ -28,10 +28,13 @@ class Attention(Bridge):
 
     follows = True
 
-    def __init__(self, *, source_size: int, state_size: int, copies: int, start: Start) -> None:
+    def __init__(
+        self, *, source_size: int, summary_size: int | None, state_size: int, copies: int, start: Start
+    ) -> None:
         super().__init__()
         self.context_size = source_size
-        self.first = FirstState(source_size=source_size, state_size=state_size, copies=copies, start=start)
+        summary_size = source_size if summary_size is None else summary_size
+        self.first = FirstState(summary_size=summary_size, state_size=state_size, copies=copies, start=start)
 
     @abstractmethod
     def keys(self, memory: Tensor) -> Tensor:
@@ -75,12 +78,15 @@ class AdditiveAttention(Attention):
         self,
         *,
         source_size: int,
+        summary_size: int | None = None,
         state_size: int,
         size: Positive = 128,
         copies: int = 1,
         start: Start = "linear",
     ) -> None:
-        super().__init__(source_size=source_size, state_size=state_size, copies=copies, start=start)
+        super().__init__(
+            source_size=source_size, summary_size=summary_size, state_size=state_size, copies=copies, start=start
+        )
         self.query = nn.Linear(state_size, size, bias=False)  # U_att
         self.key = nn.Linear(source_size, size, bias=False)  # W_att
         self.score = nn.Linear(size, 1, bias=False)  # V_att
@@ -116,13 +122,23 @@ class DotAttention(Attention):
 
     letters = FIRST_LETTERS
 
-    def __init__(self, *, source_size: int, state_size: int, copies: int = 1, start: Start = "linear") -> None:
+    def __init__(
+        self,
+        *,
+        source_size: int,
+        summary_size: int | None = None,
+        state_size: int,
+        copies: int = 1,
+        start: Start = "linear",
+    ) -> None:
         if source_size != state_size:
             raise ShapeError(
                 f"score: dot needs a decoder state as large as the encoder's, but they have {state_size} and "
                 f"{source_size} numbers. Make them equal, or use score: general."
             )
-        super().__init__(source_size=source_size, state_size=state_size, copies=copies, start=start)
+        super().__init__(
+            source_size=source_size, summary_size=summary_size, state_size=state_size, copies=copies, start=start
+        )
 
     def keys(self, memory: Tensor) -> Tensor:
         """The memory itself."""
@@ -151,8 +167,18 @@ class GeneralAttention(Attention):
 
     letters = {**FIRST_LETTERS, "key.weight": "W_att"}
 
-    def __init__(self, *, source_size: int, state_size: int, copies: int = 1, start: Start = "linear") -> None:
-        super().__init__(source_size=source_size, state_size=state_size, copies=copies, start=start)
+    def __init__(
+        self,
+        *,
+        source_size: int,
+        summary_size: int | None = None,
+        state_size: int,
+        copies: int = 1,
+        start: Start = "linear",
+    ) -> None:
+        super().__init__(
+            source_size=source_size, summary_size=summary_size, state_size=state_size, copies=copies, start=start
+        )
         self.key = nn.Linear(source_size, state_size, bias=False)  # W_att
 
     def keys(self, memory: Tensor) -> Tensor:

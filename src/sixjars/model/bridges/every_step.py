@@ -1,6 +1,6 @@
 """Option 2: the decoder hears the summary at every step.
 
-Dims: B batch, D source features, H state features.
+Dims: B batch, K summary features, H state features.
 """
 
 from typing import final
@@ -19,7 +19,7 @@ class EveryStep(Bridge):
     output layer.
 
     >>> import torch
-    >>> bridge = EveryStep(source_size=4, state_size=6)
+    >>> bridge = EveryStep(summary_size=4, state_size=6)
     >>> source = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
     >>> torch.equal(bridge.step(torch.randn(2, 6), bridge.start(source)).vector, source.summary)
     True
@@ -28,10 +28,10 @@ class EveryStep(Bridge):
     letters = {"project.weight": "W_0", "project.bias": "b_0"}
     follows = False
 
-    def __init__(self, *, source_size: int, state_size: int, copies: int = 1, start: Start = "linear") -> None:
+    def __init__(self, *, summary_size: int, state_size: int, copies: int = 1, start: Start = "linear") -> None:
         super().__init__()
-        self.context_size = source_size
-        self.first = FirstState(source_size=source_size, state_size=state_size, copies=copies, start=start)
+        self.context_size = summary_size
+        self.first = FirstState(summary_size=summary_size, state_size=state_size, copies=copies, start=start)
 
     def start(self, encoded: Encoded) -> Carried:
         """The first state, and the summary to repeat."""

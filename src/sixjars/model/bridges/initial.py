@@ -1,6 +1,6 @@
 """Option 1: the decoder hears its encoder once, before its first word.
 
-Dims: B batch, D source features, H state features.
+Dims: B batch, K summary features, H state features.
 """
 
 from typing import final
@@ -19,7 +19,7 @@ class InitialState(Bridge):
     state has: its layers, twice that for an LSTM. `start="linear"` fits any sizes by tanh(W_0 h_T + b_0).
 
     >>> import torch
-    >>> bridge = InitialState(source_size=4, state_size=4, start="copy")
+    >>> bridge = InitialState(summary_size=4, state_size=4, start="copy")
     >>> source = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
     >>> torch.equal(bridge.start(source).first, source.summary)
     True
@@ -29,9 +29,9 @@ class InitialState(Bridge):
     context_size = 0
     follows = False
 
-    def __init__(self, *, source_size: int, state_size: int, copies: int = 1, start: Start = "linear") -> None:
+    def __init__(self, *, summary_size: int, state_size: int, copies: int = 1, start: Start = "linear") -> None:
         super().__init__()
-        self.first = FirstState(source_size=source_size, state_size=state_size, copies=copies, start=start)
+        self.first = FirstState(summary_size=summary_size, state_size=state_size, copies=copies, start=start)
 
     def start(self, encoded: Encoded) -> Carried:
         """The first state; the rest is carried along unused."""

@@ -1,8 +1,10 @@
 """Decoders: each file says its output in one way; this table is the whole registry."""
 
 from sixjars.flow import Decoder
+from sixjars.model.decoders.label import LabelDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder
 
 DECODERS: dict[str, type[Decoder]] = {
+    "label": LabelDecoder,
     "sequence": SequenceDecoder,
 }

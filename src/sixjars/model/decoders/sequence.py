@@ -4,22 +4,23 @@ Dims: B batch, S source positions, T target positions, E embedding features, C c
       G gate features, V vocabulary, R rows open in search.
 """
 
-from typing import final
+from collections.abc import Mapping
+from typing import Any, final
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.data.text import GO
+from sixjars.data.text import GO, PAD, STOP
 from sixjars.errors import ShapeError
-from sixjars.flow import Bridge, Carried, Decoder, Encoded, FirstShape, Padded, Scored, State, Taught
+from sixjars.flow import Bridge, Carried, Encoded, FirstShape, Marks, Padded, Scored, State, Taught, Writer
 from sixjars.model.cells import EQUATIONS, LETTERS, CellName, Recurrent, memories
 from sixjars.model.layers import WordEmbedding
 from sixjars.recipe.ranges import Positive, Share
 
 
 @final
-class SequenceDecoder(Decoder):
+class SequenceDecoder(Writer):
     r"""s_t = RNN(s_{t-1}, [e(ŷ_{t-1}), c_t]), P(y_t | y_1..y_{t-1}, x) = softmax(V s_t + b).
 
     What c_t is (nothing, the summary, or an attended mixture) is the bridge's affair. With `tied`, V is the matrix of
@@ -30,13 +31,14 @@ class SequenceDecoder(Decoder):
 
     >>> from sixjars import InitialState
     >>> words = WordEmbedding(vocabulary=9, size=5)
-    >>> decoder = SequenceDecoder(bridge=InitialState(source_size=4, state_size=6), embedding=words, size=6)
+    >>> decoder = SequenceDecoder(bridge=InitialState(summary_size=4, state_size=6), embedding=words, size=6)
     >>> source = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
     >>> decoder.teach(source, Padded.of([[5, 6, 2], [7, 2]])).scores.shape
     torch.Size([2, 3, 9])
     """
 
     letters = {**LETTERS, "table.weight": "e", "output.weight": "V", "output.bias": "b"}
+    marks = Marks(go=GO, stop=STOP, banned=(PAD,))
 
     def __init__(
         self,
@@ -67,9 +69,9 @@ class SequenceDecoder(Decoder):
             del self.output.weight
 
     @staticmethod
-    def first_shape(cell: CellName, size: int, layers: int) -> FirstShape:
-        """What a bridge must supply to start such a decoder."""
-        return FirstShape(state_size=size, copies=layers * memories(cell))
+    def first_shape(settings: Mapping[str, Any]) -> FirstShape:
+        """A vector for each layer and memory of the cell."""
+        return FirstShape(settings["size"], copies=settings["layers"] * memories(settings["cell"]))
 
     def teach(self, encoded: Encoded, target: Padded) -> Taught:
         """Scores (B, T, V) for a whole target, each step told the true token before it."""
@@ -78,10 +80,11 @@ class SequenceDecoder(Decoder):
         embedded_BTE = self.embedding(told_BT)
         if self.bridge.follows:
             return self._teach_stepwise(embedded_BTE, state, carried)
-        heard_BC = self.bridge.step(state.hidden[:, -1], carried).vector
-        heard_BTC = heard_BC.unsqueeze(1).expand(-1, embedded_BTE.shape[1], -1)
+        heard, steps = self.bridge.step(state.hidden[:, -1], carried), embedded_BTE.shape[1]
+        heard_BTC = heard.vector.unsqueeze(1).expand(-1, steps, -1)
         states_BTH = self.recurrent(torch.cat([embedded_BTE, heard_BTC], dim=-1), state)
-        return Taught(self._scores(states_BTH))
+        looked = None if heard.weights is None else heard.weights.unsqueeze(1).expand(-1, steps, -1)
+        return Taught(self._scores(states_BTH), looked)
 
     def _teach_stepwise(self, embedded_BTE: Tensor, state: State, carried: Carried) -> Taught:
         memory = self.recurrent.opened(state)

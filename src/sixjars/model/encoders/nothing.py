@@ -25,7 +25,7 @@ class NothingEncoder(Encoder):
 
     def __init__(self, *, size: Positive = 128) -> None:
         super().__init__()
-        self.output_size = size
+        self.output_size = self.summary_size = size
         self.start = nn.Parameter(torch.randn(size) * 0.1)  # s_0
 
     def forward(self, source: Padded) -> Encoded:

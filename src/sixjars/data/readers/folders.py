@@ -1,0 +1,124 @@
+"""A folder (or a .zip) with one folder for each label, and pictures or films in them."""
+
+import os
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Final, NoReturn
+
+import numpy
+import pyarrow
+
+from sixjars.data.readers.lines import check_file
+from sixjars.data.readers.rows import Asked, Block, Examples, Fault, Key, Places, check_columns, sieved
+from sixjars.errors import DataError
+
+LABEL: Final = "label"
+"""The column with the name of the folder."""
+ENDINGS: Final = {
+    "image": (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"),
+    "video": (".mp4", ".avi", ".mkv", ".webm", ".mov", ".mpg", ".mpeg", ".gif", ".m4v", ".wmv"),
+}
+"""The columns that name the file, and the files that count as such."""
+_SPOKEN = {"image": "pictures", "video": "films"}
+_HIDDEN = (".", "__MACOSX")
+
+
+def read_folders(place: Places, asked: Asked) -> Examples:
+    """A row for each file, in the order of their names: its path from here, and the folder that it lies in.
+
+    If `image` is asked for, the files are those that end like pictures; if `video`, like films. Hidden files and all
+    others are not looked at. Folders below those of the labels belong to their label. `line` is the number of the file.
+    """
+    if isinstance(place, Mapping):
+        raise DataError(f"Format folders is one folder (or .zip), but {', '.join(place)} are given; name one folder.")
+    check_columns(asked, (*ENDINGS, LABEL), place)
+    kinds = [kind for kind in ENDINGS if kind in asked.keys] or list(ENDINGS)
+    endings = tuple(dict.fromkeys(ending for kind in kinds for ending in ENDINGS[kind]))
+    names = sorted({name for name in map(PurePosixPath, _listed(place)) if _counts(name, endings)}, key=_parts)
+    if not names:
+        raise DataError(
+            f"{place} has no {' or '.join(_SPOKEN[kind] for kind in kinds)} ({' '.join(endings)}); "
+            "put the files of each label into a folder with its name."
+        )
+    _check_depth(names, place)
+    return sieved([_block(names, asked.keys)], asked, name=str(place), unit="file")
+
+
+def _listed(path: Path) -> Iterable[str]:
+    """The names of all files in a folder or a .zip, from there on."""
+    if path.is_dir():
+        return _walked(path)
+    check_file(path)
+    if path.suffix.lower() != ".zip":
+        raise DataError(f"{path} is a file; format folders needs a folder or a .zip with one folder for each label.")
+    try:
+        with zipfile.ZipFile(path) as packed:
+            return [entry.filename for entry in packed.infolist() if not entry.is_dir()]
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        raise DataError(f"{path} is not a .zip file or is damaged: {str(error).rstrip('.')}.") from error
+    except OSError as error:
+        _refuse(path, error)
+
+
+def _walked(path: Path) -> Iterator[str]:
+    """Folders of labels may be links to other places; folders below them are not followed if they are."""
+
+    def refuse(error: OSError) -> None:
+        _refuse(Path(error.filename), error)
+
+    try:
+        entries = list(path.iterdir())
+    except OSError as error:
+        _refuse(path, error)
+    for entry in entries:
+        if not entry.is_dir():
+            yield entry.name
+            continue
+        for folder, _, files in os.walk(entry, onerror=refuse):
+            inside = Path(folder).relative_to(path)
+            yield from ((inside / file).as_posix() for file in files)
+
+
+def _refuse(path: Path, error: OSError) -> NoReturn:
+    raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def _counts(name: PurePosixPath, endings: tuple[str, ...]) -> bool:
+    return name.suffix.lower() in endings and not any(part.startswith(_HIDDEN) for part in name.parts)
+
+
+def _parts(name: PurePosixPath) -> tuple[str, ...]:
+    return name.parts
+
+
+def _check_depth(names: list[PurePosixPath], path: Path) -> None:
+    """One folder around the folders of all labels is the usual slip of packing."""
+    tops = {name.parts[0] for name in names}
+    if len(tops) == 1 and all(len(name.parts) > 2 for name in names):
+        top = names[0].parts[0]
+        raise DataError(
+            f"{path} has one folder, {top!r}, and all files are in folders below it; "
+            "the folders of the labels must be at the top."
+        )
+
+
+def _block(names: list[PurePosixPath], keys: list[Key]) -> Block:
+    rows: list[tuple[str, str]] = []
+    lines: list[int] = []
+    faults = []
+    for number, name in enumerate(names, 1):
+        try:
+            str(name).encode()
+        except UnicodeEncodeError:
+            faults.append(Fault(number, f"the name {str(name)!a} is not UTF-8; rename the file."))
+            continue
+        if len(name.parts) == 1:
+            faults.append(Fault(number, f"{str(name)!r} lies in no folder, so it has no label."))
+            continue
+        rows.append((str(name), name.parts[0]))
+        lines.append(number)
+    files, labels = (pyarrow.array((row[at] for row in rows), pyarrow.string()) for at in (0, 1))
+    columns = {key: labels if key == LABEL else files for key in keys}
+    return Block(columns, numpy.array(lines, dtype=numpy.int64), faults)

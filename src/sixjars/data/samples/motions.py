@@ -1,0 +1,162 @@
+"""Short films of one coloured shape that moves, grows or shrinks: one corpus to describe, one to classify.
+
+A film's name says all that is in it: `red-circle_12-24-8_36-24-8.mp4` has a red circle of size 8 that goes
+evenly from (12, 24) to (36, 24). With a third pose the way has two equal halves.
+
+Only the order of the frames tells a class from its opposite: played backwards, a film of growing is a film
+of shrinking, frame by frame the same, and both are drawn as often.
+"""
+
+import re
+from collections.abc import Sequence
+from random import Random
+from zlib import crc32
+
+from sixjars.data.samples.painting import COLOURS, SHAPES, Thing, film_file, painted
+from sixjars.data.samples.sample import Row, Sample
+from sixjars.data.samples.scenes import look, reach
+from sixjars.errors import DataError
+
+SIDE = 48
+"""Pixels of each side of a frame."""
+FRAMES = 12
+"""How many frames a film has."""
+RATE = 6.0
+"""Frames of each second."""
+MOVING, GROWING = (7, 10), (6, 13)
+"""Smallest and greatest size of a thing that moves, and of one that grows or shrinks."""
+WAY, GROWTH = (12, 24), (4, 7)
+"""How far a thing moves, and by how much its size changes, at least and at most."""
+TWICE = 0.5
+"""How often a described thing does two things, one after the other."""
+
+Pose = tuple[int, int, int]
+"""Where the middle of a thing is, and its size."""
+
+DEEDS = {
+    "moves left": (-1, 0, 0),
+    "moves right": (1, 0, 0),
+    "moves up": (0, -1, 0),
+    "moves down": (0, 1, 0),
+    "grows": (0, 0, 1),
+    "shrinks": (0, 0, -1),
+}
+"""In which direction a pose changes."""
+CLASSES = {
+    "left_to_right": "moves right",
+    "right_to_left": "moves left",
+    "upwards": "moves up",
+    "downwards": "moves down",
+    "growing": "grows",
+    "shrinking": "shrinks",
+}
+
+_POSE = r"(\d{1,2})-(\d{1,2})-([1-9]\d?)"
+_NAME = re.compile(rf"({'|'.join(COLOURS)})-({'|'.join(SHAPES)})((?:_{_POSE}){{2,3}})\.mp4")
+
+
+def name_of(colour: str, shape: str, poses: Sequence[Pose]) -> str:
+    """The file name of a film.
+
+    >>> name_of("red", "circle", [(12, 24, 8), (36, 24, 8)])
+    'red-circle_12-24-8_36-24-8.mp4'
+    """
+    return f"{colour}-{shape}_{'_'.join('-'.join(map(str, pose)) for pose in poses)}.mp4"
+
+
+def frames_of(name: str) -> list[Thing]:
+    """The thing as it is in each frame, read from a film's name.
+
+    >>> [thing.x for thing in frames_of("red-circle_12-24-8_34-24-8.mp4")]
+    [12.0, 14.0, 16.0, 18.0, 20.0, 22.0, 24.0, 26.0, 28.0, 30.0, 32.0, 34.0]
+    """
+    found = _NAME.fullmatch(name)
+    if not found:
+        raise DataError(f"{name!r} names no made-up film; names are like 'red-circle_12-24-8_36-24-8.mp4'.")
+    poses = [tuple(map(int, pose)) for pose in re.findall(_POSE, found[3])]
+    return [Thing(found[1], found[2], *_between(poses, number)) for number in range(FRAMES)]
+
+
+def paint(name: str) -> bytes:
+    """The file of a film."""
+    things = frames_of(name)
+    return film_file(painted([[thing] for thing in things], SIDE, _seed(things)), RATE)
+
+
+def _seed(things: Sequence[Thing]) -> int:
+    """A number for the ground that is the same when a film is played backwards."""
+    return crc32(repr(sorted((thing.x, thing.y, thing.size) for thing in things)).encode())
+
+
+def _between(poses: Sequence[tuple[int, ...]], number: int) -> tuple[float, float, float]:
+    """The pose in a frame; rounded, so that the way back has the very same numbers."""
+    way = (len(poses) - 1) * number
+    at = min(way // (FRAMES - 1), len(poses) - 2)
+    share = way / (FRAMES - 1) - at
+    x, y, size = (round(a + (b - a) * share, 6) for a, b in zip(poses[at], poses[at + 1], strict=True))
+    return x, y, size
+
+
+def _path(rng: Random, shape: str, deeds: Sequence[str]) -> list[Pose]:
+    """Poses with these deeds between them; all of them inside the border."""
+    while True:
+        grows = any(DEEDS[deed][2] for deed in deeds)
+        poses: list[Pose] = [(rng.randint(1, SIDE), rng.randint(1, SIDE), rng.randint(*(GROWING if grows else MOVING)))]
+        for deed in deeds:
+            x, y, size = DEEDS[deed]
+            far, much = rng.randint(*WAY), rng.randint(*GROWTH)
+            last = poses[-1]
+            poses.append((last[0] + x * far, last[1] + y * far, last[2] + size * much))
+        if all(_inside(shape, pose) for pose in poses):
+            return poses
+
+
+def _inside(shape: str, pose: Pose) -> bool:
+    x, y, size = pose
+    if not GROWING[0] <= size <= GROWING[1]:
+        return False
+    wide, high = Thing("", shape, x, y, size).half
+    return reach(wide, SIDE)[0] <= x <= reach(wide, SIDE)[1] and reach(high, SIDE)[0] <= y <= reach(high, SIDE)[1]
+
+
+def draw_described(rng: Random, _longest: int) -> Row:
+    """A film by its name, and what happens in it."""
+    colour, shape = look(rng)
+    deeds = rng.sample(list(DEEDS), 2 if rng.random() < TWICE else 1)
+    said = " then ".join(deeds)
+    if len(deeds) == 2 and all(deed.startswith("moves") for deed in deeds):
+        said = said.replace("then moves", "then")
+    return {"video": name_of(colour, shape, _path(rng, shape, deeds)), "caption": f"a {colour} {shape} {said}"}
+
+
+def draw_classified(rng: Random, _longest: int) -> Row:
+    """A film by its name, and its class."""
+    colour, shape = look(rng)
+    label = rng.choice(list(CLASSES))
+    return {"video": name_of(colour, shape, _path(rng, shape, [CLASSES[label]])), "label": label}
+
+
+CAPTIONING = Sample(
+    task="video_captioning",
+    description="Films of a coloured shape that moves, grows or shrinks; the caption tells the one or two things it does.",
+    draw=draw_described,
+    source=None,
+    media="video",
+    paint=paint,
+    target="caption",
+    shortest=1,
+    longest=None,
+    categories={},
+)
+CLASSIFICATION = Sample(
+    task="video_classification",
+    description="Films of a moving, growing or shrinking shape, in six classes that only the order of frames tells.",
+    draw=draw_classified,
+    source=None,
+    media="video",
+    paint=paint,
+    target="label",
+    shortest=1,
+    longest=None,
+    categories={},
+)

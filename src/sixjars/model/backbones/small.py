@@ -1,0 +1,69 @@
+"""A small convolutional network that learns from nothing.
+
+Dims: N pictures, C channels, H and W pixels or cells, K numbers of the vector.
+"""
+
+from math import gcd
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from sixjars.errors import RecipeError, ShapeError
+from sixjars.model.backbones.backbone import Backbone, MapShape
+
+WIDTHS = (32, 64, 64)
+"""Channels after each halving of the picture."""
+SIZE = 64
+"""Pixels of each side, unless told otherwise."""
+GROUPS = 8
+"""Most groups of channels that are normalised together."""
+
+
+@final
+class SmallBackbone(Backbone):
+    r"""For each width: a ← relu(GroupNorm(W * a + b)), every second cell; then v = relu(V [a_1, …, a_S] + b_v).
+
+    The convolutions also read where they are: two channels with x and y from -1 to 1 (Liu et al. 2018,
+    https://arxiv.org/abs/1807.03247), so that "left of" can be learned from few pictures. Channels are normalised in
+    groups (Wu & He 2018, https://arxiv.org/abs/1803.08494), never over the batch.
+
+    >>> maps, vector = SmallBackbone()(torch.zeros(2, 3, 64, 64, dtype=torch.uint8))
+    >>> tuple(maps.shape), tuple(vector.shape)
+    ((2, 64, 8, 8), (2, 128))
+    """
+
+    places: Tensor
+
+    def __init__(self, *, size: int = SIZE, widths: tuple[int, ...] = WIDTHS, vector: int = 128) -> None:
+        super().__init__()
+        if not widths:
+            raise RecipeError(["'widths' is empty, but the small backbone needs at least one number of channels."])
+        self.usual_size = size
+        side = torch.linspace(-1.0, 1.0, size)
+        self.register_buffer("places", torch.stack(torch.meshgrid(side, side, indexing="xy")), persistent=False)
+        self.blocks = nn.Sequential(*map(_halving, (3 + 2, *widths), widths))
+        cells = size
+        for _ in widths:
+            cells = (cells + 1) // 2
+        self.vector = nn.Linear(widths[-1] * cells * cells, vector)  # V, b_v
+        self.shape = MapShape(widths[-1], cells, cells, vector)
+
+    def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        """Pixels (N, 3, H, W) to maps (N, C, h, w) and a vector (N, K)."""
+        size = self.usual_size
+        if tuple(pixels.shape[1:]) != (3, size, size):
+            raise ShapeError(f"pixels are {tuple(pixels.shape)}, but must be (N, 3, {size}, {size}).")
+        colours_NCHW = pixels.float() / 127.5 - 1.0
+        places_NCHW = self.places.expand(pixels.shape[0], -1, -1, -1)
+        maps_NCHW = self.blocks(torch.cat([colours_NCHW, places_NCHW], dim=1)).float()
+        vector_NK = torch.relu(self.vector(maps_NCHW.flatten(1))).float()
+        return maps_NCHW, vector_NK
+
+
+def _halving(inputs: int, outputs: int) -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(inputs, outputs, kernel_size=3, stride=2, padding=1),  # W, b
+        nn.GroupNorm(gcd(GROUPS, outputs), outputs),
+        nn.ReLU(),
+    )

@@ -1,0 +1,63 @@
+r"""Chooses one label of a closed list.
+
+Dims: B batch, S source positions, T = 1, K features of what is judged, V labels.
+"""
+
+from collections.abc import Mapping
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+
+from sixjars.flow import Bridge, Chooser, Encoded, FirstShape, Padded, Scored, Taught
+from sixjars.recipe.ranges import Positive, Share
+
+
+@final
+class LabelDecoder(Chooser):
+    r"""P(y | x) = softmax(V s + b), s = [s_0, c]: the first state that the bridge makes, and its context if it has one.
+
+    With `start: copy` on the bridge, s_0 is the summary itself, as in the lecture; with `start: linear` there is a
+    hidden layer between, which a question about a picture needs: softmax(V [q; v] + b) alone adds what the question
+    and the picture say, and cannot tell 'is it red?' by both together. Attention asks with s_0.
+
+    >>> from sixjars import InitialState
+    >>> decoder = LabelDecoder(bridge=InitialState(summary_size=4, state_size=6), classes=3, size=6)
+    >>> source = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
+    >>> decoder.choose(source).log_probabilities.exp().sum(1).allclose(torch.ones(2))
+    True
+    """
+
+    letters = {"output.weight": "V", "output.bias": "b"}
+
+    def __init__(self, *, bridge: Bridge, classes: int, size: Positive = 128, dropout: Share = 0.0) -> None:
+        super().__init__()
+        self.bridge = bridge
+        self.dropout = nn.Dropout(dropout)
+        self.output = nn.Linear(size + bridge.context_size, classes)  # V, b
+
+    @staticmethod
+    def first_shape(settings: Mapping[str, Any]) -> FirstShape:
+        """One vector."""
+        return FirstShape(settings["size"], copies=1)
+
+    def teach(self, encoded: Encoded, target: Padded) -> Taught:
+        """Scores (B, 1, V): a label is a target of one token, and nothing is told before it."""
+        scores_BV, weights_BS = self._judged(encoded)
+        return Taught(scores_BV.unsqueeze(1), None if weights_BS is None else weights_BS.unsqueeze(1))
+
+    def choose(self, encoded: Encoded) -> Scored:
+        """The log probability of every label, (B, V)."""
+        scores_BV, weights_BS = self._judged(encoded)
+        return Scored(torch.log_softmax(scores_BV.float(), dim=-1), weights_BS)
+
+    def _judged(self, encoded: Encoded) -> tuple[Tensor, Tensor | None]:
+        carried = self.bridge.start(encoded)
+        context = self.bridge.step(carried.first, carried)
+        seen_BK = torch.cat([carried.first, context.vector], dim=-1)
+        scores_BV: Tensor = self.output(self.dropout(seen_BK))
+        return scores_BV, context.weights
+
+    def equations(self) -> list[str]:
+        """The line of the lecture."""
+        return [f"P(y | x) = softmax(V {'[s_0, c]' if self.bridge.context_size else 's_0'} + b)"]

@@ -1,0 +1,212 @@
+"""Datasets of pictures and films as others write them down: COCO, Flickr8k, and a folder for each label."""
+
+import gzip
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sixjars.data.readers import Examples, read
+from sixjars.errors import DataError
+from sixjars.recipe.fields import Column, Files
+from sixjars.recipe.jars import DataSettings
+
+CAPTIONS: dict[str, Column] = {"image": "image", "target": "caption"}
+LABELS: dict[str, Column] = {"image": "image", "label": "label"}
+Row = tuple[str, ...]
+
+
+def reading(
+    folder: Path, files: Files, kind: str, columns: Mapping[str, Column] | None = None, **more: Any
+) -> Examples:
+    columns = columns or (LABELS if kind == "folders" else CAPTIONS)
+    settings = DataSettings.model_validate({"folder": str(folder), "train": "unused", "format": kind, **more})
+    return read(files, columns, settings=settings)
+
+
+def rows(examples: Examples) -> list[Row]:
+    """The texts of each row, and its line in words."""
+    return list(zip(*(map(str, column.to_pylist()) for column in examples.table.columns), strict=True))
+
+
+def message(folder: Path, files: Files, kind: str, columns: Mapping[str, Column] | None = None, **more: Any) -> str:
+    with pytest.raises(DataError) as caught:
+        reading(folder, files, kind, columns, **more)
+    return str(caught.value)
+
+
+# COCO
+
+
+IMAGES = [{"id": 7, "file_name": "seven.jpg", "width": 9}, {"id": 5, "file_name": "five ❤.jpg"}]
+ANNOTATIONS = [
+    {"image_id": 5, "id": 1, "caption": "a five"},
+    {"image_id": 7, "id": 2, "caption": "a 7"},
+    {"image_id": 5, "id": 3, "caption": "five again"},
+]
+
+
+def coco(folder: Path, images: Any = IMAGES, annotations: Any = ANNOTATIONS, name: str = "a.json") -> Path:
+    whole = {"info": {"year": 2014}, "images": images, "annotations": annotations}
+    content = json.dumps(whole, ensure_ascii=False).encode()
+    (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return folder / name
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
+def test_coco(name: str, tmp_path: Path) -> None:
+    path = coco(tmp_path, name=name)
+    found = reading(tmp_path, name, "coco")
+    wanted = [("five ❤.jpg", "a five", "1"), ("seven.jpg", "a 7", "2"), ("five ❤.jpg", "five again", "3")]
+    assert (rows(found), found.skipped, found.where) == (wanted, 0, str(path))
+    assert rows(reading(tmp_path, name, "coco", where={"image": "seven.jpg"})) == wanted[1:2]
+    assert rows(reading(tmp_path, name, "coco", {"target": "caption"}))[2] == ("five again", "3")
+
+
+def test_coco_agrees_with_its_own_library(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    library = pytest.importorskip("pycocotools.coco")
+    images = [{"id": number * 3, "file_name": f"{number}.jpg"} for number in range(20)]
+    annotations = [{"image_id": n * n % 20 * 3, "id": n, "caption": f"caption {n}"} for n in range(50)]
+    path = coco(tmp_path, images, annotations)
+    theirs = library.COCO(str(path))
+    capsys.readouterr()
+    wanted = [
+        (theirs.loadImgs(one["image_id"])[0]["file_name"], one["caption"])
+        for one in theirs.loadAnns(theirs.getAnnIds())
+    ]
+    assert [row[:2] for row in rows(reading(tmp_path, "a.json", "coco"))] == wanted
+
+
+BAD_ANNOTATIONS: dict[str, tuple[Any, str]] = {
+    "no object": ("text", 'is not an object like {"image_id": 1, "caption": "..."}.'),
+    "no caption": ({"image_id": 5}, "has no key 'caption'; is this a file of captions?"),
+    "no image": ({"caption": "x"}, "has no key 'image_id'; is this a file of captions?"),
+    "unknown image": ({"image_id": 6, "caption": "x"}, "is about image 6, which is not in 'images'."),
+    "image in a list": ({"image_id": ["5"], "caption": "x"}, "is about image ['5'], which is not in 'images'."),
+    "caption in a list": ({"image_id": 5, "caption": ["x"]}, "key 'caption' holds a list, not text."),
+    "empty caption": ({"image_id": 5, "caption": " "}, "column 'caption' is empty."),
+    "null": ({"image_id": 5, "caption": None}, "column 'caption' has no value."),
+    "picture without a file": ({"image_id": 8, "caption": "x"}, "column 'image' has no value."),
+    "picture with two files": ({"image_id": 9, "caption": "x"}, "key 'file_name' holds a list, not text."),
+}
+
+
+@pytest.mark.parametrize(("annotation", "sentence"), BAD_ANNOTATIONS.values(), ids=BAD_ANNOTATIONS)
+def test_bad_annotations(annotation: Any, sentence: str, tmp_path: Path) -> None:
+    images = [*IMAGES, {"id": 8}, "x", {"file_name": "no id.jpg"}, {"id": 9, "file_name": ["a", "b"]}]
+    path = coco(tmp_path, images, [ANNOTATIONS[0], annotation, ANNOTATIONS[2]])
+    assert message(tmp_path, "a.json", "coco") == f"{path}, annotation 2: {sentence}"
+    found = reading(tmp_path, "a.json", "coco", on_bad_row="skip")
+    assert ([row[2] for row in rows(found)], found.skipped) == (["1", "3"], 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "is not JSON (Expecting value at line 1, column 1)"),
+        (b'{"image": 1}\n{"image": 2}\n', "is not JSON (Extra data at line 2, column 1)"),
+        (b"[" * 200_000, "is not JSON that can be read (too many brackets inside brackets)"),
+        (b'{"images": "\xff"}', "is not UTF-8 (byte 13)"),
+        (b"[]", "is not in the form of COCO"),
+        (b'{"images": []}', "is not in the form of COCO"),
+        (b'{"images": [], "annotations": {}}', "is not in the form of COCO"),
+    ],
+)
+def test_what_is_not_coco(content: bytes, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(content)
+    assert message(tmp_path, "a.json", "coco", on_bad_row="skip") == (
+        f"{path} {reason}; it must be one object with the lists 'images' and 'annotations'."
+    )
+
+
+def test_coco_errors(tmp_path: Path) -> None:
+    path = coco(tmp_path, [*IMAGES, {"id": 5, "file_name": "other.jpg"}])
+    assert message(tmp_path, "a.json", "coco") == f"{path}: two images have the id 5: 'five ❤.jpg' and 'other.jpg'."
+    assert message(tmp_path, {"captions": "a", "images": "b"}, "coco") == (
+        "Format coco is one .json file, but files are given for captions, images; name one file."
+    )
+    assert message(tmp_path, "a.json", "coco", {"target": "captoin"}) == (
+        f"{path}: column 'captoin' is unknown. Did you mean 'caption'? Known: caption, image."
+    )
+    assert "column 'split' is unknown" in message(tmp_path, "a.json", "coco", where={"split": "train"})
+    assert "column '1' is unknown" in message(tmp_path, "a.json", "coco", {"target": 1})
+    assert message(tmp_path, "b.json", "coco") == f"{tmp_path / 'b.json'} does not exist. Did you mean 'a.json'?"
+    coco(tmp_path, annotations=[])
+    assert message(tmp_path, "a.json", "coco") == f"{path} has no rows."
+
+
+# Flickr8k
+
+
+TOKENS = "b.jpg#0\tA b .\nb.jpg#1\tStill b .\na.jpg#0\tAn a\twith a tab\nc#1.jpg#4\tC\n"
+PAIR: Files = {"captions": "tokens.txt", "images": "train.txt"}
+
+
+def flickr(folder: Path, tokens: str = TOKENS, images: str = "c#1.jpg\n\nb.jpg \nb.jpg\n") -> tuple[Path, Path]:
+    (folder / "tokens.txt").write_text(tokens)
+    (folder / "train.txt").write_text(images)
+    return folder / "tokens.txt", folder / "train.txt"
+
+
+def test_flickr8k(tmp_path: Path) -> None:
+    captions, images = flickr(tmp_path)
+    wanted = [
+        ("b.jpg", "A b .", "1"),
+        ("b.jpg", "Still b .", "2"),
+        ("a.jpg", "An a\twith a tab", "3"),
+        ("c#1.jpg", "C", "4"),
+    ]
+    alone = reading(tmp_path, "tokens.txt", "flickr8k")
+    assert (rows(alone), alone.where) == (wanted, str(captions))
+    assert rows(reading(tmp_path, {"captions": "tokens.txt"}, "flickr8k")) == wanted
+    some = reading(tmp_path, PAIR, "flickr8k")
+    assert (rows(some), some.skipped) == ([wanted[0], wanted[1], wanted[3]], 0)
+    assert some.where == f"{captions} + {images}"
+    assert rows(reading(tmp_path, PAIR, "flickr8k", where={"image": "c#1.jpg"})) == wanted[3:]
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("b.jpg#1 no tab", "is not `name.jpg#0`, a tab and a caption."),
+        ("b.jpg\tno number", "is not `name.jpg#0`, a tab and a caption."),
+        ("#1\tno name", "is not `name.jpg#0`, a tab and a caption."),
+        ("", "the line is empty."),
+        ("b.jpg#1\t", "column 'caption' is empty."),
+    ],
+)
+@pytest.mark.parametrize("files", ["tokens.txt", PAIR], ids=["alone", "pair"])
+def test_bad_captions(line: str, sentence: str, files: Files, tmp_path: Path) -> None:
+    captions, _ = flickr(tmp_path, f"b.jpg#0\tB\n{line}\nb.jpg#2\tB\n", "b.jpg\n")
+    assert message(tmp_path, files, "flickr8k") == f"{captions}, line 2: {sentence}"
+    found = reading(tmp_path, files, "flickr8k", on_bad_row="skip")
+    assert ([row[2] for row in rows(found)], found.skipped) == (["1", "3"], 1)
+
+
+def test_pictures_without_captions(tmp_path: Path) -> None:
+    captions, images = flickr(tmp_path, "b.jpg#0\tB\nwrong\nd.jpg#0\t\n", "b.jpg\nlost.jpg\nd.jpg\n")
+    images.write_bytes(images.read_bytes() + b"\xff.jpg\n")
+    found = reading(tmp_path, PAIR, "flickr8k", on_bad_row="skip")
+    assert (rows(found), found.skipped) == ([("b.jpg", "B", "1")], 4)
+    captions.write_text("b.jpg#0\tB\nd.jpg#0\tD\n")
+    assert message(tmp_path, PAIR, "flickr8k") == f"{images}, line 2: 'lost.jpg' has no caption in {captions}."
+    images.write_bytes(b"b.jpg\n\xff.jpg\n")
+    assert message(tmp_path, PAIR, "flickr8k") == (
+        f"{images}, line 2: byte 1 of the line (0xff) is not UTF-8; save the file as UTF-8."
+    )
+
+
+def test_flickr8k_errors(tmp_path: Path) -> None:
+    captions, _ = flickr(tmp_path)
+    assert message(tmp_path, {"captions": "tokens.txt", "image": "train.txt"}, "flickr8k") == (
+        "Format flickr8k: file 'image' is unknown. Did you mean 'images'? Known: captions, images."
+    )
+    assert message(tmp_path, {"images": "train.txt"}, "flickr8k") == (
+        "Format flickr8k needs the file 'captions'; 'images' only says which of them are wanted."
+    )
+    assert message(tmp_path, PAIR, "flickr8k", {"target": "text"}) == (
+        f"{captions}: column 'text' is unknown. Known: caption, image."
+    )

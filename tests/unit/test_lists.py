@@ -1,0 +1,146 @@
+"""Readers: a list of texts is as many rows, where the caller allows it."""
+
+import json
+import sys
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from sixjars.data.readers import Examples, read
+from sixjars.errors import DataError
+from sixjars.recipe.fields import Column, Files
+from sixjars.recipe.jars import DataSettings
+
+CAPTIONS: dict[str, Column] = {"image": "image", "target": "caption"}
+MANY = ("target",)
+Row = tuple[str, ...]
+
+
+def reading(
+    folder: Path, files: Files, columns: Mapping[str, Column] = CAPTIONS, many: Collection[str] = (), **more: Any
+) -> Examples:
+    return read(files, columns, settings=DataSettings(folder=str(folder), train="unused", **more), many=many)
+
+
+def rows(examples: Examples) -> list[Row]:
+    """The texts of each row, and its line in words."""
+    return list(zip(*(map(str, column.to_pylist()) for column in examples.table.columns), strict=True))
+
+
+def message(folder: Path, files: Files, columns: Mapping[str, Column] = CAPTIONS, **more: Any) -> str:
+    with pytest.raises(DataError) as caught:
+        reading(folder, files, columns, **more)
+    return str(caught.value)
+
+
+def test_a_list_is_as_many_rows(tmp_path: Path) -> None:
+    lines = [
+        {"image": "a.jpg", "caption": ["one", "two", 3]},
+        {"image": "b.jpg", "caption": "alone"},
+        {"image": "c.jpg", "caption": ["last"]},
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    wanted = [
+        ("a.jpg", "one", "1"),
+        ("a.jpg", "two", "1"),
+        ("a.jpg", "3", "1"),
+        ("b.jpg", "alone", "2"),
+        ("c.jpg", "last", "3"),
+    ]
+    assert rows(reading(tmp_path, "a.jsonl", many=MANY)) == wanted
+    assert rows(reading(tmp_path, "a.jsonl", many=MANY, where={"caption": "two"})) == wanted[1:2]
+    path = tmp_path / "a.jsonl"
+    assert message(tmp_path, "a.jsonl") == f"{path}, line 1: key 'caption' holds a list, not text."
+    assert message(tmp_path, "a.jsonl", many=("image",)) == f"{path}, line 1: key 'caption' holds a list, not text."
+
+
+def test_lists_in_two_columns_are_all_pairs(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"q": ["1", "2"], "a": ["x", "y"]}\n')
+    found = reading(tmp_path, "a.jsonl", {"source": "q", "target": "a"}, many=("source", "target"))
+    assert rows(found) == [("1", "x", "1"), ("1", "y", "1"), ("2", "x", "1"), ("2", "y", "1")]
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ("[]", "key 'caption' holds an empty list."),
+        ('["x", null]', "key 'caption' holds a list with null in it; it may hold texts alone."),
+        ('["x", ["y"]]', "key 'caption' holds a list with a list in it; it may hold texts alone."),
+        ('["x", {"y": 1}]', "key 'caption' holds a list with an object in it; it may hold texts alone."),
+        ('["x", "\\ud800"]', "key 'caption' holds half a character (a lone surrogate), which is no text."),
+        ("null", "column 'caption' has no value."),
+    ],
+)
+def test_bad_lists(value: str, sentence: str, tmp_path: Path) -> None:
+    good = '{"image": "g.jpg", "caption": ["one"]}\n'
+    (tmp_path / "a.jsonl").write_text(good + f'{{"image": "b.jpg", "caption": {value}}}\n' + good)
+    assert message(tmp_path, "a.jsonl", many=MANY) == f"{tmp_path / 'a.jsonl'}, line 2: {sentence}"
+    found = reading(tmp_path, "a.jsonl", many=MANY, on_bad_row="skip")
+    assert (rows(found), found.skipped) == ([("g.jpg", "one", "1"), ("g.jpg", "one", "3")], 1)
+
+
+def test_an_empty_text_in_a_list_is_left_out_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"image": "a.jpg", "caption": ["one", " ", "two"]}\n')
+    assert message(tmp_path, "a.jsonl", many=MANY) == f"{tmp_path / 'a.jsonl'}, line 1: column 'caption' is empty."
+    found = reading(tmp_path, "a.jsonl", many=MANY, on_bad_row="skip")
+    assert (rows(found), found.skipped) == ([("a.jpg", "one", "1"), ("a.jpg", "two", "1")], 1)
+
+
+TABLES: dict[str, tuple[Any, list[Any]]] = {
+    "strings": (pyarrow.list_(pyarrow.string()), ["one", "two"]),
+    "large": (pyarrow.large_list(pyarrow.large_string()), ["one", "two"]),
+    "numbers": (pyarrow.list_(pyarrow.int64()), [1, 2]),
+}
+
+
+def table_of_lists(kind: Any, texts: list[Any]) -> Any:
+    lists = pyarrow.array([texts, [], texts[:1], [texts[0], None], None], kind)
+    return pyarrow.table({"image": list("abcde"), "caption": lists})
+
+
+@pytest.mark.parametrize(("kind", "texts"), TABLES.values(), ids=TABLES)
+def test_lists_in_parquet(kind: Any, texts: list[Any], tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(table_of_lists(kind, texts), tmp_path / "a.parquet")
+    found = reading(tmp_path, "a.parquet", many=MANY, on_bad_row="skip")
+    one, two = map(str, texts)
+    assert (rows(found), found.skipped) == ([("a", one, "1"), ("a", two, "1"), ("c", one, "3")], 3)
+    path = tmp_path / "a.parquet"
+    assert message(tmp_path, "a.parquet", many=MANY) == f"{path}, row 2: column 'caption' holds an empty list."
+    assert f"{path}: column 'caption' holds " in message(tmp_path, "a.parquet")
+    for start, sentence in (
+        (3, "holds a list with null in it; it may hold texts alone."),
+        (4, "has no value."),
+    ):
+        pyarrow.parquet.write_table(table_of_lists(kind, texts).slice(start), path)
+        assert message(tmp_path, "a.parquet", many=MANY) == f"{path}, row 1: column 'caption' {sentence}"
+
+
+def test_lists_of_bytes_stay_a_fault(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(pyarrow.table({"image": ["a"], "caption": [[b"x"]]}), tmp_path / "a.parquet")
+    assert "column 'caption' holds list<" in message(tmp_path, "a.parquet", many=MANY)
+
+
+def test_lists_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Dataset:
+        def with_format(self, _: str) -> "Dataset":
+            return self
+
+        def iter(self, batch_size: int) -> list[Any]:
+            return [table_of_lists(*TABLES["strings"]).slice(0, 1)] * min(batch_size, 2)
+
+    module = ModuleType("datasets")
+    module.load_dataset = lambda *_, **__: Dataset()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "datasets", module)
+    found = reading(tmp_path, "hf:some", many=MANY)
+    assert rows(found) == [("a", "one", "1"), ("a", "two", "1"), ("a", "one", "2"), ("a", "two", "2")]
+
+
+def test_an_unknown_place_may_be_empty(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("image\tcaption\tplaces\na\tb\t\nc\td\t0:0,0,1,1\n")
+    found = reading(tmp_path, "a.tsv", {**CAPTIONS, "boxes": "places"})
+    assert [row[2] for row in rows(found)] == ["", "0:0,0,1,1"]
