@@ -1,11 +1,12 @@
 """What the contract checks share: ragged examples, junk padding, gradients, saving, exporting.
 
-Dims: B batch, S source positions, T target positions, D source features.
+Dims: B batch, S source positions, T target positions, D source features, K summary features, F frames,
+      N numbers of a frame.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +22,7 @@ P = TypeVar("P", bound=nn.Module)
 VOCABULARY = 12
 JUNK = 7
 """A real word that stands in the padding, where nobody may see it."""
+LENGTHS = (4, 1, 3)
 ROWS = ([5, 6, 7, 8], [9], [4, 10, 11])
 TARGETS = ([8, 5, 2], [4, 9, 6, 11, 2], [2])
 
@@ -33,18 +35,44 @@ def words(*, size: int = 5, frozen: bool = False) -> WordEmbedding:
     return WordEmbedding(vocabulary=VOCABULARY, size=size, tuned=False, vectors=(known, torch.randn(3, size)))
 
 
+def texts() -> Padded:
+    """Ragged rows of words, junk behind them."""
+    return stretched(Padded.of(list(ROWS)), 0)
+
+
+def films(numbers: int, *, pixels: bool, lengths: tuple[int, ...] = LENGTHS) -> Padded:
+    """Ragged rows of frames, pixels or features, and numbers as good as any other in the padding."""
+    mask_BF = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+    return Padded(_numbers((*mask_BF.shape, numbers), pixels=pixels), mask_BF)
+
+
+def _numbers(shape: tuple[int, ...], *, pixels: bool) -> Tensor:
+    """Of pixels, or of features as they are kept."""
+    return torch.randint(0, 256, shape, dtype=torch.uint8) if pixels else torch.randn(shape).half()
+
+
 def stretched(padded: Padded, by: int) -> Padded:
-    """The same rows with more padding, all padding filled with a real word."""
-    values = nn.functional.pad(padded.values, (0, by))
-    mask = nn.functional.pad(padded.mask, (0, by))
-    return Padded(values.masked_fill(~mask, JUNK), mask)
+    """The same rows with more padding, all of it filled with what could be real."""
+    mask_BS = nn.functional.pad(padded.mask, (0, by))
+    if padded.values.dim() == 2:
+        ids_BS = nn.functional.pad(padded.values, (0, by))
+        return Padded(ids_BS.masked_fill(~mask_BS, JUNK), mask_BS)
+    values_BFN = nn.functional.pad(padded.values, (0, 0, 0, by))
+    junk_BFN = _numbers(tuple(values_BFN.shape), pixels=values_BFN.dtype == torch.uint8)
+    return Padded(torch.where(mask_BS.unsqueeze(-1), values_BFN, junk_BFN), mask_BS)
 
 
-def encoded(size: int, lengths: tuple[int, ...] = (4, 1, 3)) -> Encoded:
+def only(padded: Padded, row: int) -> Padded:
+    """One row without the others and without padding."""
+    length = int(padded.mask[row].sum())
+    return Padded(padded.values[row : row + 1, :length], padded.mask[row : row + 1, :length])
+
+
+def encoded(size: int, lengths: tuple[int, ...] = LENGTHS, *, summary: int | None = None) -> Encoded:
     """What an encoder might have said, as leaves that take gradients; zeros where padded."""
     mask_BS = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
     memory_BSD = (torch.randn(*mask_BS.shape, size) * mask_BS.unsqueeze(-1)).requires_grad_()
-    return Encoded(memory_BSD, mask_BS, torch.randn(len(lengths), size, requires_grad=True))
+    return Encoded(memory_BSD, mask_BS, torch.randn(len(lengths), summary or size, requires_grad=True))
 
 
 def stretched_source(source: Encoded, by: int) -> Encoded:
@@ -64,12 +92,13 @@ def alone(source: Encoded, row: int) -> Encoded:
 
 
 def gradients(part: nn.Module, worth: Tensor) -> dict[str, Tensor]:
-    """The gradient of a number with respect to every weight of a part; zeros where none arrives."""
+    """The gradient of a number with respect to every weight of a part that may learn; zeros where none arrives."""
     part.zero_grad()
     worth.backward()  # type: ignore[no-untyped-call]
     return {
         name: torch.zeros_like(weight) if weight.grad is None else weight.grad.clone()
         for name, weight in part.named_parameters()
+        if weight.requires_grad
     }
 
 
@@ -86,14 +115,32 @@ def unlearned(found: Mapping[str, Tensor]) -> list[str]:
 
 
 def reloaded(part: P, make: Callable[[], P], folder: Path) -> P:
-    """A fresh part of the same make that has forgotten everything, into which the weights were loaded from disk."""
+    """A fresh part of the same make that has forgotten all that is kept, into which it was loaded from disk."""
     other = make().eval()
     with torch.no_grad():
-        for tensor in (*other.parameters(), *other.buffers()):
+        for tensor in other.state_dict().values():
             tensor.zero_()
     save_tensors(folder / "weights.safetensors", part.state_dict(), {})
     load_weights(other, folder / "weights.safetensors")
     return other
+
+
+def held(part: nn.Module) -> dict[str, Any]:
+    """All that a part and the parts inside it hold: which things, and of tensors how often they were written to."""
+    return {
+        f"{path}.{name}": [(id(thing), getattr(thing, "_version", 0)) for thing in _things(value)]
+        for path, module in part.named_modules()
+        for name, value in vars(module).items()
+    }
+
+
+def _things(value: object) -> Iterator[object]:
+    if isinstance(value, dict):
+        yield from value.values()
+    elif isinstance(value, list | tuple):
+        yield from value
+    else:
+        yield value
 
 
 def nameless(part: Part) -> list[str]:

@@ -1,9 +1,11 @@
 """What every bridge promises. A new bridge adds its lines to CASES.
 
-Sizes: a source of 6 features for a state of 4 where a bridge can fit them together, 4 and 4 where it cannot.
+Sizes: a memory of 6 features and a summary of 5 for a state of 4 where a bridge can fit them together; where it copies
+one of them, or multiplies the state by it, that one has 4 as well.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -11,44 +13,73 @@ import torch
 from torch import Tensor
 
 from sixjars.flow import Bridge, Carried, Context, Encoded
-from sixjars.model.bridges import ATTENTIONS, BRIDGES
+from sixjars.model.bridges import ATTENTIONS, BRIDGES, LOOKING
 from sixjars.model.bridges.attention import AdditiveAttention, DotAttention, GeneralAttention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
+from sixjars.model.bridges.pooling import AttentionPooling
 
-from .promises import alone, encoded, gradients, nameless, reloaded, stretched_source, unlearned, weighed
+from .promises import (
+    LENGTHS,
+    alone,
+    encoded,
+    gradients,
+    held,
+    nameless,
+    reloaded,
+    stretched_source,
+    unlearned,
+    weighed,
+)
 
 STATE = 4
 
-CASES: dict[str, tuple[int, Callable[[], Bridge]]] = {
-    "initial-linear": (6, lambda: InitialState(summary_size=6, state_size=4, copies=2)),
-    "initial-copy": (4, lambda: InitialState(summary_size=4, state_size=4, copies=2, start="copy")),
-    "every-step-linear": (6, lambda: EveryStep(summary_size=6, state_size=4, copies=2)),
-    "every-step-copy": (4, lambda: EveryStep(summary_size=4, state_size=4, copies=2, start="copy")),
-    "additive-linear": (6, lambda: AdditiveAttention(source_size=6, state_size=4, size=5)),
-    "additive-copy": (4, lambda: AdditiveAttention(source_size=4, state_size=4, size=5, start="copy")),
-    "dot-linear": (4, lambda: DotAttention(source_size=4, state_size=4)),
-    "dot-copy": (4, lambda: DotAttention(source_size=4, state_size=4, start="copy")),
-    "general-linear": (6, lambda: GeneralAttention(source_size=6, state_size=4)),
-    "general-copy": (4, lambda: GeneralAttention(source_size=4, state_size=4, start="copy")),
+
+@dataclass(frozen=True)
+class Case:
+    """A bridge, and the sizes of what it hears."""
+
+    memory: int
+    summary: int
+    make: Callable[[], Bridge]
+
+    def source(self, lengths: tuple[int, ...] = LENGTHS) -> Encoded:
+        """What an encoder says to it."""
+        return encoded(self.memory, lengths, summary=self.summary)
+
+
+CASES: dict[str, Case] = {
+    "initial-linear": Case(6, 5, lambda: InitialState(summary_size=5, state_size=4, copies=2)),
+    "initial-copy": Case(6, 4, lambda: InitialState(summary_size=4, state_size=4, copies=2, start="copy")),
+    "every-step-linear": Case(6, 5, lambda: EveryStep(summary_size=5, state_size=4, copies=2)),
+    "every-step-copy": Case(6, 4, lambda: EveryStep(summary_size=4, state_size=4, copies=2, start="copy")),
+    "additive-linear": Case(6, 5, lambda: AdditiveAttention(source_size=6, summary_size=5, state_size=4, size=3)),
+    "additive-copy": Case(
+        6, 4, lambda: AdditiveAttention(source_size=6, summary_size=4, state_size=4, size=3, start="copy")
+    ),
+    "additive-one-size": Case(6, 6, lambda: AdditiveAttention(source_size=6, state_size=4, size=3)),
+    "dot-linear": Case(4, 5, lambda: DotAttention(source_size=4, summary_size=5, state_size=4)),
+    "dot-copy": Case(4, 4, lambda: DotAttention(source_size=4, state_size=4, start="copy")),
+    "general-linear": Case(6, 5, lambda: GeneralAttention(source_size=6, summary_size=5, state_size=4)),
+    "general-copy": Case(6, 4, lambda: GeneralAttention(source_size=6, summary_size=4, state_size=4, start="copy")),
+    "pooling-linear": Case(6, 5, lambda: AttentionPooling(source_size=6, state_size=4, size=3, copies=2)),
+    "pooling-copy": Case(4, 5, lambda: AttentionPooling(source_size=4, state_size=4, size=3, start="copy")),
 }
-"""The size of the source, and how the bridge is made."""
 
 
 @pytest.fixture(params=CASES)
-def case(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
+def case(request: pytest.FixtureRequest) -> Case:
+    return CASES[request.param]
 
 
 @pytest.fixture
-def bridge(case: str) -> Bridge:
-    return CASES[case][1]().eval()
+def bridge(case: Case) -> Bridge:
+    return case.make().eval()
 
 
 @pytest.fixture
-def source(case: str) -> Encoded:
-    return encoded(CASES[case][0])
+def source(case: Case) -> Encoded:
+    return case.source()
 
 
 @pytest.fixture
@@ -62,8 +93,18 @@ def heard(bridge: Bridge, source: Encoded, query: Tensor) -> tuple[Tensor, Conte
     return carried.first, bridge.step(query, carried)
 
 
+def looks(bridge: Bridge) -> bool:
+    """Whether it weighs the positions of the memory."""
+    return isinstance(bridge, tuple({*ATTENTIONS.values(), *(BRIDGES[kind] for kind in LOOKING)}))
+
+
+def hears_summary(bridge: Bridge) -> bool:
+    """Pooling makes a summary of its own."""
+    return not isinstance(bridge, AttentionPooling)
+
+
 def test_every_bridge_has_a_case() -> None:
-    covered = {type(make()) for _, make in CASES.values()}
+    covered = {type(case.make()) for case in CASES.values()}
     assert covered == {*BRIDGES.values(), *ATTENTIONS.values()}
 
 
@@ -72,7 +113,7 @@ def test_sizes_are_as_announced(bridge: Bridge, source: Encoded, query: Tensor) 
     assert first.shape[0] == 3
     assert first.shape[1] % STATE == 0
     assert context.vector.shape == (3, bridge.context_size)
-    assert (context.weights is not None) == bridge.follows
+    assert (context.weights is not None) == looks(bridge)
 
 
 def test_padding_is_invisible(bridge: Bridge, source: Encoded, query: Tensor) -> None:
@@ -95,7 +136,7 @@ def test_padding_is_invisible_to_gradients(bridge: Bridge, source: Encoded, quer
     assert before.keys() == after.keys()
     for name, gradient in before.items():
         torch.testing.assert_close(after[name], gradient)
-    if bridge.follows:
+    if looks(bridge):
         assert source.memory.grad is not None
         assert longer.memory.grad is not None
         real = source.mask
@@ -119,35 +160,35 @@ def test_every_weight_learns(bridge: Bridge, source: Encoded, query: Tensor) -> 
 def test_the_encoder_learns_through_it(bridge: Bridge, source: Encoded, query: Tensor) -> None:
     first, context = heard(bridge, source, query)
     weighed(first, context.vector).backward()  # type: ignore[no-untyped-call]
-    assert source.summary.grad is not None
-    assert source.summary.grad.any(dim=1).all()
-    assert (source.memory.grad is not None) == bridge.follows
+    assert (source.summary.grad is not None) == hears_summary(bridge)
+    if source.summary.grad is not None:
+        assert source.summary.grad.any(dim=1).all()
+    assert (source.memory.grad is not None) == looks(bridge)
     assert (query.grad is not None) == bridge.follows
     if source.memory.grad is not None:
         assert source.memory.grad[source.mask].any(dim=1).all()
 
 
-def test_saving_keeps_every_bit(bridge: Bridge, case: str, source: Encoded, query: Tensor, tmp_path: Path) -> None:
+def test_saving_keeps_every_bit(bridge: Bridge, case: Case, source: Encoded, query: Tensor, tmp_path: Path) -> None:
     first, context = heard(bridge, source, query)
-    first_again, again = heard(reloaded(bridge, CASES[case][1], tmp_path), source, query)
+    first_again, again = heard(reloaded(bridge, case.make, tmp_path), source, query)
     assert torch.equal(first_again, first)
     assert torch.equal(again.vector, context.vector)
 
 
 def test_weights_are_a_distribution_over_real_positions(bridge: Bridge, source: Encoded, query: Tensor) -> None:
     weights = heard(bridge, source, 10 * query)[1].weights
-    assert (weights is not None) == bridge.follows
+    assert (weights is not None) == looks(bridge)
     if weights is not None:
         assert (weights >= 0).all()
         assert torch.equal(weights[~source.mask], torch.zeros(int((~source.mask).sum())))
         torch.testing.assert_close(weights.sum(1), torch.ones(3))
 
 
-def test_a_row_of_padding_gives_zeros(bridge: Bridge, case: str, query: Tensor) -> None:
-    source = encoded(CASES[case][0], lengths=(3, 0, 2))
-    source = stretched_source(source, 1)
+def test_a_row_of_padding_gives_zeros(bridge: Bridge, case: Case, query: Tensor) -> None:
+    source = stretched_source(case.source(lengths=(3, 0, 2)), 1)
     first, context = heard(bridge, source, query)
-    if bridge.follows:
+    if looks(bridge):
         assert context.weights is not None
         assert not context.weights[1].any()
         assert not context.vector[1].any()
@@ -156,10 +197,10 @@ def test_a_row_of_padding_gives_zeros(bridge: Bridge, case: str, query: Tensor) 
     assert all(tensor.isfinite().all() for tensor in [first, context.vector, *learned])
 
 
-def test_two_sources_never_mix(bridge: Bridge, case: str, source: Encoded, query: Tensor) -> None:
+def test_two_sources_never_mix(bridge: Bridge, case: Case, source: Encoded, query: Tensor) -> None:
     wanted = bridge.step(query, bridge.start(source)).vector
     opened = bridge.start(source)
-    other = bridge.start(encoded(CASES[case][0], lengths=(2, 4, 4)))
+    other = bridge.start(case.source(lengths=(2, 4, 4)))
     bridge.step(query, other)
     assert torch.equal(bridge.step(query, opened).vector, wanted)
 
@@ -181,6 +222,20 @@ def test_deterministic_when_not_training(bridge: Bridge, source: Encoded, query:
     one, two = heard(bridge, source, query), heard(bridge, source, query)
     assert torch.equal(one[0], two[0])
     assert torch.equal(one[1].vector, two[1].vector)
+
+
+def test_nothing_is_kept_between_calls(bridge: Bridge, source: Encoded, query: Tensor) -> None:
+    before = held(bridge)
+    heard(bridge, source, query)
+    assert held(bridge) == before
+
+
+def test_what_follows_the_state_depends_on_it_and_nothing_else_does(bridge: Bridge, source: Encoded) -> None:
+    carried = bridge.start(source)
+    one, two = (bridge.step(query, carried) for query in torch.randn(2, 3, STATE))
+    assert torch.equal(one.vector, two.vector) != bridge.follows
+    if one.weights is not None and two.weights is not None:
+        assert torch.equal(one.weights, two.weights) != bridge.follows
 
 
 def test_every_weight_has_a_letter_and_the_part_its_equations(bridge: Bridge) -> None:

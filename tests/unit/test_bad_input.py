@@ -163,7 +163,7 @@ def test_no_rows(call: Any, from_file: Maker, run: Path, tmp_path: Path) -> None
     assert call("evaluate", run, "--data", path).sentence == f"{path} has no rows."
     path.write_bytes(b"en\tde\na\tb\n")
     assert train(call, from_file(path), out=tmp_path / "one").sentence == (
-        f"data.valid: a fraction of 0.25 leaves nothing to train on; {path} has 1 rows."
+        f"data.valid: a fraction of 0.25 leaves nothing to train on; {path} has 1 inputs."
     )
 
 
@@ -178,7 +178,7 @@ def test_no_word_is_left(call: Any, from_file: Maker, pairs: Maker, tmp_path: Pa
 def test_alignments_that_point_nowhere(call: Any, from_file: Maker, tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     for links, message in (("0-9", "alignment 0-9 points outside the target"), ("0:0", "alignment '0:0' must be")):
-        path.write_text("en\tde\tlinks\n" + f"a b\tc d\t{links}\n" * 8)
+        path.write_text("en\tde\tlinks\n" + "".join(f"a{n} b\tc d\t{links}\n" for n in range(8)))
         name = from_file(path, data={"alignment": "links"}, loss={"guide": 1})
         said = train(call, name, out=tmp_path / links.replace(":", "_"))
         assert said.sentence.startswith(f"{path}, line ")

@@ -155,6 +155,17 @@ def test_without_a_source_there_are_rows_of_nothing() -> None:
     assert batch.target.values.tolist() == [[7, STOP, 0], [5, 6, STOP]]
 
 
+def test_lengths_of_several_inputs_add_up() -> None:
+    """A picture of one frame and a question: the limit counts both, and each is padded by itself."""
+    pictures, questions = ids([[9]] * 4), ids([[4, 5, 6], [7], [8], [4, 4, 4]])
+    found = Batches({"image": pictures, "question": questions}, ids([[1]] * 4), batch_tokens=10)
+    assert found.input_lengths.tolist() == [4, 2, 2, 4]
+    assert sorted(sorted(rows) for rows in planned(found, 0)) == [[0, 3], [1, 2]]  # 2 * (4 + 1) and 2 * (2 + 1)
+    batch = found.collate(torch.tensor([1, 0]))
+    assert batch.inputs["image"].values.tolist() == [[9], [9]]
+    assert batch.inputs["question"].values.tolist() == [[7, 0, 0], [4, 5, 6]]
+
+
 def test_alignments_are_spread_over_the_source() -> None:
     known: dict[int, Links] = {0: ((0, 0), (2, 0), (1, 1)), 1: (), 2: ((0, 1),)}
     found = Batches(

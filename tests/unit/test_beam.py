@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sixjars.evaluation.search import Marks, rows_per_source, search
-from sixjars.flow import Hypothesis, Padded, Scored, State
+from sixjars.evaluation.search import rows_per_source, search
+from sixjars.flow import Hypothesis, Marks, Padded, Scored, State
 from sixjars.recipe.jars import SearchSettings
 
 GO, STOP, A, B, C = range(5)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from sixjars.flow import Bridge, Encoded
 from sixjars.model.bridges.attention import AdditiveAttention, DotAttention, GeneralAttention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
+from sixjars.model.bridges.pooling import AttentionPooling
 
 Score = Callable[[list[float], list[float]], float]
 LENGTHS = (4, 1, 3)
@@ -89,7 +91,55 @@ def test_dot_needs_equal_sizes() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", [InitialState, EveryStep, AdditiveAttention, GeneralAttention])
-def test_every_bridge_refuses_a_copy_that_does_not_fit(kind: Callable[..., Bridge]) -> None:
+@pytest.mark.parametrize("make", [InitialState, EveryStep, partial(GeneralAttention, source_size=4)])
+def test_a_copy_of_a_summary_that_does_not_fit(make: Callable[..., Bridge]) -> None:
+    with pytest.raises(ShapeError, match=r"^start: copy needs a summary as large .* have 6 and 4 numbers\."):
+        make(summary_size=6, state_size=4, start="copy")
+
+
+@pytest.mark.parametrize("kind", [AdditiveAttention, GeneralAttention, AttentionPooling])
+def test_a_summary_is_as_large_as_the_memory_unless_told(kind: Callable[..., Bridge]) -> None:
     with pytest.raises(ShapeError, match=r"^start: copy needs a summary as large .* have 6 and 4 numbers\."):
         kind(source_size=6, state_size=4, start="copy")
+
+
+@pytest.mark.parametrize("kind", [AdditiveAttention, GeneralAttention])
+def test_attention_starts_from_a_summary_of_another_size(kind: Callable[..., Bridge]) -> None:
+    """A question asks, the cells of a picture answer."""
+    read = Encoded(torch.randn(3, 4, 6), torch.ones(3, 4, dtype=torch.bool), torch.randn(3, 2))
+    bridge = kind(source_size=6, summary_size=2, state_size=2, start="copy")
+    carried = bridge.start(read)
+    assert torch.equal(carried.first, read.summary)
+    assert bridge.step(carried.first, carried).vector.shape == (3, 6)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_pooling_equals_nested_loops(copies: int) -> None:
+    """u_j = tanh(W_att h_j + b_att), α_j = softmax_j(u_jᵀ u), and the first state is the mixture."""
+    bridge, read = AttentionPooling(source_size=5, state_size=5, size=3, copies=copies, start="copy"), source(5)
+    with torch.no_grad():
+        carried = bridge.start(read)
+    weight, bias, question = bridge.key.weight.tolist(), bridge.key.bias.tolist(), bridge.question.weight.tolist()[0]
+    for row, length in enumerate(LENGTHS):
+        raised = []
+        for place in range(length):
+            position = read.memory[row, place].tolist()
+            hidden = [math.tanh(dots(weight[unit], position) + bias[unit]) for unit in range(3)]
+            raised.append(math.exp(dots(hidden, question)))
+        wanted = [value / sum(raised) for value in raised] + [0.0] * (4 - length)
+        mixed = [
+            sum(wanted[place] * float(read.memory[row, place, feature]) for place in range(length))
+            for feature in range(5)
+        ]
+        assert carried.first[row].tolist() == pytest.approx(mixed * copies, abs=1e-5)
+        for query in torch.randn(2, 3, 5):  # whatever is asked, and at every step
+            context = bridge.step(query, carried)
+            assert context.vector.shape == (3, 0)
+            assert context.weights is not None
+            assert context.weights[row].tolist() == pytest.approx(wanted, abs=1e-6)
+
+
+def test_pooling_does_not_hear_the_summary() -> None:
+    bridge, read = AttentionPooling(source_size=5, state_size=3), source(5)
+    other = Encoded(read.memory, read.mask, torch.randn(3, 9))
+    assert torch.equal(bridge.start(other).first, bridge.start(read).first)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file
 
 import sixjars
@@ -208,4 +209,23 @@ def test_torchrun(recipe: Callable[..., str], tmp_path: Path) -> None:
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr
     assert said.stdout.count("character_error_rate ") == 1
+    assert_close(tmp_path / "two", tmp_path / "one")
+
+
+@pytest.mark.parametrize("bridge", ["initial", "attention", "pooling"])
+def test_pictures(bridge: str, two: Any, tmp_path: Path) -> None:
+    """Also where some weights are heard by nobody: of cells that no bridge looks at, of a summary that none hears."""
+    values = {
+        "task": "image_captioning",
+        "data": {"sample": {"size": 30, "valid": 4, "test": 4}, "image": {"size": 16}},
+        "model": {"encoder": {"backbone": {"widths": [4, 6]}}, "bridge": {"kind": bridge}, "decoder": {"size": 8}},
+        "learning": {"epochs": 2, "batch_examples": 7, "accumulate": 2, "optimizer": "sgd", "rate": 0.5},
+        "evaluation": {"search": {"max_length": 4}, "metrics": ["exact_match"]},
+    }
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(values))
+    sixjars.train(tmp_path / "recipe.yaml", out=tmp_path / "one")
+    first, second = (process.wait() for process in two(tmp_path / "recipe.yaml", "--out", tmp_path / "two"))
+    assert (first.code, second.code) == (0, 0), (first, second)
+    assert len(first.err.splitlines()) == 2
+    assert second.err == ""
     assert_close(tmp_path / "two", tmp_path / "one")

@@ -1,24 +1,19 @@
-"""Films become arrays: which frames are taken, at what time, which way up, and how little stays in memory."""
+"""Films become arrays: which frames are taken, at what time, and how little stays in memory."""
 
 import io
 import tracemalloc
-import zipfile
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
-import PIL.Image
 import pytest
 from numpy.typing import NDArray
 
 from sixjars.data import films
-from sixjars.data.films import FILM_ENDINGS, evenly, read_film, write_film
-from sixjars.data.media import Media
+from sixjars.data.films import evenly, read_film, write_film
 from sixjars.data.pictures import Fit
-from sixjars.errors import ShapeError
 
 KINDS = {
     "mp4": ("libx264", "yuv420p"),
@@ -50,7 +45,7 @@ def packed(kind: str, values: Sequence[int], times: Sequence[int] | None = None)
     file = io.BytesIO()
     with av.open(file, "w", format=kind) as container:
         stream: Any = container.add_stream(codec, rate=10)
-        stream.width, stream.height, stream.pix_fmt = 48, 32, form
+        stream.width, stream.height, stream.pix_fmt, stream.bit_rate = 48, 32, form, 4_000_000
         for time, frame_HWC in zip(times or range(len(values)), grey(values), strict=True):
             frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(frame_HWC), format="rgb24")
             frame.pts, frame.time_base = time, Fraction(1, 10)
@@ -164,8 +159,7 @@ def test_a_header_that_lies() -> None:
     assert int.from_bytes(content[strh : strh + 4], "little") == 25
     for count in (0, 3, 5000):
         content[at : at + 4] = content[strh : strh + 4] = count.to_bytes(4, "little")
-        got = brightness(read(io.BytesIO(bytes(content)), frames=4))
-        assert got == pytest.approx([VALUES[at] for at in (0, 8, 16, 24)], abs=3)
+        assert brightness(read(io.BytesIO(content), frames=4)) == pytest.approx([20, 84, 148, 212], abs=3)
 
 
 @pytest.mark.parametrize("rate", [None, 1.0])
@@ -200,6 +194,6 @@ def test_little_stays_in_memory(rate: float | None, monkeypatch: pytest.MonkeyPa
     finally:
         tracemalloc.stop()
     assert taken_FCHW.shape == (16, 3, 8, 8)
-    assert seen == (2000 if rate is None else 152)  # after 15 seconds nothing more is decoded
+    assert seen == (2000 if rate is None else 152)  # the frame after that of second 15 is the last
     assert most <= 3
     assert peak < 2_000_000

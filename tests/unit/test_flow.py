@@ -62,6 +62,29 @@ def test_picking_reaches_nested_values() -> None:
     assert before.numbers.tolist() == [4, 0, 7]
 
 
+def test_rows_and_device_are_those_of_any_tensor() -> None:
+    assert batch().rows == 3
+    assert batch().device == torch.device("cpu")
+    assert batch().to("meta").device.type == "meta"
+    assert Context(torch.zeros(2, 0)).rows == 2
+    assert Padded.of([[], []]).rows == 2
+    assert State(torch.zeros(4, 1, 3)).spread(2).rows == 8
+
+
+def test_frames_of_numbers_are_picked_and_flattened_like_ids() -> None:
+    films = Padded(torch.arange(24).view(2, 3, 4), torch.tensor([[True, True, True], [True, False, False]]))
+    before = Batch({"video": films}, Padded.of([[1], [0]]), torch.tensor([5, 6]))
+    assert leaves(Batch.from_tensors(before.tensors())) == leaves(before)
+    after = before.pick(torch.tensor([1]))
+    assert torch.equal(after.inputs["video"].values, films.values[1:])
+    assert after.inputs["video"].mask.tolist() == [[True, False, False]]
+
+
+def test_a_summary_may_have_another_size_than_the_memory() -> None:
+    read = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.zeros(2, 9))
+    assert read.spread(2).summary.shape == (4, 9)
+
+
 def test_spreading_puts_copies_side_by_side() -> None:
     state = State(torch.arange(6.0).view(2, 1, 3)).spread(3)
     assert state.hidden[:, 0, 0].tolist() == [0, 0, 0, 3, 3, 3]

@@ -31,12 +31,8 @@ FEW = [
 @pytest.mark.parametrize("name", [name for name in packaged() if "sample" in name])
 def test_every_parameter_has_its_letter_shape_and_count(name: str) -> None:
     recipe = read_recipe(name)
-    sizes = (
-        {"target": 50}
-        if recipe.data.source is None and recipe.task == "language_model"
-        else {"source": 40, "target": 50}
-    )
-    network = network_of(recipe.model, sizes)
+    fields = {"vocabulary": 50, "vectors": None, "classes": 4, "pixels": 64, "pretrained": False}
+    network = network_of(recipe.model, {name: fields for name in recipe.data.fields()})
     jars = explained(name, FEW[:3]).jars
     told = {weight.name: weight for jar in jars for weight in jar.weights}
     truth = dict(network.named_parameters())
@@ -99,7 +95,7 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
     run = sixjars.train("language_model/sample_gru", FEW, out=tmp_path / "lm").folder
     for name in (str(run), "language_model/sample_gru"):
         with pytest.raises(
-            DataError, match="is a language_model model; it has no input whose length could be compared"
+            DataError, match="is a language_model model; it reads no text whose length could be compared"
         ):
             compared([name, name], out=tmp_path, metric="perplexity", device="cpu", reporter=Silent)
     shutil.copytree(run, tmp_path / "transliteration-sample_initial")

@@ -10,12 +10,17 @@ from sixjars.flow import Padded
 from sixjars.model.bridges.attention import AdditiveAttention, DotAttention, GeneralAttention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
+from sixjars.model.bridges.pooling import AttentionPooling
+from sixjars.model.decoders.label import LabelDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder
+from sixjars.model.encoders.image import ImageEncoder
+from sixjars.model.encoders.image_question import ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.text import TextEncoder
+from sixjars.model.encoders.video import VideoEncoder
 from sixjars.model.network import Network
 from sixjars.recipe import ModelSettings
-from sixjars.tasks.parts import class_of, network_of, resolved
+from sixjars.tasks.parts import Facts, class_of, inputs_of, network_of, resolved, sight_of
 from sixjars.tasks.table import TASKS
 
 TRANSLATION, LANGUAGE_MODEL = TASKS["translation"], TASKS["language_model"]
@@ -28,10 +33,13 @@ def jar(task: str = "translation", /, **sections: dict[str, Any]) -> ModelSettin
     return ModelSettings(**{role: settings for role, (settings, _) in found.items()})
 
 
-def network(
-    task: str = "translation", vocabularies: dict[str, int] | None = None, **sections: dict[str, Any]
-) -> Network:
-    return network_of(jar(task, **sections), vocabularies or {"source": 9, "target": 7})
+def words(**vocabularies: int) -> dict[str, dict[str, Any]]:
+    """What the data says of fields of text."""
+    return {name: {"vocabulary": size, "vectors": None} for name, size in vocabularies.items()}
+
+
+def network(task: str = "translation", /, facts: Facts | None = None, **sections: dict[str, Any]) -> Network:
+    return network_of(jar(task, **sections), facts or words(source=9, target=7))
 
 
 def test_an_empty_section_is_the_task_s_own_choice_with_all_defaults() -> None:
@@ -56,12 +64,17 @@ def test_resolving_twice_changes_nothing() -> None:
     [
         ("encoder", {"kind": "none"}, NothingEncoder),
         ("encoder", {"kind": "text"}, TextEncoder),
+        ("encoder", {"kind": "image"}, ImageEncoder),
+        ("encoder", {"kind": "image_question"}, ImageQuestionEncoder),
+        ("encoder", {"kind": "video"}, VideoEncoder),
         ("bridge", {"kind": "initial"}, InitialState),
         ("bridge", {"kind": "every_step"}, EveryStep),
         ("bridge", {"kind": "attention", "score": "additive"}, AdditiveAttention),
         ("bridge", {"kind": "attention", "score": "dot"}, DotAttention),
         ("bridge", {"kind": "attention", "score": "general"}, GeneralAttention),
+        ("bridge", {"kind": "pooling"}, AttentionPooling),
         ("decoder", {"kind": "sequence"}, SequenceDecoder),
+        ("decoder", {"kind": "label"}, LabelDecoder),
     ],
 )
 def test_every_kind_means_a_class(role: str, section: dict[str, str], kind: type) -> None:
@@ -80,6 +93,7 @@ def test_every_kind_means_a_class(role: str, section: dict[str, str], kind: type
             {"score": "dots"},
             "model.bridge: score 'dots' is unknown. Did you mean 'dot'? Known: additive, dot, general.",
         ),
+        ("bridge", {"summary_size": 3}, "model.bridge: key 'summary_size' is filled in by the toolkit; remove it."),
         ("bridge", {"source_size": 3}, "model.bridge: key 'source_size' is filled in by the toolkit; remove it."),
         ("bridge", {"kind": "initial", "score": "dot"}, "model.bridge: key 'score' is unknown. Known: start."),
         ("decoder", {"bridge": {}}, "model.decoder: key 'bridge' is filled in by the toolkit; remove it."),
@@ -120,7 +134,7 @@ def test_parts_of_any_size_fit_together(cell: str, layers: int, bridge: dict[str
 
 
 def test_vocabularies_decide_the_sizes_of_both_ends() -> None:
-    whole = network(vocabularies={"source": 11, "target": 6})
+    whole = network(facts=words(source=11, target=6))
     assert isinstance(whole.encoder, TextEncoder)
     assert isinstance(whole.decoder, SequenceDecoder)
     assert whole.encoder.embedding.table.num_embeddings == 11
@@ -128,15 +142,16 @@ def test_vocabularies_decide_the_sizes_of_both_ends() -> None:
 
 
 def test_a_language_model_needs_no_source() -> None:
-    whole = network("language_model", {"target": 6})
+    whole = network("language_model", words(target=6))
     assert isinstance(whole.encoder, NothingEncoder)
     assert whole({"source": Padded.of([[], []])}, Padded.of([[4, 2], [2]])).scores.shape == (2, 2, 6)
 
 
 def test_pretrained_vectors_reach_the_field_they_belong_to() -> None:
     small = {"embedding": {"size": 2, "tuned": False}}
-    vectors = {"target": (torch.tensor([4]), torch.tensor([[8.0, 9.0]]))}
-    whole = network_of(jar(encoder=small, decoder=small), {"source": 9, "target": 7}, vectors)
+    facts = words(source=9, target=7)
+    facts["target"]["vectors"] = (torch.tensor([4]), torch.tensor([[8.0, 9.0]]))
+    whole = network(facts=facts, encoder=small, decoder=small)
     assert isinstance(whole.encoder, TextEncoder)
     assert isinstance(whole.decoder, SequenceDecoder)
     assert whole.decoder.embedding(torch.tensor(4)).tolist() == [8.0, 9.0]
@@ -183,5 +198,101 @@ def test_attention_needs_positions() -> None:
 )
 def test_misfits_are_refused_with_both_numbers(sections: dict[str, dict[str, Any]], told: str) -> None:
     with pytest.raises(ShapeError) as error:
-        network_of(jar(**sections), {"source": 9, "target": 7})
+        network(**sections)
     assert str(error.value) == told
+
+
+SMALL = {"name": "small", "widths": [4, 6]}
+EYES: dict[str, Any] = {"backbone": SMALL}
+
+
+def pixels(rows: int, frames: int) -> Padded:
+    values = torch.randint(0, 256, (rows, frames, 3 * 16 * 16), dtype=torch.uint8)
+    return Padded(values, torch.ones(rows, frames, dtype=torch.bool))
+
+
+def test_an_encoder_s_inputs_are_the_parameters_of_its_forward() -> None:
+    for task in TASKS.values():
+        assert inputs_of(task.encoder) == (task.inputs or ("source",)), task.name
+
+
+def test_the_section_of_the_backbone_is_found_where_it_stands() -> None:
+    alone, _ = resolved("encoder", EYES, TASKS["image_captioning"])
+    inside, _ = resolved("encoder", {"image": EYES}, TASKS["image_question_answering"])
+    assert sight_of(alone) == sight_of(inside)
+    assert sight_of(alone)["widths"] == (4, 6)
+    assert sight_of(alone)["tuned"] is False
+
+
+@pytest.mark.parametrize("bridge", ["initial", "every_step", "attention", "pooling"])
+def test_a_captioner_of_any_size(bridge: str) -> None:
+    facts = {"image": {"pixels": 16, "pretrained": False}, **words(target=8)}
+    decoder = {"size": 7, "cell": "lstm"}
+    whole = network("image_captioning", facts, encoder=EYES, bridge={"kind": bridge}, decoder=decoder)
+    taught = whole({"image": pixels(2, 1)}, Padded.of([[4, 2], [2]]))
+    assert taught.scores.shape == (2, 2, 8)
+    assert (taught.weights is None) == (bridge in ("initial", "every_step"))
+    if taught.weights is not None:
+        assert taught.weights.shape == (2, 2, 4 * 4)
+
+
+@pytest.mark.parametrize("bridge", ["initial", "every_step", "attention", "pooling"])
+@pytest.mark.parametrize("summary", ["both", "question"])
+def test_questions_about_pictures(bridge: str, summary: str) -> None:
+    """Three sizes meet: those of the cells, of the question and of what is judged."""
+    encoder = {"image": EYES, "question": {"size": 3, "embedding": {"size": 4}}, "summary": summary}
+    facts = {"image": {"pixels": 16, "pretrained": False}, **words(question=9), "label": {"classes": 6}}
+    bridges = {"kind": bridge}
+    whole = network("image_question_answering", facts, encoder=encoder, bridge=bridges, decoder={"size": 7})
+    assert isinstance(whole.encoder, ImageQuestionEncoder)
+    assert whole.encoder.question.embedding.table.num_embeddings == 9
+    assert whole.encoder.summary_size == (3 + 128 if summary == "both" else 3)
+    inputs = {"image": pixels(2, 1), "question": Padded.of([[4, 5, 6], [7]])}
+    assert whole(inputs, Padded.of([[3], [0]])).scores.shape == (2, 1, 6)
+
+
+@pytest.mark.parametrize("bridge", ["initial", "every_step", "attention", "pooling"])
+@pytest.mark.parametrize("task", ["video_captioning", "video_classification"])
+def test_films(bridge: str, task: str) -> None:
+    facts = {"video": {"pixels": 16, "pretrained": False}, **words(target=8), "label": {"classes": 6}}
+    facts.pop("label" if task == "video_captioning" else "target")
+    whole = network(
+        task, facts, encoder={**EYES, "size": 5, "reads": "both", "direction": "both"}, bridge={"kind": bridge}
+    )
+    films = pixels(2, 3)
+    taught = whole({"video": films}, Padded.of([[3], [0]]))
+    assert taught.scores.shape == (2, 1, 8 if task == "video_captioning" else 6)
+    assert whole.encoder.output_size == 10
+
+
+def test_features_made_beforehand_need_no_backbone_in_the_network() -> None:
+    facts = {"image": {"pixels": 64, "pretrained": False}, **words(target=8)}
+    encoder = {"backbone": "efficientnet_lite0"}
+    whole = network("image_captioning", facts, encoder=encoder, bridge={"kind": "initial"})
+    assert [name for name, _ in whole.encoder.named_parameters()] == [
+        "cells.weight",
+        "cells.bias",
+        "whole.weight",
+        "whole.bias",
+    ]
+
+
+def test_pooling_needs_positions() -> None:
+    with pytest.raises(ShapeError, match=r"nothing to look at: an encoder of kind 'none' has no positions\."):
+        network(encoder={"kind": "none"}, bridge={"kind": "pooling"})
+
+
+@pytest.mark.parametrize(
+    ("section", "told"),
+    [
+        ({"backbone": {"pixels": 3}}, "model.encoder.backbone: key 'pixels' is filled in by the toolkit; remove it."),
+        ({"backbone": {"widht": 3}}, "model.encoder.backbone: key 'widht' is unknown. Did you mean 'widths'?"),
+        ({"backbone": {"widths": [0]}}, "model.encoder.backbone.widths.0: should be greater than or equal to 1"),
+        ({"reads": "frame"}, "model.encoder.reads: should be 'frames', 'clips' or 'both', but is 'frame'."),
+    ],
+)
+def test_faults_of_eyes_read_well(section: dict[str, Any], told: str) -> None:
+    settings, faults = resolved("encoder", section, TASKS["video_classification"])
+    assert settings == {}
+    assert len(faults) == 1
+    assert faults[0].startswith(told)

@@ -61,6 +61,19 @@ def test_faults_of_several_keys_are_not_hidden_by_others() -> None:
     ]
 
 
+def test_a_target_that_is_left_out_is_checked_all_the_same() -> None:
+    for target in ({}, {"target": None}):
+        values = {"task": "translation", "data": {"train": "a.tsv", "source": {"column": "text"}, **target}}
+        assert one_fault(values) == "data: 'source' and 'target' are both column 'text'; name two columns."
+
+
+@pytest.mark.parametrize("data", [{}, {"valid": 0.2, "test": "b.tsv"}, {"split": {"column": "part", "test": "dev"}}])
+def test_what_is_written_down_is_read_again(data: dict[str, Any]) -> None:
+    """A run keeps its recipe with every default filled in."""
+    found = recipe_of(translation(data={**FILES, **data}), "test")
+    assert recipe_of(values_of(found.to_yaml(), "test"), "test") == found
+
+
 def test_a_wrong_key_is_told_once() -> None:
     assert one_fault({"task": "language_model", "data": {"train": [1]}}) == (
         "data.train: should be a valid string, but is [1]."
@@ -108,15 +121,23 @@ def test_a_wrong_key_is_told_once() -> None:
         (translation(expect={"blue": 5}), "expect: metric 'blue' is unknown. Did you mean 'bleu'?"),
         (translation(expect={5: 5}), "expect: must name metrics, but names 5."),
         (translation(expect=[5]), "expect: must be a section of metrics and numbers, but is [5]."),
-        ({"task": "translation", "data": {"train": "a"}}, "data: key 'source' is missing; translation reads an input."),
-        ({"task": "translation", "data": {"sample": {}}}, "data: key 'source' is missing; translation reads an input."),
+        ({"task": "translation", "data": {"train": "a"}}, "data: key 'source' is missing; translation needs it."),
+        ({"task": "translation", "data": {"sample": {}}}, "data: key 'source' is missing; translation needs it."),
         (
             {"task": "language_model", "data": {"sample": {}, "source": {}}},
-            "data: key 'source' has no place here; language_model reads no input.",
+            "data: key 'source' has no place here; language_model reads no input and says a target.",
         ),
         (
             translation(model={"encoder": {"kind": "none"}, "bridge": {"kind": "initial"}}),
-            "model.encoder: kind 'none' does not fit; translation reads an input.",
+            "model.encoder: kind 'none' does not fit; translation reads source. Use text.",
+        ),
+        (
+            translation(model={"decoder": {"kind": "label"}}),
+            "model.decoder: kind 'label' does not fit translation. Use",
+        ),
+        (
+            translation(data={**FILES, "boxes": "b"}),
+            "data: key 'boxes' has no place here; translation reads source and",
         ),
         (translation(loss={"guide": 1}), "loss.guide: needs true alignments, but data.alignment names no column."),
         (

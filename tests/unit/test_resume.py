@@ -187,7 +187,8 @@ class Tired:
 
     def __init__(self, after: int) -> None:
         self.after = after
-        self.begin, self.validated, self.end = Silent().begin, Silent().validated, Silent().end
+        self.prepared, self.begin = Silent().prepared, Silent().begin
+        self.validated, self.end = Silent().validated, Silent().end
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
         self.after -= 1

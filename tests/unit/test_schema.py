@@ -131,6 +131,46 @@ def test_a_number_as_yaml_writes_it() -> None:
     ]
 
 
+@final
+class Label:
+    """A part with a name, and a part inside it."""
+
+    def __init__(self, *, paint: Paint, name: str = "plain", size: Positive = 3) -> None:
+        self.made = (paint, name, size)
+
+
+@final
+class Shelf:
+    """A part with a part that has a part."""
+
+    def __init__(self, *, label: Label) -> None:
+        self.made = label
+
+
+SHELF = schema_of(Shelf, (), {**NESTED, Label: ()})
+
+
+def test_a_word_alone_is_the_name_of_a_part_that_has_one() -> None:
+    settings, told = checked(SHELF, {"label": "honey"}, "shelf")
+    assert settings is not None
+    assert settings.model_dump() == {
+        "label": {"paint": {"colour": "red", "gloss": 0.5}, "name": "honey", "size": 3},
+    }
+    assert told == []
+    written, _ = checked(SHELF, {"label": {"name": "honey"}}, "shelf")
+    assert written == settings
+
+
+def test_parts_stand_inside_parts_inside_parts() -> None:
+    assert checked(SHELF, {"label": {"paint": {"gloss": 2}, "size": 0}}, "shelf")[1] == [
+        "shelf.label.paint.gloss: should be less than 1, but is 2.",
+        "shelf.label.size: should be greater than or equal to 1, but is 0.",
+    ]
+    assert checked(SHELF, {"label": {"paint": {"supply": 2}}}, "shelf")[1] == [
+        "shelf.label.paint: key 'supply' is filled in by the toolkit; remove it."
+    ]
+
+
 def test_settings_are_frozen() -> None:
     settings, _ = checked(SCHEMA, {"height": 7}, "jar")
     with pytest.raises(ValueError, match="frozen"):

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from sixjars.errors import RecipeError, ShapeError
-from sixjars.evaluation.search import Marks, rows_per_source, search
+from sixjars.evaluation.search import rows_per_source, search
 from sixjars.evaluation.search.rules import banned, forced_prefix, min_length, no_repeated_ngram, together
 from sixjars.evaluation.search.sampling import likely
-from sixjars.flow import Hypothesis, Padded, Scored, State
+from sixjars.flow import Hypothesis, Marks, Padded, Scored, State
 from sixjars.recipe.jars import SearchSettings
 
 GO, STOP = 0, 5

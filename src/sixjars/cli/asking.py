@@ -15,7 +15,7 @@ def asked_of(predictor: "Predictor", given: Iterator[str], questions: Sequence[s
     """One input after the other; every question is asked of every picture."""
     inputs = predictor.task.inputs
     if questions and "question" not in inputs:
-        raise DataError(f"--question is for pictures that are asked about; a {predictor.task.name} model takes none.")
+        raise DataError(f"--question is for pictures that are asked about; {predictor.task.name} takes none.")
     if not questions and "question" in inputs:
         raise DataError("a question is needed; ask it with --question.")
     if not predictor.task.media:

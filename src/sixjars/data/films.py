@@ -147,15 +147,15 @@ class _Film:
     def _shown(self) -> Iterator[tuple["VideoFrame", Fraction]]:
         """Each frame, and when it is replaced by the next (the last one: when the film ends), from 0."""
         shown: VideoFrame | None = None
-        first = begin = end = Fraction(0)
+        first = end = Fraction(0)
         for frame in self._decoded():
             base = frame.time_base or Fraction(1)
-            now = end if frame.pts is None else max(begin, frame.pts * base)
+            now = end if frame.pts is None else frame.pts * base
             if shown is None:
                 first = now
             else:
                 yield shown, now - first
-            shown, begin, end = frame, now, now + (frame.duration * base if frame.duration else _USUAL)
+            shown, end = frame, now + (frame.duration * base if frame.duration else _USUAL)
         if shown is not None:
             yield shown, end - first
 
@@ -167,14 +167,14 @@ class _Film:
             check_size(self.name, stream.width, stream.height, self.max_pixels)
             try:
                 for packet in container.demux(stream):
-                    for frame in [] if packet.is_corrupt else packet.decode():
+                    if packet.is_corrupt:
+                        raise self._damaged(count)
+                    for frame in packet.decode():
                         if frame.is_corrupt:
                             raise self._damaged(count)
                         check_size(self.name, frame.width, frame.height, self.max_pixels)
                         yield frame
                         count += 1
-                    if packet.is_corrupt:
-                        raise self._damaged(count)
             except av.FFmpegError as error:
                 raise self._damaged(count) from error
         if not count:
@@ -205,7 +205,7 @@ class _Film:
 
         options = {"format_whitelist": _CONTAINERS}
         try:
-            return av.open(self.file, "r", container_options=options, metadata_errors="replace")
+            return av.open(self.file, "r", container_options=options)
         except (av.FFmpegError, ValueError) as error:
             raise self._no_film() from error
 

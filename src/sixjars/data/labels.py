@@ -71,7 +71,8 @@ class Labels:
         try:
             parts = json.loads(text)
             names, lowercase = parts["labels"], parts["lowercase"]
-            if parts["format"] != _FORMAT or not all(isinstance(name, str) for name in names):
+            whole = isinstance(names, list) and all(isinstance(name, str) for name in names)
+            if parts["format"] != _FORMAT or not whole:
                 raise ValueError("it is of another form")
         except (ValueError, KeyError, TypeError) as error:
             raise RunError(f"The saved labels are damaged or of another version: {error}.") from error

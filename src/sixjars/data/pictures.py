@@ -129,6 +129,7 @@ def _opened(file: BinaryIO, name: str, max_pixels: int) -> "Image":
     """The picture's header, found fit to be unpacked."""
     import PIL.Image
 
+    file.seek(0)
     if not file.read(1):
         raise DataError(f"{name} is empty.")
     PIL.Image.init()

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
-from sixjars.flow import Bridge, Part
+from sixjars.flow import Chooser, Part
 from sixjars.model.network import Network
 from sixjars.recipe import Recipe
 
@@ -50,8 +50,7 @@ class Explanation:
 
 def explanation_of(recipe: Recipe, network: Network, *, title: str, data: list[str]) -> Explanation:
     """The six jars of a recipe and the network it makes; `title` and `data` are the task's words."""
-    bridge = network.decoder.bridge
-    assert isinstance(bridge, Bridge)
+    bridge, chooses = network.decoder.bridge, isinstance(network.decoder, Chooser)
     model = [
         _part("model: encoder", network.encoder, "encoder."),
         _part("model: bridge", bridge, "decoder.bridge."),
@@ -61,9 +60,9 @@ def explanation_of(recipe: Recipe, network: Network, *, title: str, data: list[s
         Jar("task", (title,)),
         Jar("data", tuple(data)),
         *model,
-        Jar("loss", tuple(_loss(recipe))),
+        Jar("loss", tuple(_loss(recipe, chooses=chooses))),
         Jar("learning", tuple(_learning(recipe))),
-        Jar("evaluation", tuple(_evaluation(recipe))),
+        Jar("evaluation", tuple(_evaluation(recipe, chooses=chooses))),
     ]
     return Explanation(recipe.task, tuple(jars))
 
@@ -83,10 +82,12 @@ def letter_of(part: Part, name: str) -> str:
     return next((letter for ending, letter in part.letters.items() if ending in name), "–")
 
 
-def _loss(recipe: Recipe) -> list[str]:
-    loss, lines = recipe.loss, ["L = -Σ_t log P(y_t = ℓ_t | y_1..y_{t-1}, x), over the number of tokens"]
+def _loss(recipe: Recipe, *, chooses: bool) -> list[str]:
+    writes = "L = -Σ_t log P(y_t = ℓ_t | y_1..y_{t-1}, x), over the number of tokens"
+    loss, lines = recipe.loss, ["L = -log P(y = ℓ | x)" if chooses else writes]
     if loss.smoothing:
-        lines.append(f"truth smoothed: {1 - loss.smoothing:g} at ℓ_t, {loss.smoothing:g} spread over the vocabulary")
+        truth, others = ("ℓ", "labels") if chooses else ("ℓ_t", "vocabulary")
+        lines.append(f"truth smoothed: {1 - loss.smoothing:g} at {truth}, {loss.smoothing:g} spread over the {others}")
     if loss.guide:
         lines.append(f"+ {loss.guide:g} L(α_true, α_pred), L = -Σ_j α_true_jt log α_pred_jt: guided attention")
     return lines
@@ -107,7 +108,7 @@ def _learning(recipe: Recipe) -> list[str]:
     return lines
 
 
-def _evaluation(recipe: Recipe) -> list[str]:
+def _evaluation(recipe: Recipe, *, chooses: bool) -> list[str]:
     search = recipe.evaluation.search
     how = {
         "greedy": "ŷ_t = argmax P(y_t | ŷ_1..ŷ_{t-1}, x), until <stop>",
@@ -116,4 +117,4 @@ def _evaluation(recipe: Recipe) -> list[str]:
     }
     expected = [f"expected: {name} {value:g}" for name, value in recipe.expect.items()]
     named = [f"metrics: {', '.join(recipe.evaluation.metrics)}"] if recipe.evaluation.metrics else []
-    return [how[search.kind], *named, *expected]
+    return ["ŷ = argmax P(y | x)" if chooses else how[search.kind], *named, *expected]

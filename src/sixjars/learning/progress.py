@@ -79,9 +79,7 @@ class OnConsole:
         if self.preparing is None:
             columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
             text = TextColumn("[bold]{task.description}")
-            bar = Progress(
-                text, *columns, console=self.console, transient=True, disable=not self.console.is_terminal
-            )
+            bar = Progress(text, *columns, console=self.console, transient=True, disable=not self.console.is_terminal)
             bar.start()
             self.preparing = bar, bar.add_task(what, total=total)
         bar, task = self.preparing

@@ -1,6 +1,7 @@
 """How encoders see frames: through a backbone that learns, or in features that one computed beforehand.
 
-Dims: B batch, F frames, N numbers of a frame, C channels, h and w cells, K numbers of the vector.
+Dims: B batch, F frames, N numbers of a frame (or all frames), C channels, H and W cells, K numbers of the vector,
+      X all numbers of the maps.
 """
 
 from typing import final
@@ -9,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from sixjars.flow import Padded
-from sixjars.model.backbones import SMALL, WIDTHS, backbone_named, frozen_below, shape_of
+from sixjars.model.backbones import SMALL, backbone_named, frozen_below, shape_of
+from sixjars.model.backbones.small import WIDTHS
 from sixjars.recipe.ranges import Positive
 
 
@@ -35,6 +37,7 @@ class Sight(nn.Module):
         self,
         *,
         pixels: int,
+        pretrained: bool = True,
         name: str = SMALL,
         layer: str | None = None,
         tuned: bool = False,
@@ -46,7 +49,7 @@ class Sight(nn.Module):
         self.shape = shape_of(name, layer=layer, size=pixels, widths=widths)
         self.backbone: nn.Module | None = None
         if learns(name, tuned=tuned):
-            backbone = backbone_named(name, layer=layer, size=pixels, widths=widths)
+            backbone = backbone_named(name, layer=layer, size=pixels, widths=widths, pretrained=pretrained)
             if frozen_until is not None:
                 frozen_below(backbone, frozen_until)
             self.backbone = backbone

@@ -37,6 +37,19 @@ class SampleSettings(Settings):
     """Another seed, another corpus."""
 
 
+class SplitSettings(Settings):
+    """A column that says which part a row belongs to; rows with other values are left out."""
+
+    column: Column = "split"
+    """Its name in the header, or its number from 1."""
+    train: str = "train"
+    """Its value in rows to train on."""
+    valid: str = "valid"
+    """Its value in rows to validate on."""
+    test: str | None = None
+    """Its value in rows to test on; the validation part is scored when there is none."""
+
+
 class DataSettings(Settings):
     """Jar 2: where the examples are."""
 
@@ -53,6 +66,8 @@ class DataSettings(Settings):
     """The same, or the fraction of the training file to hold out."""
     test: Files | float | None = None
     """The same; the validation part is scored when there is none."""
+    split: SplitSettings | None = None
+    """Or all parts in the training file, told apart by a column."""
     source: TextSettings | None = None
     """The text that the encoder reads."""
     image: ImageSettings | None = None
@@ -80,6 +95,10 @@ class DataSettings(Settings):
         faults = []
         if (self.sample is None) == (self.train is None):
             faults.append("needs either 'train' (a file) or 'sample' (a made-up corpus), not both.")
+        if self.split is not None and (self.sample or self.test is not None or "valid" in self.model_fields_set):
+            faults.append(
+                "'split' finds all parts in the training file; name no 'valid', 'test' or 'sample' beside it."
+            )
         for name in ("valid", "test"):
             part = getattr(self, name)
             if isinstance(part, float) and not 0.0 < part < 1.0:

@@ -122,7 +122,11 @@ class Predictor:
         if isinstance(one, str) and len(names) == 1:
             one = {names[0]: one}
         if isinstance(one, str) or set(one) != set(names):
-            raise DataError(f"input {number} must name {' and '.join(names)}; a {self.task.name} model needs them.")
+            raise DataError(f"input {number} must name {' and '.join(names)}; {self.task.name} needs them.")
+        for name in self.seeing:
+            if not Path(one[name]).is_file():
+                wrong = "is a folder" if Path(one[name]).is_dir() else "does not exist"
+                raise DataError(f"input {number}: the {name} file {one[name]} {wrong}.")
         for name, kept in self.tokens.items():
             if name in one and isinstance(kept, Tokens):
                 self._check(kept.encode(one[name]), name, number, settings)
@@ -130,6 +134,8 @@ class Predictor:
 
     def _check(self, ids: list[int], name: str, number: int, settings: SearchSettings) -> None:
         if name in self.task.inputs and not ids:
+            if len(self.task.inputs) > 1:
+                raise DataError(f"input {number}: the {name} is empty.")
             raise DataError(f"input {number} is empty; a {self.recipe.task} model needs some text.")
         if name == "target" and len(ids) >= settings.max_length:
             raise DataError(

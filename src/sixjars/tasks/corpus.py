@@ -23,6 +23,7 @@ from sixjars.learning.devices import device_named
 from sixjars.learning.progress import Reporter, Silent
 from sixjars.recipe import Recipe
 from sixjars.recipe.fields import Column, Files, LabelSettings, MediaSettings, TextSettings
+from sixjars.recipe.jars import SplitSettings
 from sixjars.tasks.part import KEY, Part
 from sixjars.tasks.parts import sight_of
 from sixjars.tasks.seeing import Seeing, keep, media_of
@@ -45,13 +46,13 @@ def seeing_of(recipe: Recipe, device: torch.device | None = None) -> dict[str, S
     }
 
 
-def facts_of(recipe: Recipe, tokens: Mapping[str, Kept]) -> dict[str, dict[str, Any]]:
-    """What the parts of a network must know of the data."""
+def facts_of(recipe: Recipe, tokens: Mapping[str, Kept], *, fresh: bool = False) -> dict[str, dict[str, Any]]:
+    """What the parts of a network must know of the data; a `fresh` one begins from a backbone's pretrained weights."""
     facts: dict[str, dict[str, Any]] = {
         name: {"vocabulary": kept.size, "vectors": None} if isinstance(kept, Tokens) else {"classes": kept.size}
         for name, kept in tokens.items()
     }
-    return facts | {name: {"pixels": seeing.pixels} for name, seeing in seeing_of(recipe).items()}
+    return facts | {name: {"pixels": seeing.pixels, "pretrained": fresh} for name, seeing in seeing_of(recipe).items()}
 
 
 @final
@@ -184,6 +185,8 @@ def read_files(recipe: Recipe, files: Files) -> Examples:
 def _read(recipe: Recipe, seed: int) -> dict[str, Examples]:
     data = recipe.data
     assert data.train is not None
+    if data.split is not None:
+        return _by_column(recipe, data.split, data.train)
     found = {"train": read_files(recipe, data.train)}
     for name in ("valid", "test"):
         part = getattr(data, name)
@@ -192,6 +195,19 @@ def _read(recipe: Recipe, seed: int) -> dict[str, Examples]:
             found["train"], found[name] = _split(found["train"], inputs, fraction=part, seed=seed, where=f"data.{name}")
         elif part is not None:
             found[name] = read_files(recipe, part)
+    return found
+
+
+def _by_column(recipe: Recipe, split: SplitSettings, file: Files) -> dict[str, Examples]:
+    """The parts that one file holds, each with the rows that have its value."""
+    values = {"train": split.train, "valid": split.valid, "test": split.test}
+    found = {}
+    for name, value in values.items():
+        if value is not None:
+            where = {**recipe.data.where, str(split.column): value}
+            own = recipe.model_copy(update={"data": recipe.data.model_copy(update={"where": where})})
+            part = read_files(own, file)
+            found[name] = replace(part, where=f"the {name} part of {part.where}")
     return found
 
 

@@ -59,6 +59,7 @@ def evaluated(
     run, where = open_run(folder), device_named(device)
     named = list(metrics) if metrics else metrics_of(run.recipe)
     _check(run, named)
+    run.check_backbones()
     network = run.network(run.tokens()).to(where)
     part, training = _parts(run, data, named, reporter)
     settings = run.recipe.evaluation

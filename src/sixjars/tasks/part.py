@@ -76,13 +76,21 @@ class Part:
             pairs = [pair.split(":") for pair in text.split()]
             found = [(int(word), [float(share) for share in place.split(",")]) for word, place in pairs]
             boxes = tuple((word, left, top, right, bottom) for word, (left, top, right, bottom) in found)
-            if any(left >= right or top >= bottom for _, left, top, right, bottom in boxes):
-                raise ValueError("a box without an inside")
+            if not all(_covers(box) for box in boxes):
+                raise ValueError("a box that covers nothing of the picture")
         except ValueError:
             raise DataError(
                 f"{self.where}, line {self.table.line(row)}: boxes {text!r} must be like `2:0.1,0.1,0.4,0.3`: "
                 "word, left, top, right, bottom."
             ) from None
+        output = self.task.output
+        count = 1 if output == "label" else self.text(output).words_of(self.targets[row])[-1] + 1
+        over = [word for word, *_ in boxes if not 0 <= word < count]
+        if over:
+            raise DataError(
+                f"{self.where}, line {self.table.line(row)}: a box belongs to word {over[0]}, but the {output} has "
+                f"{count} (counted from 0)."
+            )
         return boxes
 
     def _links(self, row: int, text: str) -> frozenset[tuple[int, int]]:
@@ -145,3 +153,9 @@ class Part:
         if name == "label":
             return Ids(self.table.ids(name), narrowest=1)
         return Ids(self.table.ids(name), stop=STOP if name == "target" else None)
+
+
+def _covers(box: Box) -> bool:
+    """Whether some of the picture is in a box."""
+    _, left, top, right, bottom = box
+    return max(left, 0.0) < min(right, 1.0) and max(top, 0.0) < min(bottom, 1.0)

@@ -32,7 +32,7 @@ GIVEN = {
 """Parameters that come from other parts or from the data, and so never from a recipe."""
 NESTED: Nested = {
     WordEmbedding: ("vocabulary", "vectors"),
-    Sight: ("pixels",),
+    Sight: ("pixels", "pretrained"),
     TextEncoder: (),
     ImageEncoder: (),
 }

@@ -11,7 +11,6 @@ from sixjars.data.samples import SAMPLES
 from sixjars.errors import RecipeError, unknown
 from sixjars.evaluation.metrics import metric_named
 from sixjars.recipe import ModelSettings, Recipe
-from sixjars.recipe.fields import TextSettings
 from sixjars.recipe.jars import DataSettings, EvaluationSettings, LearningSettings, LossSettings
 from sixjars.recipe.reading import find, overridden, read_text, values_of
 from sixjars.recipe.schema import SHORT, checked
@@ -42,10 +41,9 @@ def recipe_of(values: Mapping[str, Any], where: str) -> Recipe:
     jars: dict[str, Any] = {}
     for name, schema in JARS.items():
         if name in values or name == "data":
-            jars[name], wrong = checked(schema, values.get(name, {}), name)
+            section = values.get(name, {})
+            jars[name], wrong = checked(schema, _with_target(section, task) if name == "data" else section, name)
             faults += wrong
-    if task is not None and jars.get("data") is not None:
-        jars["data"] = _with_target(jars["data"], task)
     jars["model"], wrong = _model_of(values.get("model", {}), task or _nearest(values.get("task")))
     named = _metrics_in(values)
     faults += wrong + metric_faults(named) + _expect_faults(values.get("expect") or {})
@@ -56,11 +54,11 @@ def recipe_of(values: Mapping[str, Any], where: str) -> Recipe:
     return Recipe(task=str(values["task"]), expect=values.get("expect") or {}, **jars)
 
 
-def _with_target(data: DataSettings, task: Task) -> DataSettings:
+def _with_target(section: object, task: Task | None) -> object:
     """A writer's target may be left out of a recipe; then it is plain text in the column `text`."""
-    if task.output != "target" or data.target is not None:
-        return data
-    return data.model_copy(update={"target": TextSettings()})
+    if task is None or task.output != "target" or not isinstance(section, Mapping):
+        return section
+    return section if section.get("target") is not None else {**section, "target": {}}
 
 
 def _word(value: object) -> str:
@@ -138,6 +136,8 @@ def _field_misfits(data: DataSettings, task: Task) -> list[str]:
     named = data.fields()
     missing = [name for name in task.fields if name not in named and name != "target"]
     extra = [name for name in named if name not in task.fields]
+    truths = {"alignment": "source", "boxes": "image"}
+    extra += [key for key, read in truths.items() if getattr(data, key) is not None and read not in task.inputs]
     reads = " and ".join(task.inputs) or "no input"
     return [f"data: key {name!r} is missing; {task.name} needs it." for name in missing] + [
         f"data: key {name!r} has no place here; {task.name} reads {reads} and says a {task.output}." for name in extra

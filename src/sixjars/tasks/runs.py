@@ -86,8 +86,9 @@ class Run:
 
     def check_backbones(self) -> None:
         """Refuse a backbone whose weights are not those that the run was trained with: it would see other things."""
-        before = self._remembered("backbones", "its backbone")
-        for name, weights in backbones_of(self.recipe).items():
+        now = backbones_of(self.recipe)
+        before = self._remembered("backbones", "its backbone") if now else {}
+        for name, weights in now.items():
             if before.get(name) != weights:
                 raise RunError(
                     f"the backbone that sees the {name} has other weights than when {self.folder} was trained. Install "

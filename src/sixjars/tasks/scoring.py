@@ -186,7 +186,8 @@ def _look(network: Network, part: Part, examples: int, seen: list[_Seen], needs:
             if "focus" in needs and part.boxes is not None and looked.layout.kind == "grid":
                 height, width = looked.layout.shape
                 weights = _of_words(part, row, looked.weights_BTS[at].tolist())
-                seen[row].focus = focus_of(weights, (height, width), part.boxes[row])
+                boxes = [box for box in part.boxes[row] if box[0] < len(weights)]  # not those of words cut off
+                seen[row].focus = focus_of(weights, (height, width), boxes)
 
 
 def _of_words(part: Part, row: int, weights: list[list[float]]) -> list[list[float]]:

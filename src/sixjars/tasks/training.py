@@ -95,7 +95,7 @@ def _train(recipe: Recipe, folder: Path, *, resume: bool, fabric: "Fabric", repo
         run.check_data(corpus.fingerprints)
         run.check_backbones()
     torch.manual_seed(recipe.learning.seed)
-    facts = facts_of(recipe, corpus.tokens)
+    facts = facts_of(recipe, corpus.tokens, fresh=True)
     for name, vectors in vectors_of(recipe, corpus.tokens).items():
         facts[name]["vectors"] = vectors
     network = network_of(recipe.model, facts)

@@ -92,9 +92,7 @@ def vectors(task: str, *, size: int, seed: int = 0) -> list[tuple[str, list[floa
     return list(made.items())
 
 
-def materialise(
-    task: str, names: Iterable[str], folder: Path, told: Callable[[int, int], None] | None = None
-) -> None:
+def materialise(task: str, names: Iterable[str], folder: Path, told: Callable[[int, int], None] | None = None) -> None:
     """Paints the pictures or films of these names into a folder, those that are not there yet.
 
     Two processes may do this at the same time: a file appears whole or not at all. `told` hears after each

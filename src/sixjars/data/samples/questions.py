@@ -1,41 +1,51 @@
-"""Questions about pictures of two or three coloured shapes, each with one right answer of one word.
+"""Questions about pictures of one to three coloured shapes, each with one right answer of one word.
 
-A question alone hardly tells its answer: yes is as frequent as no, and colours, shapes and numbers change
-from picture to picture. Nothing is asked that is not plain: a thing is named by its shape only where no
-other has that shape, and two things lie plainly (see `scenes.relation`) where it is asked how they lie.
+A question alone hardly tells its answer: yes is as frequent as no, and colours, shapes, numbers and places
+change from picture to picture. Nothing is asked that is not plain: a thing is named by its shape only where
+no other has that shape, and no two things have the same colour.
 """
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 
 from sixjars.data.samples.painting import COLOURS, SHAPES, Thing
 from sixjars.data.samples.sample import Row, Sample
-from sixjars.data.samples.scenes import OPPOSITES, apart, name_of, paint, place_of, relation, somewhere, things_of
+from sixjars.data.samples.scenes import GAP, SIDE, name_of, paint, place_of, relation, things_of
 
 NUMBERS = ("zero", "one", "two", "three")
-SIZES = {2: (10, 14), 3: (10, 12)}
-"""Smallest and greatest size, by how many things there are."""
-ALIKE = 0.5
+SIZES = (11, 13)
+"""The smallest and the greatest size of a thing."""
+QUARTERS = ((16, 16), (48, 16), (16, 48), (48, 48))
+"""The middles of the quarters of a picture; no quarter has two things."""
+COUNTS = {1: 1, 2: 2, 3: 1}
+"""How many things are in a picture, and how often. Those that are alone are easy, so colours and shapes are learned
+from them first."""
+PLACES = {"left of": (-1, 0), "right of": (1, 0), "above": (0, -1), "below": (0, 1)}
+"""In which direction each lies."""
+ALIKE = 0.35
 """How often the shapes of a picture are drawn from two only, so that there is something to count."""
-BESIDE = 4
-"""So many pixels to one side of a thing, it is plain that something is not on the other side."""
 
 Asked = tuple[str, str, Thing | None]
 """A question, its answer, and the one thing that tells it, where there is one."""
 
 
 def scene(rng: Random) -> list[Thing]:
-    """Two or three things, no two with the same colour and shape, with gaps between them; from left to right."""
-    count = rng.choice(tuple(SIZES))
-    shapes = rng.sample(list(SHAPES), 2 if rng.random() < ALIKE else len(SHAPES))
-    looks: set[tuple[str, str]] = set()
-    while len(looks) < count:
-        looks.add((rng.choice(list(COLOURS)), rng.choice(shapes)))
-    sizes = [(colour, shape, rng.randint(*SIZES[count])) for colour, shape in sorted(looks)]
-    things = [somewhere(rng, *size) for size in sizes]
-    while not apart(things):
-        things = [somewhere(rng, *size) for size in sizes]
+    """One to three things of different colours, each in a quarter of the picture; from left to right."""
+    count = rng.choices(list(COUNTS), list(COUNTS.values()))[0]
+    few = rng.sample(list(SHAPES), 2)
+    shapes = rng.choices(few, k=count) if rng.random() < ALIKE else rng.sample(list(SHAPES), count)
+    colours, quarters = rng.sample(list(COLOURS), count), rng.sample(QUARTERS, count)
+    things = [_in_quarter(rng, *found) for found in zip(colours, shapes, quarters, strict=True)]
     return sorted(things, key=lambda thing: (thing.x, thing.y))
+
+
+def _in_quarter(rng: Random, colour: str, shape: str, middle: tuple[int, int]) -> Thing:
+    """A thing with half a gap, at least, to the sides of its quarter."""
+    thing = Thing(colour, shape, *middle, rng.randint(*SIZES))
+    wide, high = (math.floor(SIDE / 4 - GAP / 2 - half) for half in thing.half)
+    return replace(thing, x=thing.x + rng.randint(-wide, wide), y=thing.y + rng.randint(-high, high))
 
 
 def asked(rng: Random, row: Row) -> Row:
@@ -65,9 +75,7 @@ def _colours(_rng: Random, things: Sequence[Thing]) -> list[Asked]:
 
 
 def _shapes(_rng: Random, things: Sequence[Thing]) -> list[Asked]:
-    colours = [thing.colour for thing in things]
-    single = [thing for thing in things if colours.count(thing.colour) == 1]
-    return [(f"what shape is {thing.colour}?", thing.shape, thing) for thing in single]
+    return [(f"what shape is {thing.colour}?", thing.shape, thing) for thing in things]
 
 
 def _presence(rng: Random, things: Sequence[Thing]) -> list[Asked]:
@@ -93,47 +101,41 @@ def _counts(rng: Random, things: Sequence[Thing]) -> list[Asked]:
     ]
 
 
-def _lies(rng: Random, things: Sequence[Thing]) -> list[Asked]:
-    """Whether one thing lies so from another, or the opposite."""
-    pairs = [(one, other) for one in _unlike(things) for other in _unlike(things) if one is not other]
+def _sides(_rng: Random, things: Sequence[Thing]) -> list[Asked]:
+    """On which side of the picture a thing is."""
     found: list[Asked] = []
-    for one, other in pairs:
-        if where := relation(one, other):
-            so, answer = (where, "yes") if rng.random() < 0.5 else (OPPOSITES[where], "no")
-            found.append((f"is the {one.shape} {so} the {other.shape}?", answer, None))
+    for thing in _unlike(things):
+        across, down = "left" if thing.x < SIDE / 2 else "right", "top" if thing.y < SIDE / 2 else "bottom"
+        found.append((f"is the {thing.shape} on the left or on the right?", across, thing))
+        found.append((f"is the {thing.shape} at the top or at the bottom?", down, thing))
     return found
 
 
 def _neighbours(_rng: Random, things: Sequence[Thing]) -> list[Asked]:
-    """What lies so from a thing, where one other does and the rest are plainly on the other side."""
+    """What lies so from a thing, where one other plainly does, and no other lies aslant on that side."""
     found: list[Asked] = []
     for thing in _unlike(things):
-        for where in OPPOSITES:
-            near = [other for other in things if other is not thing and not _past(other, thing, where)]
+        for where, (right, down) in PLACES.items():
+            there = [other for other in things if right * (other.x - thing.x) + down * (other.y - thing.y) > 0]
+            near = [other for other in there if relation(other, thing) in (where, None)]
             if len(near) == 1 and relation(near[0], thing) == where:
                 found.append((f"what shape is {where} the {thing.shape}?", near[0].shape, near[0]))
     return found
 
 
-def _past(other: Thing, thing: Thing, where: str) -> bool:
-    """Whether it is plain that something does not lie so from a thing."""
-    right, down = other.x - thing.x, other.y - thing.y
-    return {"left of": right, "right of": -right, "above": down, "below": -down}[where] >= BESIDE
-
-
 KINDS: dict[Callable[[Random, Sequence[Thing]], list[Asked]], int] = {
-    _colours: 2,
-    _shapes: 2,
-    _presence: 2,
+    _colours: 3,
+    _shapes: 3,
+    _presence: 3,
     _counts: 2,
-    _lies: 3,
-    _neighbours: 3,
+    _sides: 2,
+    _neighbours: 2,
 }
 """What can be asked, and how often it is tried; each gives all questions of its kind that are plain in a picture."""
 
 SAMPLE = Sample(
     task="image_question_answering",
-    description="Pictures of two or three coloured shapes; questions on colours, shapes, numbers and places.",
+    description="Pictures of one to three coloured shapes; questions on colours, shapes, numbers and places.",
     draw=draw,
     source=None,
     media="image",
@@ -142,16 +144,16 @@ SAMPLE = Sample(
     target="answer",
     boxes="boxes",
     again=asked,
-    each=1,
+    each=3,
     shortest=1,
     longest=None,
     categories={
         "colours": tuple(COLOURS),
         "shapes": tuple(SHAPES),
         "shapes of many": tuple(f"{shape}s" for shape in SHAPES),
-        "places": ("above", "below", "left", "right"),
+        "places": ("above", "below", "left", "right", "top", "bottom"),
         "questions": ("what", "how", "many", "colour", "shape"),
         "verbs": ("is", "are", "there"),
-        "function words": ("a", "the", "of", "?"),
+        "function words": ("a", "the", "of", "on", "at", "or", "?"),
     },
 )

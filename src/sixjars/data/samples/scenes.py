@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import combinations
 from random import Random
 from zlib import crc32
 
@@ -29,7 +28,6 @@ LARGE, SMALL = (15, 17), (10, 11)
 """Smallest and greatest size of the thing that is named first, and of the other one."""
 ALONE = 0.15
 """How often there is one thing only."""
-OPPOSITES = {"above": "below", "below": "above", "left of": "right of", "right of": "left of"}
 
 _THING = rf"({'|'.join(COLOURS)})-({'|'.join(SHAPES)})-(\d{{1,2}})-(\d{{1,2}})-([1-9]\d?)"
 _NAME = re.compile(rf"{_THING}(?:_{_THING}){{0,2}}\.(?:png|jpg)")
@@ -78,15 +76,6 @@ def relation(one: Thing, other: Thing) -> str | None:
     if abs(down) >= PLAIN * abs(right):
         return "below" if down > 0 else "above"
     return None
-
-
-def apart(things: Iterable[Thing]) -> bool:
-    """Whether there is a gap between the boxes of any two things."""
-    return all(
-        abs(one.x - other.x) >= one.half[0] + other.half[0] + GAP
-        or abs(one.y - other.y) >= one.half[1] + other.half[1] + GAP
-        for one, other in combinations(things, 2)
-    )
 
 
 def place_of(thing: Thing, *words: int) -> str:

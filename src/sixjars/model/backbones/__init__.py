@@ -1,7 +1,6 @@
 """Backbones: networks that turn pixels into maps of cells and one vector; this table is the whole registry."""
 
-from functools import cache
-from typing import NoReturn
+from functools import cache, partial
 
 import torch
 
@@ -39,6 +38,7 @@ def backbone_named(
     >>> backbone_named("small", size=32, widths=(8, 16)).equations()
     ['a_1..a_S, v = CNN(I): 8×8 cells of 16 numbers, and a vector of 128']
     """
+    _known(name)
     if name == SMALL:
         if layer is not None:
             raise RecipeError([f"'layer' is {layer!r}, but the small backbone has only its last maps; remove it."])
@@ -48,9 +48,7 @@ def backbone_named(
     if name == EFFICIENTNET:
         wanted = layer or efficientnet.LAYER
         return EfficientNetLite0(layer=wanted, size=size or efficientnet.SIZE, pretrained=pretrained)
-    if name.partition("/")[0] in LIBRARIES and "/" in name:
-        return InstalledBackbone(name, layer=layer, size=size, pretrained=pretrained)
-    _refuse(name)
+    return InstalledBackbone(name, layer=layer, size=size, pretrained=pretrained)
 
 
 def usual_size_of(name: str) -> int:
@@ -59,17 +57,16 @@ def usual_size_of(name: str) -> int:
     >>> usual_size_of("efficientnet_lite0")
     224
     """
+    _known(name)
     if name in (SMALL, EFFICIENTNET):
         return small.SIZE if name == SMALL else efficientnet.SIZE
-    if name.partition("/")[0] in LIBRARIES and "/" in name:
-        return preprocessing_of(name).size
-    _refuse(name)
+    return preprocessing_of(name).size
 
 
 def shape_of(
     name: str, *, layer: str | None = None, size: int | None = None, widths: tuple[int, ...] = WIDTHS
 ) -> MapShape:
-    """What a backbone makes of one picture; no weights are loaded or made for that.
+    """What a backbone makes of one picture; its weights are not loaded for that.
 
     >>> shape_of("efficientnet_lite0")
     MapShape(channels=112, height=14, width=14, vector=1280)
@@ -80,16 +77,20 @@ def shape_of(
 @cache
 def _shape(name: str, layer: str | None, size: int | None, widths: tuple[int, ...]) -> MapShape:
     pixels = size or usual_size_of(name)  # a preprocessing must be read where there are real numbers
-    try:
-        with torch.device("meta"):
-            return backbone_named(name, layer=layer, size=pixels, widths=widths, pretrained=False).shape
-    except RecipeError as error:
-        if error.__cause__ is None:
-            raise
-    # A library complained: some networks need real numbers while they are built.
+    build = partial(backbone_named, name, layer=layer, size=pixels, widths=widths, pretrained=False)
+    if name not in (SMALL, EFFICIENTNET):  # those two are made sooner than torch's device without memory is
+        try:
+            with torch.device("meta"):
+                return build().shape
+        except RecipeError as error:
+            if error.__cause__ is None:
+                raise
+    # Also where a library complained: some networks need real numbers while they are built.
     with torch.random.fork_rng(devices=[]):
-        return backbone_named(name, layer=layer, size=pixels, widths=widths, pretrained=False).shape
+        return build().shape
 
 
-def _refuse(name: str) -> NoReturn:
-    raise RecipeError([unknown("backbone", name, KNOWN)])
+def _known(name: str) -> None:
+    library, slash, _ = name.partition("/")
+    if name not in (SMALL, EFFICIENTNET) and not (slash and library in LIBRARIES):
+        raise RecipeError([unknown("backbone", name, KNOWN)])

@@ -23,8 +23,8 @@ AS_PRETRAINED: Mapping[str, Mapping[str, bool]] = {
 """Networks of torchvision that are built otherwise without weights than with them, unless told this."""
 BLANK = 512
 """Pixels of each side of the pictures that show what a preprocessing does."""
-FAILURES = (OSError, RuntimeError, ValueError)
-"""What the libraries raise when a file cannot be fetched or does not fit."""
+FAILURES = (ImportError, OSError, RuntimeError, ValueError)
+"""What the libraries raise when a file cannot be fetched or does not fit, or a library of theirs is missing."""
 
 
 @final

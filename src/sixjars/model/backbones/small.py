@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from sixjars.errors import RecipeError, ShapeError
 from sixjars.model.backbones.backbone import Backbone, MapShape
 
-WIDTHS = (32, 64, 64)
+WIDTHS = (16, 32, 64)
 """Channels after each halving of the picture."""
 SIZE = 64
 """Pixels of each side, unless told otherwise."""
@@ -22,7 +22,9 @@ GROUPS = 8
 
 @final
 class SmallBackbone(Backbone):
-    r"""For each width: a ← relu(GroupNorm(W * a + b)), every second cell; then v = relu(V [a_1, …, a_S] + b_v).
+    """For each width: a ← relu(GroupNorm(W * a + b)) at every second cell, then a ← relu(GroupNorm(W' * a + b')).
+
+    At the end v = relu(LayerNorm(V [a_1, …, a_S] + b_v)).
 
     The convolutions also read where they are: two channels with x and y from -1 to 1 (Liu et al. 2018,
     https://arxiv.org/abs/1807.03247), so that "left of" can be learned from few pictures. Channels are normalised in
@@ -47,6 +49,7 @@ class SmallBackbone(Backbone):
         for _ in widths:
             cells = (cells + 1) // 2
         self.vector = nn.Linear(widths[-1] * cells * cells, vector)  # V, b_v
+        self.even = nn.LayerNorm(vector)  # else every unit may fall silent in the first updates, and stay so
         self.shape = MapShape(widths[-1], cells, cells, vector)
 
     def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
@@ -57,13 +60,17 @@ class SmallBackbone(Backbone):
         colours_NCHW = pixels.float() / 127.5 - 1.0
         places_NCHW = self.places.expand(pixels.shape[0], -1, -1, -1)
         maps_NCHW = self.blocks(torch.cat([colours_NCHW, places_NCHW], dim=1)).float()
-        vector_NK = torch.relu(self.vector(maps_NCHW.flatten(1))).float()
+        vector_NK = torch.relu(self.even(self.vector(maps_NCHW.flatten(1)))).float()
         return maps_NCHW, vector_NK
 
 
 def _halving(inputs: int, outputs: int) -> nn.Module:
+    """Two convolutions, the first of which takes every second cell: what a cell sees doubles with each block."""
     return nn.Sequential(
         nn.Conv2d(inputs, outputs, kernel_size=3, stride=2, padding=1),  # W, b
+        nn.GroupNorm(gcd(GROUPS, outputs), outputs),
+        nn.ReLU(),
+        nn.Conv2d(outputs, outputs, kernel_size=5, padding=2),  # W', b'
         nn.GroupNorm(gcd(GROUPS, outputs), outputs),
         nn.ReLU(),
     )

@@ -1,6 +1,6 @@
 """A film: a recurrent network over its frames, or over short clips around them.
 
-Dims: B batch, F frames, C channels, h and w cells, K numbers of a frame's vector, G features of a clip,
+Dims: B batch, F frames, C channels, H and W cells, K numbers of a frame's vector, G features of a clip,
       D source features.
 """
 
@@ -34,7 +34,14 @@ class VideoEncoder(Encoder):
     torch.Size([2, 7, 6])
     """
 
-    letters = {"backbone": "CNN", "clips.weight": "W_3", "clips.bias": "b_3", **LETTERS}
+    letters = {
+        "backbone": "CNN",
+        "even.weight": "g_v",
+        "even.bias": "b_v",
+        "clips.weight": "W_3",
+        "clips.bias": "b_3",
+        **LETTERS,
+    }
 
     def __init__(
         self,
@@ -52,7 +59,11 @@ class VideoEncoder(Encoder):
         self.reads = reads
         self.dropout = nn.Dropout(dropout)
         self.clips: nn.Conv3d | None = None
-        width = backbone.shape.vector if reads != "clips" else 0
+        self.even: nn.LayerNorm | None = None
+        width = 0
+        if reads != "clips":
+            width = backbone.shape.vector
+            self.even = nn.LayerNorm(width)  # g_v, b_v
         if reads != "frames":
             self.clips = nn.Conv3d(backbone.shape.channels, size, (CLIP, 3, 3), padding=(CLIP // 2, 1, 1))  # W_3, b_3
             width += size
@@ -64,7 +75,7 @@ class VideoEncoder(Encoder):
     def forward(self, video: Padded) -> Encoded:
         """Frames to states (B, F, D) and a summary (B, D)."""
         maps_BFCHW, vector_BFK = self.backbone(video)
-        told = [] if self.reads == "clips" else [vector_BFK]
+        told = [] if self.even is None else [self.even(vector_BFK)]
         if self.clips is not None:
             told.append(self._clips(maps_BFCHW, self.clips))
         memory_BFD, summary_BD = self.reading(self.dropout(torch.cat(told, dim=-1)), video.mask)
@@ -79,5 +90,6 @@ class VideoEncoder(Encoder):
     def equations(self) -> list[str]:
         """The lines of the lecture."""
         clips = [f"g_t = mean_j relu(W_3 * a_{{t-{CLIP // 2}}}..a_{{t+{CLIP // 2}}} + b_3)_j"] if self.clips else []
+        even = ["v_t ← norm(v_t) ⊙ g_v + b_v"] if self.even else []
         told = {"frames": "v_t", "clips": "g_t", "both": "[v_t, g_t]"}[self.reads]
-        return [*self.backbone.equations(), *clips, *self.reading.equations(told=told, unit="frame")]
+        return [*self.backbone.equations(), *even, *clips, *self.reading.equations(told=told, unit="frame")]

@@ -1,0 +1,138 @@
+"""Every encoder in every make, each with what it reads."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal, get_args
+
+from sixjars.flow import Encoder, Padded
+from sixjars.model.cells import CellName
+from sixjars.model.encoders.image import ImageEncoder
+from sixjars.model.encoders.image_question import ImageQuestionEncoder
+from sixjars.model.encoders.nothing import NothingEncoder
+from sixjars.model.encoders.text import TextEncoder
+from sixjars.model.encoders.video import VideoEncoder
+from sixjars.model.reading import Direction
+from sixjars.model.sight import Sight
+
+from .promises import films, texts, words
+
+Inputs = dict[str, Padded]
+Reads = Literal["frames", "clips", "both"]
+PIXELS, CELLS = 8, 4
+"""Of each side; and the cells that two halvings leave."""
+LATE = ("backbone.backbone.vector.", "backbone.backbone.even.")
+"""What the small backbone does after its maps."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """An encoder, and three rows of what it reads."""
+
+    make: Callable[[], Encoder]
+    inputs: Callable[[], Inputs]
+    looks_at: str | int = 0
+    """The input whose positions the memory has, or how many positions it has whatever is read."""
+    summarises: bool = True
+    """Whether all its weights are heard in the summary."""
+    unheard: tuple[str, ...] = ()
+    """Parts inside it whose weights this make of it has no use for, so that they never learn."""
+
+
+def _learning(*, frozen_until: str | None = None) -> Sight:
+    return Sight(pixels=PIXELS, widths=(4, 6), frozen_until=frozen_until)
+
+
+def _features() -> Sight:
+    return Sight(pixels=32, name="efficientnet_lite0", tuned=False)
+
+
+def _pictures(*, features: bool = False) -> Padded:
+    return films(_features().shape.numbers if features else 3 * PIXELS**2, pixels=not features, lengths=(1, 1, 1))
+
+
+def _films(*, features: bool = False) -> Padded:
+    return films(_features().shape.numbers if features else 3 * PIXELS**2, pixels=not features)
+
+
+def of_text(make: Callable[[], Encoder]) -> Case:
+    """An encoder of words that has a position for each."""
+    return Case(make, lambda: {"source": texts()}, "source")
+
+
+def _text(cell: CellName, direction: Direction, layers: int) -> Case:
+    return of_text(
+        lambda: TextEncoder(embedding=words(), cell=cell, size=3, layers=layers, direction=direction, dropout=0.2)
+    )
+
+
+def _video(reads: Reads, cell: CellName, direction: Direction, layers: int = 1) -> Case:
+    def make() -> Encoder:
+        sight = _learning()
+        return VideoEncoder(
+            backbone=sight, reads=reads, cell=cell, size=3, layers=layers, direction=direction, dropout=0.2
+        )
+
+    unheard = LATE if reads == "clips" else ()  # clips are seen in the maps alone
+    return Case(make, lambda: {"video": _films()}, "video", unheard=unheard)
+
+
+def _asked(summary: Literal["both", "question"], sight: Callable[[], Sight]) -> ImageQuestionEncoder:
+    question = TextEncoder(embedding=words(), size=3, direction="both")
+    return ImageQuestionEncoder(image=ImageEncoder(backbone=sight()), question=question, summary=summary)
+
+
+def _questions(*, features: bool = False) -> Inputs:
+    return {"image": _pictures(features=features), "question": texts()}
+
+
+EVERY_TEXT = {
+    f"text-{cell}-{direction}-{layers}": _text(cell, direction, layers)
+    for cell, direction, layers in product(get_args(CellName), get_args(Direction), (1, 2))
+}
+EVERY_VIDEO = {
+    f"video-{reads}-{cell}-{direction}": _video(reads, cell, direction)
+    for reads, cell, direction in product(get_args(Reads), get_args(CellName), get_args(Direction))
+}
+
+CASES: dict[str, Case] = {
+    "none": Case(lambda: NothingEncoder(size=6), lambda: {"source": texts()}),
+    "text-frozen-vectors": of_text(lambda: TextEncoder(embedding=words(frozen=True), size=3, direction="both")),
+    **EVERY_TEXT,
+    "image": Case(
+        lambda: ImageEncoder(backbone=_learning(), dropout=0.2),
+        lambda: {"image": _pictures()},
+        CELLS,
+        summarises=False,
+    ),
+    "image-half-frozen": Case(
+        lambda: ImageEncoder(backbone=_learning(frozen_until="blocks.1")),
+        lambda: {"image": _pictures()},
+        CELLS,
+        summarises=False,
+    ),
+    "image-features": Case(
+        lambda: ImageEncoder(backbone=_features(), dropout=0.2),
+        lambda: {"image": _pictures(features=True)},
+        CELLS,
+        summarises=False,
+    ),
+    "image-question-both": Case(lambda: _asked("both", _learning), _questions, CELLS, summarises=False),
+    "image-question-asks": Case(
+        lambda: _asked("question", _learning),
+        _questions,
+        CELLS,
+        summarises=False,
+        unheard=("image.whole.", *(f"image.{name}" for name in LATE)),
+    ),
+    "image-question-features": Case(
+        lambda: _asked("both", _features), lambda: _questions(features=True), CELLS, summarises=False
+    ),
+    **EVERY_VIDEO,
+    "video-stacked": _video("both", "lstm", "both", layers=2),
+    "video-features": Case(
+        lambda: VideoEncoder(backbone=_features(), reads="both", size=3, dropout=0.2),
+        lambda: {"video": _films(features=True)},
+        "video",
+    ),
+}

@@ -1,0 +1,144 @@
+"""What every decoder promises that writes one token after the other."""
+
+from collections.abc import Callable
+from typing import Any, final
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sixjars.flow import Carried, Encoded, Padded, Scored, State, Taught, Writer
+from sixjars.loss.tokens import token_loss
+
+from .decoder_cases import WRITERS, heard, truth_for
+from .promises import exported, gradients, held, stretched
+
+TOKEN = torch.tensor([5, 9, 4])
+
+
+@pytest.fixture(params=WRITERS)
+def make(request: pytest.FixtureRequest) -> Callable[[], Writer]:
+    return WRITERS[request.param]
+
+
+@pytest.fixture
+def decoder(make: Callable[[], Writer]) -> Writer:
+    return make().eval()
+
+
+@pytest.fixture
+def source() -> Encoded:
+    return heard()
+
+
+@pytest.fixture
+def target(decoder: Writer) -> Padded:
+    return truth_for(decoder)
+
+
+def loss(decoder: Writer, source: Encoded, target: Padded) -> Tensor:
+    return token_loss(decoder.teach(source, target).scores, target).sum()
+
+
+def walked(decoder: Writer, source: Encoded, target: Padded) -> Taught:
+    """The target fed token by token, as search would: log probabilities and weights of every step."""
+    state, carried = decoder.start(source)
+    token, said = torch.full((target.rows,), decoder.marks.go), []
+    for following in target.values.unbind(1):
+        scored, state = decoder.step(token, state, carried)
+        said.append(scored)
+        token = following
+    weights = [scored.weights for scored in said if scored.weights is not None]
+    scores_BTV = torch.stack([scored.log_probabilities for scored in said], 1)
+    return Taught(scores_BTV, torch.stack(weights, 1) if weights else None)
+
+
+def test_teaching_equals_stepping(decoder: Writer, source: Encoded, target: Padded) -> None:
+    taught, stepped = decoder.teach(source, target), walked(decoder, source, target)
+    torch.testing.assert_close(taught.scores.log_softmax(-1), stepped.scores, atol=1e-5, rtol=0)
+    assert (taught.weights is None) == (stepped.weights is None)
+    if taught.weights is not None:
+        torch.testing.assert_close(taught.weights, stepped.weights, atol=1e-5, rtol=0)
+
+
+def test_padding_of_the_target_is_invisible(decoder: Writer, source: Encoded, target: Padded) -> None:
+    longer = stretched(target, 3)
+    taught, again = decoder.teach(source, target), decoder.teach(source, longer)
+    torch.testing.assert_close(again.scores[longer.mask], taught.scores[target.mask])
+    before, after = (gradients(decoder, loss(decoder, source, one)) for one in (target, longer))
+    for name, gradient in before.items():
+        torch.testing.assert_close(after[name], gradient)
+
+
+def test_the_future_is_invisible(decoder: Writer, source: Encoded, target: Padded) -> None:
+    changed = target.values.clone()
+    changed[:, 2:] = 10
+    told, again = decoder.teach(source, target).scores, decoder.teach(source, Padded(changed, target.mask)).scores
+    torch.testing.assert_close(again[:, :3], told[:, :3])  # the third score was told the second token, not the third
+    assert not torch.allclose(again[:, 3], told[:, 3])
+
+
+def test_two_sources_never_mix(decoder: Writer, source: Encoded) -> None:
+    wanted = decoder.step(TOKEN, *decoder.start(source))[0].log_probabilities
+    before, (state, carried) = held(decoder), decoder.start(source)
+    decoder.step(TOKEN, *decoder.start(heard(lengths=(2, 4, 4))))
+    assert torch.equal(decoder.step(TOKEN, state, carried)[0].log_probabilities, wanted)
+    assert held(decoder) == before
+
+
+@pytest.mark.parametrize("change", ["pick", "spread"])
+def test_picking_and_spreading_keep_their_meaning(decoder: Writer, source: Encoded, change: str) -> None:
+    rows = torch.tensor([2, 0, 2, 1]) if change == "pick" else torch.tensor([0, 0, 1, 1, 2, 2])
+    state, carried = decoder.start(source)
+    state = decoder.step(torch.full((3,), decoder.marks.go), state, carried)[1]
+    moved = (state.pick(rows), carried.pick(rows)) if change == "pick" else (state.spread(2), carried.spread(2))
+    wanted, wanted_state = decoder.step(TOKEN, state, carried)
+    got, got_state = decoder.step(TOKEN[rows], *moved)
+    torch.testing.assert_close(got.log_probabilities, wanted.log_probabilities[rows])
+    torch.testing.assert_close(got_state.hidden, wanted_state.hidden[rows])
+    if wanted_state.cell is not None:
+        torch.testing.assert_close(got_state.cell, wanted_state.cell[rows])
+
+
+def test_scores_of_a_step_are_log_probabilities(decoder: Writer, source: Encoded) -> None:
+    scored: Scored = decoder.step(TOKEN, *decoder.start(source))[0]
+    torch.testing.assert_close(scored.log_probabilities.exp().sum(1), torch.ones(3))
+
+
+def test_steps_are_deterministic_when_not_training(decoder: Writer, source: Encoded, target: Padded) -> None:
+    assert torch.equal(walked(decoder, source, target).scores, walked(decoder, source, target).scores)
+
+
+@final
+class FlatStep(nn.Module):
+    """One step of a decoder between plain tensors, as exporters want it; `None` fields are left out."""
+
+    def __init__(self, decoder: Writer, state: State, carried: Carried) -> None:
+        super().__init__()
+        self.decoder = decoder
+        self.held = [name for name in ("hidden", "cell") if getattr(state, name) is not None]
+        self.kept = [
+            name for name in ("first", "summary", "memory", "mask", "keys") if getattr(carried, name) is not None
+        ]
+
+    def flat(self, token: Tensor, state: State, carried: Carried) -> tuple[Tensor, ...]:
+        fields = [getattr(state, name) for name in self.held] + [getattr(carried, name) for name in self.kept]
+        return (token, *(field.detach() for field in fields))
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        token, rest = inputs[0], inputs[1:]
+        state = State(**dict(zip(self.held, rest, strict=False)))
+        carried = Carried(**dict(zip(self.kept, rest[len(self.held) :], strict=True)))
+        scored, after = self.decoder.step(token, state, carried)
+        outputs: tuple[Any, ...] = (scored.log_probabilities, scored.weights, after.hidden, after.cell)
+        return tuple(output for output in outputs if output is not None)
+
+
+def test_step_exports_for_any_number_of_rows(decoder: Writer, source: Encoded) -> None:
+    state, carried = decoder.start(source)
+    flat = FlatStep(decoder, state, carried)
+    program = exported(flat, flat.flat(TOKEN, state, carried))
+    for rows in (torch.tensor([0, 2, 1, 1, 0, 2]), torch.tensor([2])):
+        given = flat.flat(4 + rows, state.pick(rows), carried.pick(rows))
+        for got, wanted in zip(program(*given), flat(*given), strict=True):
+            torch.testing.assert_close(got, wanted)

@@ -1,0 +1,100 @@
+"""Columns: rows taken in any order as padded rectangles, against loops."""
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from sixjars.data.columns import Frames, Ids, Nothing, stacked
+from sixjars.data.store import Store
+
+IdRows = list[list[int]]
+
+
+def ids(rows: IdRows, *, stop: int | None = None, narrowest: int = 0) -> Ids:
+    flat = np.array(list(chain.from_iterable(rows)), dtype=np.int32)
+    offsets = np.cumsum([0, *(len(row) for row in rows)]).astype(np.int64)
+    return Ids((flat, offsets), stop=stop, narrowest=narrowest)
+
+
+@given(
+    st.lists(st.lists(st.integers(4, 9), max_size=4), min_size=1, max_size=6),
+    st.lists(st.integers(0, 5), max_size=7),
+    st.sampled_from([None, 2]),
+    st.integers(0, 3),
+)
+def test_ids_equal_a_loop(rows: IdRows, chosen: list[int], stop: int | None, narrowest: int) -> None:
+    chosen = [row % len(rows) for row in chosen]
+    column = ids(rows, stop=stop, narrowest=narrowest)
+    ending = [] if stop is None else [stop]
+    wanted = [rows[row] + ending for row in chosen]
+    assert column.lengths.tolist() == [len(row + ending) for row in rows]
+    padded = column.padded(np.array(chosen, dtype=np.int64))
+    widest = max([narrowest, *(len(row) for row in wanted)])
+    assert padded.values.shape == padded.mask.shape == (len(chosen), widest)
+    assert padded.values.tolist() == [row + [0] * (widest - len(row)) for row in wanted]
+    assert padded.mask.tolist() == [[at < len(row) for at in range(widest)] for row in wanted]
+    assert (padded.values.dtype, padded.mask.dtype) == (torch.int64, torch.bool)
+
+
+def test_labels_that_are_in_no_list_still_have_a_place() -> None:
+    column = ids([[3], [], [0]], narrowest=1)
+    padded = column.padded(np.array([1]))
+    assert padded.values.tolist() == [[0]]
+    assert padded.mask.tolist() == [[False]]
+    assert column.lengths.tolist() == [1, 0, 1]
+
+
+def films(dtype: Any) -> dict[str, NDArray[Any]]:
+    noise = np.random.default_rng(0)
+    return {name: noise.integers(0, 255, (length, 5)).astype(dtype) for name, length in (("a", 3), ("b", 1), ("c", 4))}
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16])
+def test_frames_equal_a_loop(dtype: Any, tmp_path: Path) -> None:
+    store, kept = Store(tmp_path, {"test": "frames"}), films(dtype)
+    store.add(list(kept), list(kept.values()))
+    keys = ["b", "c", "a", "b"]
+    column = Frames(store.view(keys))
+    assert column.lengths.tolist() == [1, 4, 3, 1]
+    rows = [2, 0, 3, 2]
+    padded = column.padded(np.array(rows))
+    assert padded.values.shape == (4, 3, 5)
+    assert padded.values.dtype == (torch.uint8 if dtype is np.uint8 else torch.float16)
+    for at, row in enumerate(rows):
+        wanted = kept[keys[row]]
+        assert padded.mask[at].tolist() == [place < len(wanted) for place in range(3)]
+        np.testing.assert_array_equal(padded.values[at][: len(wanted)].numpy(), wanted)
+        assert not padded.values[at][len(wanted) :].any()
+
+
+def test_frames_in_no_store_are_stacked_as_those_of_a_store(tmp_path: Path) -> None:
+    store, kept = Store(tmp_path, {"test": "stacked"}), films(np.uint8)
+    store.add(list(kept), list(kept.values()))
+    wanted = Frames(store.view(list(kept))).padded(np.array([2, 0, 1]))
+    got = stacked([kept["c"], kept["a"], kept["b"]])
+    assert torch.equal(got.values, wanted.values)
+    assert torch.equal(got.mask, wanted.mask)
+
+
+def test_what_is_taken_can_be_written_to(tmp_path: Path) -> None:
+    """A batch is a copy: changing it must not reach the files, which are mapped."""
+    store, kept = Store(tmp_path, {"test": "copies"}), films(np.uint8)
+    store.add(list(kept), list(kept.values()))
+    column = Frames(store.view(["a"]))
+    column.padded(np.array([0])).values.zero_()
+    np.testing.assert_array_equal(column.padded(np.array([0])).values[0].numpy(), kept["a"])
+
+
+def test_nothing_has_rows_without_positions() -> None:
+    column = Nothing(5)
+    assert column.lengths.tolist() == [0] * 5
+    padded = column.padded(np.array([4, 0, 2]))
+    assert padded.values.shape == padded.mask.shape == (3, 0)
+    assert padded.rows == 3
