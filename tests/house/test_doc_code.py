@@ -10,7 +10,8 @@ import yaml
 
 from sixjars.cli import app
 from sixjars.recipe.reading import packaged
-from sixjars.tasks.corpus import corpus_of, vectors_of
+from sixjars.tasks.corpus import corpus_of, facts_of
+from sixjars.tasks.vectors import vectors_of
 from sixjars.tasks.parts import network_of
 from sixjars.tasks.reading import recipe_of
 from sixjars.tasks.table import TASKS

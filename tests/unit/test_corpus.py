@@ -17,7 +17,8 @@ from sixjars.model.network import Network
 from sixjars.recipe import Recipe
 from sixjars.recipe.jars import EvaluationSettings, SearchSettings
 from sixjars.tasks import scoring
-from sixjars.tasks.corpus import corpus_of, facts_of, vectors_of
+from sixjars.tasks.corpus import corpus_of, facts_of
+from sixjars.tasks.vectors import vectors_of
 from sixjars.tasks.part import Part
 from sixjars.tasks.parts import network_of
 from sixjars.tasks.reading import recipe_of

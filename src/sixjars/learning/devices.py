@@ -30,8 +30,12 @@ def device_named(device: Device) -> torch.device:
     return torch.device(chosen)
 
 
-def fabric_for(*, device: Device, devices: int, precision: str) -> "Fabric":
-    """An engine, launched: with several devices this process becomes one of as many."""
+def fabric_for(*, device: Device, devices: int, precision: str, unheard: bool = False) -> "Fabric":
+    """An engine, launched: with several devices this process becomes one of as many.
+
+    `unheard` says that some weights may be heard by nobody (the cells of a picture, where a bridge tells its vector
+    alone); several processes must know that.
+    """
     where = device_named(device).type
     if precision == "fp16" and where == "cpu":
         raise RecipeError(["learning.precision: fp16 needs a CUDA device; use bf16 or 32 on a CPU."])
@@ -47,17 +51,17 @@ def fabric_for(*, device: Device, devices: int, precision: str) -> "Fabric":
         named: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true"
         if precision != "32":
             named = "bf16-mixed" if precision == "bf16" else "16-mixed"
-        strategy = _together() if here * machines > 1 else "auto"
+        strategy = _together(unheard=unheard) if here * machines > 1 else "auto"
         fabric = Fabric(accelerator=where, devices=here, num_nodes=machines, strategy=strategy, precision=named)
         fabric.launch()
     return fabric
 
 
-def _together() -> "DDPStrategy":
+def _together(*, unheard: bool) -> "DDPStrategy":
     """Several processes, one model; while one of them validates, the others wait as long as it takes."""
     from lightning_fabric.strategies.ddp import DDPStrategy
 
-    return DDPStrategy(timeout=timedelta(days=1))
+    return DDPStrategy(timeout=timedelta(days=1), find_unused_parameters=unheard)
 
 
 def _processes(devices: int) -> tuple[int, int]:

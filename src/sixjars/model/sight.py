@@ -4,6 +4,7 @@ Dims: B batch, F frames, N numbers of a frame (or all frames), C channels, H and
       X all numbers of the maps.
 """
 
+from dataclasses import replace
 from typing import final
 
 import torch
@@ -15,9 +16,9 @@ from sixjars.model.backbones.small import WIDTHS
 from sixjars.recipe.ranges import Positive
 
 
-def learns(name: str, *, tuned: bool) -> bool:
+def learns(name: str, *, tuned: bool | str) -> bool:
     """Whether a backbone's weights change in training; then pixels go in, else features made once."""
-    return tuned or name == SMALL
+    return bool(tuned) or name == SMALL
 
 
 @final
@@ -25,7 +26,9 @@ class Sight(nn.Module):
     """a_1..a_S, v = CNN(I): the cells of a convolution layer, and the vector of a late layer.
 
     A backbone that learns is part of the network and is given pixels, N = 3 · size · size. One that does not is not
-    part of it: what it says of each frame is computed once, kept, and given as N = C·h·w + K numbers.
+    part of it: what it says of each frame is computed once, kept, and given as N = C·h·w + K numbers; without `cells`,
+    where nobody looks at them, as K. With `tuned` the pretrained weights learn too, from the named layer on if it is a
+    name; the small backbone always learns.
 
     >>> sight = Sight(pixels=16, name="small", widths=(4, 8))
     >>> pixels = Padded(torch.zeros(2, 1, 3 * 16 * 16, dtype=torch.uint8), torch.ones(2, 1, dtype=torch.bool))
@@ -37,21 +40,23 @@ class Sight(nn.Module):
         self,
         *,
         pixels: int,
+        cells: bool = True,
         pretrained: bool = True,
         name: str = SMALL,
         layer: str | None = None,
-        tuned: bool = False,
-        frozen_until: str | None = None,
+        tuned: bool | str = False,
         widths: tuple[Positive, ...] = WIDTHS,
     ) -> None:
         super().__init__()
         self.pixels = pixels
         self.shape = shape_of(name, layer=layer, size=pixels, widths=widths)
+        if not cells and not learns(name, tuned=tuned):
+            self.shape = replace(self.shape, height=0, width=0)
         self.backbone: nn.Module | None = None
         if learns(name, tuned=tuned):
             backbone = backbone_named(name, layer=layer, size=pixels, widths=widths, pretrained=pretrained)
-            if frozen_until is not None:
-                frozen_below(backbone, frozen_until)
+            if isinstance(tuned, str):
+                frozen_below(backbone, tuned)
             self.backbone = backbone
         self.name = name
 
@@ -74,5 +79,7 @@ class Sight(nn.Module):
     def equations(self) -> list[str]:
         """What the numbers are."""
         shape, how = self.shape, "learns" if self.backbone is not None else "computed once, does not learn"
-        cells = f"{shape.height}×{shape.width} cells of {shape.channels} numbers, a vector of {shape.vector}"
-        return [f"a_1..a_S, v = CNN(I): {cells} ({self.name}, {how})"]
+        vector = f"a vector of {shape.vector} ({self.name}, {how})"
+        if shape.height == 0:
+            return [f"v = CNN(I): {vector}"]
+        return [f"a_1..a_S, v = CNN(I): {shape.height}×{shape.width} cells of {shape.channels} numbers, {vector}"]

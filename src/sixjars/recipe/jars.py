@@ -84,7 +84,7 @@ class DataSettings(Settings):
     """A column of true links, `0-0 1-2`: source word, target word, both counted from 0."""
     boxes: Column | None = None
     """A column of true places, `2:0.1,0.1,0.4,0.3 ...`: target word counted from 0, then left, top, right and bottom
-    as shares of the picture."""
+    as shares of what the network sees of the picture."""
     where: dict[str, Annotated[str, BeforeValidator(str)]] = {}
     """Keep only the rows whose column (by name, or by number in quotes) has this value."""
     on_bad_row: Literal["error", "skip"] = "error"
@@ -95,7 +95,8 @@ class DataSettings(Settings):
         faults = []
         if (self.sample is None) == (self.train is None):
             faults.append("needs either 'train' (a file) or 'sample' (a made-up corpus), not both.")
-        if self.split is not None and (self.sample or self.test is not None or "valid" in self.model_fields_set):
+        usual = type(self).model_fields["valid"].default
+        if self.split is not None and (self.sample or self.test is not None or self.valid != usual):
             faults.append(
                 "'split' finds all parts in the training file; name no 'valid', 'test' or 'sample' beside it."
             )

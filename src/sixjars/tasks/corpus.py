@@ -15,9 +15,7 @@ from sixjars.data.media import Media
 from sixjars.data.readers import Examples, examples_of, read
 from sixjars.data.readers.rows import LINE
 from sixjars.data.samples import SAMPLES, make, materialise
-from sixjars.data.samples import vectors as sample_vectors
 from sixjars.data.text import Tokens
-from sixjars.data.vectors import read_vectors
 from sixjars.errors import DataError
 from sixjars.learning.devices import device_named
 from sixjars.learning.progress import Reporter, Silent
@@ -25,7 +23,7 @@ from sixjars.recipe import Recipe
 from sixjars.recipe.fields import Column, Files, LabelSettings, MediaSettings, TextSettings
 from sixjars.recipe.jars import SplitSettings
 from sixjars.tasks.part import KEY, Part
-from sixjars.tasks.parts import sight_of
+from sixjars.tasks.parts import looks_at_cells, sight_of
 from sixjars.tasks.seeing import Seeing, keep, media_of
 from sixjars.tasks.table import TASKS
 
@@ -40,7 +38,9 @@ def seeing_of(recipe: Recipe, device: torch.device | None = None) -> dict[str, S
     """How the pictures or films of a recipe become numbers."""
     fields = recipe.data.fields()
     return {
-        name: Seeing(settings, sight_of(recipe.model.encoder), device or device_named("auto"))
+        name: Seeing(
+            settings, sight_of(recipe.model.encoder), looks_at_cells(recipe.model), device or device_named("auto")
+        )
         for name, settings in fields.items()
         if isinstance(settings, MediaSettings)
     }
@@ -52,7 +52,10 @@ def facts_of(recipe: Recipe, tokens: Mapping[str, Kept], *, fresh: bool = False)
         name: {"vocabulary": kept.size, "vectors": None} if isinstance(kept, Tokens) else {"classes": kept.size}
         for name, kept in tokens.items()
     }
-    return facts | {name: {"pixels": seeing.pixels, "pretrained": fresh} for name, seeing in seeing_of(recipe).items()}
+    return facts | {
+        name: {"pixels": seeing.pixels, "cells": seeing.cells, "pretrained": fresh}
+        for name, seeing in seeing_of(recipe).items()
+    }
 
 
 @final
@@ -191,7 +194,7 @@ def _read(recipe: Recipe, seed: int) -> dict[str, Examples]:
     for name in ("valid", "test"):
         part = getattr(data, name)
         if isinstance(part, float):
-            inputs = TASKS[recipe.task].inputs
+            inputs = TASKS[recipe.task].inputs[:1]  # all questions about a picture stay together
             found["train"], found[name] = _split(found["train"], inputs, fraction=part, seed=seed, where=f"data.{name}")
         elif part is not None:
             found[name] = read_files(recipe, part)
@@ -272,35 +275,3 @@ def sample_columns(recipe: Recipe) -> dict[str, str]:
     named = {**dict(zip(task.inputs, declared.inputs, strict=True)), task.output: declared.target}
     also = {"alignment": declared.alignment, "boxes": declared.boxes}
     return named | {name: column for name, column in also.items() if column is not None}
-
-
-def vectors_of(recipe: Recipe, tokens: Mapping[str, Kept]) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
-    """Pretrained vectors of the words that a recipe's vocabularies know."""
-    found = {}
-    for name, settings in written_fields(recipe).items():
-        kept = tokens[name]
-        if isinstance(settings, TextSettings) and isinstance(kept, Tokens) and settings.vectors is not None:
-            words = kept.by_word()
-            values, known = _vectors(recipe, settings.vectors, list(words), size=_embedding_size(recipe, name))
-            rows = [(row, at) for at, word in enumerate(known) for row in words[word]]
-            picked = values[[at for _, at in rows]]
-            found[name] = (torch.tensor([row for row, _ in rows]), torch.from_numpy(picked))
-    return found
-
-
-def _embedding_size(recipe: Recipe, field: str) -> int:
-    """Of the part that embeds a field: the decoder, the encoder, or the one that is called as the field inside it."""
-    section = recipe.model.decoder if field == "target" else recipe.model.encoder
-    size: int = section.get(field, section)["embedding"]["size"]
-    return size
-
-
-def _vectors(recipe: Recipe, file: str, words: list[str], *, size: int) -> tuple[np.ndarray, list[str]]:
-    if file == "sample":
-        made = dict(sample_vectors(recipe.task, size=size))
-        known = [word for word in words if word in made]
-        if not known:
-            raise DataError("data: the made-up vectors know none of these words; `vectors: sample` is for the source.")
-        return np.array([made[word] for word in known], dtype=np.float32), known
-    values, rows = read_vectors(recipe.data.path(file), {word: row for row, word in enumerate(words)}, None)
-    return values, [words[row] for row in rows]

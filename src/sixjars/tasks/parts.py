@@ -32,7 +32,7 @@ GIVEN = {
 """Parameters that come from other parts or from the data, and so never from a recipe."""
 NESTED: Nested = {
     WordEmbedding: ("vocabulary", "vectors"),
-    Sight: ("pixels", "pretrained"),
+    Sight: ("pixels", "cells", "pretrained"),
     TextEncoder: (),
     ImageEncoder: (),
 }
@@ -70,6 +70,13 @@ def sight_of(encoder: Mapping[str, Any]) -> Mapping[str, Any]:
     """How a resolved encoder sees pictures or films."""
     section: Mapping[str, Any] = encoder["backbone"] if "backbone" in encoder else encoder["image"]["backbone"]
     return section
+
+
+def looks_at_cells(model: ModelSettings) -> bool:
+    """Whether anybody looks at the cells of a frame, or all listen to its vector alone."""
+    if "reads" in model.encoder:
+        return bool(model.encoder["reads"] != "frames")
+    return model.bridge["kind"] in LOOKING
 
 
 def _made(part: type[nn.Module], section: Mapping[str, Any], given: Mapping[str, Any], facts: Facts) -> nn.Module:

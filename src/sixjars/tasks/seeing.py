@@ -47,6 +47,8 @@ class Seeing:
     settings: MediaSettings
     sight: Mapping[str, Any]
     """The resolved section of the recipe that says which backbone sees them."""
+    cells: bool
+    """Whether the cells of a frame are wanted, or its vector alone."""
     device: torch.device
 
     @property
@@ -76,7 +78,8 @@ class Seeing:
         if isinstance(self.settings, VideoSettings):
             plan |= {"frames": self.settings.frames, "rate": self.settings.rate}
         if self.frozen is not None:
-            plan |= {"backbone": self.sight["name"], "layer": self.sight["layer"], "weights": self.weights}
+            plan |= {"backbone": self.sight["name"], "weights": self.weights}
+            plan |= {"layer": self.sight["layer"]} if self.cells else {"vector": "alone"}
         return Store(cache_folder() / "frames", plan)
 
     @cached_property
@@ -107,7 +110,7 @@ class Seeing:
         assert self.frozen is not None
         with torch.inference_mode():
             maps_NCHW, vector_NK = self.frozen(pixels.to(self.device))
-            both_NX = torch.cat([maps_NCHW.flatten(1), vector_NK], dim=1)
+            both_NX = torch.cat([maps_NCHW.flatten(1), vector_NK], dim=1) if self.cells else vector_NK
         return both_NX.clamp(-LARGEST, LARGEST).half().cpu()
 
 

@@ -16,12 +16,13 @@ from sixjars.learning.progress import Reporter, Silent
 from sixjars.loss.objective import Objective
 from sixjars.model.network import Network
 from sixjars.recipe import Recipe
-from sixjars.tasks.corpus import Corpus, corpus_of, facts_of, vectors_of
+from sixjars.tasks.corpus import Corpus, corpus_of, facts_of
 from sixjars.tasks.parts import network_of
 from sixjars.tasks.reading import read_recipe
 from sixjars.tasks.runs import Run, begin_run, check_free, keep_tokens, resume_run
 from sixjars.tasks.scoring import loss_of, scores_of
 from sixjars.tasks.table import TASKS
+from sixjars.tasks.vectors import vectors_of
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -68,7 +69,8 @@ def train(
     """
     wanted = read_recipe(str(recipe), overrides)
     folder = Path(out) if out is not None else default_folder(str(recipe))
-    fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision)
+    unheard = bool(TASKS[wanted.task].media)
+    fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision, unheard=unheard)
     try:
         with all_or_none(fabric):
             return _train(wanted, folder, resume=resume, fabric=fabric, reporter=reporter or Silent())
