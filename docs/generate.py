@@ -19,10 +19,12 @@ from pydantic_core import PydanticUndefined
 from sixjars.data.samples import SAMPLES
 from sixjars.evaluation.metrics import METRICS
 from sixjars.evaluation.search import KINDS
-from sixjars.model.bridges import ATTENTIONS
+from sixjars.model.backbones import SMALL, shape_of, usual_size_of
+from sixjars.model.bridges import ATTENTIONS, LOOKING
 from sixjars.recipe import ModelSettings, Recipe
 from sixjars.recipe.reading import packaged
 from sixjars.recipe.schema import schema_of
+from sixjars.tasks.corpus import seeing_of
 from sixjars.tasks.parts import GIVEN, NESTED, TABLES, class_of, network_of, resolved
 from sixjars.tasks.reading import read_recipe
 from sixjars.tasks.table import TASKS, Task
@@ -32,23 +34,51 @@ NOTE = "<!-- Written by docs/generate.py; run `make docs` after a change. -->\n"
 HEAD = ("key", "may be", "default", "what it does")
 TINY = 4
 """Sizes of the parts that are built to be asked for their equations."""
+FACTS: dict[str, dict[str, Any]] = {
+    **{name: {"vocabulary": TINY, "vectors": None} for name in ("source", "question", "target")},
+    **{name: {"pixels": usual_size_of(SMALL), "cells": True, "pretrained": False} for name in ("image", "video")},
+    "label": {"classes": TINY},
+}
+"""What their data would say of each field."""
 
 MEANINGS = {
     "cell": "The recurrent cell.",
     "size": "Numbers in a state.",
     "TextEncoder.size": "Numbers in a state of one direction.",
+    "VideoEncoder.size": "Numbers in a state of one direction, and in the features of a clip.",
     "NothingEncoder.size": "Numbers in s_0.",
     "AdditiveAttention.size": "Hidden units: rows of U_att and W_att.",
+    "AttentionPooling.size": "Hidden units: rows of W_att.",
+    "LabelDecoder.size": "Numbers in s_0, from which the label is judged.",
     "layers": "Cells on top of each other, each fed by the one below.",
     "direction": "Which way the source is read: from the first word, from the last, or both.",
+    "VideoEncoder.direction": "Which way the film is read: from the first frame, from the last, or both.",
     "dropout": "Share of numbers set to 0 while learning: between layers, and of what the part gives.",
+    "ImageEncoder.dropout": "Share of the numbers of h_j and h_T set to 0 while learning.",
+    "LabelDecoder.dropout": "Share of the numbers that the label is judged from set to 0 while learning.",
     "tied": "Whether the output matrix V is that of the embeddings; then `size` equals `embedding.size`.",
     "start": "The decoder's first state: made from h_T to any size, or h_T itself, which must then be of that size.",
     "embedding.size": "Numbers in a token's vector.",
     "embedding.dropout": "Share of a vector's numbers set to 0 while learning.",
     "embedding.tuned": "Whether pretrained vectors go on learning; `false` keeps them as they are.",
+    "backbone.name": "What sees: `small` learns from nothing; `efficientnet_lite0` is pretrained (`sixjars[vision]`); "
+    "or a network of an installed library: `torchvision/resnet50`, `timm/NAME`, `transformers/NAME`. The name alone "
+    "may stand for the section.",
+    "backbone.layer": "The layer whose maps are the cells; the backbone's usual one when absent. `small` has one only.",
+    "backbone.tuned": "Whether pretrained weights learn too: not at all (then each file is seen once, and its features "
+    "are kept), all of them, or from the named layer on.",
+    "backbone.widths": "Of `small` alone: channels after each halving of the picture.",
+    "reads": "What a step of the film is: the vector of a frame, the features of the clip around it, or both.",
+    "summary": "What h_T is: the question and the picture, or the question alone, so that attention asks with it.",
+    "image.dropout": "Share of the numbers of h_j and ĥ_I set to 0 while learning.",
+    "question.cell": "The recurrent cell that reads the question.",
+    "question.size": "Numbers in a state of one direction of the question.",
+    "question.direction": "Which way the question is read: from the first word, from the last, or both.",
 }
-"""A sentence for each key of a part, because a signature has no room for one; `Class.key` wins over `key`."""
+"""A sentence for each key of a part, because a signature has no room for one.
+
+`Class.key` wins over `key`; a key of a part inside a part (`image.backbone.name`) may go without its first names.
+"""
 
 Sentences = Callable[[str], str]
 
@@ -65,7 +95,8 @@ def kind_told(annotation: Any, limits: Iterable[Any] = ()) -> str:
     if origin is Literal:
         return ", ".join(f"`{value}`" for value in inside)
     if origin in (dict, tuple):
-        return f"section (name: {kind_told(inside[1])})" if origin is dict else f"list of {kind_told(inside[0])}"
+        many = kind_told(inside[0]).replace("number", "numbers").replace("text", "texts")
+        return f"section (name: {kind_told(inside[1])})" if origin is dict else f"list of {many}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "section"
     plain = {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}
@@ -85,8 +116,10 @@ def value_told(value: Any) -> str:
         return "required"
     if isinstance(value, BaseModel):
         return "the defaults below"
-    plain: dict[Any, str] = {None: "null", True: "true", False: "false", (): "[]"}
-    return f"`{plain[value] if isinstance(value, bool | None | tuple) else value}`"
+    if isinstance(value, tuple):
+        return f"`{list(value)}`"
+    plain: dict[Any, str] = {None: "null", True: "true", False: "false"}
+    return f"`{plain[value] if isinstance(value, bool | None) else value}`"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -109,7 +142,7 @@ def keys_of(settings: type[BaseModel], where: str, sentences: Sentences | None =
         if sentences is not None and inner is not None:  # a part inside a part has no page of its own
             rows += keys_of(inner, f"{where}.{name}", partial(_below, sentences, name))
             continue
-        told = (field.description or "–") if sentences is None else sentences(name)
+        told = " ".join((field.description or "–").split()) if sentences is None else sentences(name)
         kind = kind_told(field.annotation, field.metadata)
         rows.append([f"`{where}.{name}`", kind, value_told(field.get_default()), told])
     return rows
@@ -121,7 +154,7 @@ def _below(sentences: Sentences, above: str, name: str) -> str:
 
 def jar_told(settings: type[BaseModel], where: Sequence[str], depth: int) -> str:
     """A section of a recipe, then those inside it; two sections with the same keys are told together."""
-    title = " and ".join(f"`{name}`" for name in where)
+    title = ", ".join(f"`{name}`" for name in where[:-1]) + (" and " if where[1:] else "") + f"`{where[-1]}`"
     told = [f"{'#' * depth} {title}\n\n{settings.__doc__}\n\n", table(HEAD, keys_of(settings, where[0]))]
     inner: dict[type[BaseModel], list[str]] = {}
     for name, field in settings.model_fields.items():
@@ -140,7 +173,7 @@ def _equations(role: str, section: Mapping[str, Any], task: Task) -> list[str]:
         small = {"size": TINY, "embedding": {"size": TINY}}
         parts[each], faults = resolved(each, {**given, **{key: small[key] for key in small if key in usual}}, task)
         assert not faults, faults
-    network = network_of(ModelSettings(**parts), {"source": TINY, "target": TINY})
+    network = network_of(ModelSettings(**parts), {name: FACTS[name] for name in task.fields})
     made: Any = network.decoder.bridge if role == "bridge" else getattr(network, role)
     lines: list[str] = made.equations()
     return lines
@@ -163,7 +196,9 @@ def part_told(role: str, section: Mapping[str, str], task: Task) -> str:
     schema = schema_of(part, GIVEN[role], NESTED)
 
     def sentence(key: str) -> str:
-        return MEANINGS.get(f"{part.__name__}.{key}") or MEANINGS.get(key, "–")
+        names = key.split(".")
+        known = [f"{part.__name__}.{key}", *(".".join(names[at:]) for at in range(len(names)))]
+        return next((MEANINGS[name] for name in known if name in MEANINGS), "–")
 
     named = ", ".join(f"{key}: {value}" for key, value in section.items())
     usual = _equations(role, section, task)
@@ -199,7 +234,8 @@ def _model() -> str:
     ]
     for role, kinds in TABLES.items():
         for kind in kinds:
-            task = next((task for task in TASKS.values() if task.encoder == kind), TASKS["translation"])
+            task = next((task for task in TASKS.values() if getattr(task, role) == kind), TASKS["translation"])
+            task = TASKS["translation"] if role == "bridge" else task
             scores = [{"score": name} for name in ATTENTIONS] if kind == "attention" else [{}]
             told += [part_told(role, {"kind": kind, **score}, task) for score in scores]
     return "".join(told)
@@ -220,12 +256,19 @@ def _code(names: Iterable[str]) -> str:
 
 
 def _metrics() -> str:
-    needs = {"links": "true alignments, attention", "likelihood": "no search", "candidates": "what search finds"}
+    needs = {
+        "candidates": "what search finds",
+        "familiar": "the training data",
+        "focus": "true boxes, attention",
+        "likelihood": "no search",
+        "links": "true alignments, attention",
+    }
     rows = []
     for metric in METRICS.values():
         compute = getattr(metric.compute, "func", metric.compute)
         name = metric.name.replace("@1", "@k")
-        rows.append([f"`{name}`", metric.better, ", ".join(needs[need] for need in metric.needs), _opening(compute)])
+        wanted = ", ".join(needs[need] for need in sorted(metric.needs))
+        rows.append([f"`{name}`", metric.better, wanted, _opening(compute)])
     floors = [row for row in keys_of(Recipe, "") if row[0] == "`.expect`"]
     expect = table(HEAD, [[f"`{row[0][2:]}", *row[1:]] for row in floors])
     return f"### Metrics\n\n{table(('metric', 'better', 'needs', 'what it is'), rows)}### `expect`\n\n{expect}"
@@ -238,9 +281,8 @@ def _searches() -> str:
 def _samples() -> str:
     rows = []
     for name, made in SAMPLES.items():
-        columns = _code(column for column in (made.source, made.target, made.alignment) if column)
         longest = "none" if made.longest is None else f"{made.longest} {made.tokens}"
-        rows.append([f"`{name}`", columns, longest, made.description])
+        rows.append([f"`{name}`", _code(made.columns), longest, made.description])
     return table(("task", "columns", "`longest` when absent", "what it is"), rows)
 
 
@@ -282,20 +324,58 @@ def header_of(text: str) -> dict[str, str]:
     return told
 
 
-def parts_in_short(model: ModelSettings) -> str:
+def parts_in_short(recipe: Recipe) -> str:
     """Encoder → bridge → decoder, in as few words as tell recipes apart."""
-    bridge = model.bridge
-    heard = f"{bridge['score']} attention" if bridge["kind"] == "attention" else bridge["kind"].replace("_", " ")
+    bridge = recipe.model.bridge
+    named = {"attention": f"{bridge.get('score')} attention", "pooling": "attention pooling"}
+    heard = named.get(bridge["kind"], bridge["kind"].replace("_", " "))
     copied = ", s_0 = h_T" if bridge["start"] == "copy" else ""
-    return f"{_in_short(model.encoder)} → {heard}{copied} → {_in_short(model.decoder)}"
+    return f"{_encoder_in_short(recipe)} → {heard}{copied} → {_decoder_in_short(recipe.model)}"
 
 
-def _in_short(section: Mapping[str, Any]) -> str:
-    if "cell" not in section:
-        return "learned s_0" if section["kind"] == "none" else str(section["kind"])
+def _encoder_in_short(recipe: Recipe) -> str:
+    section = recipe.model.encoder
+    if section["kind"] == "none":
+        return "learned s_0"
+    if section["kind"] == "image":
+        return _sight_in_short(recipe)
+    if section["kind"] == "image_question":
+        asks = ", the question asks" if section["summary"] == "question" else ""
+        return f"{_sight_in_short(recipe)} + {_reading_in_short(section['question'])}{asks}"
+    if section["kind"] == "video":
+        read = "frames and clips" if section["reads"] == "both" else section["reads"]
+        return f"{_reading_in_short(section)} over {read} ({_sight_in_short(recipe)})"
+    return _reading_in_short(section)
+
+
+def _decoder_in_short(model: ModelSettings) -> str:
+    if model.decoder["kind"] != "label":
+        return _reading_in_short(model.decoder)
+    return "label" if model.bridge["start"] == "copy" else f"{model.decoder['size']} hidden, label"
+
+
+def _sight_in_short(recipe: Recipe) -> str:
+    """The backbone, and the cells of one that comes with weights where somebody looks at them."""
+    [seeing] = seeing_of(recipe).values()
+    sight = seeing.sight
+    if sight["name"] == SMALL:
+        return "small CNN"
+    shape = shape_of(sight["name"], layer=sight["layer"], size=seeing.pixels)
+    looked = recipe.model.bridge["kind"] in LOOKING and seeing.kind == "image"
+    cells = f" {shape.height}×{shape.width}" if looked else ""
+    tuned = ", tuned" if sight["tuned"] else ""
+    return f"{NETWORKS.get(sight['name'], sight['name'])}{cells}{tuned}"
+
+
+NETWORKS = {"efficientnet_lite0": "EfficientNet-Lite0"}
+"""As their makers write them."""
+
+
+def _reading_in_short(section: Mapping[str, Any]) -> str:
     layers = f"{section['layers']} × " if section["layers"] > 1 else ""
     direction = {"backward": " reversed", "both": " both ways"}.get(section.get("direction", ""), "")
-    extras = (", tied" if section.get("tied") else "") + ("" if section["embedding"]["tuned"] else ", frozen vectors")
+    frozen = ", frozen vectors" if "embedding" in section and not section["embedding"]["tuned"] else ""
+    extras = (", tied" if section.get("tied") else "") + frozen
     return f"{layers}{section['cell'].upper()} {section['size']}{direction}{extras}"
 
 
@@ -311,7 +391,7 @@ def recipes_page() -> str:
         for name, path in packaged().items():
             if name.startswith(f"{task.name}/"):
                 says = header_of(path.read_text(encoding="utf-8"))
-                short = parts_in_short(read_recipe(name).model)
+                short = parts_in_short(read_recipe(name))
                 link = f"[`{name.partition('/')[2]}`]({name}.yaml)"
                 rows.append([link, says["shows"], short, says.get("cost") or "–", says.get("expect") or "–"])
         told.append(f"## {task.number} `{task.name}`: {task.title}\n\n")

@@ -21,30 +21,42 @@ if TYPE_CHECKING:
     from sixjars.model.bridges.attention import GeneralAttention as GeneralAttention
     from sixjars.model.bridges.every_step import EveryStep as EveryStep
     from sixjars.model.bridges.initial import InitialState as InitialState
+    from sixjars.model.bridges.pooling import AttentionPooling as AttentionPooling
+    from sixjars.model.decoders.label import LabelDecoder as LabelDecoder
     from sixjars.model.decoders.sequence import SequenceDecoder as SequenceDecoder
+    from sixjars.model.encoders.image import ImageEncoder as ImageEncoder
+    from sixjars.model.encoders.image_question import ImageQuestionEncoder as ImageQuestionEncoder
     from sixjars.model.encoders.nothing import NothingEncoder as NothingEncoder
     from sixjars.model.encoders.text import TextEncoder as TextEncoder
+    from sixjars.model.encoders.video import VideoEncoder as VideoEncoder
     from sixjars.model.layers import WordEmbedding as WordEmbedding
     from sixjars.model.network import Network as Network
+    from sixjars.model.sight import Sight as Sight
     from sixjars.serving.predictor import Predictor as Predictor
     from sixjars.serving.predictor import load as load
     from sixjars.tasks.training import train as train
 
 _HOMES = {
     "AdditiveAttention": "sixjars.model.bridges.attention",
+    "AttentionPooling": "sixjars.model.bridges.pooling",
     "DotAttention": "sixjars.model.bridges.attention",
     "Encoded": "sixjars.flow.values",
     "EveryStep": "sixjars.model.bridges.every_step",
     "GeneralAttention": "sixjars.model.bridges.attention",
     "Hypothesis": "sixjars.flow.values",
+    "ImageEncoder": "sixjars.model.encoders.image",
+    "ImageQuestionEncoder": "sixjars.model.encoders.image_question",
     "InitialState": "sixjars.model.bridges.initial",
+    "LabelDecoder": "sixjars.model.decoders.label",
     "Network": "sixjars.model.network",
     "NothingEncoder": "sixjars.model.encoders.nothing",
     "Padded": "sixjars.flow.values",
     "Predictor": "sixjars.serving.predictor",
     "SequenceDecoder": "sixjars.model.decoders.sequence",
+    "Sight": "sixjars.model.sight",
     "SixJarsError": "sixjars.errors",
     "TextEncoder": "sixjars.model.encoders.text",
+    "VideoEncoder": "sixjars.model.encoders.video",
     "WordEmbedding": "sixjars.model.layers",
     "load": "sixjars.serving.predictor",
     "train": "sixjars.tasks.training",

@@ -15,7 +15,7 @@ from sixjars.model.encoders.video import VideoEncoder
 from sixjars.model.reading import Direction
 from sixjars.model.sight import Sight
 
-from .promises import films, texts, words
+from .promises import LENGTHS, films, texts, words
 
 Inputs = dict[str, Padded]
 Reads = Literal["frames", "clips", "both"]
@@ -39,20 +39,26 @@ class Case:
     """Parts inside it whose weights this make of it has no use for, so that they never learn."""
 
 
-def _learning(*, frozen_until: str | None = None) -> Sight:
-    return Sight(pixels=PIXELS, widths=(4, 6), frozen_until=frozen_until)
+def _learning(*, tuned: bool | str = False) -> Sight:
+    return Sight(pixels=PIXELS, widths=(4, 6), tuned=tuned)
 
 
 def _features() -> Sight:
-    return Sight(pixels=32, name="efficientnet_lite0", tuned=False)
+    return Sight(pixels=32, name="efficientnet_lite0")
 
 
-def _pictures(*, features: bool = False) -> Padded:
-    return films(_features().shape.numbers if features else 3 * PIXELS**2, pixels=not features, lengths=(1, 1, 1))
+def _vectors() -> Sight:
+    return Sight(pixels=32, name="efficientnet_lite0", cells=False)
 
 
-def _films(*, features: bool = False) -> Padded:
-    return films(_features().shape.numbers if features else 3 * PIXELS**2, pixels=not features)
+def _films(sight: Callable[[], Sight] = _learning, lengths: tuple[int, ...] = LENGTHS) -> Padded:
+    eyes = sight()
+    learns = eyes.backbone is not None
+    return films(3 * eyes.pixels**2 if learns else eyes.shape.numbers, pixels=learns, lengths=lengths)
+
+
+def _pictures(sight: Callable[[], Sight] = _learning) -> Padded:
+    return _films(sight, lengths=(1, 1, 1))
 
 
 def of_text(make: Callable[[], Encoder]) -> Case:
@@ -82,8 +88,8 @@ def _asked(summary: Literal["both", "question"], sight: Callable[[], Sight]) -> 
     return ImageQuestionEncoder(image=ImageEncoder(backbone=sight()), question=question, summary=summary)
 
 
-def _questions(*, features: bool = False) -> Inputs:
-    return {"image": _pictures(features=features), "question": texts()}
+def _questions(sight: Callable[[], Sight] = _learning) -> Inputs:
+    return {"image": _pictures(sight), "question": texts()}
 
 
 EVERY_TEXT = {
@@ -105,17 +111,22 @@ CASES: dict[str, Case] = {
         CELLS,
         summarises=False,
     ),
-    "image-half-frozen": Case(
-        lambda: ImageEncoder(backbone=_learning(frozen_until="blocks.1")),
+    "image-tuned-from-a-layer-on": Case(
+        lambda: ImageEncoder(backbone=_learning(tuned="blocks.1")),
         lambda: {"image": _pictures()},
         CELLS,
         summarises=False,
     ),
     "image-features": Case(
         lambda: ImageEncoder(backbone=_features(), dropout=0.2),
-        lambda: {"image": _pictures(features=True)},
+        lambda: {"image": _pictures(_features)},
         CELLS,
         summarises=False,
+    ),
+    "image-vectors": Case(
+        lambda: ImageEncoder(backbone=_vectors(), dropout=0.2),
+        lambda: {"image": _pictures(_vectors)},
+        unheard=("cells.",),
     ),
     "image-question-both": Case(lambda: _asked("both", _learning), _questions, CELLS, summarises=False),
     "image-question-asks": Case(
@@ -126,13 +137,19 @@ CASES: dict[str, Case] = {
         unheard=("image.whole.", *(f"image.{name}" for name in LATE)),
     ),
     "image-question-features": Case(
-        lambda: _asked("both", _features), lambda: _questions(features=True), CELLS, summarises=False
+        lambda: _asked("both", _features), lambda: _questions(_features), CELLS, summarises=False
+    ),
+    "image-question-vectors": Case(
+        lambda: _asked("both", _vectors), lambda: _questions(_vectors), unheard=("image.cells.",)
     ),
     **EVERY_VIDEO,
     "video-stacked": _video("both", "lstm", "both", layers=2),
     "video-features": Case(
         lambda: VideoEncoder(backbone=_features(), reads="both", size=3, dropout=0.2),
-        lambda: {"video": _films(features=True)},
+        lambda: {"video": _films(_features)},
         "video",
+    ),
+    "video-vectors": Case(
+        lambda: VideoEncoder(backbone=_vectors(), size=3, dropout=0.2), lambda: {"video": _films(_vectors)}, "video"
     ),
 }

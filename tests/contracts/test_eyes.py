@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import ShapeError
+from sixjars.errors import RecipeError, ShapeError
 from sixjars.flow import Encoded, Layout, Padded
 from sixjars.model.backbones.small import SmallBackbone
 from sixjars.model.bridges.attention import AdditiveAttention
@@ -43,7 +43,22 @@ def seen(eyes: Sight, frame: Tensor) -> tuple[Tensor, Tensor]:
 def test_which_backbones_learn() -> None:
     assert learns("small", tuned=False)
     assert learns("efficientnet_lite0", tuned=True)
+    assert learns("efficientnet_lite0", tuned="block9")
     assert not learns("efficientnet_lite0", tuned=False)
+
+
+def test_weights_learn_from_the_named_layer_on() -> None:
+    """Below it they stay as they are; the picture is seen the same."""
+    whole, half = sight(), Sight(pixels=PIXELS, widths=(4, 6), tuned="blocks.1")
+    half.load_state_dict(whole.state_dict())
+    given = film()
+    for one, two in zip(whole(given), half(given), strict=True):
+        assert torch.equal(one, two)
+    frozen = {name for name, weight in half.named_parameters() if not weight.requires_grad}
+    assert frozen == {name for name, _ in half.named_parameters() if name.startswith("backbone.blocks.0.")} != set()
+    assert all(weight.requires_grad for weight in whole.parameters())
+    with pytest.raises(RecipeError, match=r"part of the backbone 'block9' is unknown\. Did you mean 'blocks'\?"):
+        Sight(pixels=PIXELS, widths=(4, 6), tuned="block9")
 
 
 def test_every_frame_is_seen_alone_and_padding_is_dark() -> None:
@@ -69,6 +84,25 @@ def test_features_made_beforehand_are_read_back_as_they_were_written() -> None:
     assert torch.equal(maps[:, 0], maps_NCHW.float())
     assert torch.equal(vector[:, 0], vector_NK.float())
     assert not list(eyes.parameters())
+
+
+def test_the_vector_alone_is_kept_where_nobody_looks_at_cells() -> None:
+    eyes = Sight(pixels=32, name="efficientnet_lite0", cells=False)
+    vector_BFK = torch.randn(2, 3, 1280).half()
+    mask_BF = torch.tensor([[True, True, True], [True, False, False]])
+    assert eyes.shape.numbers == eyes.shape.vector == 1280
+    maps, vector = eyes(Padded(vector_BFK, mask_BF))
+    assert maps.shape == (2, 3, 112, 0, 0)
+    assert torch.equal(vector, vector_BFK.float() * mask_BF.unsqueeze(-1))
+    assert eyes.equations() == ["v = CNN(I): a vector of 1280 (efficientnet_lite0, computed once, does not learn)"]
+    said = ImageEncoder(backbone=eyes)(Padded(vector_BFK[:, :1], mask_BF[:, :1]))
+    assert (said.memory.shape, said.mask.shape) == ((2, 0, 112), (2, 0))
+    assert said.layout == Layout("grid", (0, 0))
+
+
+def test_pixels_have_cells_whoever_looks() -> None:
+    """A backbone that learns is given pixels all the same; there is nothing to leave out."""
+    assert Sight(pixels=PIXELS, widths=(4, 6), cells=False).shape == sight().shape
 
 
 def test_what_sees_says_how() -> None:

@@ -4,17 +4,22 @@ import re
 import shlex
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
+import numpy as np
 import pytest
 import yaml
+from PIL import Image
 
 from sixjars.cli import app
+from sixjars.data.films import write_film
+from sixjars.data.samples import SAMPLES
 from sixjars.recipe.reading import packaged
 from sixjars.tasks.corpus import corpus_of, facts_of
-from sixjars.tasks.vectors import vectors_of
 from sixjars.tasks.parts import network_of
 from sixjars.tasks.reading import recipe_of
 from sixjars.tasks.table import TASKS
+from sixjars.tasks.vectors import vectors_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 FENCE = re.compile(r"^```(?P<language>\w+)(?: file=(?P<file>\S+))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -33,10 +38,23 @@ def fences(page: str) -> list[re.Match[str]]:
 
 
 def written(page: str) -> None:
-    """Write the files that a page shows into the folder we are in."""
+    """Write the files that a page shows into the folder we are in, and the pictures and films that those name."""
     for block in fences(page):
         if block["file"]:
             Path(block["file"]).write_text(block["body"], encoding="utf-8")
+            for name in re.findall(r"[\w/]+\.(?:jpg|png|mp4)", block["body"]):
+                painted(Path(name))
+
+
+def painted(path: Path) -> None:
+    """A picture or a film of noise, another one for each name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    noise = np.random.default_rng(crc32(path.name.encode()))
+    frames_FHWC = noise.integers(0, 256, (12, 48, 64, 3)).astype(np.uint8)
+    if path.suffix == ".mp4":
+        write_film(path, frames_FHWC, rate=8)
+    else:
+        Image.fromarray(frames_FHWC[0]).save(path)
 
 
 @pytest.mark.parametrize("page", WITH_PYTHON)
@@ -73,14 +91,16 @@ def test_recipes_of_a_page_read_their_data(
     if str(recipe.data.train).startswith("hf:"):
         return  # nothing is downloaded in a test
     corpus = corpus_of(recipe)
-    sizes = {name: tokens.size for name, tokens in corpus.tokens.items()}
     vectors = vectors_of(recipe, corpus.tokens)
-    network = network_of(recipe.model, sizes, vectors)
+    facts = facts_of(recipe, corpus.tokens)
+    for name, found in vectors.items():
+        facts[name]["vectors"] = found
+    network = network_of(recipe.model, facts)
     assert len(corpus.train) + len(corpus.valid) > 1
     assert (corpus.skipped > 0) == (recipe.data.on_bad_row == "skip")
-    assert (corpus.train.alignments is not None) == (
-        recipe.data.alignment is not None or recipe.data.sample is not None
-    )
+    made = SAMPLES[recipe.task] if recipe.data.sample is not None else None
+    assert (corpus.train.alignments is None) == ((made or recipe.data).alignment is None)
+    assert (corpus.train.boxes is None) == ((made or recipe.data).boxes is None)
     assert ("source" in vectors) == (recipe.data.source is not None and recipe.data.source.vectors is not None)
     assert network.decoder.equations()
     if recipe.data.where:

@@ -16,12 +16,11 @@ from sixjars.model.encoders import ENCODERS
 from sixjars.recipe.reading import overridden, packaged
 from sixjars.tasks.reading import recipe_of
 from sixjars.tasks.runs import flat
-from sixjars.tasks.table import TASKS
+from sixjars.tasks.table import TASKS, Task
 
 ROOT = Path(__file__).parents[2]
-SMALL: dict[str, Any] = {"data": {"sample": {}, "source": {}, "target": {}}}
 Row = tuple[str, str, str, str]
-NEEDED = {"data.train", "data.source"}
+NEEDED = {"data.train", "data.source", "data.target"}
 """What a recipe may leave out only if it says something else instead."""
 
 
@@ -53,18 +52,34 @@ def rows_of(page: str) -> Iterator[tuple[str, Row]]:
 ROWS = list(rows_of(SETTINGS))
 
 
+def part_of(heading: str) -> tuple[str, list[str]]:
+    """The part that a heading is about, and the overrides that choose it."""
+    part = re.match(r"`(\w+): {(.*)}`", heading)
+    if part is None:
+        return "", []
+    return part[1], [f"model.{part[1]}.{pair.replace(': ', '=')}" for pair in part[2].split(", ")]
+
+
+def task_under(heading: str) -> Task:
+    """A system that has the part, or the field of the data."""
+    role, chosen = part_of(heading)
+    kinds = [override.partition("=")[2] for override in chosen]
+    for task in [TASKS["translation"], *TASKS.values()]:
+        if role in ("encoder", "decoder") and getattr(task, role) in kinds:
+            return task
+        if any(f"`data.{name}`" in heading for name in task.fields):
+            return task
+    return TASKS["translation"]
+
+
 def recipe_under(heading: str, *overrides: str) -> dict[str, Any]:
     """A small recipe that has the part of a heading, with overrides, every default filled in."""
-    if heading == "`data`":
-        values: dict[str, Any] = {"task": "translation", "data": {"train": "a.tsv"}}
-        values["data"] |= {"source": {"column": 1}, "target": {"column": 2}}
-    else:
-        values = {"task": "language_model" if "none" in heading else "translation", **SMALL}
-        if "none" in heading:
-            values = {**values, "data": {"sample": {}, "target": {}}}
-    part = re.match(r"`(\w+): {(.*)}`", heading)
-    named = [f"model.{part[1]}.{pair.replace(': ', '=')}" for pair in part[2].split(", ")] if part else []
-    recipe = recipe_of(overridden(values, [*named, *overrides]), "a test")
+    task = task_under(heading)
+    files = heading in ("`data`", "`data.split`")
+    fields = {name: {"column": at} if files else {} for at, name in enumerate(task.fields, start=1)}
+    whence = {"train": "a.tsv", **({"split": {}} if "split" in heading else {})} if files else {"sample": {}}
+    values = {"task": task.name, "data": {**whence, **fields}}
+    recipe = recipe_of(overridden(values, [*part_of(heading)[1], *overrides]), "a test")
     return flat(recipe.model_dump(mode="json"))
 
 
@@ -91,11 +106,12 @@ def test_check_writes_nothing_and_tells(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_every_key_of_a_recipe_has_its_row() -> None:
-    """Compared with what a run would keep: one whose data are files and one whose data are made up."""
+    """Compared with what runs would keep: of every system, with every part, from files and made up."""
     told = {key for _, (key, *_) in ROWS}
-    kept = {*recipe_under("`data`"), *recipe_under("`data.sample`")} - {"task", "expect"}
-    assert {key for key in kept if key.replace("data.target.", "data.source.") not in told} == set()
-    assert told - kept == {"data.source", "data.target", "evaluation.search"}
+    kept = {key for heading in {heading for heading, _ in ROWS} for key in recipe_under(heading)} - {"task", "expect"}
+    told_once = {re.sub(r"^data\.(question|target)\.", "data.source.", key) for key in kept}
+    assert told_once - told == set()
+    assert told - kept == {"evaluation.search"}
 
 
 def test_every_kind_of_part_and_every_metric_is_told() -> None:
@@ -114,7 +130,7 @@ def test_every_kind_of_part_and_every_metric_is_told() -> None:
 def test_a_row_tells_the_truth(heading: str, row: Row) -> None:
     """The default changes nothing, a value beyond a limit is refused, every word that is allowed is taken."""
     key, kinds, default, sentence = row
-    assert sentence
+    assert sentence.strip("–")
     if re.fullmatch(r"`[^`]*`", default) and key not in NEEDED:
         assert recipe_under(heading, f"{key}={default.strip('`')}") == recipe_under(heading)
     for sign, limit in re.findall(r"([≥><≤]) ([\d.]+)(?!\^)", kinds):
@@ -123,17 +139,20 @@ def test_a_row_tells_the_truth(heading: str, row: Row) -> None:
             recipe_under(heading, f"{key}={over:g}")
     for word in re.findall(r"`(\w+)`", kinds):
         if "score" not in key and not key.endswith("kind"):
-            got = recipe_under(heading, f"{key}={word}", *companions(key, word))[key]
+            got = recipe_under(heading, f"{key}={word}", *companions(heading, key, word))[key]
             assert str(got).lower() == {"null": "none"}.get(word, word)
 
 
-def companions(key: str, word: str) -> list[str]:
+def companions(heading: str, key: str, word: str) -> list[str]:
     """What else must be said for a word to be allowed."""
-    if (key, word) == ("data.train", "null"):
-        return ["data.sample.size=9"]
     if key.endswith("embedding.tuned"):
-        return ["data.source.vectors=words.txt", "data.target.vectors=words.txt"]
-    return ["data.source=null", "task=language_model"] if (key, word) == ("data.source", "null") else []
+        texts = [name for name in task_under(heading).fields if name in ("source", "question", "target")]
+        return [f"data.{name}.vectors=words.txt" for name in texts]
+    return {
+        ("data.train", "null"): ["data.sample.size=9"],
+        ("data.source", "null"): ["task=language_model"],
+        ("data.target", "null"): ["task=video_classification", "data.source=null", "data.video={}", "data.label={}"],
+    }.get((key, word), [])
 
 
 def test_every_sentence_about_a_part_is_used() -> None:
@@ -151,6 +170,49 @@ def test_every_recipe_is_listed_once_with_what_it_says_of_itself() -> None:
         first = path.read_text(encoding="utf-8").splitlines()[0]
         [line] = [line for line in page.splitlines() if f"]({name}.yaml)" in line]
         assert first.removeprefix("# ") in line
+
+
+PRETRAINED = {"name": "efficientnet_lite0", "layer": "head"}
+SHORT: list[tuple[str, dict[str, Any], str]] = [
+    ("language_model", {"decoder": {"cell": "rnn", "size": 9}}, "learned s_0 → initial → RNN 9"),
+    (
+        "translation",
+        {"encoder": {"direction": "both", "layers": 2}, "decoder": {"tied": True, "size": 64}},
+        "2 × GRU 128 both ways → additive attention → GRU 64, tied",
+    ),
+    ("image_captioning", {}, "small CNN → additive attention → GRU 128"),
+    (
+        "image_captioning",
+        {"encoder": {"backbone": PRETRAINED}, "bridge": {"score": "general"}},
+        "EfficientNet-Lite0 7×7 → general attention → GRU 128",
+    ),
+    (
+        "image_captioning",
+        {"encoder": {"backbone": {**PRETRAINED, "tuned": "head"}}, "bridge": {"kind": "every_step"}},
+        "EfficientNet-Lite0, tuned → every step → GRU 128",
+    ),
+    (
+        "image_question_answering",
+        {"encoder": {"summary": "question"}, "bridge": {"kind": "attention"}, "decoder": {"size": 32}},
+        "small CNN + GRU 128, the question asks → additive attention → 32 hidden, label",
+    ),
+    (
+        "video_classification",
+        {"encoder": {"reads": "both", "cell": "lstm"}, "bridge": {"kind": "pooling", "start": "copy"}},
+        "LSTM 128 over frames and clips (small CNN) → attention pooling, s_0 = h_T → label",
+    ),
+    (
+        "video_captioning",
+        {"encoder": {"backbone": PRETRAINED}, "bridge": {"kind": "initial"}},
+        "GRU 128 over frames (EfficientNet-Lite0) → initial → GRU 128",
+    ),
+]
+
+
+@pytest.mark.parametrize(("task", "model", "told"), SHORT, ids=[told for *_, told in SHORT])
+def test_parts_are_told_in_short(task: str, model: dict[str, Any], told: str) -> None:
+    data = {"sample": {}, **{name: {} for name in TASKS[task].fields}}
+    assert generate.parts_in_short(recipe_of({"task": task, "data": data, "model": model}, "a test")) == told
 
 
 def test_a_header_is_read() -> None:

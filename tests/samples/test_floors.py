@@ -8,6 +8,7 @@ import pytest
 import sixjars
 from sixjars.data.samples.language_model import log_probability, true_perplexity
 from sixjars.recipe.reading import packaged
+from sixjars.tasks.reading import read_recipe
 
 SAMPLES = [name for name in packaged() if "/sample" in name]
 
@@ -29,6 +30,19 @@ def test_attention_survives_long_inputs_and_the_options_do_not(tmp_path: Path) -
     found = compared(names, out=tmp_path, metric="exact_match", device="cpu", reporter=Silent)
     initial, every_step, attention = (contender.buckets[-1].value or 0.0 for contender in found.contenders)
     assert attention > max(initial, every_step) + 0.5
+
+
+def test_that_attention_finds_the_thing_named_is_a_floor(tmp_path: Path) -> None:
+    """Claim 4: recipes that caption with attention expect it, far above what a network has before it learned."""
+    floors = {name: read_recipe(name).expect.get("object_focus", 0.0) for name in SAMPLES}
+    captioning = {name: floor for name, floor in floors.items() if name.startswith("image_captioning/sample_attention")}
+    assert len(captioning) >= 3
+    assert min(captioning.values()) >= 2.0
+    unlearned = ["data.sample.size=40", "data.sample.valid=4", "data.sample.test=60", "learning.rate=1e-9"]
+    trained = sixjars.train("image_captioning/sample_attention", [*unlearned, "learning.steps=1"], out=tmp_path / "run")
+    scores = {score.name: score.value for score in trained.scores}
+    assert scores["object_focus"] == pytest.approx(1.0, abs=0.4)
+    assert any("object_focus" in sentence for sentence in trained.missed)
 
 
 def test_a_small_model_learns_to_transliterate(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
 from sixjars.model.network import Network
 from sixjars.recipe import ModelSettings
-from sixjars.tasks.parts import Facts, class_of, inputs_of, network_of, resolved, sight_of
+from sixjars.tasks.parts import Facts, class_of, inputs_of, network_of, resolved
 from sixjars.tasks.table import TASKS
 
 TRANSLATION, LANGUAGE_MODEL = TASKS["translation"], TASKS["language_model"]
@@ -202,97 +202,11 @@ def test_misfits_are_refused_with_both_numbers(sections: dict[str, dict[str, Any
     assert str(error.value) == told
 
 
-SMALL = {"name": "small", "widths": [4, 6]}
-EYES: dict[str, Any] = {"backbone": SMALL}
-
-
-def pixels(rows: int, frames: int) -> Padded:
-    values = torch.randint(0, 256, (rows, frames, 3 * 16 * 16), dtype=torch.uint8)
-    return Padded(values, torch.ones(rows, frames, dtype=torch.bool))
-
-
 def test_an_encoder_s_inputs_are_the_parameters_of_its_forward() -> None:
     for task in TASKS.values():
         assert inputs_of(task.encoder) == (task.inputs or ("source",)), task.name
 
 
-def test_the_section_of_the_backbone_is_found_where_it_stands() -> None:
-    alone, _ = resolved("encoder", EYES, TASKS["image_captioning"])
-    inside, _ = resolved("encoder", {"image": EYES}, TASKS["image_question_answering"])
-    assert sight_of(alone) == sight_of(inside)
-    assert sight_of(alone)["widths"] == (4, 6)
-    assert sight_of(alone)["tuned"] is False
-
-
-@pytest.mark.parametrize("bridge", ["initial", "every_step", "attention", "pooling"])
-def test_a_captioner_of_any_size(bridge: str) -> None:
-    facts = {"image": {"pixels": 16, "pretrained": False}, **words(target=8)}
-    decoder = {"size": 7, "cell": "lstm"}
-    whole = network("image_captioning", facts, encoder=EYES, bridge={"kind": bridge}, decoder=decoder)
-    taught = whole({"image": pixels(2, 1)}, Padded.of([[4, 2], [2]]))
-    assert taught.scores.shape == (2, 2, 8)
-    assert (taught.weights is None) == (bridge in ("initial", "every_step"))
-    if taught.weights is not None:
-        assert taught.weights.shape == (2, 2, 4 * 4)
-
-
-@pytest.mark.parametrize("bridge", ["initial", "every_step", "attention", "pooling"])
-@pytest.mark.parametrize("summary", ["both", "question"])
-def test_questions_about_pictures(bridge: str, summary: str) -> None:
-    """Three sizes meet: those of the cells, of the question and of what is judged."""
-    encoder = {"image": EYES, "question": {"size": 3, "embedding": {"size": 4}}, "summary": summary}
-    facts = {"image": {"pixels": 16, "pretrained": False}, **words(question=9), "label": {"classes": 6}}
-    bridges = {"kind": bridge}
-    whole = network("image_question_answering", facts, encoder=encoder, bridge=bridges, decoder={"size": 7})
-    assert isinstance(whole.encoder, ImageQuestionEncoder)
-    assert whole.encoder.question.embedding.table.num_embeddings == 9
-    assert whole.encoder.summary_size == (3 + 128 if summary == "both" else 3)
-    inputs = {"image": pixels(2, 1), "question": Padded.of([[4, 5, 6], [7]])}
-    assert whole(inputs, Padded.of([[3], [0]])).scores.shape == (2, 1, 6)
-
-
-@pytest.mark.parametrize("bridge", ["initial", "every_step", "attention", "pooling"])
-@pytest.mark.parametrize("task", ["video_captioning", "video_classification"])
-def test_films(bridge: str, task: str) -> None:
-    facts = {"video": {"pixels": 16, "pretrained": False}, **words(target=8), "label": {"classes": 6}}
-    facts.pop("label" if task == "video_captioning" else "target")
-    whole = network(
-        task, facts, encoder={**EYES, "size": 5, "reads": "both", "direction": "both"}, bridge={"kind": bridge}
-    )
-    films = pixels(2, 3)
-    taught = whole({"video": films}, Padded.of([[3], [0]]))
-    assert taught.scores.shape == (2, 1, 8 if task == "video_captioning" else 6)
-    assert whole.encoder.output_size == 10
-
-
-def test_features_made_beforehand_need_no_backbone_in_the_network() -> None:
-    facts = {"image": {"pixels": 64, "pretrained": False}, **words(target=8)}
-    encoder = {"backbone": "efficientnet_lite0"}
-    whole = network("image_captioning", facts, encoder=encoder, bridge={"kind": "initial"})
-    assert [name for name, _ in whole.encoder.named_parameters()] == [
-        "cells.weight",
-        "cells.bias",
-        "whole.weight",
-        "whole.bias",
-    ]
-
-
 def test_pooling_needs_positions() -> None:
     with pytest.raises(ShapeError, match=r"nothing to look at: an encoder of kind 'none' has no positions\."):
         network(encoder={"kind": "none"}, bridge={"kind": "pooling"})
-
-
-@pytest.mark.parametrize(
-    ("section", "told"),
-    [
-        ({"backbone": {"pixels": 3}}, "model.encoder.backbone: key 'pixels' is filled in by the toolkit; remove it."),
-        ({"backbone": {"widht": 3}}, "model.encoder.backbone: key 'widht' is unknown. Did you mean 'widths'?"),
-        ({"backbone": {"widths": [0]}}, "model.encoder.backbone.widths.0: should be greater than or equal to 1"),
-        ({"reads": "frame"}, "model.encoder.reads: should be 'frames', 'clips' or 'both', but is 'frame'."),
-    ],
-)
-def test_faults_of_eyes_read_well(section: dict[str, Any], told: str) -> None:
-    settings, faults = resolved("encoder", section, TASKS["video_classification"])
-    assert settings == {}
-    assert len(faults) == 1
-    assert faults[0].startswith(told)

@@ -7,15 +7,11 @@ from pathlib import Path
 from typing import Any, final
 
 import pytest
-import torch
 import yaml
-from safetensors.torch import load_file
-from torch import Tensor, nn
 
 import sixjars
-from sixjars.errors import DataError, Interrupted, RunError
+from sixjars.errors import DataError, Interrupted
 from sixjars.learning.progress import Silent
-from sixjars.model.backbones import Backbone, MapShape
 from sixjars.recipe.jars import SearchSettings
 from sixjars.tasks.corpus import sample_folder
 from sixjars.tasks.evaluating import evaluated, scored_part
@@ -220,43 +216,6 @@ def test_what_cannot_be_asked(run: Run, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"text\.png is not a picture, or damaged from its first bytes"):
         captioning.predict([file, str(tmp_path / "text.png")])
     assert captioning.predict([]) == []
-
-
-@final
-class Corners(Backbone):
-    """A stand-in for a network with weights: the mean colour of each quarter and of the whole, times a weight."""
-
-    def __init__(self, scale: float) -> None:
-        super().__init__()
-        self.usual_size, self.shape = 16, MapShape(3, 2, 2, 3)
-        self.scale = nn.Parameter(torch.tensor(scale))
-
-    def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
-        colours = pixels.float() * self.scale
-        return nn.functional.adaptive_avg_pool2d(colours, 2), colours.mean((2, 3))
-
-
-@pytest.mark.parametrize("task", ["image_captioning", "video_captioning"])
-def test_a_backbone_that_does_not_learn(task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not part of the run; another one in its place is refused wherever the run is used."""
-
-    def install(scale: float) -> None:
-        monkeypatch.setattr("sixjars.tasks.seeing.backbone_named", lambda name, **_: Corners(scale))
-
-    install(0.01)
-    monkeypatch.setattr("sixjars.model.sight.shape_of", lambda name, **_: MapShape(3, 2, 2, 3))
-    recipe, out = write(tmp_path, task), tmp_path / "run"
-    frozen = ["model.encoder.backbone.name=efficientnet_lite0", "model.encoder.backbone.widths=[16,32,64]"]
-    sixjars.train(recipe, frozen, out=out)
-    assert not [name for name in load_file(out / "model.safetensors") if "scale" in name]
-    found = sixjars.load(out).predict(files(task))
-    assert all(len(row) == (FRAMES if task == "video_captioning" else 4) for row in found[0].weights)
-    install(0.02)
-    told = f"the backbone that sees the {task.split('_')[0]} has other weights than when {out} was trained. "
-    for use in (sixjars.load, evaluated, lambda folder: sixjars.train(recipe, frozen, out=folder, resume=True)):
-        with pytest.raises(RunError) as error:
-            use(out)
-        assert str(error.value) == told + "Install the version that run.json names, or train anew."
 
 
 def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:

@@ -163,6 +163,20 @@ def test_faults(values: dict[str, Any], message: str) -> None:
     assert one_fault(values).startswith(message)
 
 
+def test_parts_told_apart_by_a_column_are_all_in_one_file() -> None:
+    told = "data: 'split' finds all parts in the training file; name no 'valid', 'test' or 'sample' beside it."
+    for beside in ({"valid": "b.tsv"}, {"valid": 0.2}, {"test": "c.tsv"}, {"test": 0.1}):
+        assert one_fault(translation(data={**FILES, "split": {}, **beside})) == told
+    sampled = {**FILES, "train": None, "sample": {}, "split": {"column": "part"}}
+    assert one_fault(translation(data=sampled)) == told
+    assert one_fault(translation(data={**FILES, "split": {"vlaid": "dev"}})).startswith(
+        "data.split: key 'vlaid' is unknown. Did you mean 'valid'? Known: column, test, train, valid."
+    )
+    assert one_fault(translation(data={**FILES, "split": "part"})) == (
+        "data.split: should be a section of keys, but is 'part'."
+    )
+
+
 def test_a_made_up_corpus_without_alignments() -> None:
     values = {"task": "language_model", "data": {"sample": {}}, "expect": {"alignment_error_rate": 1}}
     assert faults(values) == [

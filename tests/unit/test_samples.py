@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 from random import Random
 from statistics import fmean, stdev
@@ -30,10 +31,12 @@ from sixjars.data.samples.transliteration import devanagari
 from sixjars.errors import DataError
 
 PAIRED = sorted(task for task, sample in SAMPLES.items() if sample.source)
+PICTURED = sorted(task for task, sample in SAMPLES.items() if sample.media)
+WORDED = [task for task, sample in SAMPLES.items() if sample.categories]
 
 
 def tokens(sample: Sample, text: str) -> list[str]:
-    return list(text) if sample.tokens == "characters" else text.split(" ")
+    return list(text) if sample.tokens == "characters" else text.replace("?", " ?").split()
 
 
 def links(row: Row) -> list[tuple[int, int]]:
@@ -55,11 +58,13 @@ def test_the_table_is_keyed_by_task() -> None:
 @pytest.mark.parametrize("task", SAMPLES)
 def test_rows_have_the_declared_columns_and_single_spaces(task: str, corpora: dict[str, list[Row]]) -> None:
     sample = SAMPLES[task]
-    columns = {column for column in (sample.source, sample.target, sample.alignment) if column}
+    named = (sample.source, sample.media, sample.question, sample.target, sample.alignment, sample.boxes)
+    columns = [column for column in named if column]
+    assert list(sample.columns) == columns
     for row in corpora[task]:
-        assert set(row) == columns
-        for text in row.values():
-            assert text
+        assert list(row) == columns
+        for column, text in row.items():
+            assert text or column == sample.boxes
             assert text == " ".join(text.split())
             assert text.replace("I", "i") == text.lower()
 
@@ -76,6 +81,15 @@ def test_no_source_is_in_two_parts_nor_twice_in_one(task: str) -> None:
     parts = [[row[column] for row in rows] for rows in _both_seeds(task)]
     assert all(not set(one) & set(other) for one, other in combinations(parts, 2))
     once = [row[column] for row in make(task, size=800, valid=0, test=0)["train"]]
+    assert len(set(once)) == 800
+
+
+@pytest.mark.parametrize("task", PICTURED)
+def test_no_picture_or_film_is_in_two_parts_nor_a_row_twice_in_one(task: str) -> None:
+    sample = SAMPLES[task]
+    names = [[row[str(sample.media)] for row in rows] for rows in _both_seeds(task)]
+    assert all(not set(one) & set(other) for one, other in combinations(names, 2))
+    once = [tuple(row[column] for column in sample.inputs) for row in make(task, size=800, valid=0, test=0)["train"]]
     assert len(set(once)) == 800
 
 
@@ -100,11 +114,11 @@ def test_another_seed_is_another_corpus() -> None:
 
 def test_every_process_makes_the_same_corpus_without_torch() -> None:
     code = (
-        "import sys, json; from sixjars.data.samples import *; assert 'torch' not in sys.modules;"
-        "made = [[make(t, size=40, valid=5, test=5, seed=3), vectors(t, size=4)] for t in SAMPLES];"
+        "import sys, json; from sixjars.data.samples import *; assert not {'torch', 'PIL', 'av'} & set(sys.modules);"
+        f"made = [make(t, size=40, valid=5, test=5, seed=3) for t in SAMPLES], [vectors(t, size=4) for t in {WORDED}];"
         "print(json.dumps(made))"
     )
-    here = [[make(task, size=40, valid=5, test=5, seed=3), vectors(task, size=4)] for task in SAMPLES]
+    here = [make(t, size=40, valid=5, test=5, seed=3) for t in SAMPLES], [vectors(t, size=4) for t in WORDED]
     for salt in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": salt}
         said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout
@@ -178,11 +192,11 @@ def test_a_hundred_thousand_sentences_and_fifty_thousand_words() -> None:
 # Vectors
 
 
-@pytest.mark.parametrize("task", SAMPLES)
+@pytest.mark.parametrize("task", WORDED)
 def test_every_source_token_has_a_vector_near_its_own_kind(task: str, corpora: dict[str, list[Row]]) -> None:
     sample = SAMPLES[task]
     made = dict(vectors(task, size=64))
-    column = sample.source or sample.target
+    column = sample.source or sample.question or sample.target
     assert {token for row in corpora[task] for token in tokens(sample, row[column])} <= set(made)
     assert {len(vector) for vector in made.values()} == {64}
     kind: dict[str, str] = {}
@@ -505,6 +519,36 @@ def test_a_language_model_takes_no_limit() -> None:
         DataError, match=r"^The language_model sample takes no 'longest' \(got 9\): its true .* Remove it\.$"
     ):
         make("language_model", size=1, valid=1, test=1, longest=9)
+
+
+@pytest.mark.parametrize("task", PICTURED)
+def test_pictures_and_films_take_no_limit(task: str) -> None:
+    reason = f"{'pictures' if SAMPLES[task].media == 'image' else 'films'} have no length in words"
+    with pytest.raises(DataError, match=rf"^The {task} sample takes no 'longest' \(got 9\): {reason}\. Remove it\.$"):
+        make(task, size=1, valid=1, test=1, longest=9)
+
+
+def test_where_no_words_are_read_there_are_no_vectors() -> None:
+    assert set(SAMPLES) - set(WORDED) == {"image_captioning", "video_captioning", "video_classification"}
+    with pytest.raises(
+        DataError,
+        match=r"^The video_captioning sample has no word vectors, for it reads no words\. Remove `vectors: sam",
+    ):
+        vectors("video_captioning", size=4)
+
+
+def test_more_pictures_than_there_are_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = [f"red-circle-{x}-20-16.png" for x in range(20, 40)]
+    drawn = replace(
+        SAMPLES["image_captioning"], draw=lambda rng, _: {"image": rng.choice(few), "caption": "", "boxes": ""}
+    )
+    monkeypatch.setitem(SAMPLES, "image_captioning", drawn)
+    with pytest.raises(
+        DataError,
+        match=r"^The test part of the image_captioning sample has no more than \d different rows, "
+        r"but 20 are asked for\. Ask for fewer\.$",
+    ):
+        make("image_captioning", size=0, valid=0, test=20)
 
 
 def test_more_rows_than_there_are_is_refused() -> None:

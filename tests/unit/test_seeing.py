@@ -16,10 +16,9 @@ from torch import Tensor, nn
 from sixjars.data import media as media_files
 from sixjars.data.media import Media
 from sixjars.data.pictures import read_picture
-from sixjars.data.store import Store
 from sixjars.learning.progress import Silent
 from sixjars.model.backbones import Backbone, MapShape
-from sixjars.recipe.fields import ImageSettings, VideoSettings
+from sixjars.recipe.fields import ImageSettings, MediaSettings, VideoSettings
 from sixjars.tasks import seeing as seeing_files
 from sixjars.tasks.parts import resolved, sight_of
 from sixjars.tasks.seeing import LARGEST, Kept, Seeing, keep, media_of, records_of
@@ -83,14 +82,15 @@ def scale(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     return install
 
 
-def learning(settings: ImageSettings | VideoSettings | None = None) -> Seeing:
+def learning(settings: MediaSettings | None = None, *, cells: bool = True) -> Seeing:
     section, _ = resolved("encoder", {}, TASKS["image_captioning"])
-    return Seeing(settings or ImageSettings(size=SIDE), sight_of(section), torch.device("cpu"))
+    return Seeing(settings or ImageSettings(size=SIDE), sight_of(section), cells, torch.device("cpu"))
 
 
-def frozen() -> Seeing:
-    section, _ = resolved("encoder", {"backbone": "efficientnet_lite0"}, TASKS["image_captioning"])
-    return Seeing(ImageSettings(size=SIDE), sight_of(section), torch.device("cpu"))
+def frozen(*, cells: bool = True, layer: str | None = None) -> Seeing:
+    eyes = {"name": "efficientnet_lite0", "layer": layer}
+    section, _ = resolved("encoder", {"backbone": eyes}, TASKS["image_captioning"])
+    return Seeing(ImageSettings(size=SIDE), sight_of(section), cells, torch.device("cpu"))
 
 
 def kept(names: list[str], folder: Path, seeing: Seeing | None = None) -> Kept:
@@ -228,6 +228,30 @@ def test_films_of_different_lengths_keep_their_own_features(
         np.testing.assert_array_equal(found, wanted.detach().numpy())
 
 
+def test_the_vector_alone_where_nobody_looks_at_cells(folder: Path, scale: Callable[[float], None]) -> None:
+    scale(0.37)
+    numbers = {}
+    for cells in (True, False):
+        seeing = frozen(cells=cells)
+        found = kept(["red.png", "orange.png"], folder, seeing)
+        numbers[cells], _ = records_of(list(found.keys.values()), seeing).take(np.arange(2))
+    assert numbers[True].shape == (2, 1, 3 * 2 * 2 + 3)
+    np.testing.assert_array_equal(numbers[False], numbers[True][..., -3:])
+
+
+def test_which_cells_are_taken_matters_only_where_they_are(cache: Path, scale: Callable[[float], None]) -> None:
+    """One store holds the vectors, whatever layer the cells of others come from; pixels have no cells yet."""
+    scale(0.5)
+
+    def place(*, cells: bool, layer: str | None = None) -> Path:
+        return frozen(cells=cells, layer=layer).store.folder
+
+    assert len({place(cells=True), place(cells=True, layer="head"), place(cells=False)}) == 3
+    assert place(cells=False, layer="head") == place(cells=False)
+    assert learning(cells=False).store.folder == learning().store.folder
+    assert (learning().frozen, learning().weights) == (None, None)
+
+
 def test_features_too_large_for_16_bits_stay_numbers(folder: Path, scale: Callable[[float], None]) -> None:
     scale(1e9)
     seeing = frozen()
@@ -252,28 +276,16 @@ def test_other_weights_are_another_store(folder: Path, scale: Callable[[float], 
     assert other.store.folder != first.store.folder == again.store.folder
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        ImageSettings(size=9),
-        ImageSettings(size=SIDE, fit="pad"),
-        VideoSettings(size=SIDE),
-        VideoSettings(size=SIDE, frames=3),
-    ],
-)
-def test_whatever_numbers_depend_on_makes_another_store(settings: ImageSettings | VideoSettings, cache: Path) -> None:
-    assert learning(settings).store.folder != learning().store.folder
-    assert isinstance(learning(settings).store, Store)
+def test_whatever_numbers_depend_on_makes_another_store(cache: Path) -> None:
+    pictures = [ImageSettings(size=SIDE), ImageSettings(size=9), ImageSettings(size=SIDE, fit="pad")]
+    films = [VideoSettings(size=SIDE, **more) for more in ({}, {"frames": 3}, {"rate": 2.0})]
+    places = {learning(settings).store.folder for settings in (*pictures, *films)}
+    assert len(places) == 6
 
 
 def test_what_numbers_do_not_depend_on_makes_none(cache: Path) -> None:
     settings = ImageSettings(size=SIDE, column="picture", media="elsewhere", max_pixels=7)
     assert learning(settings).store.folder == learning().store.folder
-
-
-def test_a_backbone_that_learns_has_no_weights_to_check() -> None:
-    assert learning().frozen is None
-    assert learning().weights is None
 
 
 def test_names_lead_to_files_in_folders_and_zips(folder: Path) -> None:

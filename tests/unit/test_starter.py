@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import sixjars
 from sixjars.errors import DataError, RecipeError
+from sixjars.recipe import Recipe
 from sixjars.tasks.reading import read_recipe
-from sixjars.tasks.starter import _yaml, write_starter
+from sixjars.tasks.starter import _inline, write_starter
 from sixjars.tasks.table import TASKS
 
 
@@ -25,6 +26,10 @@ def pairs(folder: Path, rows: int = 60, header: str = "") -> Path:
     lines = [header] if header else []
     file.write_text("\n".join([*lines, *(f"a cat {n}\teine katze {n}" for n in range(rows))]) + "\n", encoding="utf-8")
     return file
+
+
+def columns(recipe: Recipe) -> list[str | int]:
+    return [settings.column for settings in recipe.data.fields().values()]
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -37,7 +42,7 @@ def test_it_is_a_right_recipe_without_data_too(task: str, tmp_path: Path) -> Non
 def test_it_trains_on_the_data_it_was_made_for(tmp_path: Path) -> None:
     write_starter(tmp_path / "new.yaml", task="translation", data=pairs(tmp_path))
     recipe = read_recipe(str(tmp_path / "new.yaml"))
-    assert (recipe.data.source and recipe.data.source.column, recipe.data.target.column) == (1, 2)
+    assert columns(recipe) == [1, 2]
     few = ["learning.steps=2", "model.encoder.size=8", "model.decoder.size=8", "evaluation.search.max_length=4"]
     assert sixjars.train(str(tmp_path / "new.yaml"), few, out=tmp_path / "run").scores
 
@@ -45,7 +50,7 @@ def test_it_trains_on_the_data_it_was_made_for(tmp_path: Path) -> None:
 def test_columns_are_found_by_their_usual_names(tmp_path: Path) -> None:
     write_starter(tmp_path / "new.yaml", task="translation", data=pairs(tmp_path, header="source\ttarget"))
     recipe = read_recipe(str(tmp_path / "new.yaml"))
-    assert (recipe.data.source and recipe.data.source.column, recipe.data.target.column) == ("source", "target")
+    assert columns(recipe) == ["source", "target"]
 
 
 def test_json_names_its_columns_and_the_longest_text_is_the_document(tmp_path: Path) -> None:
@@ -54,7 +59,7 @@ def test_json_names_its_columns_and_the_longest_text_is_the_document(tmp_path: P
         file.write((json.dumps(row) + "\n") * 5)
     write_starter(tmp_path / "new.yaml", task="summarization", data=tmp_path / "news.jsonl.gz")
     recipe = read_recipe(str(tmp_path / "new.yaml"))
-    assert (recipe.data.source and recipe.data.source.column, recipe.data.target.column) == ("article", "summary")
+    assert columns(recipe) == ["article", "summary"]
 
 
 def test_more_data_makes_a_larger_model(tmp_path: Path) -> None:
@@ -90,7 +95,7 @@ def test_odd_names_of_columns_are_quoted(name: str, tmp_path: Path) -> None:
     (tmp_path / "odd.jsonl").write_text((json.dumps(row) + "\n") * 5, encoding="utf-8")
     write_starter(tmp_path / "new.yaml", task="translation", data=tmp_path / "odd.jsonl")
     recipe = read_recipe(str(tmp_path / "new.yaml"))
-    assert (recipe.data.source and recipe.data.source.column, recipe.data.target.column) == ("source", name)
+    assert columns(recipe) == ["source", name]
 
 
 @pytest.mark.parametrize("folder", ["a #b", "a: b", "a, b", "{a}", "it's", "[1]"])
@@ -109,10 +114,10 @@ def test_plain_names_stay_plain(tmp_path: Path) -> None:
 
 
 @given(name=st.text(st.characters(exclude_categories=["Cs"])) | st.text("no1.~:#,-?&*![]{}'\" \n\t") | st.integers(1))
-def test_every_name_comes_back_from_yaml(name: str | int) -> None:
-    found = yaml.safe_load(f"data:\n  train: {_yaml(name)}\n  target: {{column: {_yaml(name)}, tokens: words}}\n")
+def test_every_name_comes_back_from_inline(name: str | int) -> None:
+    found = yaml.safe_load(f"data:\n  train: {_inline(name)}\n  target: {{column: {_inline(name)}, tokens: words}}\n")
     assert found == {"data": {"train": name, "target": {"column": name, "tokens": "words"}}}
-    assert "\n" not in _yaml(name)
+    assert "\n" not in _inline(name)
 
 
 def test_a_parquet_file_that_cannot_be_read(tmp_path: Path) -> None:
@@ -137,8 +142,8 @@ def test_only_the_first_row_of_a_parquet_file_names_its_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "a.parquet"
-    columns = {"id": list(range(50)), "on": ["a cat"] * 50, "target": ["eine katze"] * 50}
-    pyarrow.parquet.write_table(pyarrow.table(columns), file)
+    content = {"id": list(range(50)), "on": ["a cat"] * 50, "target": ["eine katze"] * 50}
+    pyarrow.parquet.write_table(pyarrow.table(content), file)
     taken: list[list[int]] = []
 
     class Counting(pyarrow.parquet.ParquetFile):  # type: ignore[misc]
@@ -154,4 +159,4 @@ def test_only_the_first_row_of_a_parquet_file_names_its_columns(
     write_starter(tmp_path / "new.yaml", task="translation", data=file)
     assert taken == [[1], [50]]  # the names, then the sizes
     recipe = read_recipe(str(tmp_path / "new.yaml"))
-    assert (recipe.data.source and recipe.data.source.column, recipe.data.target.column) == ("on", "target")
+    assert columns(recipe) == ["on", "target"]

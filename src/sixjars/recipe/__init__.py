@@ -15,9 +15,9 @@ class ModelSettings(Settings):
     encoder: dict[str, Any]
     """Turns the input into annotation vectors and a summary."""
     bridge: dict[str, Any]
-    """How the decoder hears the encoder: `initial`, `every_step` or `attention`."""
+    """How the decoder hears the encoder: `initial`, `every_step`, `attention` or `pooling`."""
     decoder: dict[str, Any]
-    """Writes the output."""
+    """Says the output: writes a text, or chooses a label."""
 
 
 class Recipe(Settings):

@@ -110,7 +110,7 @@ def _worth_telling(error: ValidationError) -> list[ErrorDetails]:
 def _is_tag(part: int | str) -> bool:
     """Whether pydantic put this into a location to name a branch of a union."""
     text = str(part)
-    return "[" in text or text in {"str", "int", "float", "nullable", "constrained-str", "constrained-int"}
+    return "[" in text or text in {"bool", "str", "int", "float", "nullable", "constrained-str", "constrained-int"}
 
 
 def _sentences(fault: ErrorDetails, schema: type[BaseModel], where: str) -> list[str]:

@@ -15,7 +15,7 @@ from sixjars.model.encoders.image import ImageEncoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.layers import WordEmbedding
 from sixjars.model.network import Network
-from sixjars.model.sight import Sight
+from sixjars.model.sight import Sight, learns
 from sixjars.recipe import ModelSettings
 from sixjars.recipe.schema import Nested, checked, schema_of
 from sixjars.tasks.table import Task
@@ -77,6 +77,20 @@ def looks_at_cells(model: ModelSettings) -> bool:
     if "reads" in model.encoder:
         return bool(model.encoder["reads"] != "frames")
     return model.bridge["kind"] in LOOKING
+
+
+def all_heard(model: ModelSettings) -> bool:
+    """Whether every weight of an encoder that sees reaches the decoder: those of the cells and of the vector.
+
+    A network of another library that learns may have layers behind both.
+    """
+    sight = sight_of(model.encoder)
+    learning = learns(sight["name"], tuned=sight["tuned"])
+    if learning and "/" in sight["name"]:
+        return False
+    if "reads" in model.encoder:
+        return not learning or bool(model.encoder["reads"] != "clips")
+    return bool(model.bridge["kind"] == "attention" and model.encoder.get("summary", "both") == "both")
 
 
 def _made(part: type[nn.Module], section: Mapping[str, Any], given: Mapping[str, Any], facts: Facts) -> nn.Module:

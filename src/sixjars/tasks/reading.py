@@ -122,13 +122,21 @@ def _misfits(jars: Mapping[str, Any], task: Task) -> list[str]:
     if evaluation is not None and evaluation.search.coverage_penalty and bridge != "attention":
         faults.append(f"evaluation.search.coverage_penalty: needs a bridge of kind attention, but it is {bridge}.")
     faults += _frozen_misfits(data, model)
-    if encoder != task.encoder:
+    if _reads(encoder) != task.inputs:
         reads = " and ".join(task.inputs) or "no input"
         faults.append(f"model.encoder: kind {encoder!r} does not fit; {task.name} reads {reads}. Use {task.encoder}.")
     if model.decoder["kind"] != task.decoder:
         kind = model.decoder["kind"]
         faults.append(f"model.decoder: kind {kind!r} does not fit {task.name}. Use {task.decoder}.")
     return faults
+
+
+def _reads(encoder: str) -> tuple[str, ...]:
+    """What a kind of encoder reads of an example; one without positions reads nothing."""
+    from sixjars.model.encoders import ENCODERS  # they need torch
+    from sixjars.tasks.parts import inputs_of
+
+    return inputs_of(encoder) if ENCODERS[encoder].attendable else ()
 
 
 def _field_misfits(data: DataSettings, task: Task) -> list[str]:

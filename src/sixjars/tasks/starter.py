@@ -1,18 +1,13 @@
-"""A commented starter recipe, its sizes chosen from the user's data."""
+"""A commented starter recipe: its columns found in the user's data, its sizes chosen from it."""
 
-import csv
-import gzip
-import json
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import final
+from typing import Any
 
 import yaml
 
-from sixjars.data.readers import Examples, read
 from sixjars.errors import DataError, RecipeError, unknown
-from sixjars.recipe.fields import Column
-from sixjars.recipe.jars import DataSettings
+from sixjars.tasks.finding import SPLIT, Found, Sizes, found_in, usual_columns
 from sixjars.tasks.table import TASKS, Task
 
 LARGE_VOCABULARY = 15_000
@@ -21,166 +16,132 @@ MOST_TOKENS = 400
 """A longer text is cut there: a recurrent network reads one token after the other."""
 
 
-@final
-@dataclass(frozen=True)
-class Sizes:
-    """What the data suggests."""
-
-    rows: int
-    words: int
-    """Distinct words of the target (and of the source, whichever has more)."""
-    longest: int
-    """Words of all but the longest hundredth of the texts."""
-
-    @property
-    def state(self) -> int:
-        """Size of the recurrent states."""
-        return 128 if self.rows < 5_000 else 256 if self.rows < 50_000 else 512
-
-    @property
-    def epochs(self) -> int:
-        """Passes over the data: more over little; early stopping ends them sooner."""
-        return min(200, max(10, 200_000 // self.rows))
-
-    @property
-    def batch_tokens(self) -> int:
-        """Small batches where there is little data, so that there are enough updates."""
-        return 250 if self.rows < 500 else 1_000 if self.rows < 5_000 else 2_500 if self.rows < 50_000 else 6_000
-
-    @property
-    def dropout(self) -> float:
-        """More where there is little data."""
-        return 0.3 if self.rows < 50_000 else 0.1
-
-
-ASSUMED = Sizes(rows=10_000, words=8_000, longest=50)
-
-
-def write_starter(file: Path, *, task: str, data: Path | None = None) -> None:
-    """Write the recipe; an existing file is never overwritten."""
-    if task not in TASKS:
-        raise RecipeError([unknown("task", task, list(TASKS))], "the command line")
-    if file.exists():
-        raise DataError(f"{file} exists already; choose another name.")
-    columns = _columns(TASKS[task], data)
-    sizes = ASSUMED if data is None else _sizes(_examples(data, columns))
-    text = _text(TASKS[task], data, columns, sizes, file)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
-
-
-def _columns(task: Task, data: Path | None) -> dict[str, Column]:
-    """The task's usual names where the file has them; else its first columns, by name or by number."""
-    usual = dict(zip(task.fields, task.columns, strict=True))
-    found = {} if data is None else _first_row(data)
-    if data is None or set(usual.values()) <= set(found):
-        return dict(usual)
-    if not _has_names(data) or len(found) < len(usual):
-        return {field: number for number, field in enumerate(usual, start=1)}
-    known = {field: name for field, name in usual.items() if name in found}
-    rest = [name for name in found if name not in known.values()]
-    if known:  # the other column is most likely the one with the most text
-        rest.sort(key=lambda name: -len(found[name]))
-    return {field: known[field] if field in known else rest.pop(0) for field in usual}
-
-
-def _kind(data: Path) -> str:
-    return data.with_suffix("").suffix if data.suffix == ".gz" else data.suffix
-
-
-def _has_names(data: Path) -> bool:
-    """Whether the format itself names its columns."""
-    return _kind(data) in {".jsonl", ".json", ".parquet"}
-
-
-def _first_row(data: Path) -> dict[str, str]:
-    """What the columns seem to be called, and their first texts; columns that are not text are left out."""
-    if not data.is_file():
-        raise DataError(f"data file {data} does not exist.")
-    if _kind(data) == ".parquet":
-        return {name: value for name, value in _first_parquet_row(data).items() if isinstance(value, str)}
-    try:
-        with (
-            gzip.open(data, "rt", encoding="utf-8-sig")
-            if data.suffix == ".gz"
-            else data.open(encoding="utf-8-sig") as lines
-        ):
-            first = next(lines, "").rstrip("\r\n")
-        if _has_names(data):
-            return {name: value for name, value in dict(json.loads(first)).items() if isinstance(value, str)}
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, ValueError, TypeError) as error:
-        raise DataError(f"{data}, line 1 cannot be read: {error}.") from None
-    return dict.fromkeys(next(csv.reader([first])) if _kind(data) == ".csv" else first.split("\t"), "")
-
-
-def _first_parquet_row(data: Path) -> dict[str, object]:
-    """That row alone: the file may be large."""
-    import pyarrow.parquet
-
-    try:
-        with pyarrow.parquet.ParquetFile(data) as file:
-            batch = next(file.iter_batches(batch_size=1), None)
-    except (pyarrow.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise DataError(f"{data} is not a Parquet file or is damaged: {reason}.") from error
-    if not batch:
-        raise DataError(f"{data} has no rows.")
-    return dict(batch.to_pylist()[0])
-
-
-def _examples(data: Path, columns: dict[str, Column]) -> Examples:
-    return read(str(data), columns, settings=DataSettings(train=str(data), on_bad_row="skip"))
-
-
-def _sizes(examples: Examples) -> Sizes:
-    distinct, longest = 0, 0
-    for field in examples.table.column_names:
-        if field == "line":
-            continue
-        seen: set[str] = set()
-        lengths = []
-        for text in examples.table.column(field).to_pylist():
-            words = text.split()
-            seen.update(words)
-            lengths.append(len(words))
-        distinct = max(distinct, len(seen))
-        longest = max(longest, sorted(lengths)[len(lengths) * 99 // 100])
-    return Sizes(examples.table.num_rows, distinct, longest)
-
-
 TEMPLATE = """\
 # {task.name}: {task.title}.
 # Run     sixjars train {file}
 # Sizes   {chosen}; change any of them, here or on the command line: learning.rate=5e-4
 task: {task.name}
 data:
-  # .tsv .csv .jsonl .parquet, also .gz; or {{en: a.txt, de: b.txt}} for parallel lines
-  train: {train}
-  # a file, or the fraction of the training file to hold out
-  valid: 0.05
+  {rows}
   # what a malformed row does: error or skip
   on_bad_row: error
   # a column is its name in the file's first line, or its number from 1 where that is an example already
-{fields}
+  {fields}
 model:
-  encoder: {encoder}
-  bridge: {bridge}
-  decoder: {{kind: sequence, cell: gru, size: {size}, dropout: {dropout}, embedding: {{size: {half}}}}}
+  {model}
 loss: {{kind: cross_entropy, smoothing: {smoothing}}}
-learning: {{optimizer: adam, rate: 1.0e-3, batch_tokens: {batch}, epochs: {epochs}, patience: 8}}
-evaluation: {{search: {search}, metrics: [{metrics}]}}
+learning: {{optimizer: adam, rate: 1.0e-3, {batch}, epochs: {sizes.epochs}, patience: 8}}
+evaluation: {{{search}metrics: [{metrics}]}}
 """
-READING = "{{kind: text, cell: gru, size: {half}, direction: both, dropout: {dropout}, embedding: {{size: {half}}}}}"
-ATTENDING = "{kind: attention, score: additive} # or {kind: initial}, or {kind: every_step}"
+ROWS = "# .tsv .csv .jsonl .parquet, also .gz; or {en: a.txt, de: b.txt} for parallel lines"
+FILES = (
+    "# .jsonl .tsv .csv .parquet, also .gz: each row names a file, which `media` (a folder, a .zip, a list of them) has"
+)
+HELD_OUT = "# a file, or the fraction of the training file to hold out\n  valid: 0.05"
+SEEING = """\
+# a pretrained network that stays as it is (pip install 'sixjars[vision]'); or small, which learns from your files
+  # alone; or one that you have installed: torchvision/resnet50, timm/NAME, transformers/NAME"""
 
 
-def _yaml(value: str | int) -> str:
-    """A name as YAML, in quotes only where it would be read as something else without them.
+def write_starter(file: Path, *, task: str, data: Path | None = None) -> None:
+    """Write the recipe; an existing file is never overwritten.
 
-    >>> _yaml("en"), _yaml(2), _yaml("no"), _yaml("a: b")
-    ('en', '2', '"no"', '"a: b"')
+    `data` is a file of rows; for pictures and films it may be a folder (or .zip) with a folder for each label.
     """
-    plain = str(value)
+    if task not in TASKS:
+        raise RecipeError([unknown("task", task, list(TASKS))], "the command line")
+    if file.exists():
+        raise DataError(f"{file} exists already; choose another name.")
+    declared = TASKS[task]
+    found = Found(usual_columns(declared)) if data is None else found_in(declared, data)
+    text = _text(declared, data, found, file)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
+    writes, sizes = task.output == "target", found.sizes
+    search = "{kind: beam, width: 5}" if task.inputs else "{kind: sample, temperature: 0.8}"
+    return TEMPLATE.format(
+        task=task,
+        file=file,
+        chosen=f"chosen for {sizes.rows:,} rows" if data else "guesses until you give your data",
+        rows="\n  ".join(_rows(task, data, found)),
+        fields="\n  ".join(f"{name}: {_inline(_field(task, name, found))}" for name in found.columns),
+        model="\n  ".join(_model(task, sizes)),
+        smoothing=0.1 if task.inputs else 0.0,
+        batch=f"batch_examples: {sizes.batch_examples}" if task.media else f"batch_tokens: {sizes.batch_tokens}",
+        sizes=sizes,
+        search=f"search: {search}, {'group: true, ' if task.media else ''}" if writes else "",
+        metrics=", ".join(task.metrics),
+    )
+
+
+def _rows(task: Task, data: Path | None, found: Found) -> list[str]:
+    """The lines that say which rows there are."""
+    file = data or Path("train.jsonl" if task.media else "train.tsv")
+    told = [FILES if task.media else ROWS] if found.form == "table" else [f"format: {found.form}"]
+    if task.media and found.form != "folders" and file.parent != Path():
+        told, file = [f"folder: {_inline(str(file.parent))}", *told], Path(file.name)
+    told.append(f"train: {_inline(str(file))}")
+    if {"train", "valid"} <= set(found.parts):
+        return [*told, "# the column that says which part a row belongs to", f"split: {_inline(found.parts)}"]
+    return [*told, *([f"where: {_inline({SPLIT: found.parts['train']})}"] if "train" in found.parts else []), HELD_OUT]
+
+
+def _field(task: Task, name: str, found: Found) -> dict[str, Any]:
+    column, sizes = {"column": found.columns[name]}, found.sizes
+    if name == "label":
+        return column
+    if name in task.media:
+        media = {} if found.form == "folders" else {"media": found.media if len(found.media) > 1 else found.media[0]}
+        return column | media | ({"frames": 16} if name == "video" else {})
+    tokens = task.tokens if task.tokens == "characters" else "bpe" if sizes.words > LARGE_VOCABULARY else "words"
+    most = {"characters": 1_000, "bpe": 8_000, "words": 20_000}[tokens]
+    longest = min(MOST_TOKENS, max(50, sizes.longest * (12 if tokens == "characters" else 2)))
+    case = {"lowercase": True} if task.media else {}
+    return {**column, "tokens": tokens, "size": most, **case, "max_length": longest}
+
+
+def _model(task: Task, sizes: Sizes) -> list[str]:
+    """The lines of the model jar."""
+    size, half, dropout = sizes.state, sizes.state // 2, {"dropout": sizes.dropout}
+    reading = {"cell": "gru", "size": half, "direction": "both", **dropout}
+    words, cells = {"embedding": {"size": half}}, {"backbone": {"name": "efficientnet_lite0", "layer": "head"}}
+    kinds: dict[str, dict[str, Any]] = {
+        "none": {"size": size},
+        "text": reading | words,
+        "image": cells | dropout,
+        "image_question": {"image": cells | dropout, "question": reading | words},
+        "video": {"backbone": "efficientnet_lite0"} | reading,
+    }
+    bridge = "{kind: attention, score: additive} # or {kind: initial}"
+    if task.output == "target":
+        bridge = f"{bridge}, or {{kind: every_step}}" if task.inputs else "{kind: initial}"
+    elif task.inputs == ("video",):
+        bridge = "{kind: pooling} # or {kind: initial}"
+    decoder = {"kind": task.decoder, "cell": "gru", "size": size, **dropout, **words}
+    if task.decoder == "label":
+        decoder = {"kind": "label", "size": size, **dropout}
+    learned = "" if task.inputs else " # s_0 is learned"
+    encoder = {"kind": task.encoder, **kinds[task.encoder]}
+    read = [f"encoder: {_inline(encoder)}{learned}"]
+    if len(task.inputs) > 1:  # too much for one line
+        read = ["encoder:", *(f"  {key}: {_inline(inner)}" for key, inner in encoder.items())]
+    return [*([SEEING] if task.media else []), *read, f"bridge: {bridge}", f"decoder: {_inline(decoder)}"]
+
+
+def _inline(value: object) -> str:
+    """A value as YAML on one line, names in quotes only where they would be read as something else without them.
+
+    >>> _inline({"column": "en", "size": 2}), _inline("no"), _inline(("a: b", True))
+    ('{column: en, size: 2}', '"no"', '["a: b", true]')
+    """
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {_inline(inner)}' for key, inner in value.items())}}}"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_inline, value))}]"
+    plain = str(value).lower() if isinstance(value, bool) else str(value)
     try:
         inside = yaml.safe_load(f"{{one: {plain}, two: 2}}") == {"one": value, "two": 2}
         if inside and yaml.safe_load(f"one: {plain}") == {"one": value} and plain.isprintable():
@@ -188,29 +149,3 @@ def _yaml(value: str | int) -> str:
     except (yaml.YAMLError, ValueError):
         pass
     return str(yaml.safe_dump(value, default_style='"', allow_unicode=True, width=float("inf"))).rstrip("\n")
-
-
-def _text(task: Task, data: Path | None, columns: dict[str, Column], sizes: Sizes, file: Path) -> str:
-    tokens = task.tokens if task.tokens == "characters" else "bpe" if sizes.words > LARGE_VOCABULARY else "words"
-    most = {"characters": 1_000, "bpe": 8_000, "words": 20_000}[tokens]
-    longest = min(MOST_TOKENS, max(50, sizes.longest * (12 if tokens == "characters" else 2)))
-    how = f"tokens: {tokens}, size: {most}, max_length: {longest}"
-    half = sizes.state // 2
-    reading = READING.format(half=half, dropout=sizes.dropout)
-    return TEMPLATE.format(
-        task=task,
-        file=file,
-        train=_yaml(str(data or "train.tsv")),
-        chosen=f"chosen for {sizes.rows:,} rows" if data else "guesses until you give your data",
-        fields="\n".join(f"  {field}: {{column: {_yaml(column)}, {how}}}" for field, column in columns.items()),
-        encoder=reading if task.inputs else f"{{kind: none, size: {sizes.state}}} # s_0 is learned",
-        bridge=ATTENDING if task.inputs else "{kind: initial}",
-        size=sizes.state,
-        half=half,
-        dropout=sizes.dropout,
-        smoothing=0.1 if task.inputs else 0.0,
-        batch=sizes.batch_tokens,
-        epochs=sizes.epochs,
-        search="{kind: beam, width: 5}" if task.inputs else "{kind: sample, temperature: 0.8}",
-        metrics=", ".join(task.metrics),
-    )

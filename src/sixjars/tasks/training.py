@@ -17,7 +17,7 @@ from sixjars.loss.objective import Objective
 from sixjars.model.network import Network
 from sixjars.recipe import Recipe
 from sixjars.tasks.corpus import Corpus, corpus_of, facts_of
-from sixjars.tasks.parts import network_of
+from sixjars.tasks.parts import all_heard, network_of
 from sixjars.tasks.reading import read_recipe
 from sixjars.tasks.runs import Run, begin_run, check_free, keep_tokens, resume_run
 from sixjars.tasks.scoring import loss_of, scores_of
@@ -69,7 +69,7 @@ def train(
     """
     wanted = read_recipe(str(recipe), overrides)
     folder = Path(out) if out is not None else default_folder(str(recipe))
-    unheard = bool(TASKS[wanted.task].media)
+    unheard = bool(TASKS[wanted.task].media) and not all_heard(wanted.model)
     fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision, unheard=unheard)
     try:
         with all_or_none(fabric):

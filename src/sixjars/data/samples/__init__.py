@@ -102,6 +102,8 @@ def materialise(task: str, names: Iterable[str], folder: Path, told: Callable[[i
     if sample.paint is None:
         raise DataError(f"The {task} sample has no pictures or films to paint; its rows are all there is.")
     missing = [name for name in dict.fromkeys(names) if not (folder / name).exists()]
+    if not missing:
+        return
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".painting-", dir=folder, ignore_cleanup_errors=True) as made:
@@ -113,7 +115,8 @@ def materialise(task: str, names: Iterable[str], folder: Path, told: Callable[[i
                     told(done, len(missing))
     except OSError as error:
         raise DataError(
-            f"Made-up files cannot be written to {folder}: {error.strerror or error}; name a folder that can be written."
+            f"Made-up files cannot be written to {folder}: {error.strerror or error}; "
+            "make room, or name a folder that can be written."
         ) from error
 
 

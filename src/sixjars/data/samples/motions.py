@@ -23,11 +23,11 @@ FRAMES = 12
 """How many frames a film has."""
 RATE = 6.0
 """Frames of each second."""
-MOVING, GROWING = (7, 10), (6, 13)
+MOVING, GROWING = (10, 12), (8, 16)
 """Smallest and greatest size of a thing that moves, and of one that grows or shrinks."""
-WAY, GROWTH = (12, 24), (4, 7)
+WAY, GROWTH = (10, 22), (5, 8)
 """How far a thing moves, and by how much its size changes, at least and at most."""
-TWICE = 0.5
+TWICE = 0.25
 """How often a described thing does two things, one after the other."""
 
 Pose = tuple[int, int, int]
@@ -80,10 +80,10 @@ def frames_of(name: str) -> list[Thing]:
 def paint(name: str) -> bytes:
     """The file of a film."""
     things = frames_of(name)
-    return film_file(painted([[thing] for thing in things], SIDE, _seed(things)), RATE)
+    return film_file(painted([[thing] for thing in things], SIDE, ground_of(things)), RATE)
 
 
-def _seed(things: Sequence[Thing]) -> int:
+def ground_of(things: Sequence[Thing]) -> int:
     """A number for the ground that is the same when a film is played backwards."""
     return crc32(repr(sorted((thing.x, thing.y, thing.size) for thing in things)).encode())
 
@@ -98,25 +98,36 @@ def _between(poses: Sequence[tuple[int, ...]], number: int) -> tuple[float, floa
 
 
 def _path(rng: Random, shape: str, deeds: Sequence[str]) -> list[Pose]:
-    """Poses with these deeds between them; all of them inside the border."""
+    """Poses with these deeds between them, all of them inside the border; each way and its way back as often."""
     while True:
-        grows = any(DEEDS[deed][2] for deed in deeds)
-        poses: list[Pose] = [(rng.randint(1, SIDE), rng.randint(1, SIDE), rng.randint(*(GROWING if grows else MOVING)))]
+        steps = _steps(rng, deeds)
+        halves = [Thing("", shape, 0, 0, size).half for *_, size in steps]
+        across = _starts([half[0] for half in halves], [step[0] for step in steps])
+        down = _starts([half[1] for half in halves], [step[1] for step in steps])
+        if across and down:
+            x, y = rng.choice(across), rng.choice(down)
+            return [(x + right, y + below, size) for right, below, size in steps]
+
+
+def _steps(rng: Random, deeds: Sequence[str]) -> list[Pose]:
+    """The poses as seen from the first one."""
+    first, last = GROWING if any(DEEDS[deed][2] for deed in deeds) else MOVING
+    while True:
+        steps = [(0, 0, rng.randint(first, last))]
         for deed in deeds:
-            x, y, size = DEEDS[deed]
+            right, below, size = DEEDS[deed]
             far, much = rng.randint(*WAY), rng.randint(*GROWTH)
-            last = poses[-1]
-            poses.append((last[0] + x * far, last[1] + y * far, last[2] + size * much))
-        if all(_inside(shape, pose) for pose in poses):
-            return poses
+            steps.append((steps[-1][0] + right * far, steps[-1][1] + below * far, steps[-1][2] + size * much))
+        if all(first <= size <= last for *_, size in steps):
+            return steps
 
 
-def _inside(shape: str, pose: Pose) -> bool:
-    x, y, size = pose
-    if not GROWING[0] <= size <= GROWING[1]:
-        return False
-    wide, high = Thing("", shape, x, y, size).half
-    return reach(wide, SIDE)[0] <= x <= reach(wide, SIDE)[1] and reach(high, SIDE)[0] <= y <= reach(high, SIDE)[1]
+def _starts(halves: Sequence[float], steps: Sequence[int]) -> range:
+    """Where the first pose may be along one side, so that all poses stay inside the border."""
+    reaches = [reach(half, SIDE) for half in halves]
+    low = max(start - step for (start, _), step in zip(reaches, steps, strict=True))
+    high = min(end - step for (_, end), step in zip(reaches, steps, strict=True))
+    return range(low, high + 1)
 
 
 def draw_described(rng: Random, _longest: int) -> Row:
@@ -138,7 +149,7 @@ def draw_classified(rng: Random, _longest: int) -> Row:
 
 CAPTIONING = Sample(
     task="video_captioning",
-    description="Films of a coloured shape that moves, grows or shrinks; the caption tells the one or two things it does.",
+    description="Films of a coloured shape that moves, grows or shrinks; the caption tells what it does.",
     draw=draw_described,
     source=None,
     media="video",

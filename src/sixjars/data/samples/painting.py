@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.errors import MissingExtra
+from sixjars.data.pictures import need_pillow
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -24,7 +24,7 @@ Shade = tuple[int, int, int]
 
 COLOURS: dict[str, Shade] = {
     "red": (217, 68, 72),
-    "yellow": (243, 190, 56),
+    "yellow": (245, 203, 62),
     "green": (76, 163, 92),
     "blue": (66, 120, 206),
     "purple": (148, 90, 178),
@@ -92,10 +92,9 @@ OUTLINES: dict[str, tuple[Point, ...]] = {
 
 def painted(frames: Sequence[Sequence[Thing]], side: int, seed: int) -> NDArray[np.uint8]:
     """Square frames (F, H, W, 3) on the same ground; the first thing has the same shade in all of them, and so on."""
-    try:
-        from PIL import Image, ImageDraw
-    except ImportError:
-        raise MissingExtra("pillow", "vision" if len(frames) == 1 else "video") from None
+    need_pillow()
+    from PIL import Image, ImageDraw
+
     rng = np.random.default_rng(seed)
     ground = Image.fromarray(_ground(side, rng)).resize((side * FINE, side * FINE), Image.Resampling.NEAREST)
     shades = [_shade(thing.colour, rng) for thing in frames[0]]
@@ -138,7 +137,8 @@ def _ground(side: int, rng: np.random.Generator) -> NDArray[np.uint8]:
     steps = np.linspace(-0.5, 0.5, side)
     way_HW = np.clip(0.5 + steps[None, :] * math.cos(turn) + steps[:, None] * math.sin(turn), 0, 1)
     tints_HW3 = from_3 + way_HW[..., None] * (to_3 - from_3) + rng.normal(0, NOISE, (side, side, 1))
-    return np.clip(np.rint(tints_HW3), 0, 255).astype(np.uint8)
+    ground_HW3: NDArray[np.uint8] = np.clip(np.rint(tints_HW3), 0, 255).astype(np.uint8)
+    return ground_HW3
 
 
 def _shade(colour: str, rng: np.random.Generator) -> Shade:

@@ -40,6 +40,7 @@ class ImageEncoder(Encoder):
         self.backbone = backbone
         self.dropout = nn.Dropout(dropout)
         self.output_size, self.summary_size = backbone.shape.channels, backbone.shape.vector
+        self.attendable = backbone.shape.height > 0
         self.cells = nn.LayerNorm(self.output_size)  # g_a, b_a
         self.whole = nn.LayerNorm(self.summary_size)  # g_v, b_v
 

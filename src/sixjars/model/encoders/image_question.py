@@ -19,6 +19,14 @@ class ImageQuestionEncoder(Encoder):
     Ren, Kiros & Zemel 2015 (https://arxiv.org/abs/1505.02074) and Antol et al. 2015
     (https://arxiv.org/abs/1505.00468). With `summary="question"` the summary is h̃_T alone, so that attention asks with
     the question, as Yang et al. 2016 (https://arxiv.org/abs/1511.02274) do with one layer.
+
+    >>> from sixjars import Sight, WordEmbedding
+    >>> image = ImageEncoder(backbone=Sight(pixels=16, widths=(4, 8)))
+    >>> question = TextEncoder(embedding=WordEmbedding(vocabulary=10, size=3), size=5)
+    >>> picture = Padded(torch.zeros(2, 1, 3 * 16 * 16, dtype=torch.uint8), torch.ones(2, 1, dtype=torch.bool))
+    >>> asked = ImageQuestionEncoder(image=image, question=question)(picture, Padded.of([[5, 6], [7]]))
+    >>> asked.memory.shape, asked.summary.shape
+    (torch.Size([2, 16, 8]), torch.Size([2, 133]))
     """
 
     letters = {**ImageEncoder.letters, **TextEncoder.letters}
@@ -31,6 +39,7 @@ class ImageQuestionEncoder(Encoder):
         self.question = question
         self.summary = summary
         self.output_size = image.output_size
+        self.attendable = image.attendable
         self.summary_size = question.summary_size + (image.summary_size if summary == "both" else 0)
 
     def forward(self, image: Padded, question: Padded) -> Encoded:

@@ -1,0 +1,1 @@
+"""Every recipe that comes with the package: found, counted, told apart, run in little, used."""

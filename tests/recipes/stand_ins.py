@@ -1,0 +1,128 @@
+"""Stand-ins for the real data that recipes name: the same files with the same columns, a few rows of each, made up.
+
+Dims: F frames, H and W pixels, C = 3 colours.
+"""
+
+import gzip
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from sixjars.data.films import write_film
+from sixjars.recipe import Recipe
+
+Rows = list[dict[str, Any]]
+COLOURS = ("red", "green", "blue", "white")
+"""What the pictures of a stand-in show, one each; the name of the file says which."""
+
+
+def picture(name: str) -> bytes:
+    """A picture of one colour and some noise, as the ending of its name says."""
+    file = io.BytesIO()
+    Image.fromarray(_frames(name, 1, 40, 56)[0]).save(file, "PNG" if name.endswith("png") else "JPEG")
+    return file.getvalue()
+
+
+def film(name: str) -> bytes:
+    """A film of one colour and some noise, of five frames or six."""
+    file = io.BytesIO()
+    write_film(file, _frames(name, 5 + crc32(name.encode()) % 2, 32, 48), rate=10)
+    return file.getvalue()
+
+
+def _frames(name: str, frames: int, height: int, width: int) -> NDArray[np.uint8]:
+    noise = np.random.default_rng(crc32(name.encode()))
+    colour = Image.new("RGB", (1, 1), next((colour for colour in COLOURS if colour in name), "gray")).getpixel((0, 0))
+    shades_FHWC = np.array(colour) * 0.6 + noise.integers(0, 100, (frames, height, width, 3))
+    return shades_FHWC.astype(np.uint8)
+
+
+def _zipped(path: Path, names: Iterable[str], paint: Callable[[str], bytes]) -> None:
+    with zipfile.ZipFile(path, "w") as packed:
+        for name in names:
+            packed.writestr(name, paint(name))
+
+
+def _lined(path: Path, rows: Rows) -> None:
+    content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+
+
+def _flickr8k(folder: Path) -> None:
+    """Some rows belong to a part that no recipe reads, and their pictures are nowhere."""
+    rows: Rows = []
+    for number in range(6):
+        name = f"{number}_{COLOURS[number % 4]}.jpg"
+        _zipped(folder / f"images.train.{number:02}.zip", [name], picture)
+        rows.append({"image": name, "split": "train"})
+    held_out = [f"dev_{colour}.jpg" for colour in COLOURS[:2]]
+    _zipped(folder / "images.dev.zip", held_out, picture)
+    rows += [{"image": name, "split": "dev"} for name in held_out] + [{"image": "nowhere.jpg", "split": "other"}]
+    for row in rows:
+        seen = next((colour for colour in COLOURS if colour in row["image"]), "grey")
+        row |= {"captions": [f"All is {seen} .", f"A picture of {seen} things ."], "width": 56, "height": 40}
+    _lined(folder / "captions.jsonl.gz", rows)
+
+
+def _asked(folder: Path, kind: str, ending: str) -> None:
+    """Questions about pictures, those of both parts in one zip."""
+    names = {"train": [f"{colour}.{ending}" for colour in COLOURS], "dev": [f"dev_red.{ending}", f"dev_blue.{ending}"]}
+    _zipped(folder / "images.train.zip", [*names["train"], *names["dev"]], picture)
+    for part, files in names.items():
+        rows: Rows = []
+        for name in files:
+            colour = next(colour for colour in COLOURS if colour in name)
+            for question, answer in (("what color is it ?", colour), ("is it red ?", "yes" if "red" in name else "no")):
+                rows += [{"image": name, "question": question, "answer": answer, "split": part}] * 2
+        _lined(folder / f"{kind}.{part}.jsonl.gz", rows)
+
+
+def _clips(folder: Path, labels: tuple[str, ...]) -> None:
+    rows: Rows = []
+    for part, count in {"train": 2, "dev": 1}.items():
+        names = [f"{label}_{part}_{number}.mp4" for label in labels for number in range(count)]
+        _zipped(folder / f"clips.{part}.zip", names, film)
+        rows += [{"video": name, "label": name.split("_")[0], "split": part, "fps": 10} for name in names]
+    rows.append({"video": "nowhere.mp4", "label": labels[0], "split": "test", "fps": 10})
+    _lined(folder / "clips.jsonl", rows)
+
+
+SEEN: Mapping[str, Callable[[Path], None]] = {
+    "flickr8k": _flickr8k,
+    "easy_vqa": lambda folder: _asked(folder, "questions", "png"),
+    "daquar": lambda folder: _asked(folder, "qa", "jpg"),
+    "ut_interaction": lambda folder: _clips(folder, ("punching", "kicking", "hugging")),
+    "violence_actions": lambda folder: _clips(folder, ("violent", "non-violent")),
+}
+"""By the folder that a recipe reads from where nobody names another."""
+
+
+def stand_in(recipe: Recipe, folder: Path) -> None:
+    """Everything that a recipe reads."""
+    folder.mkdir()
+    usual = Path(recipe.data.folder).name
+    if usual in SEEN:
+        SEEN[usual](folder)
+        return
+    for part in (recipe.data.train, recipe.data.valid, recipe.data.test):
+        if part is not None and not isinstance(part, float):
+            _texts(part, folder)
+
+
+def _texts(files: str | dict[str, str], folder: Path) -> None:
+    """Pairs of texts, in columns or in parallel files."""
+    lines = ["a dog runs\tein hund rennt\t1", "two men sit\tzwei maenner sitzen\t2", "the sea\tdas meer\t1"] * 12
+    columns = {name: number for number, name in enumerate(files)} if isinstance(files, dict) else {}
+    named = files.items() if isinstance(files, dict) else [("", files)]
+    for column, name in named:
+        picked = [line.split("\t")[columns[column]] if column else line for line in lines]
+        content = ("\n".join(picked) + "\n").encode()
+        (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)

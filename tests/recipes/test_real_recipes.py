@@ -1,0 +1,56 @@
+"""Every recipe on real data runs on a stand-in for it, and is explained where there is none."""
+
+from pathlib import Path
+
+import pytest
+
+import sixjars
+from sixjars.recipe.fields import MediaSettings
+from sixjars.recipe.reading import packaged
+from sixjars.tasks.explaining import explained
+from sixjars.tasks.reading import read_recipe
+
+from .stand_ins import SEEN, stand_in
+from .using import JARS, check_use
+
+REAL = [name for name in packaged() if "/sample" not in name]
+
+
+def smaller(name: str) -> list[str]:
+    """What makes a run quick: small words, few pixels."""
+    recipe = read_recipe(name)
+    media = [key for key, settings in recipe.data.fields().items() if isinstance(settings, MediaSettings)]
+    if media:
+        films = [f"data.{key}.frames=3" for key in media if key == "video"]
+        return [f"data.{key}.size=64" for key in media] + films
+    small = [f"model.{role}.size=16" for role in ("encoder", "decoder")]
+    return [*small, "model.decoder.embedding.size=16"] if recipe.model.decoder["tied"] else small
+
+
+def test_every_stand_in_is_needed() -> None:
+    folders = {Path(read_recipe(name).data.folder).name for name in REAL}
+    assert folders == {*SEEN, "multi30k", "dakshina"}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_it_runs_on_a_stand_in_for_its_data(name: str, tmp_path: Path) -> None:
+    """The files that the recipe names, made up: a few rows in the right columns.
+
+    Rows that belong to no part of the recipe name pictures that are nowhere; they are not even looked for.
+    """
+    recipe = read_recipe(name)
+    stand_in(recipe, tmp_path / "data")
+    few = [f"data.folder={tmp_path / 'data'}", "learning.steps=2", "evaluation.search.max_length=6", *smaller(name)]
+    trained = sixjars.train(name, few, out=tmp_path / "run")
+    assert {score.name for score in trained.scores} >= {*recipe.expect, *recipe.evaluation.metrics}
+    assert trained.skipped == 0
+    assert (recipe.data.split is None) or "part of" in trained.where
+    check_use(trained, tmp_path)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_it_is_explained_without_its_data(name: str) -> None:
+    told = explained(name)
+    assert [jar.name for jar in told.jars] == JARS
+    assert any("the data is not here" in line for jar in told.jars for line in jar.lines)
+    assert told.count > 10_000

@@ -1,0 +1,115 @@
+"""Backbones in runs: one that does not learn is no part of it, one that does may learn from a layer on."""
+
+from pathlib import Path
+from typing import Any, final
+
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+import sixjars
+from sixjars.errors import RecipeError, RunError
+from sixjars.model.backbones import Backbone, MapShape
+from sixjars.tasks.corpus import corpus_of, sample_folder
+from sixjars.tasks.evaluating import evaluated
+from sixjars.tasks.reading import read_recipe
+
+FRAMES = 4
+FIELDS = {"image_captioning": {"image": {"size": 16}}, "video_captioning": {"video": {"size": 16, "frames": FRAMES}}}
+
+
+def write(folder: Path, task: str, backbone: dict[str, Any], bridge: str = "attention") -> str:
+    """A captioner of pictures or films as a file."""
+    encoder: dict[str, Any] = {"backbone": backbone}
+    if task == "video_captioning":
+        encoder |= {"reads": "both" if bridge == "attention" else "frames", "size": 8}
+    values = {
+        "task": task,
+        "data": {"sample": {"size": 40, "valid": 8, "test": 12}, **FIELDS[task]},
+        "model": {"encoder": encoder, "bridge": {"kind": bridge}, "decoder": {"size": 8}},
+        "learning": {"epochs": 2, "batch_examples": 16, "rate": 0.01},
+        "evaluation": {"search": {"max_length": 6}, "metrics": ["exact_match"]},
+    }
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(values))
+    return str(folder / "recipe.yaml")
+
+
+def files(task: str, count: int = 3) -> list[str]:
+    return [str(path) for path in sorted(sample_folder(task).iterdir()) if path.is_file()][:count]
+
+
+@final
+class Corners(Backbone):
+    """A stand-in for a network with weights: the mean colour of each quarter and of the whole, times a weight."""
+
+    def __init__(self, scale: float) -> None:
+        super().__init__()
+        self.usual_size, self.shape = 16, MapShape(3, 2, 2, 3)
+        self.scale = nn.Parameter(torch.tensor(scale))
+
+    def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        colours = pixels.float() * self.scale
+        return nn.functional.adaptive_avg_pool2d(colours, 2), colours.mean((2, 3))
+
+
+def install(monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
+    monkeypatch.setattr("sixjars.tasks.seeing.backbone_named", lambda name, **_: Corners(scale))
+    monkeypatch.setattr("sixjars.model.sight.shape_of", lambda name, **_: MapShape(3, 2, 2, 3))
+
+
+@pytest.mark.parametrize("task", FIELDS)
+@pytest.mark.parametrize("bridge", ["attention", "every_step"])
+def test_one_that_does_not_learn(task: str, bridge: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not part of the run; another one in its place is refused wherever the run is used."""
+    install(monkeypatch, 0.01)
+    recipe, out = write(tmp_path, task, {"name": "efficientnet_lite0"}, bridge), tmp_path / "run"
+    sixjars.train(recipe, out=out)
+    assert not [name for name in load_file(out / "model.safetensors") if "scale" in name]
+    found = sixjars.load(out).predict(files(task))
+    positions = (FRAMES if task == "video_captioning" else 4) if bridge == "attention" else 0
+    assert all(len(row) == positions for row in found[0].weights)
+    install(monkeypatch, 0.02)
+    told = f"the backbone that sees the {task.split('_')[0]} has other weights than when {out} was trained. "
+    for use in (sixjars.load, evaluated, lambda folder: sixjars.train(recipe, out=folder, resume=True)):
+        with pytest.raises(RunError) as error:
+            use(out)
+        assert str(error.value) == told + "Install the version that run.json names, or train anew."
+
+
+@pytest.mark.parametrize("task", FIELDS)
+def test_its_cells_are_kept_only_where_somebody_looks(
+    task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, 0.01)
+    name = task.split("_")[0]
+    kept = {}
+    for bridge in ("attention", "every_step"):
+        corpus = corpus_of(read_recipe(write(tmp_path, task, {"name": "efficientnet_lite0"}, bridge)))
+        kept[bridge] = corpus.train.batches().collate(torch.arange(5)).inputs[name].values
+    assert kept["attention"].shape[-1] == 3 * 2 * 2 + 3
+    assert torch.equal(kept["every_step"], kept["attention"][..., -3:])
+
+
+def test_one_that_learns_from_a_layer_on(tmp_path: Path) -> None:
+    """What lies below stays as it began, whatever is trained; the rest moves."""
+    eyes = {"name": "small", "widths": [4, 6], "tuned": "blocks.1"}
+    recipe = write(tmp_path, "image_captioning", eyes)
+    weights = {}
+    for steps in (1, 4):
+        out = tmp_path / f"after-{steps}"
+        sixjars.train(recipe, [f"learning.steps={steps}"], out=out)
+        weights[steps] = load_file(out / "model.safetensors")
+        assert sixjars.load(out).predict(files("image_captioning"))
+    seen = [name for name in weights[1] if name.startswith("encoder.backbone.") and "places" not in name]
+    still = {name for name in seen if torch.equal(weights[1][name], weights[4][name])}
+    assert still == {name for name in seen if ".blocks.0." in name} != set()
+    assert still != set(seen)
+
+
+def test_a_layer_that_is_not_there_leaves_no_run(tmp_path: Path) -> None:
+    recipe = write(tmp_path, "image_captioning", {"name": "small", "widths": [4, 6], "tuned": "blok.1"})
+    with pytest.raises(RecipeError, match=r"part of the backbone 'blok\.1' is unknown\. Did you mean 'blocks"):
+        sixjars.train(recipe, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
