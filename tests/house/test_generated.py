@@ -211,7 +211,7 @@ SHORT: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("task", "model", "told"), SHORT, ids=[told for *_, told in SHORT])
 def test_parts_are_told_in_short(task: str, model: dict[str, Any], told: str) -> None:
-    data = {"sample": {}, **{name: {} for name in TASKS[task].fields}}
+    data: dict[str, Any] = {"sample": {}, **{name: {} for name in TASKS[task].fields}}
     assert generate.parts_in_short(recipe_of({"task": task, "data": data, "model": model}, "a test")) == told
 
 

@@ -1,6 +1,7 @@
 """From the names of picture and film files to the numbers that an encoder reads, computed once and kept.
 
-Dims: F frames, C = 3 colours, H and W pixels, N numbers of a frame.
+Dims: F frames of a file, X frames of several files, C colours or channels, H and W pixels or cells,
+      K numbers of a frame's vector, N all numbers of a frame.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -101,17 +102,17 @@ class Seeing:
         """What is kept of each file, (F, N)."""
         if self.frozen is None:
             return [film.reshape(len(film), -1) for film in films]
-        pixels_NCHW = torch.from_numpy(np.concatenate(films))
-        features_XN = torch.cat([self._features(some) for some in torch.split(pixels_NCHW, FRAMES)]).numpy()
+        pixels_XCHW = torch.from_numpy(np.concatenate(films))
+        features_XN = torch.cat([self._features(some) for some in torch.split(pixels_XCHW, FRAMES)]).numpy()
         ends = np.cumsum([len(film) for film in films])
         return np.split(features_XN, ends[:-1])
 
     def _features(self, pixels: Tensor) -> Tensor:
         assert self.frozen is not None
         with torch.inference_mode():
-            maps_NCHW, vector_NK = self.frozen(pixels.to(self.device))
-            both_NX = torch.cat([maps_NCHW.flatten(1), vector_NK], dim=1) if self.cells else vector_NK
-        return both_NX.clamp(-LARGEST, LARGEST).half().cpu()
+            maps_XCHW, vector_XK = self.frozen(pixels.to(self.device))
+            both_XN = torch.cat([maps_XCHW.flatten(1), vector_XK], dim=1) if self.cells else vector_XK
+        return both_XN.clamp(-LARGEST, LARGEST).half().cpu()
 
 
 @final

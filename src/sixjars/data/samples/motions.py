@@ -1,7 +1,7 @@
 """Short films of one coloured shape that moves, grows or shrinks: one corpus to describe, one to classify.
 
 A film's name says all that is in it: `red-circle_12-24-8_36-24-8.mp4` has a red circle of size 8 that goes
-evenly from (12, 24) to (36, 24). With a third pose the way has two equal halves.
+evenly from (12, 24) to (36, 24).
 
 Only the order of the frames tells a class from its opposite: played backwards, a film of growing is a film
 of shrinking, frame by frame the same, and both are drawn as often.
@@ -27,8 +27,6 @@ MOVING, GROWING = (10, 12), (8, 16)
 """Smallest and greatest size of a thing that moves, and of one that grows or shrinks."""
 WAY, GROWTH = (10, 22), (5, 8)
 """How far a thing moves, and by how much its size changes, at least and at most."""
-TWICE = 0.25
-"""How often a described thing does two things, one after the other."""
 
 Pose = tuple[int, int, int]
 """Where the middle of a thing is, and its size."""
@@ -52,7 +50,7 @@ CLASSES = {
 }
 
 _POSE = r"(\d{1,2})-(\d{1,2})-([1-9]\d?)"
-_NAME = re.compile(rf"({'|'.join(COLOURS)})-({'|'.join(SHAPES)})((?:_{_POSE}){{2,3}})\.mp4")
+_NAME = re.compile(rf"({'|'.join(COLOURS)})-({'|'.join(SHAPES)})((?:_{_POSE}){{2}})\.mp4")
 
 
 def name_of(colour: str, shape: str, poses: Sequence[Pose]) -> str:
@@ -73,8 +71,8 @@ def frames_of(name: str) -> list[Thing]:
     found = _NAME.fullmatch(name)
     if not found:
         raise DataError(f"{name!r} names no made-up film; names are like 'red-circle_12-24-8_36-24-8.mp4'.")
-    poses = [tuple(map(int, pose)) for pose in re.findall(_POSE, found[3])]
-    return [Thing(found[1], found[2], *_between(poses, number)) for number in range(FRAMES)]
+    first, last = ([int(number) for number in pose] for pose in re.findall(_POSE, found[3]))
+    return [Thing(found[1], found[2], *_between(first, last, number)) for number in range(FRAMES)]
 
 
 def paint(name: str) -> bytes:
@@ -88,19 +86,17 @@ def ground_of(things: Sequence[Thing]) -> int:
     return crc32(repr(sorted((thing.x, thing.y, thing.size) for thing in things)).encode())
 
 
-def _between(poses: Sequence[tuple[int, ...]], number: int) -> tuple[float, float, float]:
+def _between(first: Sequence[int], last: Sequence[int], number: int) -> tuple[float, float, float]:
     """The pose in a frame; rounded, so that the way back has the very same numbers."""
-    way = (len(poses) - 1) * number
-    at = min(way // (FRAMES - 1), len(poses) - 2)
-    share = way / (FRAMES - 1) - at
-    x, y, size = (round(a + (b - a) * share, 6) for a, b in zip(poses[at], poses[at + 1], strict=True))
+    share = number / (FRAMES - 1)
+    x, y, size = (round(a + (b - a) * share, 6) for a, b in zip(first, last, strict=True))
     return x, y, size
 
 
-def _path(rng: Random, shape: str, deeds: Sequence[str]) -> list[Pose]:
-    """Poses with these deeds between them, all of them inside the border; each way and its way back as often."""
+def _path(rng: Random, shape: str, deed: str) -> list[Pose]:
+    """Two poses with a deed between them, both inside the border; each way and its way back as often."""
     while True:
-        steps = _steps(rng, deeds)
+        steps = _steps(rng, deed)
         halves = [Thing("", shape, 0, 0, size).half for *_, size in steps]
         across = _starts([half[0] for half in halves], [step[0] for step in steps])
         down = _starts([half[1] for half in halves], [step[1] for step in steps])
@@ -109,17 +105,14 @@ def _path(rng: Random, shape: str, deeds: Sequence[str]) -> list[Pose]:
             return [(x + right, y + below, size) for right, below, size in steps]
 
 
-def _steps(rng: Random, deeds: Sequence[str]) -> list[Pose]:
-    """The poses as seen from the first one."""
-    first, last = GROWING if any(DEEDS[deed][2] for deed in deeds) else MOVING
+def _steps(rng: Random, deed: str) -> list[Pose]:
+    """The two poses as seen from the first one."""
+    right, below, growth = DEEDS[deed]
+    least, most = GROWING if growth else MOVING
     while True:
-        steps = [(0, 0, rng.randint(first, last))]
-        for deed in deeds:
-            right, below, size = DEEDS[deed]
-            far, much = rng.randint(*WAY), rng.randint(*GROWTH)
-            steps.append((steps[-1][0] + right * far, steps[-1][1] + below * far, steps[-1][2] + size * much))
-        if all(first <= size <= last for *_, size in steps):
-            return steps
+        far, much, size = rng.randint(*WAY), rng.randint(*GROWTH), rng.randint(least, most)
+        if least <= size + growth * much <= most:
+            return [(0, 0, size), (right * far, below * far, size + growth * much)]
 
 
 def _starts(halves: Sequence[float], steps: Sequence[int]) -> range:
@@ -133,18 +126,15 @@ def _starts(halves: Sequence[float], steps: Sequence[int]) -> range:
 def draw_described(rng: Random, _longest: int) -> Row:
     """A film by its name, and what happens in it."""
     colour, shape = look(rng)
-    deeds = rng.sample(list(DEEDS), 2 if rng.random() < TWICE else 1)
-    said = " then ".join(deeds)
-    if len(deeds) == 2 and all(deed.startswith("moves") for deed in deeds):
-        said = said.replace("then moves", "then")
-    return {"video": name_of(colour, shape, _path(rng, shape, deeds)), "caption": f"a {colour} {shape} {said}"}
+    deed = rng.choice(list(DEEDS))
+    return {"video": name_of(colour, shape, _path(rng, shape, deed)), "caption": f"a {colour} {shape} {deed}"}
 
 
 def draw_classified(rng: Random, _longest: int) -> Row:
     """A film by its name, and its class."""
     colour, shape = look(rng)
     label = rng.choice(list(CLASSES))
-    return {"video": name_of(colour, shape, _path(rng, shape, [CLASSES[label]])), "label": label}
+    return {"video": name_of(colour, shape, _path(rng, shape, CLASSES[label])), "label": label}
 
 
 CAPTIONING = Sample(

@@ -1,7 +1,7 @@
 """Beam search: at every step the K best beginnings of each source, all sources at once.
 
 Dims: B sources, K width of the beam, R = B * K rows, V vocabulary, C = 2K candidates, N hypotheses asked for,
-      S source positions, T + 1 columns of the beam, t tokens written so far.
+      S source positions, T + 1 columns of the beam, t tokens written so far, X = K * V ways to go on.
 
 The rows of one source lie side by side and only move among themselves.
 """

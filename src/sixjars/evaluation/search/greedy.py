@@ -1,4 +1,7 @@
-"""Greedy search: at every step the most probable token."""
+"""Greedy search: at every step the most probable token.
+
+Dims: R rows open in search, V vocabulary.
+"""
 
 from sixjars.evaluation.search.problem import Problem
 from sixjars.evaluation.search.writing import write
