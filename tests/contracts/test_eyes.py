@@ -203,7 +203,7 @@ def test_a_label_is_judged_by_a_softmax_over_weighted_sums() -> None:
         ]
         wanted = [value / sum(raised) for value in raised]
         assert decoder.choose(source).log_probabilities[row].exp().tolist() == pytest.approx(wanted, abs=1e-6)
-    assert decoder.equations() == ["P(y | x) = softmax(V s_0 + b)"]
+    assert decoder.equations() == ["s = s_0", "P(y | x) = softmax(V s + b)"]
 
 
 def test_attention_asks_for_a_label_with_the_first_state() -> None:
@@ -212,13 +212,15 @@ def test_attention_asks_for_a_label_with_the_first_state() -> None:
     source = Encoded(torch.randn(2, 5, 6), torch.ones(2, 5, dtype=torch.bool), torch.randn(2, 3))
     carried = bridge.start(source)
     context = bridge.step(carried.first, carried)
-    scores = torch.cat([carried.first, context.vector], 1) @ decoder.output.weight.T + decoder.output.bias
+    assert decoder.mix is not None
+    mixed = torch.tanh(torch.cat([carried.first, context.vector], 1) @ decoder.mix.weight.T + decoder.mix.bias)
+    scores = mixed @ decoder.output.weight.T + decoder.output.bias
     chosen = decoder.choose(source)
     torch.testing.assert_close(chosen.log_probabilities, scores.log_softmax(1))
     assert chosen.weights is not None
     assert context.weights is not None
     assert torch.equal(chosen.weights, context.weights)
-    assert decoder.equations() == ["P(y | x) = softmax(V [s_0, c] + b)"]
+    assert decoder.equations() == ["s = tanh(W_c [s_0, c] + b_c)", "P(y | x) = softmax(V s + b)"]
 
 
 def test_a_picture_of_another_size_is_refused() -> None:

@@ -70,39 +70,23 @@ def test_a_thing_goes_evenly_where_its_name_says() -> None:
     assert grown == pytest.approx((2 * 0.88 * np.linspace(8, 16, 12)) ** 2, rel=0.15)
 
 
-def test_two_deeds_have_half_the_film_each() -> None:
-    things = frames_of("red-circle_12-24-8_23-24-8_23-35-8.mp4")
-    assert [thing.x for thing in things] == [12, 14, 16, 18, 20, 22, 23, 23, 23, 23, 23, 23]
-    assert [thing.y for thing in things] == [24, 24, 24, 24, 24, 24, 25, 27, 29, 31, 33, 35]
-
-
 def test_captions_tell_what_is_seen(corpora: dict[str, list[Row]]) -> None:
-    for row in corpora["video_captioning"][:150]:
+    for row in corpora["video_captioning"][:120]:
         frames = watched(row["video"])
         found = poses(frames)
-        told = re.fullmatch(r"a (\w+) (\w+) (.*?)(?: then (.*))?", row["caption"])
-        assert told
-        colour, shape, first, then = told.groups()
-        centre = frames[0, round(found[0, 1]), round(found[0, 0])]
-        assert min(COLOURS, key=lambda other: float(np.abs(centre - COLOURS[other]).sum())) == colour
-        assert shape in SHAPES
-        if then is None:
-            assert deed(found[0], found[-1]) == first
-        else:
-            assert deed(found[0], found[5]) == first
-            assert deed(found[6], found[11]) in (then, f"moves {then}")
+        _, colour, shape, said = row["caption"].split(" ", 3)
+        middle = frames[0, round(found[0, 1]), round(found[0, 0])]
+        assert min(COLOURS, key=lambda other: float(np.abs(middle - COLOURS[other]).sum())) == colour
+        assert row["video"].startswith(f"{colour}-{shape}_")
+        assert deed(found[0], found[-1]) == said
 
 
-def test_one_film_has_one_caption_and_every_deed_is_frequent(corpora: dict[str, list[Row]]) -> None:
+def test_one_film_has_one_caption_and_every_word_is_frequent(corpora: dict[str, list[Row]]) -> None:
     rows = corpora["video_captioning"]
     assert len({row["video"] for row in rows}) == len(rows)
-    words = Counter(word for row in rows for word in set(row["caption"].split()))
-    known = {"a", *COLOURS, *SHAPES, "moves", "left", "right", "up", "down", "grows", "shrinks", "then"}
-    assert set(words) == known
+    words = Counter(word for row in rows for word in row["caption"].split())
+    assert set(words) == {"a", *COLOURS, *SHAPES, "moves", "left", "right", "up", "down", "grows", "shrinks"}
     assert min(words.values()) > 0.1 * len(rows)
-    for row in rows:
-        first, _, then = row["caption"].split(" ", 3)[3].partition(" then ")
-        assert first.replace("moves ", "") != then.replace("moves ", "")
 
 
 def test_the_class_is_what_is_seen(corpora: dict[str, list[Row]]) -> None:
@@ -152,7 +136,9 @@ def test_things_stay_inside_the_frame(corpora: dict[str, list[Row]]) -> None:
                 assert max(thing.box[2:]) <= 47
 
 
-@pytest.mark.parametrize("name", ["red-circle_15-24-10.mp4", "red-circle_15-24-10_33-24-10.avi", f"../{FILM}", PICTURE])
+@pytest.mark.parametrize(
+    "name", ["red-circle_15-24-10.mp4", "red-circle_15-24-10_33-24-10_15-24-10.mp4", f"../{FILM}", PICTURE]
+)
 def test_another_name_is_refused(name: str) -> None:
     with pytest.raises(
         DataError, match=f"^{re.escape(repr(name))} names no made-up film; names are like 'red-circle_12"

@@ -1,6 +1,6 @@
 r"""Chooses one label of a closed list.
 
-Dims: B batch, S source positions, T = 1, K features of what is judged, V labels.
+Dims: B batch, S source positions, T = 1, H features of what is judged, V labels.
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,12 @@ from sixjars.recipe.ranges import Positive, Share
 
 @final
 class LabelDecoder(Chooser):
-    r"""P(y | x) = softmax(V s + b), s = [s_0, c]: the first state that the bridge makes, and its context if it has one.
+    r"""P(y | x) = softmax(V s + b), s = s_0, or s = tanh(W_c [s_0, c] + b_c) where the bridge also gives a context c.
 
     With `start: copy` on the bridge, s_0 is the summary itself, as in the lecture; with `start: linear` there is a
     hidden layer between, which a question about a picture needs: softmax(V [q; v] + b) alone adds what the question
-    and the picture say, and cannot tell 'is it red?' by both together. Attention asks with s_0.
+    and the picture say, and cannot tell 'is it red?' by both together. Attention asks with s_0; what it finds is mixed
+    with what was asked as in Luong, Pham & Manning 2015 (https://arxiv.org/abs/1508.04025), equation 5.
 
     >>> from sixjars import InitialState
     >>> decoder = LabelDecoder(bridge=InitialState(summary_size=4, state_size=6), classes=3, size=6)
@@ -28,13 +29,16 @@ class LabelDecoder(Chooser):
     True
     """
 
-    letters = {"output.weight": "V", "output.bias": "b"}
+    letters = {"mix.weight": "W_c", "mix.bias": "b_c", "output.weight": "V", "output.bias": "b"}
 
     def __init__(self, *, bridge: Bridge, classes: int, size: Positive = 128, dropout: Share = 0.0) -> None:
         super().__init__()
         self.bridge = bridge
         self.dropout = nn.Dropout(dropout)
-        self.output = nn.Linear(size + bridge.context_size, classes)  # V, b
+        self.mix: nn.Linear | None = None
+        if bridge.context_size:
+            self.mix = nn.Linear(size + bridge.context_size, size)  # W_c, b_c
+        self.output = nn.Linear(size, classes)  # V, b
 
     @staticmethod
     def first_shape(settings: Mapping[str, Any]) -> FirstShape:
@@ -54,10 +58,13 @@ class LabelDecoder(Chooser):
     def _judged(self, encoded: Encoded) -> tuple[Tensor, Tensor | None]:
         carried = self.bridge.start(encoded)
         context = self.bridge.step(carried.first, carried)
-        seen_BK = torch.cat([carried.first, context.vector], dim=-1)
-        scores_BV: Tensor = self.output(self.dropout(seen_BK))
+        judged_BH = carried.first
+        if self.mix is not None:
+            judged_BH = torch.tanh(self.mix(torch.cat([judged_BH, context.vector], dim=-1)))
+        scores_BV: Tensor = self.output(self.dropout(judged_BH))
         return scores_BV, context.weights
 
     def equations(self) -> list[str]:
-        """The line of the lecture."""
-        return [f"P(y | x) = softmax(V {'[s_0, c]' if self.bridge.context_size else 's_0'} + b)"]
+        """The lines of the lecture."""
+        mixed = ["s = tanh(W_c [s_0, c] + b_c)"] if self.mix else ["s = s_0"]
+        return [*mixed, "P(y | x) = softmax(V s + b)"]
