@@ -71,7 +71,9 @@ def write_film(target: str | Path | BinaryIO, frames: NDArray[np.uint8], *, rate
     if frames.ndim != 4 or frames.shape[3] != 3 or 0 in frames.shape or frames.dtype != np.uint8:
         raise ShapeError(f"A film is made of (F, H, W, 3) uint8, but this is {frames.shape} {frames.dtype}.")
     height, width = frames.shape[1:3]
-    codec, options = ("libx264", {"crf": "18"}) if "libx264" in av.codecs_available else ("mpeg4", {"qscale": "2"})
+    codec, options = "libx264", {"crf": "18", "x264-params": "cpu-independent=1"}
+    if codec not in av.codecs_available:
+        codec, options = "mpeg4", {"qscale": "2"}
     place = str(target) if isinstance(target, str | Path) else target
     with av.open(place, "w", format="mp4", options={"fflags": "+bitexact"}) as container:
         added = container.add_stream(codec, rate=Fraction(rate).limit_denominator(1001), options=options)

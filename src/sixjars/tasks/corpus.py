@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, final
 
@@ -169,8 +170,8 @@ def _media(recipe: Recipe, name: str, examples: Examples) -> Media:
 
 
 def sample_folder(task: str) -> Path:
-    """Where the files of a made-up corpus are drawn."""
-    return cache_folder() / "samples" / task
+    """Where the files of a made-up corpus are drawn; other versions may draw them differently, so each has its own."""
+    return cache_folder() / "samples" / version("sixjars") / task
 
 
 def columns_of(recipe: Recipe) -> dict[str, Column]:
