@@ -156,8 +156,8 @@ if sys.argv[1:]:
         main()
     except SystemExit as end:
         assert not end.code, end.code
-heavy = {"torch", "lightning_fabric", "numpy", "pyarrow", "matplotlib", "tokenizers", "PIL", "av", "timm"} & set(sys.modules)
-assert not heavy, heavy
+heavy = {"torch", "lightning_fabric", "numpy", "pyarrow", "matplotlib", "tokenizers", "PIL", "av", "timm"}
+assert not heavy & set(sys.modules), heavy & set(sys.modules)
 """
 
 

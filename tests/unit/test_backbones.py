@@ -158,7 +158,7 @@ def test_small_is_convolutions_over_colours_and_places() -> None:
             maps[:, 4, row, column] = row / 3 - 1
     for name, stride, groups in (("0.0", 2, 4), ("0.3", 1, 4), ("1.0", 2, 8), ("1.3", 1, 8)):
         weights, bias = (backbone.get_parameter(f"blocks.{name}.{kind}") for kind in ("weight", "bias"))
-        maps = F.conv2d(F.pad(maps, (1, 1, 1, 1)), weights, bias)[:, :, ::stride, ::stride]
+        maps = F.conv2d(F.pad(maps, [weights.shape[-1] // 2] * 4), weights, bias)[:, :, ::stride, ::stride]
         maps = standardised(maps.reshape(2, groups, -1)).view_as(maps).clamp(min=0)
     given, vector = backbone(seen)
     torch.testing.assert_close(given, maps)

@@ -31,7 +31,7 @@ FEW = [
 @pytest.mark.parametrize("name", [name for name in packaged() if "sample" in name])
 def test_every_parameter_has_its_letter_shape_and_count(name: str) -> None:
     recipe = read_recipe(name)
-    fields = {"vocabulary": 50, "vectors": None, "classes": 4, "pixels": 64, "pretrained": False}
+    fields = {"vocabulary": 50, "vectors": None, "classes": 4, "pixels": 64, "pretrained": False, "cells": True}
     network = network_of(recipe.model, {name: fields for name in recipe.data.fields()})
     jars = explained(name, FEW[:3]).jars
     told = {weight.name: weight for jar in jars for weight in jar.weights}

@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
-from sixjars.data.samples.painting import COLOURS, SHAPES, Thing
+from sixjars.data.samples.painting import SHAPES, Thing
 from sixjars.data.samples.sample import Row, Sample
 from sixjars.data.samples.scenes import GAP, SIDE, name_of, paint, place_of, reach, things_of
 
+COLOURS = ("red", "yellow", "green", "blue")
+"""Fewer than there are: what is learned here is what a question has to do with a picture."""
 SIZES = (13, 14)
 """The smallest and the greatest size of a thing."""
 QUARTERS = ((False, False), (True, False), (False, True), (True, True))
@@ -35,7 +37,7 @@ def scene(rng: Random) -> list[Thing]:
     """One or two things of different colours and shapes, each in a quarter of the picture; from left to right."""
     count = rng.choices(list(COUNTS), list(COUNTS.values()))[0]
     shapes = rng.sample(list(SHAPES), count)
-    colours, quarters = rng.sample(list(COLOURS), count), rng.sample(QUARTERS, count)
+    colours, quarters = rng.sample(COLOURS, count), rng.sample(QUARTERS, count)
     things = [
         _in_quarter(rng, Thing(colour, shape, 0, 0, rng.randint(*SIZES)), quarter, alone=count == 1)
         for colour, shape, quarter in zip(colours, shapes, quarters, strict=True)
@@ -122,7 +124,7 @@ SAMPLE = Sample(
     shortest=1,
     longest=None,
     categories={
-        "colours": tuple(COLOURS),
+        "colours": COLOURS,
         "shapes": tuple(SHAPES),
         "sides": ("left", "right", "top", "bottom"),
         "questions": ("what", "colour", "shape"),
