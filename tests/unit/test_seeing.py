@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, final
 
@@ -73,13 +73,15 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 @pytest.fixture
-def scale(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Installs the stand-in, with a weight."""
+def scale(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[float], None]]:
+    """Installs the stand-in, with a weight; the one that was loaded before is forgotten, then and afterwards."""
 
     def install(value: float) -> None:
         monkeypatch.setattr(seeing_files, "backbone_named", lambda name, **_: Halves(value))
+        seeing_files._frozen.cache_clear()
 
-    return install
+    yield install
+    seeing_files._frozen.cache_clear()
 
 
 def learning(settings: MediaSettings | None = None, *, cells: bool = True) -> Seeing:

@@ -7,7 +7,7 @@ Dims: F frames of a file, X frames of several files, C colours or channels, H an
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, final
 
@@ -67,10 +67,7 @@ class Seeing:
         """The backbone that computes features; nothing where the network has it."""
         if learns(self.sight["name"], tuned=self.sight["tuned"]):
             return None
-        backbone = backbone_named(
-            self.sight["name"], layer=self.sight["layer"], size=self.pixels, widths=self.sight["widths"]
-        )
-        return backbone.to(self.device).eval()
+        return _frozen(self.sight["name"], self.sight["layer"], self.pixels, str(self.device))[0]
 
     @cached_property
     def store(self) -> Store:
@@ -86,7 +83,9 @@ class Seeing:
     @cached_property
     def weights(self) -> str | None:
         """A number that changes with the weights of a backbone that does not learn."""
-        return None if self.frozen is None else fingerprint(self.frozen)
+        if self.frozen is None:
+            return None
+        return _frozen(self.sight["name"], self.sight["layer"], self.pixels, str(self.device))[1]
 
     def unpacked(self, media: Media, name: str) -> Pixels:
         """One file as frames, (F, 3, H, W)."""
@@ -113,6 +112,13 @@ class Seeing:
             maps_XCHW, vector_XK = self.frozen(pixels.to(self.device))
             both_XN = torch.cat([maps_XCHW.flatten(1), vector_XK], dim=1) if self.cells else vector_XK
         return both_XN.clamp(-LARGEST, LARGEST).half().cpu()
+
+
+@lru_cache(maxsize=1)
+def _frozen(name: str, layer: str | None, size: int, device: str) -> tuple[Backbone, str]:
+    """A backbone that does not learn, and the fingerprint of its weights: loaded once for all that ask."""
+    backbone = backbone_named(name, layer=layer, size=size)
+    return backbone.to(device).eval(), fingerprint(backbone)
 
 
 @final
