@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sixjars.data.films import read_film
 from sixjars.data.samples import SAMPLES, Row, make, materialise, motions
 from sixjars.data.samples.motions import frames_of, paint
-from sixjars.data.samples.painting import COLOURS, SHAPES, painted
+from sixjars.data.samples.painting import COLOURS, painted
 from sixjars.errors import DataError, MissingExtra
 
 FILMED = ["video_captioning", "video_classification"]
@@ -66,7 +66,7 @@ def test_a_thing_goes_evenly_where_its_name_says() -> None:
     found = poses(watched(FILM))
     assert found[:, 0] == pytest.approx(np.linspace(15, 33, 12) - 0.5, abs=0.7)
     assert found[:, 1] == pytest.approx(23.5, abs=0.6)
-    grown = poses(watched("blue-square_24-24-8_24-24-16.mp4"))[:, 2]
+    grown = poses(watched("blue-circle_24-24-8_24-24-16.mp4"))[:, 2]
     assert grown == pytest.approx((2 * 0.88 * np.linspace(8, 16, 12)) ** 2, rel=0.15)
 
 
@@ -85,7 +85,7 @@ def test_one_film_has_one_caption_and_every_word_is_frequent(corpora: dict[str, 
     rows = corpora["video_captioning"]
     assert len({row["video"] for row in rows}) == len(rows)
     words = Counter(word for row in rows for word in row["caption"].split())
-    assert set(words) == {"a", *COLOURS, *SHAPES, "moves", "left", "right", "up", "down", "grows", "shrinks"}
+    assert set(words) == {"a", *COLOURS, *motions.SHAPES, "moves", "left", "right", "up", "down", "grows", "shrinks"}
     assert min(words.values()) > 0.1 * len(rows)
 
 
