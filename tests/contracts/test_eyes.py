@@ -173,7 +173,6 @@ def clip(maps_FCHW: Tensor, convolution: nn.Conv3d, frame: int) -> Tensor:
 @pytest.mark.parametrize("reads", ["frames", "clips", "both"])
 def test_a_film_is_read_frame_by_frame(reads: Literal["frames", "clips", "both"]) -> None:
     encoder, given = VideoEncoder(backbone=sight(), reads=reads, size=3).eval(), film()
-    assert (encoder.even is None) == (reads == "clips")
     assert (encoder.clips is None) == (reads == "frames")
     said: Encoded = encoder(given)
     assert said.layout == Layout("frames")
@@ -182,10 +181,10 @@ def test_a_film_is_read_frame_by_frame(reads: Literal["frames", "clips", "both"]
         maps_FCHW = torch.stack([maps for maps, _ in frames]).detach()
         told = []
         for place in range(length):
-            one = [] if encoder.even is None else [evened(frames[place][1], encoder.even)]
+            one = [] if reads == "clips" else [frames[place][1]]
             if encoder.clips is not None:
                 one.append(clip(maps_FCHW, encoder.clips, place))
-            told.append(torch.cat(one))
+            told.append(evened(torch.cat(one), encoder.even))
         states, summary = encoder.reading(torch.stack(told)[None], torch.ones(1, length, dtype=torch.bool))
         torch.testing.assert_close(said.memory[row, :length], states[0])
         torch.testing.assert_close(said.summary[row], summary[0])

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from sixjars.data.films import FILM_ENDINGS
+from sixjars.data.pictures import PICTURE_ENDINGS
 from sixjars.data.readers import Examples, read
 from sixjars.errors import DataError
 from sixjars.recipe.fields import Column, Files
@@ -105,20 +107,18 @@ def test_a_name_that_is_no_text(tmp_path: Path) -> None:
     assert (rows(found), found.skipped) == ([("cat/1.jpg", "cat", "1")], 1)
 
 
-PICTURE_ENDINGS = ".jpg .jpeg .png .gif .bmp .webp .tif .tiff"
-FILM_ENDINGS = ".mp4 .avi .mkv .webm .mov .mpg .mpeg .gif .m4v .wmv"
 HELP = "put the files of each label into a folder with its name."
 
 
 @pytest.mark.parametrize("place", ["train", "train.zip"])
 def test_nothing_that_counts(place: str, tmp_path: Path) -> None:
     path = laid_out(tmp_path, place, ["cat/notes.txt", "cat/walk.mp4"])
-    assert message(tmp_path, place) == f"{path} has no pictures ({PICTURE_ENDINGS}); {HELP}"
+    assert message(tmp_path, place) == f"{path} has no pictures ({' '.join(sorted(PICTURE_ENDINGS))}); {HELP}"
     path = laid_out(tmp_path / "other" if place == "train" else tmp_path, place, ["cat/1.jpg"])
-    assert message(path.parent, place, FILMS) == f"{path} has no films ({FILM_ENDINGS}); {HELP}"
+    assert message(path.parent, place, FILMS) == f"{path} has no films ({' '.join(sorted(FILM_ENDINGS))}); {HELP}"
     path = laid_out(tmp_path, "empty" + Path(place).suffix, [])
     path.touch() if path.suffix else path.mkdir()
-    both = f"{PICTURE_ENDINGS} {FILM_ENDINGS.replace(' .gif', '')}"
+    both = " ".join(sorted(PICTURE_ENDINGS | FILM_ENDINGS))
     told = message(tmp_path, path.name, {"label": "label"})
     assert told == f"{path} has no pictures or films ({both}); {HELP}"
 

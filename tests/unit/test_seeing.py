@@ -78,10 +78,10 @@ def scale(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[float], None]]:
 
     def install(value: float) -> None:
         monkeypatch.setattr(seeing_files, "backbone_named", lambda name, **_: Halves(value))
-        seeing_files._frozen.cache_clear()
+        seeing_files._loaded.cache_clear()
 
     yield install
-    seeing_files._frozen.cache_clear()
+    seeing_files._loaded.cache_clear()
 
 
 def learning(settings: MediaSettings | None = None, *, cells: bool = True) -> Seeing:

@@ -39,7 +39,8 @@ def files_of(given: str, kind: str) -> list[str]:
         return [given]
     endings = FILM_ENDINGS if kind == "video" else PICTURE_ENDINGS
     found = [str(file) for file in path.rglob("*")] if path.is_dir() else glob(given, recursive=True)
-    kept = sorted(file for file in found if Path(file).suffix.lower() in endings and Path(file).is_file())
+    plain = [file for file in found if not (Path(file).name.startswith(".") or "__MACOSX" in Path(file).parts)]
+    kept = sorted(file for file in plain if Path(file).suffix.lower() in endings and Path(file).is_file())
     if not kept:
         raise DataError(f"{given} holds no {kind} file (known endings: {' '.join(sorted(endings))}).")
     return kept

@@ -62,7 +62,7 @@ class Batches:
         """The row numbers of every batch of an epoch, in groups that make one update each."""
         noise = np.random.default_rng([self.seed, epoch])
         order = np.lexsort((noise.random(len(self)), self.target_lengths, self.input_lengths))
-        batches = self._cut(order)
+        batches = self._cut(order[self.target_lengths[order] > 0])  # there is nothing to learn from an unlisted label
         shuffled = [torch.from_numpy(batches[number]) for number in noise.permutation(len(batches))]
         return [shuffled[at : at + accumulate] for at in range(0, len(shuffled), accumulate)]
 

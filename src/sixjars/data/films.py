@@ -207,9 +207,18 @@ class _Film:
 
         options = {"format_whitelist": _CONTAINERS}
         try:
-            return av.open(self.file, "r", container_options=options)
+            return self._whatever_its_titles(options)
         except (av.FFmpegError, ValueError) as error:
             raise self._no_film() from error
+
+    def _whatever_its_titles(self, options: dict[str, str]) -> "InputContainer":
+        """Titles that are not UTF-8 are no fault; PyAV before 19 must be told so."""
+        import av
+
+        try:
+            return av.open(self.file, "r", container_options=options, metadata_errors="replace")
+        except TypeError:
+            return av.open(self.file, "r", container_options=options)
 
     def _stream(self, container: "InputContainer") -> "VideoStream":
         """The first moving pictures; the cover of a song is none."""

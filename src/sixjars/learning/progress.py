@@ -108,5 +108,8 @@ class OnConsole:
         self.console.print(line + ("  [green]best[/]" if is_best else ""), highlight=False, soft_wrap=True)
 
     def end(self) -> None:
-        """Take the bar away."""
+        """Take the bars away."""
         self.bar.stop()
+        if self.preparing is not None:
+            self.preparing[0].stop()
+            self.preparing = None

@@ -49,6 +49,11 @@ class SplitSettings(Settings):
     test: str | None = None
     """Its value in rows to test on; the validation part is scored when there is none."""
 
+    def misfits(self) -> list[str]:
+        """No row may be in two parts."""
+        values = [value for value in (self.train, self.valid, self.test) if value is not None]
+        return [] if len(set(values)) == len(values) else [f"the parts must have different values, but have {values}."]
+
 
 class DataSettings(Settings):
     """Jar 2: where the examples are."""

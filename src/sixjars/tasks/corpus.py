@@ -73,7 +73,7 @@ class Corpus:
     def scored(self) -> Part:
         """What the final scores are of: the test part, or the validation part where there is none."""
         name, part = ("valid", self.valid) if self.test is None else ("test", self.test)
-        return replace(part, where=part.where if "part" in part.where else f"the {name} part of {part.where}")
+        return replace(part, where=part.where if part.where.startswith("the ") else f"the {name} part of {part.where}")
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -88,22 +88,29 @@ class Corpus:
 
 
 def corpus_of(
-    recipe: Recipe, tokens: Mapping[str, Kept] | None = None, *, seed: int = 0, reporter: Reporter | None = None
+    recipe: Recipe,
+    tokens: Mapping[str, Kept] | None = None,
+    *,
+    seed: int = 0,
+    reporter: Reporter | None = None,
+    device: torch.device | None = None,
 ) -> Corpus:
-    """The data of a recipe; with `tokens` given (a run's own) no vocabulary is learned."""
-    examples = seen_parts(recipe, seed, reporter)
+    """The data of a recipe; with `tokens` given (a run's own) no vocabulary is learned. Files are seen on `device`."""
+    examples = seen_parts(recipe, seed, reporter, device)
     if tokens is None:
         tokens = learned_tokens(recipe, examples["train"])
     parts = {name: part_of(found, recipe, tokens) for name, found in examples.items()}
     return Corpus(parts["train"], parts["valid"], parts.get("test"), tokens)
 
 
-def seen_parts(recipe: Recipe, seed: int, reporter: Reporter | None) -> dict[str, Examples]:
+def seen_parts(
+    recipe: Recipe, seed: int, reporter: Reporter | None, device: torch.device | None = None
+) -> dict[str, Examples]:
     """The examples of every part, their pictures or films seen."""
     examples = _examples(recipe, seed)
     if recipe.data.sample is not None:
         _paint(recipe, examples, reporter)
-    return {name: seen(found, recipe, reporter) for name, found in examples.items()}
+    return {name: seen(found, recipe, reporter, device) for name, found in examples.items()}
 
 
 def learned(recipe: Recipe) -> dict[str, Kept]:
@@ -138,12 +145,17 @@ def part_of(examples: Examples, recipe: Recipe, tokens: Mapping[str, Kept]) -> P
     fields = written_fields(recipe)
     limits = {name: s.max_length if isinstance(s, TextSettings) else 1 for name, s in fields.items()}
     table = cached(examples, tokens, limits=limits, folder=cache_folder())
+    if "label" in tokens and not len(table.ids("label")[0]):
+        some = ", ".join(repr(text) for text in dict.fromkeys(table.texts("label", range(min(3, len(table))))))
+        raise DataError(f"{examples.where}: none of its labels ({some}, ...) is among those that were learned.")
     return Part(TASKS[recipe.task], table, tokens, examples.where, examples.skipped, seeing_of(recipe))
 
 
-def seen(examples: Examples, recipe: Recipe, reporter: Reporter | None = None) -> Examples:
+def seen(
+    examples: Examples, recipe: Recipe, reporter: Reporter | None = None, device: torch.device | None = None
+) -> Examples:
     """The examples whose files can be seen, each with the keys of their content; the files' numbers are then kept."""
-    for name, seeing in seeing_of(recipe).items():
+    for name, seeing in seeing_of(recipe, device).items():
         files = examples.table.column(name).to_pylist()
         kept = keep(files, _media(recipe, name, examples), seeing, reporter or Silent())
         good = np.array([file in kept.keys for file in files])

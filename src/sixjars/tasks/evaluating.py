@@ -5,10 +5,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
 
+import torch
+
 from sixjars.errors import RecipeError
 from sixjars.evaluation.metrics import ClassRow, Confusion, Score, confusion, per_class
 from sixjars.learning.devices import Device, device_named
-from sixjars.learning.progress import Reporter
+from sixjars.learning.progress import Reporter, Silent
 from sixjars.recipe import Recipe
 from sixjars.recipe.fields import MediaSettings
 from sixjars.tasks.corpus import corpus_of, part_of, read_files, sample_columns, sample_folder, seen
@@ -56,12 +58,15 @@ def evaluated(
     reporter: Reporter | None = None,
 ) -> Evaluation:
     """The scores of a run, on the part its recipe keeps for that or on another file with the same columns."""
-    run, where = open_run(folder), device_named(device)
+    run, where, reporter = open_run(folder), device_named(device), reporter or Silent()
     named = list(metrics) if metrics else metrics_of(run.recipe)
     _check(run, named)
     run.check_backbones()
     network = run.network(run.tokens()).to(where)
-    part, training = _parts(run, data, named, reporter)
+    try:
+        part, training = _parts(run, data, named, reporter, where)
+    finally:
+        reporter.end()
     settings = run.recipe.evaluation
     scores = tuple(scores_of(network, part, settings, named, training=training))
     if TASKS[run.recipe.task].output != "label":
@@ -83,21 +88,23 @@ def _check(run: Run, metrics: Sequence[str]) -> None:
 
 def scored_part(run: Run) -> Part:
     """The examples that a run is scored on."""
-    return _parts(run, None, (), None)[0]
+    return _parts(run, None, (), Silent(), device_named("auto"))[0]
 
 
-def _parts(run: Run, data: Path | None, metrics: Sequence[str], reporter: Reporter | None) -> tuple[Part, Part | None]:
+def _parts(
+    run: Run, data: Path | None, metrics: Sequence[str], reporter: Reporter, where: torch.device
+) -> tuple[Part, Part | None]:
     """What is scored, and what was learned from where that is at hand or asked for."""
-    tokens = run.tokens()
+    tokens, seed = run.tokens(), run.recipe.learning.seed
     if data is None:
-        corpus = corpus_of(run.recipe, tokens, seed=run.recipe.learning.seed, reporter=reporter)
+        corpus = corpus_of(run.recipe, tokens, seed=seed, reporter=reporter, device=where)
         run.check_data(corpus.fingerprints)
         return corpus.scored, corpus.train
     recipe = _from_here(run.recipe, data, {need for _, _, need in comparing_attention([("", m) for m in metrics])})
-    part = part_of(seen(read_files(recipe, str(data)), recipe, reporter), recipe, tokens)
+    part = part_of(seen(read_files(recipe, str(data)), recipe, reporter, where), recipe, tokens)
     if "seen_in_training" not in metrics:
         return part, None
-    return part, corpus_of(run.recipe, tokens, seed=run.recipe.learning.seed, reporter=reporter).train
+    return part, corpus_of(run.recipe, tokens, seed=seed, reporter=reporter, device=where).train
 
 
 def _from_here(recipe: Recipe, file: Path, needs: set[str]) -> Recipe:

@@ -214,7 +214,14 @@ def _places(folder: Path, files: Sequence[str]) -> tuple[str, ...]:
     if all(map(Media([folder], memory=folder).has, files)):
         return (".",)
     near = [place for place in sorted(folder.iterdir()) if place.is_dir() or place.suffix.lower() == ".zip"]
-    return tuple(place.name for place in near if any(map(Media([place], memory=folder).has, files))) or (".",)
+    return tuple(place.name for place in near if _has_some(place, files)) or (".",)
+
+
+def _has_some(place: Path, files: Sequence[str]) -> bool:
+    """Whether a neighbour has one of the files; a broken archive beside the data has none."""
+    with suppress(DataError):
+        return any(map(Media([place], memory=place.parent).has, files))
+    return False
 
 
 def _sizes(rows: int, texts: Sequence[Sequence[str]]) -> Sizes:

@@ -32,7 +32,10 @@ def features_of(recipe: Recipe, *, reporter: Reporter) -> Prepared:
     fields = seeing_of(recipe)
     if not fields:
         raise RecipeError([f"{recipe.task} reads no pictures or films, so there is nothing to prepare."])
-    parts = seen_parts(recipe, recipe.learning.seed, reporter)
+    try:
+        parts = seen_parts(recipe, recipe.learning.seed, reporter)
+    finally:
+        reporter.end()
     keys = {
         key for name in fields for part in parts.values() for key in part.table.column(KEY.format(name)).to_pylist()
     }

@@ -125,6 +125,10 @@ def _misfits(jars: Mapping[str, Any], task: Task) -> list[str]:
     if _reads(encoder) != task.inputs:
         reads = " and ".join(task.inputs) or "no input"
         faults.append(f"model.encoder: kind {encoder!r} does not fit; {task.name} reads {reads}. Use {task.encoder}.")
+    if bridge == "pooling" and "question" in task.inputs:
+        faults.append("model.bridge: pooling never hears the question; use attention, with summary: question.")
+    if model.encoder.get("summary") == "question" and bridge != "attention":
+        faults.append(f"model.encoder.summary: question needs a bridge of kind attention, but it is {bridge}.")
     if model.decoder["kind"] != task.decoder:
         kind = model.decoder["kind"]
         faults.append(f"model.decoder: kind {kind!r} does not fit {task.name}. Use {task.decoder}.")

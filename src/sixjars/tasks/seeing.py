@@ -67,7 +67,7 @@ class Seeing:
         """The backbone that computes features; nothing where the network has it."""
         if learns(self.sight["name"], tuned=self.sight["tuned"]):
             return None
-        return _frozen(self.sight["name"], self.sight["layer"], self.pixels, str(self.device))[0]
+        return _loaded(self.sight["name"], self.sight["layer"], self.pixels)[0].to(self.device)
 
     @cached_property
     def store(self) -> Store:
@@ -83,9 +83,9 @@ class Seeing:
     @cached_property
     def weights(self) -> str | None:
         """A number that changes with the weights of a backbone that does not learn."""
-        if self.frozen is None:
+        if learns(self.sight["name"], tuned=self.sight["tuned"]):
             return None
-        return _frozen(self.sight["name"], self.sight["layer"], self.pixels, str(self.device))[1]
+        return _loaded(self.sight["name"], self.sight["layer"], self.pixels)[1]
 
     def unpacked(self, media: Media, name: str) -> Pixels:
         """One file as frames, (F, 3, H, W)."""
@@ -115,10 +115,10 @@ class Seeing:
 
 
 @lru_cache(maxsize=1)
-def _frozen(name: str, layer: str | None, size: int, device: str) -> tuple[Backbone, str]:
+def _loaded(name: str, layer: str | None, size: int) -> tuple[Backbone, str]:
     """A backbone that does not learn, and the fingerprint of its weights: loaded once for all that ask."""
-    backbone = backbone_named(name, layer=layer, size=size)
-    return backbone.to(device).eval(), fingerprint(backbone)
+    backbone = backbone_named(name, layer=layer, size=size).eval()
+    return backbone, fingerprint(backbone)
 
 
 @final

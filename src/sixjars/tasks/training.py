@@ -71,11 +71,14 @@ def train(
     folder = Path(out) if out is not None else default_folder(str(recipe))
     unheard = bool(TASKS[wanted.task].media) and not all_heard(wanted.model)
     fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision, unheard=unheard)
+    told = reporter or Silent()
     try:
         with all_or_none(fabric):
-            return _train(wanted, folder, resume=resume, fabric=fabric, reporter=reporter or Silent())
+            return _train(wanted, folder, resume=resume, fabric=fabric, reporter=told)
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; the same command with --resume goes on from what {folder} holds.") from None
+    finally:
+        told.end()
 
 
 def default_folder(recipe: str) -> Path:
@@ -86,16 +89,18 @@ def default_folder(recipe: str) -> Path:
 
 def _train(recipe: Recipe, folder: Path, *, resume: bool, fabric: "Fabric", reporter: Reporter) -> Trained:
     leads = fabric.global_rank == 0
+    reporter = reporter if leads else Silent()
     if leads:
         resume_run(folder, recipe) if resume else check_free(folder)
     fabric.barrier()
     run = Run(folder, recipe)
+    if resume:
+        run.check_backbones()
     kept = run.tokens() if resume and run.has_tokens else None
     with fabric.rank_zero_first():  # one process fills the cache, the others read it
-        corpus = corpus_of(recipe, kept, seed=recipe.learning.seed, reporter=reporter if leads else Silent())
+        corpus = corpus_of(recipe, kept, seed=recipe.learning.seed, reporter=reporter, device=fabric.device)
     if resume:
         run.check_data(corpus.fingerprints)
-        run.check_backbones()
     torch.manual_seed(recipe.learning.seed)
     facts = facts_of(recipe, corpus.tokens, fresh=True)
     for name, vectors in vectors_of(recipe, corpus.tokens).items():
@@ -105,7 +110,7 @@ def _train(recipe: Recipe, folder: Path, *, resume: bool, fabric: "Fabric", repo
         if not resume:  # only now: data or sizes that do not fit leave no run behind
             begin_run(folder, recipe, corpus.fingerprints)
         keep_tokens(run, corpus.tokens)
-    learner = _learner(network, corpus, run, fabric=fabric, reporter=reporter if leads else Silent())
+    learner = _learner(network, corpus, run, fabric=fabric, reporter=reporter)
     if resume:
         learner.resume()
     learner.run()

@@ -10,16 +10,15 @@ from typing import Final, NoReturn
 import numpy
 import pyarrow
 
+from sixjars.data.films import FILM_ENDINGS
+from sixjars.data.pictures import PICTURE_ENDINGS
 from sixjars.data.readers.lines import check_file
 from sixjars.data.readers.rows import Asked, Block, Examples, Fault, Key, Places, check_columns, sieved
 from sixjars.errors import DataError
 
 LABEL: Final = "label"
 """The column with the name of the folder."""
-ENDINGS: Final = {
-    "image": (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"),
-    "video": (".mp4", ".avi", ".mkv", ".webm", ".mov", ".mpg", ".mpeg", ".gif", ".m4v", ".wmv"),
-}
+ENDINGS: Final = {"image": PICTURE_ENDINGS, "video": FILM_ENDINGS}
 """The columns that name the file, and the files that count as such."""
 _SPOKEN = {"image": "pictures", "video": "films"}
 _HIDDEN = (".", "__MACOSX")
@@ -35,7 +34,7 @@ def read_folders(place: Places, asked: Asked) -> Examples:
         raise DataError(f"Format folders is one folder (or .zip), but {', '.join(place)} are given; name one folder.")
     check_columns(asked, (*ENDINGS, LABEL), place)
     kinds = [kind for kind in ENDINGS if kind in asked.keys] or list(ENDINGS)
-    endings = tuple(dict.fromkeys(ending for kind in kinds for ending in ENDINGS[kind]))
+    endings = tuple(sorted({ending for kind in kinds for ending in ENDINGS[kind]}))
     names = sorted({name for name in map(PurePosixPath, _listed(place)) if _counts(name, endings)}, key=_parts)
     if not names:
         raise DataError(

@@ -36,8 +36,8 @@ class VideoEncoder(Encoder):
 
     letters = {
         "backbone": "CNN",
-        "even.weight": "g_v",
-        "even.bias": "b_v",
+        "even.weight": "g_x",
+        "even.bias": "b_x",
         "clips.weight": "W_3",
         "clips.bias": "b_3",
         **LETTERS,
@@ -59,14 +59,11 @@ class VideoEncoder(Encoder):
         self.reads = reads
         self.dropout = nn.Dropout(dropout)
         self.clips: nn.Conv3d | None = None
-        self.even: nn.LayerNorm | None = None
-        width = 0
-        if reads != "clips":
-            width = backbone.shape.vector
-            self.even = nn.LayerNorm(width)  # g_v, b_v
+        width = 0 if reads == "clips" else backbone.shape.vector
         if reads != "frames":
             self.clips = nn.Conv3d(backbone.shape.channels, size, (CLIP, 3, 3), padding=(CLIP // 2, 1, 1))  # W_3, b_3
             width += size
+        self.even = nn.LayerNorm(width)  # g_x, b_x
         self.reading = Reading(
             input_size=width, cell=cell, size=size, layers=layers, direction=direction, dropout=dropout
         )
@@ -75,10 +72,10 @@ class VideoEncoder(Encoder):
     def forward(self, video: Padded) -> Encoded:
         """Frames to states (B, F, D) and a summary (B, D)."""
         maps_BFCHW, vector_BFK = self.backbone(video)
-        told = [] if self.even is None else [self.even(vector_BFK)]
+        told = [] if self.reads == "clips" else [vector_BFK]
         if self.clips is not None:
             told.append(self._clips(maps_BFCHW, self.clips))
-        memory_BFD, summary_BD = self.reading(self.dropout(torch.cat(told, dim=-1)), video.mask)
+        memory_BFD, summary_BD = self.reading(self.dropout(self.even(torch.cat(told, dim=-1))), video.mask)
         return Encoded(memory_BFD, video.mask, summary_BD, Layout("frames"))
 
     @staticmethod
@@ -90,6 +87,6 @@ class VideoEncoder(Encoder):
     def equations(self) -> list[str]:
         """The lines of the lecture."""
         clips = [f"g_t = mean_j relu(W_3 * a_{{t-{CLIP // 2}}}..a_{{t+{CLIP // 2}}} + b_3)_j"] if self.clips else []
-        even = ["v_t ← norm(v_t) ⊙ g_v + b_v"] if self.even else []
         told = {"frames": "v_t", "clips": "g_t", "both": "[v_t, g_t]"}[self.reads]
-        return [*self.backbone.equations(), *even, *clips, *self.reading.equations(told=told, unit="frame")]
+        even = f"x_t = norm({told}) ⊙ g_x + b_x"
+        return [*self.backbone.equations(), *clips, even, *self.reading.equations(told="x_t", unit="frame")]
