@@ -56,7 +56,7 @@ def test_labels_of_which_none_was_learned_are_told(tmp_path: Path) -> None:
         write_film(film, np.zeros((3, 16, 16, 3), dtype=np.uint8), rate=3.0)
         with (tmp_path / f"{name}.tsv").open("a") as rows:
             rows.write(f"{film.name}\t{label}\n")
-    data = {"folder": str(tmp_path), "train": "train.tsv", "valid": "valid.tsv"}
+    data: dict[str, object] = {"folder": str(tmp_path), "train": "train.tsv", "valid": "valid.tsv"}
     data |= {"video": {"column": 1, "size": 16, "frames": 2}, "label": {"column": 2}}
     recipe = recipe_of({"task": "video_classification", "data": data}, "a test")
     with pytest.raises(DataError, match=r"none of its labels \('yes', ...\) is among those that were learned"):
