@@ -151,6 +151,7 @@ def companions(heading: str, key: str, word: str) -> list[str]:
     return {
         ("data.train", "null"): ["data.sample.size=9"],
         ("data.source", "null"): ["task=language_model"],
+        ("model.encoder.summary", "question"): ["model.bridge.kind=attention"],
         ("data.target", "null"): ["task=video_classification", "data.source=null", "data.video={}", "data.label={}"],
     }.get((key, word), [])
 

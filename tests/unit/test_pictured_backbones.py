@@ -12,6 +12,7 @@ from torch import Tensor, nn
 import sixjars
 from sixjars.errors import RecipeError, RunError
 from sixjars.model.backbones import Backbone, MapShape
+from sixjars.tasks import seeing
 from sixjars.tasks.corpus import corpus_of, sample_folder
 from sixjars.tasks.evaluating import evaluated
 from sixjars.tasks.reading import read_recipe
@@ -54,8 +55,13 @@ class Corners(Backbone):
         return nn.functional.adaptive_avg_pool2d(colours, 2), colours.mean((2, 3))
 
 
+LOADED = seeing._loaded.__wrapped__
+"""Without its memory: the stand-in must not be remembered, nor the true one."""
+
+
 def install(monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
     monkeypatch.setattr("sixjars.tasks.seeing.backbone_named", lambda name, **_: Corners(scale))
+    monkeypatch.setattr(seeing, "_loaded", LOADED)
     monkeypatch.setattr("sixjars.model.sight.shape_of", lambda name, **_: MapShape(3, 2, 2, 3))
 
 

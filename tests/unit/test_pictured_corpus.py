@@ -48,10 +48,14 @@ def test_pictures_reach_the_rows_that_name_them(tmp_path: Path) -> None:
 
 
 def test_all_questions_about_a_picture_are_held_out_together(tmp_path: Path) -> None:
-    questions = ("is it red ?", "what colour is it ?", "is it dark ?")
+    questions = {"is it red ?": "yes", "what colour is it ?": "red", "is it dark ?": "no"}
     for name in COLOURS:
         Image.new("RGB", (WIDTH, HEIGHT), name).save(tmp_path / f"{name}.png")
-    lines = [{"image": f"{name}.png", "question": asked, "label": name} for asked in questions for name in COLOURS]
+    lines = [
+        {"image": f"{name}.png", "question": asked, "label": said}
+        for asked, said in questions.items()
+        for name in COLOURS
+    ]
     (tmp_path / "asked.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     fields = {"image": {"size": 8}, "question": {"column": "question"}, "label": {}}
     data = {"folder": str(tmp_path), "train": "asked.jsonl", "valid": 0.5, **fields}
