@@ -20,14 +20,14 @@ from sixjars.data.samples import SAMPLES
 from sixjars.evaluation.metrics import METRICS
 from sixjars.evaluation.search import KINDS
 from sixjars.model.backbones import SMALL, shape_of, usual_size_of
-from sixjars.model.bridges import ATTENTIONS, LOOKING
+from sixjars.model.bridges import ATTENTIONS
 from sixjars.recipe import ModelSettings, Recipe
 from sixjars.recipe.reading import packaged
 from sixjars.recipe.schema import schema_of
 from sixjars.tasks.corpus import seeing_of
 from sixjars.tasks.parts import GIVEN, NESTED, TABLES, class_of, network_of, resolved
 from sixjars.tasks.reading import read_recipe
-from sixjars.tasks.table import TASKS, Task
+from sixjars.tasks.table import LOOKING, TASKS, Task
 
 ROOT = Path(__file__).parents[1]
 NOTE = "<!-- Written by docs/generate.py; run `make docs` after a change. -->\n"

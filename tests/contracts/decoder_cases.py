@@ -10,11 +10,12 @@ from itertools import product
 from typing import Any, get_args
 
 from sixjars.flow import Bridge, Chooser, Decoder, Encoded, Padded, Writer
-from sixjars.model.bridges import ATTENTIONS, BRIDGES, LOOKING
+from sixjars.model.bridges import ATTENTIONS, BRIDGES
 from sixjars.model.bridges.pooling import AttentionPooling
 from sixjars.model.cells import CellName
 from sixjars.model.decoders.label import LabelDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder
+from sixjars.tasks.table import LOOKING
 
 from .promises import LENGTHS, TARGETS, encoded, stretched, words
 

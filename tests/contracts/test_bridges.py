@@ -13,11 +13,12 @@ import torch
 from torch import Tensor
 
 from sixjars.flow import Bridge, Carried, Context, Encoded
-from sixjars.model.bridges import ATTENTIONS, BRIDGES, LOOKING
+from sixjars.model.bridges import ATTENTIONS, BRIDGES
 from sixjars.model.bridges.attention import AdditiveAttention, DotAttention, GeneralAttention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.bridges.pooling import AttentionPooling
+from sixjars.tasks.table import LOOKING
 
 from .promises import (
     LENGTHS,

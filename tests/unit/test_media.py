@@ -156,19 +156,6 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert message(call, "cat.jpg") == "cat.jpg cannot be read: Permission denied."
 
 
-def test_names_by_ending(tmp_path: Path) -> None:
-    kept = {"b/2.jpg": b"", "a/1.JPG": b"", "a/1.png": b""}
-    dropped = {"a/1.txt": b"", ".hidden/3.jpg": b"", "a/._1.jpg": b"", "__MACOSX/a.jpg": b"", "jpg": b""}
-    folder = laid_out(tmp_path / "folder", kept | dropped)
-    (folder / "c").symlink_to(laid_out(tmp_path / "elsewhere", {"deep/4.jpg": b""}))
-    (folder / "a" / "back").symlink_to(folder)
-    path = packed(tmp_path / "all.zip", {**kept, **dropped, "z/9.jpg": b"", "empty.jpg/": b""})
-    found = Media([folder, path], memory=tmp_path)
-    assert found.names({".jpg", ".png"}) == ["a/1.JPG", "a/1.png", "b/2.jpg", "c/deep/4.jpg", "z/9.jpg"]
-    assert found.names([".png"]) == ["a/1.png"]
-    assert all(found.has(name) for name in found.names({".jpg", ".png"}))
-
-
 def test_the_key_is_the_content(tmp_path: Path) -> None:
     folder = laid_out(tmp_path / "folder", {"cat.jpg": CAT, "same.png": CAT, "dog.jpg": DOG})
     path = packed(tmp_path / "all.zip", {"packed/cat.jpg": CAT})

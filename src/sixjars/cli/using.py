@@ -46,8 +46,8 @@ def predict(
     device: DeviceOption = "auto",
 ) -> None:
     """Ask a run: texts, pictures or films from the command line, a file or stdin; one output a line."""
-    from sixjars.model.bridges import LOOKING
     from sixjars.serving.predictor import load
+    from sixjars.tasks.table import LOOKING
 
     if texts and input_file:
         raise DataError("give texts or --input, not both.")

@@ -15,7 +15,7 @@ import tempfile
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,12 +65,6 @@ class Media:
                 self._memory.put(stamp, key)
         return key
 
-    def names(self, endings: Collection[str]) -> list[str]:
-        """The names of all files that end so (`.jpg`, in any case), sorted; hidden files and folders are left out."""
-        wanted = tuple(ending.lower() for ending in endings)
-        found = {name for place in self._places for name in place.names() if name.lower().endswith(wanted)}
-        return sorted(name for name in found if not _is_hidden(name))
-
     def _found(self, name: str) -> "_Found":
         matches = self._matches(name)
         if len(matches) == 1:
@@ -112,13 +106,6 @@ class _Folder:
     def ending(self, name: str) -> list[str]:
         return []
 
-    def names(self) -> Iterator[str]:
-        """Links to folders are followed, unless they lead back up."""
-        for folder, below, files in os.walk(self.path, followlinks=True):
-            here = Path(folder)
-            below[:] = [one for one in below if not here.resolve().is_relative_to((here / one).resolve())]
-            yield from ((here / one).relative_to(self.path).as_posix() for one in files)
-
     def stamp(self, name: str) -> _Stamp:
         path = self.path / name
         state = path.stat()
@@ -152,9 +139,6 @@ class _Archive:
 
     def ending(self, name: str) -> list[str]:
         return [member for member in self._by_last.get(name.rpartition("/")[2], ()) if member.endswith("/" + name)]
-
-    def names(self) -> Iterator[str]:
-        return iter(self._members)
 
     def stamp(self, name: str) -> _Stamp:
         return str(self.path.absolute()), name, *self._state
@@ -267,8 +251,3 @@ def _hash(file: BinaryIO) -> str:
 
 def _reason(error: BaseException) -> str:
     return str(error).rstrip(".") or type(error).__name__
-
-
-def _is_hidden(name: str) -> bool:
-    """What systems leave beside the files of people: `.thumbnails/`, `__MACOSX/`, `._photo.jpg`."""
-    return any(part.startswith(".") or part == "__MACOSX" for part in name.split("/"))

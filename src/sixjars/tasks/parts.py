@@ -8,7 +8,7 @@ from torch import nn
 
 from sixjars.errors import ShapeError, unknown
 from sixjars.flow import Bridge, Decoder, Encoder, Part
-from sixjars.model.bridges import ATTENTIONS, BRIDGES, LOOKING
+from sixjars.model.bridges import ATTENTIONS, BRIDGES
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
 from sixjars.model.encoders.image import ImageEncoder
@@ -18,7 +18,7 @@ from sixjars.model.network import Network
 from sixjars.model.sight import Sight, learns
 from sixjars.recipe import ModelSettings
 from sixjars.recipe.schema import Nested, checked, schema_of
-from sixjars.tasks.table import Task
+from sixjars.tasks.table import LOOKING, Task
 
 Facts = Mapping[str, Mapping[str, Any]]
 """What the data says of each field: how many words or classes there are, their vectors, the pixels of a picture."""

@@ -14,7 +14,7 @@ from sixjars.recipe import ModelSettings, Recipe
 from sixjars.recipe.jars import DataSettings, EvaluationSettings, LearningSettings, LossSettings
 from sixjars.recipe.reading import find, overridden, read_text, values_of
 from sixjars.recipe.schema import SHORT, checked
-from sixjars.tasks.table import TASKS, Task
+from sixjars.tasks.table import LOOKING, TASKS, Task
 
 JARS: dict[str, type[BaseModel]] = {
     "data": DataSettings,
@@ -103,10 +103,6 @@ def _model_of(section: object, task: Task) -> tuple[ModelSettings | None, list[s
 
 def _odd(section: Mapping[str, Any], key: str) -> bool:
     return key in section and not isinstance(section[key], str)
-
-
-LOOKING = ("attention", "pooling")
-"""The kinds of bridge that look at positions; named here too, because their home needs torch."""
 
 
 def _misfits(jars: Mapping[str, Any], task: Task) -> list[str]:

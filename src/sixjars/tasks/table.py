@@ -46,6 +46,9 @@ class Task:
         return tuple(name for name in self.inputs if name in ("image", "video"))
 
 
+LOOKING = ("attention", "pooling")
+"""The kinds of bridge that look at positions."""
+
 TASKS: dict[str, Task] = {
     task.name: task
     for task in (

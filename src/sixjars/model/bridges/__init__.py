@@ -19,6 +19,3 @@ ATTENTIONS: dict[str, type[Bridge]] = {
     "general": GeneralAttention,
 }
 """`kind: attention` chooses among these by its key `score`."""
-
-LOOKING = ("attention", "pooling")
-"""The kinds that need positions to look at."""
