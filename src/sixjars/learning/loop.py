@@ -4,6 +4,7 @@ Gradient descent with backpropagation through time, all the way into the encoder
 over all its tokens, whatever batches and processes they are spread over, divided by their number.
 """
 
+import math
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from sixjars.learning.journal import Journal
 from sixjars.learning.optimizers import Schedule, optimizer_for
 from sixjars.learning.progress import Reporter
 from sixjars.learning.saving import Saves
+from sixjars.learning.updates import Load, Update, ahead
 from sixjars.loss.objective import Objective
 from sixjars.recipe.jars import LearningSettings
 
@@ -81,8 +83,9 @@ class Learner:
         self.per_epoch = batches.updates_per_epoch(settings.accumulate)
         self.total = min(settings.steps or self.per_epoch * settings.epochs, self.per_epoch * settings.epochs)
         self.schedule = Schedule(settings, total=self.total)
+        self.untold: Update | None = None
         self.asked_at: float | None = None
-        self.saved_at = time.monotonic()
+        self.told_at = self.saved_at = time.monotonic()
 
     def resume(self) -> None:
         """Take up the last saved state; where none was saved yet, begin at the beginning."""
@@ -105,34 +108,52 @@ class Learner:
     def _one_epoch(self) -> None:
         journal = self.journal
         plan = self.batches.plan(epoch=journal.epoch, accumulate=self.settings.accumulate)
-        for group in plan[journal.done_in_epoch :]:
-            began = time.monotonic()
-            tokens, loss = self._update(group)
+        self.told_at = time.monotonic()
+        for load in ahead(self._load, plan[journal.done_in_epoch :]):
+            loss = self._update(load)
             journal.step, journal.done_in_epoch = journal.step + 1, journal.done_in_epoch + 1
-            journal.tokens, journal.loss = journal.tokens + tokens, journal.loss + loss
-            self.around.reporter.stepped(
-                step=journal.step,
-                loss=loss / tokens,
-                tokens_per_second=tokens / max(time.monotonic() - began, 1e-9),
-            )
+            self._tell()
+            self.untold = Update(journal.step, load.tokens, loss)
             if journal.done_in_epoch == len(plan):
                 journal.epoch, journal.done_in_epoch = journal.epoch + 1, 0
             self._after_update()
             if journal.finished:
                 return
 
-    def _update(self, group: list[Tensor]) -> tuple[int, float]:
-        """One step of the optimizer on the batches of a group; their tokens and summed loss."""
+    def _tell(self) -> None:
+        """Take in and report the loss of the update before this one.
+
+        Asking for a loss waits for the device, so it is asked for when the device has the next update to work on.
+        """
+        if self.untold is None:
+            return
+        update, self.untold = self.untold, None
+        loss = update.loss()
+        if not math.isfinite(loss):
+            raise LearningError(f"the loss is no longer a number at update {update.step}; try a lower learning.rate.")
+        self.journal.tokens, self.journal.loss = self.journal.tokens + update.tokens, self.journal.loss + loss
+        before, self.told_at = self.told_at, time.monotonic()
+        speed = update.tokens / max(self.told_at - before, 1e-9)
+        self.around.reporter.stepped(step=update.step, loss=loss / update.tokens, tokens_per_second=speed)
+
+    def _load(self, group: list[Tensor]) -> Load:
+        """What one update learns from, ready to be moved to the device."""
         tokens = max(sum(self.batches.target_tokens(rows) for rows in group), 1)  # labels may all be unlisted
-        share = self.fabric.world_size / tokens
-        torch.manual_seed(seed_of(self.settings.seed, self.journal.step, self.fabric.global_rank))
+        rank, world = self.fabric.global_rank, self.fabric.world_size
+        mine = [self.batches.share(rows, rank=rank, world=world) for rows in group]
+        batches = [self.batches.collate(own if len(own) else rows[:1]) for own, rows in zip(mine, group, strict=True)]
+        if self.fabric.device.type == "cuda":
+            batches = [batch.mapped(Tensor.pin_memory) for batch in batches]
+        return Load(tokens, tuple(batches), tuple(float(len(own) > 0) for own in mine))
+
+    def _update(self, load: Load) -> Tensor:
+        """One step of the optimizer; the summed loss of all processes, still on the device."""
+        share = self.fabric.world_size / load.tokens
+        self._sow(seed_of(self.settings.seed, self.journal.step, self.fabric.global_rank))
         loss = torch.zeros((), device=self.fabric.device)
-        for number, rows in enumerate(group, start=1):
-            mine = self.batches.share(rows, rank=self.fabric.global_rank, world=self.fabric.world_size)
-            counts = float(len(mine) > 0)  # a process without a row of its own takes part with one that does not count
-            batch = self.batches.collate(mine if len(mine) else rows[:1]).to(self.fabric.device)
-            with self.fabric.no_backward_sync(self.objective, enabled=number < len(group)):
-                total, plain = self.objective(batch.tensors())
+        for number, (batch, counts) in enumerate(zip(load.batches, load.counts, strict=True), start=1):
+            with self.fabric.no_backward_sync(self.objective, enabled=number < len(load.batches)):
+                total, plain = self.objective(batch.to(self.fabric.device).tensors())
                 self.fabric.backward(total * share * counts)
             loss += plain.detach() * counts
         if self.settings.clip is not None:
@@ -143,24 +164,28 @@ class Learner:
             parameters["lr"] = self.schedule.rate(self.journal.step + 1, halvings=self.journal.halvings)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        return tokens, self._summed(loss)
+        return self._summed(loss)
 
-    def _summed(self, loss: Tensor) -> float:
+    def _sow(self, seed: int) -> None:
+        """Seed the chance that this process uses; `torch.manual_seed` also seeds every kind of device there is not."""
+        torch.default_generator.manual_seed(seed)
+        if self.fabric.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
+
+    def _summed(self, loss: Tensor) -> Tensor:
         """Over all processes."""
         summed = self.fabric.all_reduce(loss, reduce_op="sum") if self.fabric.world_size > 1 else loss
         assert isinstance(summed, Tensor)
-        if not torch.isfinite(summed):
-            raise LearningError(
-                f"the loss is no longer a number at update {self.journal.step + 1}; try a lower learning.rate."
-            )
-        return float(summed)
+        return summed
 
     def _after_update(self) -> None:
         journal, every = self.journal, self.settings.validate_every
         at_end = journal.step >= self.total
         validates = at_end or (journal.done_in_epoch == 0 if every is None else journal.step % every == 0)
         if validates:
+            self._tell()
             self._validate()
+            self.told_at = time.monotonic()
             journal.finished = at_end or (
                 self.settings.patience is not None and journal.stale >= self.settings.patience
             )
@@ -168,6 +193,7 @@ class Learner:
             self.asked_at is not None, time.monotonic() - self.saved_at > self.settings.save_seconds
         )
         if validates or stop or due:
+            self._tell()
             self._save()
         if stop and not journal.finished:
             raise Interrupted(
