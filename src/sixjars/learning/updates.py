@@ -37,7 +37,7 @@ class Update:
         self._loss = loss.to("cpu", non_blocking=True)
         self._ready: torch.cuda.Event | None = None
         if loss.is_cuda:
-            self._ready = torch.cuda.Event()
+            self._ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
             self._ready.record()
 
     def loss(self) -> float:
