@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sixjars.errors import SixJarsError as SixJarsError
     from sixjars.flow.values import Encoded as Encoded
     from sixjars.flow.values import Hypothesis as Hypothesis
-    from sixjars.flow.values import Padded as Padded
+    from sixjars.flow.inputs import Padded as Padded
     from sixjars.model.bridges.attention import AdditiveAttention as AdditiveAttention
     from sixjars.model.bridges.attention import DotAttention as DotAttention
     from sixjars.model.bridges.attention import GeneralAttention as GeneralAttention
@@ -50,7 +50,7 @@ _HOMES = {
     "LabelDecoder": "sixjars.model.decoders.label",
     "Network": "sixjars.model.network",
     "NothingEncoder": "sixjars.model.encoders.nothing",
-    "Padded": "sixjars.flow.values",
+    "Padded": "sixjars.flow.inputs",
     "Predictor": "sixjars.serving.predictor",
     "SequenceDecoder": "sixjars.model.decoders.sequence",
     "Sight": "sixjars.model.sight",

@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Protocol
 
 from torch import Tensor, nn
 
-from sixjars.flow.values import Carried, Context, Encoded, FirstShape, Marks, Padded, Scored, Taught
+from sixjars.flow.inputs import Padded
+from sixjars.flow.values import Carried, Context, Encoded, FirstShape, Marks, Scored, Taught
 
 
 class Step(Protocol):
@@ -40,6 +41,8 @@ class Encoder(Part):
     """D, the size of each annotation vector."""
     summary_size: int
     """K, the size of the summary."""
+    above_size: int = 0
+    """U, the size of each vector of the level above; 0 where there is one level."""
     attendable: bool = True
     """Whether there are positions to look at."""
 

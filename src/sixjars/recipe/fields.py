@@ -44,6 +44,9 @@ class TextSettings(Settings):
     """Whether capital letters are made small before anything else."""
     max_length: Positive = 200
     """Most tokens; a longer text is cut there in training and scoring, not in prediction."""
+    parts: Literal["none", "sentences", "lines", "turns"] = "none"
+    """What a text is made of: nothing between it and its tokens; sentences, found by a rule; lines (a list of texts in
+    JSON lines is a line for each); or lines that are turns of a conversation, the last one by the other speaker."""
     vectors: FilePath | None = None
     """Pretrained word vectors in the word2vec or GloVe text format, plain or gzipped; `sample` for made-up ones."""
 
@@ -92,3 +95,19 @@ class LabelSettings(Settings):
     """A label seen fewer times in the training data is never chosen."""
     lowercase: StrictBool = False
     """Whether capital letters are made small."""
+    several: StrictBool = False
+    """Whether an example may have several labels: a list in JSON lines, else a text with commas between them."""
+
+
+class PointsSettings(Settings):
+    """One column of points (or numbers): `0.1,0.7 0.3,0.2`, or a list of lists in JSON lines."""
+
+    column: Column = "points"
+    """Its name in the header, or its number from 1."""
+
+
+class OrderSettings(Settings):
+    """One column of positions of points, counted from 0: `2 0 1`, or a list in JSON lines."""
+
+    column: Column = "order"
+    """Its name in the header, or its number from 1."""

@@ -15,11 +15,15 @@ from sixjars.recipe.fields import (
     ImageSettings,
     LabelSettings,
     MediaSettings,
+    OrderSettings,
+    PointsSettings,
     Settings,
     TextSettings,
     VideoSettings,
 )
 from sixjars.recipe.ranges import AboveZero, Count, NotNegative, Number, Positive, Seed, Share
+
+FieldSettings = TextSettings | MediaSettings | LabelSettings | PointsSettings | OrderSettings
 
 
 class SampleSettings(Settings):
@@ -35,6 +39,8 @@ class SampleSettings(Settings):
     """Most words (characters for transliteration) of an input; the generator's own limit when absent."""
     seed: Seed = 0
     """Another seed, another corpus."""
+    kind: str | None = None
+    """Which of the made-up corpora of the task, where it has several; its first when absent."""
 
 
 class SplitSettings(Settings):
@@ -62,9 +68,9 @@ class DataSettings(Settings):
     """The task's made-up corpus; then no files are named."""
     folder: FilePath = "."
     """Where relative file names start."""
-    format: Literal["table", "coco", "flickr8k", "folders"] = "table"
-    """How examples are written down: rows of a file, captions as COCO or Flickr8k have them, or a folder for each
-    label."""
+    format: Literal["table", "coco", "flickr8k", "folders", "dialogs"] = "table"
+    """How examples are written down: rows of a file, captions as COCO or Flickr8k have them, a folder for each label,
+    or whole conversations (JSON lines, each a list of turns), of which every turn but the first is an example."""
     train: Files | None = None
     """A file (.tsv .csv .jsonl .txt, also .gz; .parquet), `hf:NAME[@CONFIG][:SPLIT]`, or parallel `{column: file}`."""
     valid: Files | float = 0.05
@@ -81,15 +87,23 @@ class DataSettings(Settings):
     """The film that the encoder reads."""
     question: TextSettings | None = None
     """The question about the picture."""
+    points: PointsSettings | None = None
+    """The points that the encoder reads."""
     target: TextSettings | None = None
     """The text that the decoder writes. A list in JSON lines is several right texts."""
     label: LabelSettings | None = None
     """The label that the decoder chooses."""
+    order: OrderSettings | None = None
+    """The points that the decoder points at, one after the other."""
+    speakers: Column | None = None
+    """For `format: dialogs`, a list of who speaks each turn; two who take turns when absent."""
     alignment: Column | None = None
     """A column of true links, `0-0 1-2`: source word, target word, both counted from 0."""
     boxes: Column | None = None
     """A column of true places, `2:0.1,0.1,0.4,0.3 ...`: target word counted from 0, then left, top, right and bottom
     as shares of what the network sees of the picture."""
+    keys: Column | None = None
+    """A column of true places to look at, `2 5`: the sentence that matters and its word, both counted from 0."""
     where: dict[str, Annotated[str, BeforeValidator(str)]] = {}
     """Keep only the rows whose column (by name, or by number in quotes) has this value."""
     on_bad_row: Literal["error", "skip"] = "error"
@@ -124,9 +138,9 @@ class DataSettings(Settings):
             if fields[one] == fields[other]
         ]
 
-    def fields(self) -> dict[str, TextSettings | MediaSettings | LabelSettings]:
+    def fields(self) -> dict[str, FieldSettings]:
         """What is named of the examples: inputs in the order of the keys here, then the output."""
-        names = ("source", "image", "video", "question", "target", "label")
+        names = ("source", "image", "video", "question", "points", "target", "label", "order")
         found = {name: getattr(self, name) for name in names}
         return {name: settings for name, settings in found.items() if settings is not None}
 
@@ -144,6 +158,8 @@ class LossSettings(Settings):
     """How much of the truth is spread evenly over the vocabulary."""
     guide: NotNegative = 0.0
     """Weight of the cross entropy between true and predicted attention; needs `data.alignment`."""
+    coverage: NotNegative = 0.0
+    """Weight of Σ_j min(α_jt, Σ_{τ<t} α_jτ), which punishes looking twice at the same place; needs attention."""
 
 
 class LearningSettings(Settings):

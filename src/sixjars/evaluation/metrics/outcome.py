@@ -7,8 +7,21 @@ from typing import Literal, final
 from sixjars.errors import DataError
 
 Links = frozenset[tuple[int, int]]
-Need = Literal["candidates", "familiar", "focus", "likelihood", "links"]
+Need = Literal["candidates", "familiar", "focus", "given", "key", "likelihood", "links"]
 Better = Literal["higher", "lower"]
+
+
+@final
+@dataclass(frozen=True)
+class KeyWeight:
+    """Attention on the place that decides a document: its sentence, its word, the word's neighbours."""
+
+    sentence: float
+    """Weight on all words of the key sentence, of 1 for the whole document."""
+    word: float
+    """Of that, the share on the key word itself."""
+    near: float
+    """And the share on it and the words beside it."""
 
 
 @final
@@ -38,6 +51,10 @@ class Outcome:
     """Whether the best candidate stands in the training data."""
     focus: float | None = None
     """How many times more attention than chance lies on the words' objects; nothing where no word has a box."""
+    given: str | None = None
+    """What the model read: the text of its first input."""
+    key: KeyWeight | None = None
+    """How much attention lies where it should; nothing where that is not known."""
 
     def __post_init__(self) -> None:
         if not self.references:
@@ -65,7 +82,7 @@ class Metric:
     better: Better
     """Which way is good."""
     needs: frozenset[Need]
-    """What every outcome must have, besides its references; of `focus`, one outcome at least."""
+    """What every outcome must have, besides its references; of `focus` and `key`, one outcome at least."""
     signature: Sign
     """How the value came about, in one line; two values compare only when these are equal."""
     nbest: int = 1
