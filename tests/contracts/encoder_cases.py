@@ -7,15 +7,17 @@ from typing import Literal, get_args
 
 from sixjars.flow import Encoder, Padded
 from sixjars.model.cells import CellName
+from sixjars.model.encoders.hierarchy import HierarchyEncoder
 from sixjars.model.encoders.image import ImageEncoder
 from sixjars.model.encoders.image_question import ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
+from sixjars.model.encoders.points import PointsEncoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
 from sixjars.model.reading import Direction
 from sixjars.model.sight import Sight
 
-from .promises import LENGTHS, films, texts, words
+from .promises import LENGTHS, documents, films, texts, words
 
 Inputs = dict[str, Padded]
 Reads = Literal["frames", "clips", "both"]
@@ -72,6 +74,28 @@ def _text(cell: CellName, direction: Direction, layers: int) -> Case:
     )
 
 
+def _hierarchy(
+    cell: CellName, directions: tuple[Direction, Direction], pool: Literal["last", "attention"], *widths: int
+) -> Case:
+    """The directions of words and of parts, and the widths of the rectangles; as many layers, to save cases."""
+    layers = len(widths)
+
+    def make() -> Encoder:
+        below = TextEncoder(embedding=words(), cell=cell, size=3, layers=layers, direction=directions[0], dropout=0.2)
+        return HierarchyEncoder(
+            words=below, cell=cell, size=2, layers=layers, direction=directions[1], dropout=0.2, pool=pool
+        )
+
+    return Case(make, lambda: {"source": documents(*widths)}, "source")
+
+
+def _points(cell: CellName, direction: Direction, layers: int) -> Case:
+    def make() -> Encoder:
+        return PointsEncoder(numbers=2, embedding=4, cell=cell, size=3, layers=layers, direction=direction, dropout=0.2)
+
+    return Case(make, lambda: {"points": films(2, pixels=False)}, "points")
+
+
 def _video(reads: Reads, cell: CellName, direction: Direction, layers: int = 1) -> Case:
     def make() -> Encoder:
         sight = _learning()
@@ -96,6 +120,13 @@ EVERY_TEXT = {
     f"text-{cell}-{direction}-{layers}": _text(cell, direction, layers)
     for cell, direction, layers in product(get_args(CellName), get_args(Direction), (1, 2))
 }
+HIERARCHIES = {
+    "hierarchy-rnn-last": _hierarchy("rnn", ("forward", "forward"), "last", 3),
+    "hierarchy-gru-last": _hierarchy("gru", ("both", "backward"), "last", 1, 3),
+    "hierarchy-lstm-last": _hierarchy("lstm", ("backward", "both"), "last", 2, 4),
+    "hierarchy-gru-attention": _hierarchy("gru", ("both", "both"), "attention", 4),
+    "hierarchy-lstm-attention": _hierarchy("lstm", ("forward", "forward"), "attention", 1, 2, 3),
+}
 EVERY_VIDEO = {
     f"video-{reads}-{cell}-{direction}": _video(reads, cell, direction)
     for reads, cell, direction in product(get_args(Reads), get_args(CellName), get_args(Direction))
@@ -105,6 +136,7 @@ CASES: dict[str, Case] = {
     "none": Case(lambda: NothingEncoder(size=6), lambda: {"source": texts()}),
     "text-frozen-vectors": of_text(lambda: TextEncoder(embedding=words(frozen=True), size=3, direction="both")),
     **EVERY_TEXT,
+    **HIERARCHIES,
     "image": Case(
         lambda: ImageEncoder(backbone=_learning(), dropout=0.2),
         lambda: {"image": _pictures()},
@@ -142,6 +174,9 @@ CASES: dict[str, Case] = {
     "image-question-vectors": Case(
         lambda: _asked("both", _vectors), lambda: _questions(_vectors), unheard=("image.cells.",)
     ),
+    "points-rnn": _points("rnn", "forward", 1),
+    "points-gru": _points("gru", "both", 2),
+    "points-lstm": _points("lstm", "backward", 2),
     **EVERY_VIDEO,
     "video-stacked": _video("both", "lstm", "both", layers=2),
     "video-features": Case(

@@ -1,10 +1,11 @@
 """What the contract checks share: ragged examples, junk padding, gradients, saving, exporting.
 
 Dims: B batch, S source positions, T target positions, D source features, K summary features, F frames,
-      N numbers of a frame.
+      N numbers of a frame, P parts of a row, U features of a part.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,18 +13,19 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim, export
 
-from sixjars.flow import Encoded, Padded, Part
+from sixjars.flow import Above, Encoded, Padded, Part
 from sixjars.inspection.explain import letter_of
 from sixjars.learning.checkpoints import load_weights, save_tensors
 from sixjars.model.layers import WordEmbedding
 
+from .packing import JUNK, Documents, parts_of, repacked, widths_of
+
 P = TypeVar("P", bound=nn.Module)
 
 VOCABULARY = 12
-JUNK = 7
-"""A real word that stands in the padding, where nobody may see it."""
 LENGTHS = (4, 1, 3)
 ROWS = ([5, 6, 7, 8], [9], [4, 10, 11])
+DOCUMENTS: Documents = [[[5, 6], [7], [8, 4, 10]], [[9]], [[4, 10], [11]]]
 TARGETS = ([8, 5, 2], [4, 9, 6, 11, 2], [2])
 
 
@@ -40,6 +42,11 @@ def texts() -> Padded:
     return stretched(Padded.of(list(ROWS)), 0)
 
 
+def documents(*widths: int) -> Padded:
+    """Ragged rows of ragged parts in rectangles of these widths, junk behind them."""
+    return repacked(DOCUMENTS, widths)
+
+
 def films(numbers: int, *, pixels: bool, lengths: tuple[int, ...] = LENGTHS) -> Padded:
     """Ragged rows of frames, pixels or features, and numbers as good as any other in the padding."""
     mask_BF = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
@@ -52,7 +59,11 @@ def _numbers(shape: tuple[int, ...], *, pixels: bool) -> Tensor:
 
 
 def stretched(padded: Padded, by: int) -> Padded:
-    """The same rows with more padding, all of it filled with what could be real."""
+    """The same rows with more padding, all of it filled with what could be real; also within and between parts."""
+    if padded.parts is not None:
+        wider = tuple(width + 1 for width in widths_of(padded))
+        parts = padded.parts.home.shape[1] + by
+        return repacked(parts_of(padded), wider, positions=padded.mask.shape[1] + by, parts=parts)
     mask_BS = nn.functional.pad(padded.mask, (0, by))
     if padded.values.dim() == 2:
         ids_BS = nn.functional.pad(padded.values, (0, by))
@@ -64,31 +75,82 @@ def stretched(padded: Padded, by: int) -> Padded:
 
 def only(padded: Padded, row: int) -> Padded:
     """One row without the others and without padding."""
+    if padded.parts is not None:
+        return repacked([parts_of(padded)[row]], widths_of(padded))
     length = int(padded.mask[row].sum())
     return Padded(padded.values[row : row + 1, :length], padded.mask[row : row + 1, :length])
 
 
-def encoded(size: int, lengths: tuple[int, ...] = LENGTHS, *, summary: int | None = None) -> Encoded:
+def picked(padded: Padded, rows: Sequence[int]) -> Padded:
+    """Some rows, with as much padding as before."""
+    if padded.parts is None:
+        return padded.pick(torch.tensor(rows))
+    parts, (_, positions) = parts_of(padded), padded.mask.shape
+    chosen = [parts[row] for row in rows]
+    return repacked(chosen, widths_of(padded), positions=positions, parts=padded.parts.home.shape[1])
+
+
+def without(padded: Padded, row: int) -> Padded:
+    """The same, with nothing but padding in one row."""
+    if padded.parts is not None:
+        parts = parts_of(padded)
+        parts[row] = []
+        return repacked(parts, widths_of(padded), positions=padded.mask.shape[1])
+    return Padded(padded.values, padded.mask & (torch.arange(padded.rows) != row).unsqueeze(-1))
+
+
+def encoded(size: int, lengths: tuple[int, ...] = LENGTHS, *, summary: int | None = None, above: int = 0) -> Encoded:
     """What an encoder might have said, as leaves that take gradients; zeros where padded."""
     mask_BS = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
     memory_BSD = (torch.randn(*mask_BS.shape, size) * mask_BS.unsqueeze(-1)).requires_grad_()
-    return Encoded(memory_BSD, mask_BS, torch.randn(len(lengths), summary or size, requires_grad=True))
+    summary_BK = torch.randn(len(lengths), summary or size, requires_grad=True)
+    return Encoded(memory_BSD, mask_BS, summary_BK, above=_level(mask_BS, above) if above else None)
+
+
+def _level(mask_BS: Tensor, size: int) -> Above:
+    """A level above with parts of two positions, of which the first weighs more; the last part may be short."""
+    of_BS = (torch.arange(mask_BS.shape[1]) // 2).expand_as(mask_BS) * mask_BS
+    first_BS = torch.arange(mask_BS.shape[1]).expand_as(mask_BS) % 2 == 0
+    mask_BP = mask_BS[:, ::2]
+    memory_BPU = (torch.randn(*mask_BP.shape, size) * mask_BP.unsqueeze(-1)).requires_grad_()
+    alone_BS = first_BS & ~nn.functional.pad(mask_BS, (0, 1))[:, 1:]
+    within_BS = torch.where(alone_BS, 1.0, torch.where(first_BS, 0.75, 0.25)) * mask_BS
+    return Above(memory_BPU, mask_BP, of_BS, within_BS)
 
 
 def stretched_source(source: Encoded, by: int) -> Encoded:
-    """The same with more positions, and junk in the memory wherever it is padded."""
-    mask_BS = nn.functional.pad(source.mask, (0, by))
-    memory_BSD = nn.functional.pad(source.memory.detach(), (0, 0, 0, by))
+    """The same with more positions and parts, and junk in the memory wherever it is padded."""
+    memory_BSD, mask_BS = _stretched(source.memory, source.mask, by)
+    above = source.above
+    if above is not None:
+        within_BS = None if above.within is None else nn.functional.pad(above.within, (0, by))
+        above = Above(*_stretched(above.memory, above.mask, by), nn.functional.pad(above.of, (0, by)), within_BS)
+    return Encoded(memory_BSD, mask_BS, source.summary.detach().clone().requires_grad_(), above=above)
+
+
+def _stretched(memory: Tensor, mask: Tensor, by: int) -> tuple[Tensor, Tensor]:
+    mask_BS = nn.functional.pad(mask, (0, by))
+    memory_BSD = nn.functional.pad(memory.detach(), (0, 0, 0, by))
     junk_BSD = torch.randn_like(memory_BSD)
-    memory_BSD = torch.where(mask_BS.unsqueeze(-1), memory_BSD, junk_BSD).requires_grad_()
-    return Encoded(memory_BSD, mask_BS, source.summary.detach().clone().requires_grad_())
+    return torch.where(mask_BS.unsqueeze(-1), memory_BSD, junk_BSD).requires_grad_(), mask_BS
 
 
 def alone(source: Encoded, row: int) -> Encoded:
     """One row without the others and without padding."""
     length = int(source.mask[row].sum())
     own = source.pick(torch.tensor([row]))
-    return Encoded(own.memory[:, :length], own.mask[:, :length], own.summary)
+    above = own.above
+    if above is not None:
+        parts = int(above.mask.sum())
+        within = None if above.within is None else above.within[:, :length]
+        above = Above(above.memory[:, :parts], above.mask[:, :parts], above.of[:, :length], within)
+    return Encoded(own.memory[:, :length], own.mask[:, :length], own.summary, above=above)
+
+
+def unweighed(source: Encoded) -> Encoded:
+    """The same from an encoder that did not weigh the positions of parts."""
+    assert source.above is not None
+    return replace(source, above=replace(source.above, within=None))
 
 
 def gradients(part: nn.Module, worth: Tensor) -> dict[str, Tensor]:
@@ -149,9 +211,15 @@ def nameless(part: Part) -> list[str]:
     return [name for name in names if letter_of(part, name) == "–"]
 
 
-def exported(part: nn.Module, inputs: tuple[Tensor, ...]) -> Callable[..., tuple[Tensor, ...]]:
-    """The part, whose `forward` takes any number of tensors, as `torch.export` sees it: for any number of rows."""
-    rows = Dim("rows", max=4096)
-    program = export(part, inputs, dynamic_shapes=(tuple({0: rows} for _ in inputs),))
+def exported(
+    part: nn.Module, inputs: tuple[Tensor, ...], *, counted: Sequence[str] | None = None
+) -> Callable[..., tuple[Tensor, ...]]:
+    """The part, whose `forward` takes any number of tensors, as `torch.export` sees it: for any number of rows.
+
+    `counted` names what each tensor has any number of, where that is not the rows for all of them.
+    """
+    dims = {name: Dim(name, max=4096) for name in counted or ["rows"]}
+    shapes = tuple({0: dims[name]} for name in counted or ["rows"] * len(inputs))
+    program = export(part, inputs, dynamic_shapes=(shapes,))
     module: Callable[..., tuple[Tensor, ...]] = program.module()
     return module

@@ -1,10 +1,10 @@
 """What every bridge promises. A new bridge adds its lines to CASES.
 
 Sizes: a memory of 6 features and a summary of 5 for a state of 4 where a bridge can fit them together; where it copies
-one of them, or multiplies the state by it, that one has 4 as well.
+one of them, or multiplies the state by it, that one has 4 as well. A level above has 3 features, or 4 where copied.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from sixjars.model.bridges.attention import AdditiveAttention, DotAttention, Gen
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.bridges.pooling import AttentionPooling
+from sixjars.model.bridges.two_level import TwoLevelAttention
 from sixjars.tasks.table import LOOKING
 
 from .promises import (
@@ -30,6 +31,7 @@ from .promises import (
     reloaded,
     stretched_source,
     unlearned,
+    unweighed,
     weighed,
 )
 
@@ -43,10 +45,15 @@ class Case:
     memory: int
     summary: int
     make: Callable[[], Bridge]
+    above: int = 3
+    """The size of the level above: what does not ask for it is not told that it is there."""
+    weighed: bool = True
+    """Whether the encoder weighed the positions of parts."""
 
     def source(self, lengths: tuple[int, ...] = LENGTHS) -> Encoded:
         """What an encoder says to it."""
-        return encoded(self.memory, lengths, summary=self.summary)
+        said = encoded(self.memory, lengths, summary=self.summary, above=self.above)
+        return said if self.weighed else unweighed(said)
 
 
 CASES: dict[str, Case] = {
@@ -65,6 +72,20 @@ CASES: dict[str, Case] = {
     "general-copy": Case(6, 4, lambda: GeneralAttention(source_size=6, summary_size=4, state_size=4, start="copy")),
     "pooling-linear": Case(6, 5, lambda: AttentionPooling(source_size=6, state_size=4, size=3, copies=2)),
     "pooling-copy": Case(4, 5, lambda: AttentionPooling(source_size=4, state_size=4, size=3, start="copy")),
+    "pooling-parts": Case(6, 5, lambda: AttentionPooling(source_size=6, above_size=3, state_size=4, size=3, copies=2)),
+    "pooling-parts-evenly": Case(
+        6,
+        5,
+        lambda: AttentionPooling(source_size=6, above_size=4, state_size=4, size=3, start="copy"),
+        above=4,
+        weighed=False,
+    ),
+    "two-level-linear": Case(
+        6, 5, lambda: TwoLevelAttention(source_size=6, above_size=3, summary_size=5, state_size=4, size=3, copies=2)
+    ),
+    "two-level-copy": Case(
+        6, 4, lambda: TwoLevelAttention(source_size=6, above_size=4, state_size=4, size=3, start="copy"), above=4
+    ),
 }
 
 
@@ -99,9 +120,29 @@ def looks(bridge: Bridge) -> bool:
     return isinstance(bridge, tuple({*ATTENTIONS.values(), *(BRIDGES[kind] for kind in LOOKING)}))
 
 
+def asks_above(bridge: Bridge) -> bool:
+    """Whether it weighs the parts of a level above."""
+    return bool(getattr(bridge, "above_size", isinstance(bridge, TwoLevelAttention)))
+
+
+def mixes(bridge: Bridge) -> bool:
+    """Whether it mixes the memory: pooling mixes the level above where there is one."""
+    return looks(bridge) and (bridge.follows or not asks_above(bridge))
+
+
 def hears_summary(bridge: Bridge) -> bool:
     """Pooling makes a summary of its own."""
     return not isinstance(bridge, AttentionPooling)
+
+
+def levels(source: Encoded, longer: Encoded, bridge: Bridge) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """The vectors of each level that a bridge mixes or weighs: of a source and of a longer one, and where those are."""
+    if mixes(bridge):
+        yield source.memory, longer.memory, longer.mask
+    if asks_above(bridge):
+        assert source.above is not None
+        assert longer.above is not None
+        yield source.above.memory, longer.above.memory, longer.above.mask
 
 
 def test_every_bridge_has_a_case() -> None:
@@ -137,12 +178,12 @@ def test_padding_is_invisible_to_gradients(bridge: Bridge, source: Encoded, quer
     assert before.keys() == after.keys()
     for name, gradient in before.items():
         torch.testing.assert_close(after[name], gradient)
-    if looks(bridge):
-        assert source.memory.grad is not None
-        assert longer.memory.grad is not None
-        real = source.mask
-        torch.testing.assert_close(longer.memory.grad[:, :4][real], source.memory.grad[real])
-        assert not longer.memory.grad[~longer.mask].any()
+    for short, long, mask in levels(source, longer, bridge):
+        assert short.grad is not None
+        assert long.grad is not None
+        real = mask[:, : short.shape[1]]
+        torch.testing.assert_close(long.grad[:, : short.shape[1]][real], short.grad[real])
+        assert not long.grad[~mask].any()
 
 
 def test_rows_do_not_see_each_other(bridge: Bridge, source: Encoded, query: Tensor) -> None:
@@ -164,10 +205,15 @@ def test_the_encoder_learns_through_it(bridge: Bridge, source: Encoded, query: T
     assert (source.summary.grad is not None) == hears_summary(bridge)
     if source.summary.grad is not None:
         assert source.summary.grad.any(dim=1).all()
-    assert (source.memory.grad is not None) == looks(bridge)
     assert (query.grad is not None) == bridge.follows
+    assert source.above is not None
+    assert (source.memory.grad is not None) == mixes(bridge)
+    assert (source.above.memory.grad is not None) == asks_above(bridge)
     if source.memory.grad is not None:
         assert source.memory.grad[source.mask].any(dim=1).all()
+    if source.above.memory.grad is not None:  # a part without others is weighed 1 whatever is in it
+        several = source.above.mask & (source.above.mask.sum(1, keepdim=True) > 1)
+        assert source.above.memory.grad[several].any(dim=1).all()
 
 
 def test_saving_keeps_every_bit(bridge: Bridge, case: Case, source: Encoded, query: Tensor, tmp_path: Path) -> None:
@@ -194,7 +240,9 @@ def test_a_row_of_padding_gives_zeros(bridge: Bridge, case: Case, query: Tensor)
         assert not context.weights[1].any()
         assert not context.vector[1].any()
     found = gradients(bridge, weighed(first, context.vector))
-    learned = [*found.values(), *(leaf.grad for leaf in (source.memory, query) if leaf.grad is not None)]
+    assert source.above is not None
+    leaves = (source.memory, source.above.memory, query)
+    learned = [*found.values(), *(leaf.grad for leaf in leaves if leaf.grad is not None)]
     assert all(tensor.isfinite().all() for tensor in [first, context.vector, *learned])
 
 

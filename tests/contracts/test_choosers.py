@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sixjars.flow import Chooser, Encoded, Padded
+from sixjars.flow import Above, Chooser, Encoded, Padded
 from sixjars.loss.tokens import token_loss
 
 from .decoder_cases import CHOOSERS, CLASSES, heard, looks, truth_for
@@ -87,14 +87,16 @@ class FlatChoice(nn.Module):
         self.decoder = decoder
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        memory, mask, summary = inputs
-        scored = self.decoder.choose(Encoded(memory, mask, summary))
+        memory, mask, summary, *level = inputs
+        scored = self.decoder.choose(Encoded(memory, mask, summary, above=Above(*level)))
         return tuple(tensor for tensor in (scored.log_probabilities, scored.weights) if tensor is not None)
 
 
 def test_choosing_exports_for_any_number_of_rows(decoder: Chooser, source: Encoded) -> None:
     def plain(source: Encoded) -> tuple[Tensor, ...]:
-        return source.memory.detach(), source.mask, source.summary.detach()
+        assert source.above is not None
+        level = (source.above.memory.detach(), source.above.mask, source.above.of, source.above.within)
+        return source.memory.detach(), source.mask, source.summary.detach(), *(one for one in level if one is not None)
 
     flat = FlatChoice(decoder)
     program = exported(flat, plain(source))

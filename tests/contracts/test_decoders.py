@@ -14,7 +14,18 @@ from sixjars.flow import Chooser, Decoder, Encoded, Padded, Writer
 from sixjars.loss.tokens import token_loss
 from sixjars.model.decoders import DECODERS
 
-from .decoder_cases import CASES, EVERY_SEQUENCE, HEARING, Make, heard, hears_summary, looks, truth_for
+from .decoder_cases import (
+    CASES,
+    EVERY_SEQUENCE,
+    HEARING,
+    Make,
+    asks_above,
+    heard,
+    hears_summary,
+    looks,
+    mixes,
+    truth_for,
+)
 from .promises import alone, gradients, held, nameless, only, reloaded, stretched_source, unlearned
 
 
@@ -67,9 +78,9 @@ def test_padding_of_the_source_is_invisible(decoder: Decoder, source: Encoded, t
     before, after = (gradients(decoder, loss(decoder, one, target)) for one in (source, longer))
     for name, gradient in before.items():
         torch.testing.assert_close(after[name], gradient)
-    if looks(decoder):
-        assert longer.memory.grad is not None
-        assert not longer.memory.grad[~longer.mask].any()
+    assert longer.above is not None
+    for level in (longer, longer.above):
+        assert level.memory.grad is None or not level.memory.grad[~level.mask].any()
 
 
 def test_rows_do_not_see_each_other(decoder: Decoder, source: Encoded, target: Padded) -> None:
@@ -86,9 +97,14 @@ def test_every_weight_learns_and_so_does_the_encoder(decoder: Decoder, source: E
     assert (source.summary.grad is not None) == hears_summary(decoder)
     if source.summary.grad is not None:
         assert source.summary.grad.any(dim=1).all()
-    assert (source.memory.grad is not None) == looks(decoder)
+    assert source.above is not None
+    assert (source.memory.grad is not None) == mixes(decoder)
+    assert (source.above.memory.grad is not None) == asks_above(decoder)
     if source.memory.grad is not None:
         assert source.memory.grad[source.mask].any(dim=1).all()
+    if source.above.memory.grad is not None:  # a part without others is weighed 1 whatever is in it
+        several = source.above.mask & (source.above.mask.sum(1, keepdim=True) > 1)
+        assert source.above.memory.grad[several].any(dim=1).all()
 
 
 def test_saving_keeps_every_bit(decoder: Decoder, make: Make, source: Encoded, target: Padded, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What every encoder promises. A new encoder adds its lines to CASES in `encoder_cases.py`."""
 
+from itertools import islice
 from pathlib import Path
 from typing import final
 
@@ -7,23 +8,25 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sixjars.flow import Encoded, Encoder, Padded
+from sixjars.flow import Encoded, Encoder, Padded, Parts
 from sixjars.model.encoders import ENCODERS
 from sixjars.model.encoders.nothing import NothingEncoder
 
-from .encoder_cases import CASES, EVERY_TEXT, EVERY_VIDEO, Case, Inputs
+from .encoder_cases import CASES, EVERY_TEXT, EVERY_VIDEO, HIERARCHIES, Case, Inputs
+from .packing import JUNK
 from .promises import (
-    JUNK,
     ROWS,
     exported,
     gradients,
     held,
     nameless,
     only,
+    picked,
     reloaded,
     stretched,
     unlearned,
     weighed,
+    without,
 )
 
 
@@ -42,8 +45,8 @@ def inputs(case: Case) -> Inputs:
     return case.inputs()
 
 
-def picked(inputs: Inputs, *rows: int) -> Inputs:
-    return {name: given.pick(torch.tensor(rows)) for name, given in inputs.items()}
+def chosen(inputs: Inputs, *rows: int) -> Inputs:
+    return {name: picked(given, rows) for name, given in inputs.items()}
 
 
 def longer(inputs: Inputs) -> Inputs:
@@ -67,6 +70,7 @@ def test_sizes_are_as_announced(encoder: Encoder, case: Case, inputs: Inputs) ->
     assert said.memory.shape == (*real.shape, encoder.output_size)
     assert said.summary.shape == (3, encoder.summary_size)
     assert encoder.attendable == (real.shape[1] > 0)
+    assert (said.above is not None) == (encoder.above_size > 0)
     if said.layout.kind == "grid":
         assert said.layout.shape[0] * said.layout.shape[1] == real.shape[1]
 
@@ -98,6 +102,24 @@ def test_rows_do_not_see_each_other(encoder: Encoder, inputs: Inputs) -> None:
         torch.testing.assert_close(together.memory[row][together.mask[row]], own.memory[0])
 
 
+@pytest.mark.parametrize("case", HIERARCHIES.values(), ids=list(HIERARCHIES))
+def test_the_level_above_keeps_the_same_promises(encoder: Encoder, inputs: Inputs) -> None:
+    """Sizes, padding, rows: what is said of a part depends on its own row alone."""
+    said, long = encoder(**inputs).above, encoder(**longer(inputs)).above
+    assert said.memory.shape == (*said.mask.shape, encoder.above_size)
+    assert said.mask.tolist() == [[True, True, True], [True, False, False], [True, True, False]]
+    assert not long.memory[~long.mask].any()
+    torch.testing.assert_close(long.memory[:, :3], said.memory)
+    for row, parts in enumerate(said.mask.sum(1).tolist()):
+        own = encoder(**{name: only(given, row) for name, given in inputs.items()})
+        torch.testing.assert_close(own.above.memory[0], said.memory[row, :parts])
+        length = own.mask.shape[1]
+        assert torch.equal(own.above.of[0], said.of[row, :length])
+        if said.within is not None:
+            torch.testing.assert_close(own.above.within[0], said.within[row, :length])
+            assert not long.within[row, length:].any()
+
+
 def test_every_weight_learns(encoder: Encoder, case: Case, inputs: Inputs) -> None:
     said = encoder.train()(**inputs)
     found = gradients(encoder, weighed(said.memory, said.summary))
@@ -119,8 +141,7 @@ def test_saving_keeps_every_bit(encoder: Encoder, case: Case, inputs: Inputs, tm
 def test_a_row_of_padding_gives_zeros(encoder: Encoder, inputs: Inputs) -> None:
     """A text without a word, a film without a frame; a picture always is there."""
     read = {name: given for name, given in inputs.items() if name != "image"}
-    nowhere = torch.tensor([[True], [False], [True]])
-    said = encoder(**inputs | {name: Padded(given.values, given.mask & nowhere) for name, given in read.items()})
+    said = encoder(**inputs | {name: without(given, 1) for name, given in read.items()})
     if isinstance(encoder, NothingEncoder):
         assert torch.equal(said.summary[1], said.summary[0])  # there is no source at all: every row is alike
     elif read:
@@ -140,15 +161,15 @@ def test_deterministic_when_not_training(encoder: Encoder, inputs: Inputs) -> No
 
 def test_nothing_is_kept_between_calls(encoder: Encoder, case: Case, inputs: Inputs) -> None:
     before, first = held(encoder), encoder(**inputs)
-    encoder(**picked(case.inputs(), 2, 1))
+    encoder(**chosen(case.inputs(), 2, 1))
     assert held(encoder) == before
     assert torch.equal(encoder(**inputs).summary, first.summary)
 
 
 def test_picking_and_spreading_keep_their_meaning(encoder: Encoder, inputs: Inputs) -> None:
-    chosen, repeated = encoder(**picked(inputs, 2, 0, 2, 1)), encoder(**picked(inputs, 0, 0, 1, 1, 2, 2))
+    mixed, repeated = encoder(**chosen(inputs, 2, 0, 2, 1)), encoder(**chosen(inputs, 0, 0, 1, 1, 2, 2))
     said = encoder(**inputs)
-    for one, two in ((said.pick(torch.tensor([2, 0, 2, 1])), chosen), (said.spread(2), repeated)):
+    for one, two in ((said.pick(torch.tensor([2, 0, 2, 1])), mixed), (said.spread(2), repeated)):
         torch.testing.assert_close(one.memory, two.memory)
         torch.testing.assert_close(one.summary, two.summary)
         assert torch.equal(one.mask, two.mask)
@@ -161,31 +182,45 @@ def test_every_weight_has_a_letter_and_the_part_its_equations(encoder: Encoder) 
     assert all(encoder.equations())
 
 
+def plain(given: Padded) -> tuple[Tensor, ...]:
+    """What is given as tensors, those of its parts behind the others."""
+    parts = given.parts
+    level = () if parts is None else (parts.home, parts.back, parts.of, *parts.packs)
+    return (given.values, given.mask, *level)
+
+
+def padded(values: Tensor, mask: Tensor, *level: Tensor) -> Padded:
+    """Back from `plain`."""
+    return Padded(values, mask, Parts(level[3:], *level[:3]) if level else None)
+
+
 @final
 class Flat(nn.Module):
     """An encoder between plain tensors, as exporters want it."""
 
-    def __init__(self, encoder: Encoder, names: list[str]) -> None:
+    def __init__(self, encoder: Encoder, inputs: Inputs) -> None:
         super().__init__()
         self.encoder = encoder
-        self.names = names
+        self.counts = {name: len(plain(given)) for name, given in inputs.items()}
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        given = {name: Padded(*inputs[2 * at : 2 * at + 2]) for at, name in enumerate(self.names)}
-        said: Encoded = self.encoder(**given)
-        return said.memory, said.summary
+        rest = iter(inputs)
+        said: Encoded = self.encoder(**{name: padded(*islice(rest, count)) for name, count in self.counts.items()})
+        above = () if said.above is None else (said.above.memory, said.above.within)
+        return tuple(tensor for tensor in (said.memory, said.summary, *above) if tensor is not None)
 
 
 @pytest.mark.filterwarnings("ignore:The tensor attributes.*_flat_weights:UserWarning")  # of torch's own RNNs
 def test_exports_for_any_number_of_rows(encoder: Encoder, case: Case, inputs: Inputs) -> None:
-    def plain(inputs: Inputs) -> tuple[Tensor, ...]:
-        return tuple(tensor for given in inputs.values() for tensor in (given.values, given.mask))
+    def flattened(inputs: Inputs) -> tuple[Tensor, ...]:
+        return tuple(tensor for given in inputs.values() for tensor in plain(given))
 
-    flat = Flat(encoder, list(inputs))
-    program = exported(flat, plain(inputs))
+    flat = Flat(encoder, inputs)
+    counted = [f"parts_{at - 5}" if at >= 5 else "rows" for given in inputs.values() for at in range(len(plain(given)))]
+    program = exported(flat, flattened(inputs), counted=counted)
     others = case.inputs()
-    for given in (picked(others, 2, 0, 1, 1, 2), picked(others, 1)):
-        for got, want in zip(program(*plain(given)), flat(*plain(given)), strict=True):
+    for given in (chosen(others, 2, 0, 1, 1, 2), chosen(others, 1)):
+        for got, want in zip(program(*flattened(given)), flat(*flattened(given)), strict=True):
             torch.testing.assert_close(got, want)
 
 

@@ -1,13 +1,13 @@
 """What every decoder promises that writes one token after the other."""
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import final
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from sixjars.flow import Carried, Encoded, Padded, Scored, State, Taught, Writer
+from sixjars.flow import Carried, Encoded, Padded, Rows, Scored, Taught, Writer
 from sixjars.loss.tokens import token_loss
 
 from .decoder_cases import WRITERS, heard, truth_for
@@ -111,27 +111,28 @@ def test_steps_are_deterministic_when_not_training(decoder: Writer, source: Enco
 
 @final
 class FlatStep(nn.Module):
-    """One step of a decoder between plain tensors, as exporters want it; `None` fields are left out."""
+    """One step of a decoder between plain tensors, as exporters want it; whatever holds them is made again inside."""
 
-    def __init__(self, decoder: Writer, state: State, carried: Carried) -> None:
+    def __init__(self, decoder: Writer, state: Rows, carried: Carried) -> None:
         super().__init__()
         self.decoder = decoder
-        self.held = [name for name in ("hidden", "cell") if getattr(state, name) is not None]
-        self.kept = [
-            name for name in ("first", "summary", "memory", "mask", "keys") if getattr(carried, name) is not None
-        ]
+        self.state = state
+        self.carried = carried
 
-    def flat(self, token: Tensor, state: State, carried: Carried) -> tuple[Tensor, ...]:
-        fields = [getattr(state, name) for name in self.held] + [getattr(carried, name) for name in self.kept]
-        return (token, *(field.detach() for field in fields))
+    @staticmethod
+    def flat(token: Tensor, *values: Rows) -> tuple[Tensor, ...]:
+        found = [token]
+        for value in values:
+            value.mapped(lambda tensor: found.append(tensor.detach()) or tensor)  # type: ignore[func-returns-value]
+        return tuple(found)
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        token, rest = inputs[0], inputs[1:]
-        state = State(**dict(zip(self.held, rest, strict=False)))
-        carried = Carried(**dict(zip(self.kept, rest[len(self.held) :], strict=True)))
-        scored, after = self.decoder.step(token, state, carried)
-        outputs: tuple[Any, ...] = (scored.log_probabilities, scored.weights, after.hidden, after.cell)
-        return tuple(output for output in outputs if output is not None)
+        rest = iter(inputs[1:])
+        state = self.state.mapped(lambda _: next(rest))
+        carried = self.carried.mapped(lambda _: next(rest))
+        scored, after = self.decoder.step(inputs[0], state, carried)
+        weights = () if scored.weights is None else (scored.weights,)
+        return (scored.log_probabilities, *weights, *self.flat(inputs[0], after)[1:])
 
 
 def test_step_exports_for_any_number_of_rows(decoder: Writer, source: Encoded) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, Links
-from sixjars.data.columns import Ids, Nothing
+from sixjars.data.columns import Ids, Nothing, Parted, laid_flat
 from sixjars.data.text import STOP
 
 Pairs = list[tuple[list[int], list[int]]]
@@ -164,6 +164,19 @@ def test_lengths_of_several_inputs_add_up() -> None:
     batch = found.collate(torch.tensor([1, 0]))
     assert batch.inputs["image"].values.tolist() == [[9], [9]]
     assert batch.inputs["question"].values.tolist() == [[7, 0, 0], [4, 5, 6]]
+
+
+def test_texts_in_parts_are_as_long_as_their_words() -> None:
+    """The ends of parts are no positions: two texts of three words, one of them in three parts."""
+    source = Parted(laid_flat([[4, STOP, 5, STOP, 6, STOP], [4, 5, 6, STOP], [4, STOP]]))
+    found = Batches({"source": source}, ids([[1]] * 3), batch_tokens=8)
+    assert found.input_lengths.tolist() == [3, 3, 1]
+    assert sorted(len(rows) for rows in planned(found, 0)) == [1, 2]  # 2 * (3 + 1) fits
+    read = found.collate(torch.tensor([2, 0])).inputs["source"]
+    assert read.values.tolist() == [[4, 0, 0], [4, 5, 6]]
+    assert read.parts is not None
+    assert read.parts.of.tolist() == [[0, 0, 0], [0, 1, 2]]
+    assert read.said is None
 
 
 def test_alignments_are_spread_over_the_source() -> None:

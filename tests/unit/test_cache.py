@@ -13,6 +13,7 @@ import pytest
 
 from sixjars.data import cache
 from sixjars.data.cache import Table, cache_folder, cached
+from sixjars.data.cuts import Cut
 from sixjars.data.readers import Examples, examples_of
 from sixjars.data.text import Tokens
 from sixjars.errors import DataError
@@ -39,7 +40,8 @@ def examples(sources: list[str] = SOURCES) -> Examples:
 def made(folder: Path, **more: Any) -> Table:
     given: dict[str, Any] = {"examples": examples(), "tokens": TOKENS, "limits": LIMITS, "folder": folder}
     given |= more
-    return cached(given["examples"], given["tokens"], limits=given["limits"], folder=given["folder"])
+    cuts = {name: Cut(name, tokens, given["limits"][name]) for name, tokens in given["tokens"].items()}
+    return cached(given["examples"], cuts, folder=given["folder"])
 
 
 def files(folder: Path) -> list[Path]:
@@ -69,10 +71,11 @@ def test_ids_and_texts(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_ids_are_mapped_not_copied(tmp_path: Path) -> None:
     long = examples_of({"target": ["w" * 10] * 50_000}, where="a test")
-    tokens = {"target": Tokens.trained(["w"], TextSettings(tokens="characters"), "data.target")}
-    cached(long, tokens, limits={"target": 99}, folder=tmp_path)
+    tokens = Tokens.trained(["w"], TextSettings(tokens="characters"), "data.target")
+    cuts = {"target": Cut("target", tokens, 99)}
+    cached(long, cuts, folder=tmp_path)
     before = pyarrow.total_allocated_bytes()
-    table = cached(long, tokens, limits={"target": 99}, folder=tmp_path)
+    table = cached(long, cuts, folder=tmp_path)
     flat, offsets = table.ids("target")
     assert (flat.dtype.name, offsets.dtype.name) == ("int32", "int64")
     assert (len(flat), len(offsets)) == (500_000, 50_001)
@@ -157,6 +160,7 @@ import sys, time
 from pathlib import Path
 from sixjars.data.cache import cached
 from sixjars.data.readers import examples_of
+from sixjars.data.cuts import Cut
 from sixjars.data.text import Tokens
 from sixjars.recipe.fields import TextSettings
 texts = [f"text number {n} of many" for n in range(20000)]
@@ -165,7 +169,7 @@ found = examples_of({"target": texts}, where="a test")
 Path(sys.argv[1], sys.argv[2]).touch()
 while not Path(sys.argv[1], "go").exists():
     time.sleep(0.001)
-table = cached(found, tokens, limits={"target": 50}, folder=Path(sys.argv[1], "cache"))
+table = cached(found, {"target": Cut("target", tokens["target"], 50)}, folder=Path(sys.argv[1], "cache"))
 flat, offsets = table.ids("target")
 row = 12345
 print(len(table), tokens["target"].decode(flat[offsets[row] : offsets[row + 1]].tolist()))
@@ -199,6 +203,7 @@ import sys, time
 from pathlib import Path
 from sixjars.data import cache
 from sixjars.data.readers import examples_of
+from sixjars.data.cuts import Cut
 from sixjars.data.text import Tokens
 from sixjars.recipe.fields import TextSettings
 texts = ["a b"] * 10
@@ -208,7 +213,7 @@ def stuck(batch):
     time.sleep(60)
 cache._sum = stuck
 found = examples_of({"target": texts}, where="a test")
-cache.cached(found, tokens, limits={"target": 5}, folder=Path(sys.argv[1], "c"))
+cache.cached(found, {"target": Cut("target", tokens["target"], 5)}, folder=Path(sys.argv[1], "c"))
 """
 
 

@@ -7,7 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixjars.errors import DataError, ShapeError
-from sixjars.evaluation.metrics import ClassRow, Confusion, Outcome, confusion, focus_of, metric_named, per_class, score
+from sixjars.evaluation.metrics import (
+    ClassRow,
+    Confusion,
+    Outcome,
+    confusion,
+    focus_of,
+    labels_of,
+    metric_named,
+    per_class,
+    score,
+)
 
 LABELS = ("run", "jump", "sit", "swim", "")
 outcomes_of_labels = st.lists(
@@ -57,6 +67,12 @@ def test_rows_equal_brute_force(outcomes: list[Outcome]) -> None:
         assert [row.precision, row.recall, row.f1] == pytest.approx(numbers)
     mean = sum(row[-1] for row in expected) / len(expected)
     assert value("macro_f1", outcomes) == pytest.approx(mean)
+
+
+@settings(deadline=None)
+@given(outcomes=outcomes_of_labels)
+def test_micro_f1_of_one_label_each_is_accuracy(outcomes: list[Outcome]) -> None:
+    assert value("micro_f1", outcomes) == pytest.approx(value("accuracy@1", outcomes))
 
 
 def test_macro_f1_by_hand() -> None:
@@ -120,6 +136,66 @@ def test_classes_need_candidates() -> None:
 def test_values_are_final_and_frozen(kind: type) -> None:
     assert getattr(kind, "__final__", False)
     assert kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+
+
+# Several labels
+
+sets_of_labels = st.lists(st.sampled_from(["grain", "wheat", "crude", "a, b"]), max_size=4)
+
+
+@settings(deadline=None)
+@given(rows=st.lists(st.tuples(sets_of_labels, sets_of_labels), min_size=1, max_size=8))
+def test_sets_equal_a_table_of_yes_and_no(rows: list[tuple[list[str], list[str]]]) -> None:
+    """A column of truths and one of answers for every label, over which precision and recall are counted."""
+    outcomes = [Outcome((", ".join(right),), (", ".join(said),)) for right, said in rows]
+    cells: dict[str, list[tuple[bool, bool]]] = {}
+    for label in ("a", "b", "crude", "grain", "wheat"):
+        column = [(label in ", ".join(right).split(", "), label in ", ".join(said).split(", ")) for right, said in rows]
+        if any(map(any, column)):
+            cells[label] = column
+    scores = {label: f1_of(column) for label, column in cells.items()}
+    assert {row.label: row.f1 for row in per_class(outcomes, several=True)} == pytest.approx(scores)
+    assert value("labels_macro_f1", outcomes) == pytest.approx(sum(scores.values()) / max(1, len(scores)))
+    assert value("labels_micro_f1", outcomes) == pytest.approx(f1_of([c for column in cells.values() for c in column]))
+    exact = [all(column[at][0] == column[at][1] for column in cells.values()) for at in range(len(rows))]
+    assert value("labels_exact", outcomes) == pytest.approx(sum(exact) / len(exact))
+
+
+def f1_of(cells: list[tuple[bool, bool]]) -> float:
+    both, true, said = (sum(map(kind, cells)) for kind in (all, lambda cell: cell[0], lambda cell: cell[1]))
+    return harmonic(both / said if said else 0.0, both / true if true else 0.0)
+
+
+def test_several_labels_by_hand() -> None:
+    """Wheat 2 of 2 and 2 called; grain 1 of 2 and 1 called; crude none and 1 called: 6 of 8 in all."""
+    outcomes = told(("grain, wheat", "wheat, grain"), ("wheat", "wheat, crude"), ("grain", ""))
+    assert value("labels_micro_f1", outcomes) == pytest.approx(2 * 3 / (4 + 4))
+    assert value("labels_macro_f1", outcomes) == pytest.approx((1 + 2 / 3 + 0) / 3)
+    assert value("labels_exact", outcomes) == pytest.approx(1 / 3)
+    assert per_class(outcomes, several=True) == [
+        ClassRow("grain", count=2, precision=1.0, recall=0.5, f1=2 / 3),
+        ClassRow("wheat", count=2, precision=1.0, recall=1.0, f1=1.0),
+        ClassRow("crude", count=0, precision=0.0, recall=0.0, f1=0.0),
+    ]
+
+
+def test_the_reference_that_was_said_is_the_true_set() -> None:
+    outcomes = [Outcome(("grain", "wheat, grain"), ("grain, wheat",))]
+    assert [value(name, outcomes) for name in ("labels_exact", "labels_micro_f1", "labels_macro_f1")] == [1.0] * 3
+
+
+def test_a_comma_in_the_name_of_a_class_does_not_split_it() -> None:
+    outcomes = told(("yes, please", "yes, please"), ("no, thanks", "yes, thanks"))
+    assert {row.label for row in per_class(outcomes)} == {"yes, please", "no, thanks", "yes, thanks"}
+    assert value("micro_f1", outcomes) == 0.5
+    assert value("macro_f1", outcomes) == pytest.approx(1 / 3)
+    assert value("labels_micro_f1", outcomes) == pytest.approx(2 * 3 / (4 + 4))
+
+
+def test_labels_of_a_text() -> None:
+    assert labels_of("grain, wheat, grain") == {"grain", "wheat"}
+    assert labels_of("") == frozenset()
+    assert labels_of("1,000 ships") == {"1,000 ships"}
 
 
 # Attention on objects

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sixjars.data.columns import Frames, Ids, Nothing, stacked
+from sixjars.data.columns import Frames, Ids, Nothing, Parted, laid_flat, stacked
 from sixjars.data.store import Store
+from sixjars.data.text import STOP
 
 IdRows = list[list[int]]
 
@@ -49,6 +50,58 @@ def test_labels_that_are_in_no_list_still_have_a_place() -> None:
     assert padded.values.tolist() == [[0]]
     assert padded.mask.tolist() == [[False]]
     assert column.lengths.tolist() == [1, 0, 1]
+
+
+def kept(parts: IdRows, *, cut: bool) -> list[int]:
+    """A text as it is kept: `<stop>` behind each part, the last one perhaps cut off."""
+    row = [number for part in parts for number in [*part, STOP]]
+    return row[:-1] if cut else row
+
+
+texts = st.lists(
+    st.tuples(st.lists(st.lists(st.integers(4, 9), max_size=4), max_size=4), st.booleans()), min_size=1, max_size=6
+)
+
+
+@given(texts, st.lists(st.integers(0, 5), max_size=7))
+def test_texts_in_parts_equal_a_loop(texts: list[tuple[IdRows, bool]], chosen: list[int]) -> None:
+    chosen = [row % len(texts) for row in chosen]
+    column = Parted(laid_flat([kept(parts, cut=cut) for parts, cut in texts]))
+    assert column.lengths.tolist() == [sum(map(len, parts)) for parts, _ in texts]
+    padded = column.padded(np.array(chosen, dtype=np.int64))
+    wanted = [list(chain.from_iterable(texts[row][0])) for row in chosen]
+    widest = max([0, *(len(row) for row in wanted)])
+    assert padded.values.tolist() == [row + [0] * (widest - len(row)) for row in wanted]
+    assert padded.mask.tolist() == [[at < len(row) for at in range(widest)] for row in wanted]
+    packed = padded.parts
+    assert packed is not None
+    assert packed.back.shape == packed.of.shape == padded.values.shape
+    flat = padded.values.flatten().tolist()
+    lines = [[flat[place] for place in line if place >= 0] for pack in packed.packs for line in pack.tolist()]
+    for at, row in enumerate(chosen):
+        parts, cut = texts[row]
+        parts = parts[:-1] if cut and parts and not parts[-1] else parts  # nothing is left of an empty part cut off
+        assert [lines[home] for home in packed.home[at].tolist() if home >= 0] == parts
+
+
+def test_a_rest_before_an_empty_part() -> None:
+    """The first text ends where the second has its first end of a part."""
+    parts = Parted(laid_flat([[4, STOP, 5, 6], [STOP, 7, STOP], [], [8]])).padded(np.arange(4)).parts
+    assert parts is not None
+    sizes = [int((line >= 0).sum()) for pack in parts.packs for line in pack]
+    found = [[sizes[home] for home in row if home >= 0] for row in parts.home.tolist()]
+    assert found == [[1, 2], [0, 1], [], [1]]
+
+
+def test_a_large_file_is_looked_at_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [[4, STOP, 5, 6, STOP], [STOP], [7, 8], [9, STOP]]
+    whole = Parted(laid_flat(rows)).padded(np.arange(4)).parts
+    monkeypatch.setattr("sixjars.data.columns._AT_ONCE", 3)
+    pieces = Parted(laid_flat(rows)).padded(np.arange(4)).parts
+    assert whole is not None
+    assert pieces is not None
+    assert torch.equal(pieces.home, whole.home)
+    assert all(torch.equal(one, other) for one, other in zip(pieces.packs, whole.packs, strict=True))
 
 
 def films(dtype: Any) -> dict[str, NDArray[Any]]:

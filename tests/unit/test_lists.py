@@ -1,8 +1,8 @@
-"""Readers: a list of texts is as many rows, where the caller allows it."""
+"""Readers: a list of texts is as many rows, or one value that is spelled as a text, where the caller allows it."""
 
 import json
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,6 +11,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from sixjars.data.parting import spelled_labels, spelled_parts
 from sixjars.data.readers import Examples, read
 from sixjars.errors import DataError
 from sixjars.recipe.fields import Column, Files
@@ -22,9 +23,15 @@ Row = tuple[str, ...]
 
 
 def reading(
-    folder: Path, files: Files, columns: Mapping[str, Column] = CAPTIONS, many: Collection[str] = (), **more: Any
+    folder: Path,
+    files: Files,
+    columns: Mapping[str, Column] = CAPTIONS,
+    many: Collection[str] = (),
+    spelled: Mapping[str, Callable[[object], str]] = {},
+    **more: Any,
 ) -> Examples:
-    return read(files, columns, settings=DataSettings(folder=str(folder), train="unused", **more), many=many)
+    settings = DataSettings(folder=str(folder), train="unused", **more)
+    return read(files, columns, settings=settings, many=many, spelled=spelled)
 
 
 def rows(examples: Examples) -> list[Row]:
@@ -144,3 +151,106 @@ def test_an_unknown_place_may_be_empty(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("image\tcaption\tplaces\na\tb\t\nc\td\t0:0,0,1,1\n")
     found = reading(tmp_path, "a.tsv", {**CAPTIONS, "boxes": "places"})
     assert [row[2] for row in rows(found)] == ["", "0:0,0,1,1"]
+
+
+# A list that is one value
+
+
+SPELLED = {"target": spelled_parts}
+
+
+def nested(value: object) -> str:
+    """Numbers in lists in a list, as a caller of its own might spell them."""
+    if not isinstance(value, list) or not all(isinstance(one, list) for one in value):
+        raise ValueError("holds no list of lists.")
+    return " ".join(",".join(str(number) for number in one) for one in value)
+
+
+def test_a_spelled_list_is_one_text(tmp_path: Path) -> None:
+    rows_of = [
+        {"image": "a", "caption": ["one\nand", "two", 3, True], "labels": ["x", "y"]},
+        {"image": "b", "caption": "plain\nstays", "labels": "x, y"},
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in rows_of))
+    columns: dict[str, Column] = {**CAPTIONS, "label": "labels"}
+    spelled = {"target": spelled_parts, "label": spelled_labels}
+    wanted = [("a", "one and\ntwo\n3\ntrue", "x, y", "1"), ("b", "plain\nstays", "x, y", "2")]
+    assert rows(reading(tmp_path, "a.jsonl", columns, spelled=spelled)) == wanted
+    assert rows(reading(tmp_path, "a.jsonl", columns, MANY, spelled)) == wanted
+    assert rows(reading(tmp_path, "a.jsonl", columns, spelled=spelled, where={"labels": "x, y"})) == wanted
+    assert len(rows(reading(tmp_path, "a.jsonl", columns, MANY, {"label": spelled_labels}))) == 5
+
+
+def test_spelled_and_many_beside_each_other(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"image": ["a", "b"], "caption": ["one", "two"]}\n')
+    found = reading(tmp_path, "a.jsonl", many=MANY, spelled={"image": spelled_parts})
+    assert rows(found) == [("a\nb", "one", "1"), ("a\nb", "two", "1")]
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ("[]", "key 'caption' holds an empty list."),
+        ('["x", null]', "key 'caption' holds a list with null in it; it may hold texts alone."),
+        ('["x", {"y": 1}]', "key 'caption' holds a list with an object in it; it may hold texts alone."),
+        ('["x", "\\ud800"]', "key 'caption' holds half a character (a lone surrogate), which is no text."),
+        ('["", " "]', "column 'caption' is empty."),
+        ('{"x": ["y"]}', "key 'caption' holds an object, not text."),
+        ("null", "column 'caption' has no value."),
+    ],
+)
+def test_bad_spelled_lists(value: str, sentence: str, tmp_path: Path) -> None:
+    good = '{"image": "g", "caption": ["one"]}\n'
+    (tmp_path / "a.jsonl").write_text(good + f'{{"image": "b", "caption": {value}}}\n' + good)
+    assert message(tmp_path, "a.jsonl", spelled=SPELLED) == f"{tmp_path / 'a.jsonl'}, line 2: {sentence}"
+    found = reading(tmp_path, "a.jsonl", spelled=SPELLED, on_bad_row="skip")
+    assert (rows(found), found.skipped) == ([("g", "one", "1"), ("g", "one", "3")], 1)
+
+
+@pytest.mark.parametrize(("kind", "texts"), TABLES.values(), ids=TABLES)
+def test_spelled_lists_in_parquet(kind: Any, texts: list[Any], tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(table_of_lists(kind, texts), path)
+    found = reading(tmp_path, "a.parquet", many=MANY, spelled=SPELLED, on_bad_row="skip")
+    one, two = map(str, texts)
+    assert (rows(found), found.skipped) == ([("a", f"{one}\n{two}", "1"), ("c", one, "3")], 3)
+    sentence = "column 'caption' holds an empty list."
+    assert message(tmp_path, "a.parquet", spelled=SPELLED) == f"{path}, row 2: {sentence}"
+
+
+def test_lists_in_lists_are_for_the_speller(tmp_path: Path) -> None:
+    points = [[[0.5, 1.25], [2.0, 3.0]], [[4.0, 5.0]]]
+    kinds = {
+        "a.parquet": pyarrow.list_(pyarrow.list_(pyarrow.float64())),
+        "b.parquet": pyarrow.list_(pyarrow.list_(pyarrow.float32(), 2)),
+    }
+    for name, kind in kinds.items():
+        table = pyarrow.table({"image": ["a", "b"], "caption": pyarrow.array(points, kind)})
+        pyarrow.parquet.write_table(table, tmp_path / name)
+    (tmp_path / "c.jsonl").write_text(
+        "".join(json.dumps({"image": image, "caption": one}) + "\n" for image, one in zip("ab", points, strict=True))
+    )
+    for name in (*kinds, "c.jsonl"):
+        found = reading(tmp_path, name, spelled={"target": nested})
+        assert rows(found) == [("a", "0.5,1.25 2.0,3.0", "1"), ("b", "4.0,5.0", "2")]
+        assert "line 1: key" in (told := message(tmp_path, name, spelled=SPELLED)) or "row 1: column" in told
+        assert told.endswith("'caption' holds a list with a list in it; it may hold texts alone.")
+
+
+def test_spelled_lists_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Dataset:
+        def with_format(self, _: str) -> "Dataset":
+            return self
+
+        def iter(self, batch_size: int) -> list[Any]:
+            return [table_of_lists(*TABLES["strings"]).slice(0, 1)] * min(batch_size, 2)
+
+    module = ModuleType("datasets")
+    module.load_dataset = lambda *_, **__: Dataset()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "datasets", module)
+    assert rows(reading(tmp_path, "hf:some", spelled=SPELLED)) == [("a", "one\ntwo", "1"), ("a", "one\ntwo", "2")]
+
+
+def test_a_backslash_in_a_table_of_lines_stays(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("image\tcaption\na\tone\\ntwo\n")
+    assert rows(reading(tmp_path, "a.tsv", spelled=SPELLED)) == [("a", "one\\ntwo", "2")]

@@ -212,6 +212,17 @@ def test_words_of_by_hand() -> None:
     assert tokens.words_of("Hello, how are you?") == [0, 0, 1, 2, 3, 3]
 
 
+def test_texts_in_parts(kind: dict[str, Any]) -> None:
+    tokens = trained(TEXTS, **kind)
+    texts = [["Hello, how", "", "are you?"], [], ["the cat"]]
+    assert tokens.encode_parted(texts) == [
+        [*tokens.encode("Hello, how"), STOP, STOP, *tokens.encode("are you?"), STOP],
+        [],
+        [*tokens.encode("the cat"), STOP],
+    ]
+    assert tokens.encode_parted([]) == []
+
+
 def test_plain_words_for_vector_files() -> None:
     tokens = trained(['the ("the") cat'], **KINDS["words, punctuation"])
     vocabulary = tokens.vocabulary()

@@ -1,5 +1,6 @@
 """What `predict` is asked: texts, or pictures and films by path, folder or glob, with questions about them."""
 
+import json
 from collections.abc import Iterator, Sequence
 from glob import glob, has_magic
 from pathlib import Path
@@ -19,7 +20,7 @@ def asked_of(predictor: "Predictor", given: Iterator[str], questions: Sequence[s
     if not questions and "question" in inputs:
         raise DataError("a question is needed; ask it with --question.")
     if not predictor.task.media:
-        yield from given
+        yield from (in_parts(predictor, text, number) for number, text in enumerate(given, start=1))
         return
     [field] = predictor.task.media
     for path in (path for one in given for path in files_of(one, field)):
@@ -27,6 +28,25 @@ def asked_of(predictor: "Predictor", given: Iterator[str], questions: Sequence[s
             yield from ({field: path, "question": question} for question in questions)
         else:
             yield path
+
+
+def in_parts(predictor: "Predictor", text: str, number: int) -> str:
+    """A text, or a JSON list of the parts of one (sentences, turns, points) where a model reads those."""
+    from sixjars.data.parting import spelled_parts
+    from sixjars.data.pointing import spelled_points
+
+    data = predictor.recipe.data
+    listed = data.points is not None or (data.source is not None and data.source.parts != "none")
+    if not listed or not text.lstrip().startswith("["):
+        return text
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text  # a text may begin with a bracket too
+    try:
+        return spelled_points(value) if data.points is not None else spelled_parts(value)
+    except ValueError as error:
+        raise DataError(f"input {number}: {error}") from None
 
 
 def files_of(given: str, kind: str) -> list[str]:

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sixjars.cli.asking import asked_of
+from sixjars.cli.chatting import hold_conversation
 from sixjars.cli.options import DeviceOption, JsonOption, RunArgument, results, talk
 from sixjars.errors import DataError, RecipeError
 
@@ -42,12 +43,12 @@ def predict(
         Path | None, typer.Option(help="A folder to draw the attention of each output in.", show_default=False)
     ] = None,
     *,
+    chat: Annotated[bool, typer.Option("--chat", help="Hold a conversation.", show_default=False)] = False,
     as_json: JsonOption = False,
     device: DeviceOption = "auto",
 ) -> None:
     """Ask a run: texts, pictures or films from the command line, a file or stdin; one output a line."""
     from sixjars.serving.predictor import load
-    from sixjars.tasks.table import LOOKING
 
     if texts and input_file:
         raise DataError("give texts or --input, not both.")
@@ -55,8 +56,13 @@ def predict(
         raise DataError(f"--input and --output are the same file, {input_file}; name another one to write.")
     predictor = load(run, device=device)
     settings = _search_settings(predictor, search, nbest, setting or [])
-    if pictures is not None and predictor.recipe.model.bridge["kind"] not in LOOKING:
+    if pictures is not None and not predictor.looks:
         raise DataError(f"--pictures draws attention, but {run} has none; its bridge is of another kind.")
+    if chat:
+        if texts or input_file or output_file or pictures or as_json:
+            raise DataError("--chat reads and writes a conversation; give it no texts, files, pictures or --json.")
+        hold_conversation(predictor, settings)
+        return
     asked = asked_of(predictor, iter(texts) if texts else _lines(input_file, predictor), question or [])
     answers = _answers(predictor, asked, settings, pictures=pictures, as_json=as_json)
     first = next(answers)  # before a file is opened: a fault in the input leaves an older output as it is

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sixjars.data.columns import Column
+from sixjars.data.copying import Copying
 from sixjars.flow import Batch
 
 DEFAULT_EXAMPLES = 64
@@ -45,6 +46,7 @@ class Batches:
         batch_examples: int | None = None,
         seed: int = 0,
         alignments: Alignments | None = None,
+        copying: Copying | None = None,
     ) -> None:
         self.inputs = dict(inputs)
         self.target = target
@@ -52,6 +54,9 @@ class Batches:
         self.batch_examples = batch_examples or (None if batch_tokens else DEFAULT_EXAMPLES)
         self.seed = seed
         self.alignments = alignments
+        self.copying = copying
+        if copying is not None:
+            copying.check(self.inputs[copying.source])
         self.target_lengths = target.lengths
         self.input_lengths = sum((column.lengths for column in inputs.values()), np.zeros(len(self), dtype=np.int64))
 
@@ -107,6 +112,9 @@ class Batches:
         numbers = rows.numpy()
         inputs = {name: column.padded(numbers) for name, column in self.inputs.items()}
         target = self.target.padded(numbers)
+        if self.copying is not None:
+            name = self.copying.source
+            inputs[name], target = self.copying.of(numbers, inputs[name], target)
         truth = None
         if self.alignments is not None:
             truth = self._truth(numbers, inputs["source"].mask.shape[1], target.mask.shape[1])

@@ -21,12 +21,11 @@ from typing import Any, BinaryIO, Final, final
 import numpy
 import pyarrow
 
-from sixjars.data.labels import Labels
+from sixjars.data.cuts import Cut
 from sixjars.data.readers.rows import LINE, Examples
-from sixjars.data.text import Tokens
 from sixjars.errors import DataError
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Changes when the file's form does, so that no old file is read."""
 MAKING: Final = ".making-"
 """What the name of a folder begins with in which a file is being made."""
@@ -34,8 +33,6 @@ _ROWS = 4096
 _STALE = 24 * 3600.0
 _IDS = "ids of "
 
-Kept = Tokens | Labels
-"""What turns a text into numbers."""
 Ids = numpy.ndarray[Any, numpy.dtype[numpy.int32]]
 Offsets = numpy.ndarray[Any, numpy.dtype[numpy.int64]]
 
@@ -49,17 +46,17 @@ def cache_folder() -> Path:
     return Path.home() / ".cache" / "sixjars"
 
 
-def cached(examples: Examples, tokens: Mapping[str, Kept], *, limits: Mapping[str, int], folder: Path) -> "Table":
-    """The examples with the ids of each field in `tokens`, cut to its limit; made now or found there."""
+def cached(examples: Examples, cuts: Mapping[str, Cut], *, folder: Path) -> "Table":
+    """The examples with the ids that each cut makes, by its name; made now or found there."""
     fingerprint = _fingerprint(examples)
-    key = _key(fingerprint, examples.table.column_names, tokens, limits)
+    key = _key(fingerprint, examples.table.column_names, cuts)
     path = folder / f"{key}.arrow"
     with sentences("Tokenised data", folder):
         table = _opened(path, key, fingerprint)
         if table is None:
             folder.mkdir(parents=True, exist_ok=True)
             sweep(folder)
-            _make(path, key, examples, tokens, limits)
+            _make(path, key, examples, cuts)
             table = _opened(path, key, fingerprint)
     if table is None:
         raise DataError(f"The cache in {folder} cannot be read back; is the disk damaged? Set SIXJARS_CACHE.")
@@ -117,14 +114,13 @@ def sentences(what: str, folder: Path) -> Iterator[None]:
         raise DataError(f"{what} cannot be kept in {folder}: {reason}") from error
 
 
-def _key(fingerprint: str, fields: Sequence[str], tokens: Mapping[str, Kept], limits: Mapping[str, int]) -> str:
+def _key(fingerprint: str, fields: Sequence[str], cuts: Mapping[str, Cut]) -> str:
     """The name of a cache file: all that its content depends on."""
     plan = {
         "format": FORMAT,
         "fields": list(fields),
         "texts": fingerprint,
-        "tokens": {name: found.to_json() for name, found in tokens.items()},
-        "limits": {name: limits[name] for name in tokens},
+        "cuts": {name: cut.key() for name, cut in cuts.items()},
     }
     return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
 
@@ -187,7 +183,7 @@ class _Column:
         self._file.close()
 
 
-def _make(path: Path, key: str, examples: Examples, tokens: Mapping[str, Kept], limits: Mapping[str, int]) -> None:
+def _make(path: Path, key: str, examples: Examples, cuts: Mapping[str, Cut]) -> None:
     """Writes the file of a key; another process may do the same at the same time."""
     with tempfile.TemporaryDirectory(prefix=MAKING, dir=path.parent, ignore_cleanup_errors=True) as made:
         folder = Path(made)
@@ -197,9 +193,8 @@ def _make(path: Path, key: str, examples: Examples, tokens: Mapping[str, Kept], 
                 columns[name] = pyarrow.concat_arrays(examples.table.column(name).chunks)
                 continue
             columns[name] = _texts(folder / f"{number}.text", examples.table.column(name))
-            if name in tokens:
-                found = examples.table.column(name)
-                columns[_IDS + name] = _tokenised(folder / f"{number}.ids", found, tokens[name], limits[name])
+        for name, cut in cuts.items():
+            columns[_IDS + name] = _tokenised(folder / f"{name}.ids", examples.table.column(cut.column), cut)
         batch = pyarrow.record_batch(columns)
         batch = batch.replace_schema_metadata({"key": key, "sum": str(_sum(batch))})
         final_file = folder / "whole.arrow"
@@ -222,11 +217,11 @@ def _texts(path: Path, column: Any) -> Any:
         made.close()
 
 
-def _tokenised(path: Path, column: Any, tokens: Kept, limit: int) -> Any:
+def _tokenised(path: Path, column: Any, cut: Cut) -> Any:
     made = _Column(path, pyarrow.large_list(pyarrow.int32()))
     try:
         for start in range(0, len(column), _ROWS):
-            rows = [ids[:limit] for ids in tokens.encode_many(column.slice(start, _ROWS).to_pylist())]
+            rows = cut.encode(column.slice(start, _ROWS).to_pylist())
             lengths = numpy.array([len(ids) for ids in rows], dtype=numpy.int64)
             made.add(lengths, numpy.array([number for ids in rows for number in ids], dtype=numpy.int32))
         return made.array()

@@ -1,9 +1,10 @@
 """One field of many examples, from which rows can be taken as a padded rectangle.
 
-Dims: B rows, S positions, F frames, N numbers of a frame.
+Dims: B rows, S positions, F frames, N numbers of a frame, M parts of all rows.
 """
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -11,13 +12,26 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from sixjars.data.store import Records
+from sixjars.data.packing import packed
+from sixjars.data.vocabularies import STOP
 from sixjars.flow import Padded
 
 Rows = NDArray[np.int64]
 """Numbers of examples."""
 Flat = tuple[NDArray[np.int32], NDArray[np.int64]]
 """Token ids of all rows one after the other, and where each row begins (one entry more than rows)."""
+
+_AT_ONCE = 2**22  # ids that are looked at together, so that those of a large file are never all in memory
+
+
+def laid_flat(rows: Sequence[Sequence[int]]) -> Flat:
+    """Rows that are in no cache, as a column takes them.
+
+    >>> laid_flat([[7, 8], [], [9]])
+    (array([7, 8, 9], dtype=int32), array([0, 2, 2, 3]))
+    """
+    ids = np.array(list(chain.from_iterable(rows)), dtype=np.int32)
+    return ids, np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)])
 
 
 class Column(Protocol):
@@ -28,6 +42,17 @@ class Column(Protocol):
 
     def padded(self, rows: Rows) -> Padded:
         """These rows in one rectangle."""
+        ...
+
+
+class Records(Protocol):
+    """Whoever has the frames of each row: a view of a store."""
+
+    lengths: NDArray[np.int64]
+    """Frames of each row."""
+
+    def take(self, rows: Rows, /) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The numbers of some rows, with zeros up to the longest (B, F, N), and the frames of each (B,)."""
         ...
 
 
@@ -57,6 +82,52 @@ class Ids:
         if self.stop is not None:
             values[np.arange(len(rows)), lengths] = self.stop
         return Padded(torch.from_numpy(values), torch.from_numpy(positions < ends[:, None]))
+
+
+@final
+class Parted:
+    """Token ids of texts in parts, kept with `<stop>` behind every part; handed out without, and with the parts packed.
+
+    >>> column = Parted(laid_flat([[7, 8, STOP, 9, STOP], [6]]))  # the second was cut before its `<stop>`
+    >>> column.padded(np.array([0, 1])).values, column.lengths.tolist()
+    (tensor([[7, 8, 9],
+            [6, 0, 0]]), [3, 1])
+    """
+
+    def __init__(self, flat: Flat) -> None:
+        self.ids, self.offsets = flat
+        stops = _places(self.ids, STOP)
+        stopped = np.diff(np.searchsorted(stops, self.offsets))
+        self.lengths = np.diff(self.offsets) - stopped
+        has_rest = np.diff(self.offsets) > 0
+        has_rest[has_rest] = self.ids[self.offsets[1:][has_rest] - 1] != STOP
+        self.counts = stopped + has_rest
+        self._ends = np.sort(np.concatenate([stops, self.offsets[1:][has_rest]]))
+        self._firsts = np.concatenate([[0], np.cumsum(self.counts)])
+        self._begins = np.concatenate([[0], self._ends[:-1] + 1])[: len(self._ends)]
+        self._begins[self._firsts[:-1][self.counts > 0]] = self.offsets[:-1][self.counts > 0]
+
+    def padded(self, rows: Rows) -> Padded:
+        """Ids (B, S) and their parts."""
+        counts_B, lengths_B = self.counts[rows], self.lengths[rows]
+        parts_M = _ranges(self._firsts[rows], counts_B)
+        begins_M, lengths_M = self._begins[parts_M], self._ends[parts_M] - self._begins[parts_M]
+        mask_BS = np.arange(int(lengths_B.max(initial=0))) < lengths_B[:, None]
+        values_BS = np.zeros(mask_BS.shape, dtype=np.int64)
+        values_BS[mask_BS] = self.ids[_ranges(begins_M, lengths_M)]
+        return Padded(torch.from_numpy(values_BS), torch.from_numpy(mask_BS), packed(lengths_M, counts_B))
+
+
+def _places(ids: NDArray[np.int32], wanted: int) -> NDArray[np.int64]:
+    """Where an id stands."""
+    found = [np.flatnonzero(ids[at : at + _AT_ONCE] == wanted) + at for at in range(0, len(ids), _AT_ONCE)]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+
+
+def _ranges(begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers of many ranges, one range after the other."""
+    shifts = begins - (np.cumsum(lengths) - lengths)
+    return np.repeat(shifts, lengths) + np.arange(int(lengths.sum()))
 
 
 @final

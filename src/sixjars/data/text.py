@@ -5,10 +5,17 @@ none at the ends. Then it is cut. Words, BPE and unigram pieces carry the mark `
 start) came before them, so that joining them gives the text back; a `▁` of the text itself becomes `_`.
 
 What the vocabulary holds is learned in `vocabularies.py`.
+
+A word that it does not hold is `<unk>`; or, where words can be copied, a number from the vocabulary's size on. In kept
+data that number is a hash of the word, so that no list of such words is needed; in what a decoder writes it is a
+position of the text that is copied from.
 """
 
 import json
+import unicodedata
+import zlib
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, final
 
 from tokenizers import Tokenizer
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["GO", "MARK", "PAD", "SPECIAL", "STOP", "UNK", "Tokens"]
 
 _FORMAT = 1
+_HASHES = 2**30  # a size and a hash together still fit 32 bits
 
 
 @final
@@ -59,8 +67,35 @@ class Tokens:
         """The ids of a text, without `<go>` and `<stop>`."""
         return self.encode_many([text])[0]
 
-    def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of many texts, faster than one by one."""
+    @property
+    def can_copy(self) -> bool:
+        """Whether a word outside the vocabulary is one position, so that it can be told from others and copied."""
+        return self._kind in ("words", "characters")
+
+    def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
+        """The ids of many texts, faster than one by one.
+
+        With `open`, each word outside the vocabulary has a number of its own, from `size` on, in place of `<unk>`.
+        """
+        rows = self._looked_up(texts)
+        if not open:
+            return rows
+        assert self.can_copy
+        return [self._told_apart(text, ids) if UNK in ids else ids for text, ids in zip(texts, rows, strict=True)]
+
+    def encode_parted(self, texts: Sequence[Sequence[str]], *, open: bool = False) -> list[list[int]]:
+        """The ids of texts in parts: each part is encoded by itself and ends in `<stop>`, also one without a word."""
+        encoded = iter(self.encode_many([part for parts in texts for part in parts], open=open))
+        return [[number for ids in islice(encoded, len(parts)) for number in (*ids, STOP)] for parts in texts]
+
+    def _told_apart(self, text: str, ids: Sequence[int]) -> list[int]:
+        """Ids with the hash of its word in place of each `<unk>`; a word is the same with the mark and without."""
+        return [
+            self.size + zlib.crc32(self.plain(piece).encode()) % _HASHES if number == UNK else number
+            for piece, number in zip(self.cut(text), ids, strict=True)
+        ]
+
+    def _looked_up(self, texts: Sequence[str]) -> list[list[int]]:
         try:
             return [encoding.ids for encoding in self._batch(texts)]
         except TypeError:
@@ -76,19 +111,50 @@ class Tokens:
         made: str = normalizer.normalize_str(text)
         return made
 
-    def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids; `<pad>`, `<go>` and `<stop>` are left out."""
-        tokens = [self._spelled[number] for number in ids if number not in (PAD, GO, STOP)]
+    def cut(self, text: str) -> list[str]:
+        """What stands at each position of `encode(text)`, in or outside the vocabulary, spelled with its mark.
+
+        Only where words can be copied: pieces of words are found by looking them up.
+        """
+        assert self.can_copy
+        if self._kind == "characters":
+            return list(self.normal(text))
+        cutter = self._tokenizer.pre_tokenizer
+        assert cutter is not None
+        return [piece for piece, _ in cutter.pre_tokenize_str(self.normal(text))]
+
+    def decode(self, ids: Sequence[int], beyond: Sequence[str] = ()) -> str:
+        """The text of ids; `<pad>`, `<go>` and `<stop>` are left out.
+
+        An id from `size` on is copied: `beyond` holds the pieces of the text that it comes from, as `cut` gives them.
+        """
+        kept = [number for number in ids if number not in (PAD, GO, STOP)]
+        tokens = [self._spelling(number, beyond) for number in kept]
         if self._kind == "words" and self._split == "spaces":
             return " ".join(tokens)
-        if self._kind == "words":  # an unknown word is most often a word after a space
-            tokens = [f" {token}" if token == SPECIAL[UNK] else token for token in tokens]
+        if self._kind == "words":
+            tokens = [self._spaced(number, before, beyond) for number, before in zip(kept, ["", *tokens], strict=False)]
         text = "".join(tokens)
         return text.replace(MARK, " ").removeprefix(" ") if self._marked else text
 
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        """One readable string for each id, to write beside a heat map."""
-        tokens = [self._spelled[number] for number in ids]
+    def _spelling(self, number: int, beyond: Sequence[str]) -> str:
+        return self._spelled[number] if number < self.size else beyond[number - self.size]
+
+    def _spaced(self, number: int, before: str, beyond: Sequence[str]) -> str:
+        """A token as it is joined to the one before it; a copied word goes by what it now follows."""
+        token = self._spelling(number, beyond)
+        if number == UNK:  # most often a word after a space
+            return f" {token}"
+        word = self.plain(token)
+        if number < self.size or not any(letter.isalnum() for letter in word):
+            return token
+        place = number - self.size
+        as_read = token == word and place > 0 and before == beyond[place - 1]
+        return word if as_read or _leads(before) else f" {word}"
+
+    def pieces(self, ids: Sequence[int], beyond: Sequence[str] = ()) -> list[str]:
+        """One readable string for each id, to write beside a heat map; `beyond` as for `decode`."""
+        tokens = [self._spelling(number, beyond) for number in ids]
         if self._kind == "characters":
             return ["␣" if token == " " else token for token in tokens]
         return [self.plain(token) for token in tokens] if self._kind == "words" else tokens
@@ -138,6 +204,14 @@ class Tokens:
         except Exception as error:
             raise RunError(f"The saved tokenizer is damaged or of another version: {error}.") from error
         return tokens
+
+
+def _leads(token: str) -> bool:
+    """Whether a word follows this without a space: an opening bracket or quote, or a dash or slash inside a word."""
+    if token.startswith(MARK):
+        sign = token.removeprefix(MARK)
+        return sign in ('"', "'") or (len(sign) == 1 and unicodedata.category(sign) in ("Ps", "Pi"))
+    return token == "/" or (len(token) == 1 and unicodedata.category(token) in ("Ps", "Pi", "Pd"))
 
 
 def _is_unicode(text: object) -> bool:

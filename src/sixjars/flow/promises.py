@@ -100,7 +100,10 @@ class Writer(Decoder):
 
 
 class Chooser(Decoder):
-    """Chooses one of a closed list. Its two doors, `teach` and `choose`, agree to rounding."""
+    """Chooses one of a closed list, or several. Its two doors, `teach` and `choose`, agree to rounding."""
+
+    several: bool
+    """Whether any number may be chosen, each judged by its own."""
 
     @abstractmethod
     def choose(self, encoded: Encoded) -> Scored:

@@ -4,6 +4,7 @@ Dims: B batch, S source positions, T target positions, V vocabulary.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import final
 
 from torch import nn
@@ -30,7 +31,8 @@ class Network(nn.Module):
     def encode(self, inputs: Mapping[str, Padded]) -> Encoded:
         """Annotation vectors and a summary of each example."""
         encoded: Encoded = self.encoder(**inputs)
-        return encoded
+        said = next((padded.said for padded in inputs.values() if padded.said is not None), None)
+        return encoded if said is None else replace(encoded, said=said)
 
     def forward(self, inputs: Mapping[str, Padded], target: Padded) -> Taught:
         """Scores (B, T, V) for every token of the target."""

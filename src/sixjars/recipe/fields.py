@@ -104,6 +104,8 @@ class PointsSettings(Settings):
 
     column: Column = "points"
     """Its name in the header, or its number from 1."""
+    numbers: Positive = 2
+    """Numbers of each point: 2 in a plane, 1 for plain numbers."""
 
 
 class OrderSettings(Settings):

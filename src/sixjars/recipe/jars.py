@@ -123,7 +123,7 @@ class DataSettings(Settings):
             part = getattr(self, name)
             if isinstance(part, float) and not 0.0 < part < 1.0:
                 faults.append(f"{name!r} as a fraction must lie between 0 and 1, but is {part}.")
-        if self.train is not None:
+        if self.train is not None and self.format != "dialogs":
             faults += self._twice()
         return faults
 

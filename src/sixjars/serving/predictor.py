@@ -2,23 +2,27 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
+import numpy as np
 import torch
 
 from sixjars.data.columns import stacked
+from sixjars.data.copying import copyable
+from sixjars.data.points import Numbers, points_of
 from sixjars.data.text import STOP, Tokens
 from sixjars.errors import DataError
 from sixjars.flow import Hypothesis, Layout, Padded
 from sixjars.learning.devices import Device, device_named
 from sixjars.recipe.jars import SearchSettings
 from sixjars.tasks.corpus import seeing_of
+from sixjars.tasks.fields import SAID, Fields
 from sixjars.tasks.runs import Run, open_run
 from sixjars.tasks.scoring import drawn_anew, found_by
 from sixjars.tasks.seeing import media_of
-from sixjars.tasks.table import TASKS
+from sixjars.tasks.table import LOOKING, TASKS
 
 Asked = str | Mapping[str, str]
 """What is asked of a model: its one input (a text, or the path of a file), or each input by name."""
@@ -47,6 +51,8 @@ class Prediction:
     """What was asked."""
     layout: Layout = field(default_factory=Layout)
     """What the positions are: words, the cells of a picture row by row, or frames."""
+    parts: tuple[int, ...] = ()
+    """Of a text in parts, the sentence or turn that each position belongs to."""
 
     @property
     def probability(self) -> float:
@@ -65,6 +71,7 @@ class Prediction:
             "pieces": list(self.pieces),
             "weights": rounded,
         }
+        told |= {"parts": list(self.parts)} if self.parts else {}
         return told if self.layout.kind == "words" else told | {"layout": [self.layout.kind, *self.layout.shape]}
 
 
@@ -86,11 +93,17 @@ class Predictor:
         self.recipe = run.recipe
         self.task = TASKS[run.recipe.task]
         self.tokens = run.tokens()
+        self.fields = Fields.of(run.recipe, self.tokens)
         self.device = device_named(device)
         self.network = run.network(self.tokens).to(self.device)
         self.seeing = seeing_of(run.recipe, self.device)
         if self.seeing:
             run.check_backbones()
+
+    @property
+    def looks(self) -> bool:
+        """Whether its predictions have weights: from a bridge that looks, or because pointing is what it does."""
+        return self.task.output == "order" or self.recipe.model.bridge["kind"] in LOOKING
 
     def predict(self, asked: Sequence[Asked], *, search: SearchSettings | None = None) -> list[Prediction]:
         """The best output for each input. For a language model a text is how the output begins (it may be empty)."""
@@ -127,10 +140,21 @@ class Predictor:
             if not Path(one[name]).is_file():
                 wrong = "is a folder" if Path(one[name]).is_dir() else "does not exist"
                 raise DataError(f"input {number}: the {name} file {one[name]} {wrong}.")
+        if "points" in names:
+            self._check_points(one["points"], number)
         for name, kept in self.tokens.items():
             if name in one and isinstance(kept, Tokens):
                 self._check(kept.encode(one[name]), name, number, settings)
         return {name: one[name] for name in names}
+
+    def _check_points(self, text: str, number: int) -> None:
+        assert self.recipe.data.points is not None
+        try:
+            found, wanted = points_of(text), self.recipe.data.points.numbers
+            if len(found[0]) != wanted:
+                raise ValueError(f"a point has {len(found[0])} numbers, but this run was trained on {wanted}.")
+        except ValueError as error:
+            raise DataError(f"input {number}: {error}") from None
 
     def _check(self, ids: list[int], name: str, number: int, settings: SearchSettings) -> None:
         if name in self.task.inputs and not ids:
@@ -152,8 +176,7 @@ class Predictor:
             yield order[at : at + size]
 
     def _length(self, row: Mapping[str, str]) -> int:
-        kept = {name: self.tokens[name] for name in row if name in self.tokens}
-        return sum(len(tokens.encode_many([row[name]])[0]) for name, tokens in kept.items())
+        return sum(len(text) for name, text in row.items() if name not in self.seeing)
 
     def _answer(self, rows: list[dict[str, str]], settings: SearchSettings) -> list[list[Prediction]]:
         inputs = {name: self._padded(name, [row[name] for row in rows]).to(self.device) for name in self.task.inputs}
@@ -171,33 +194,50 @@ class Predictor:
         ]
 
     def _padded(self, name: str, given: list[str]) -> Padded:
+        if name == "points":
+            return Numbers.parsed(given).padded(np.arange(len(given)))
         if name not in self.seeing:
-            return Padded.of(self.tokens[name].encode_many(given))
+            return self._written(name, given)
         seeing, media = self.seeing[name], media_of([Path()])
         numbers = seeing.numbers([seeing.unpacked(media, path) for path in given])
         return stacked(numbers)
 
+    def _written(self, name: str, given: list[str]) -> Padded:
+        rows = np.arange(len(given))
+        padded = self.fields.encoded(name, given).padded(rows)
+        if name != "source" or not self.fields.copies:
+            return Padded(padded.values, padded.mask, padded.parts)
+        words = self.fields.encoded(SAID, given).padded(rows)
+        return replace(padded, said=copyable(words.values, words.mask, self.tokens["target"].size))
+
     def _prediction(self, hypothesis: Hypothesis, row: dict[str, str], length: int, layout: Layout) -> Prediction:
-        kept = self.tokens[self.task.output]
-        ends = hypothesis.finished and isinstance(kept, Tokens)
+        output = self.task.output
+        ends = hypothesis.finished and output != "label"
         ids = [*hypothesis.tokens, *([STOP] if ends else [])]
+        source, parts = self._source(row, length, layout)
         return Prediction(
-            text=kept.decode(hypothesis.tokens),
+            text=self.fields.text_of(output, hypothesis.tokens, row),
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
-            source=self._source(row, length, layout),
-            pieces=tuple(kept.pieces(ids)),
+            source=source,
+            pieces=tuple(self.fields.pieces_of(output, ids, row)),
             weights=tuple(weights[:length] for weights in hypothesis.weights),
             finished=hypothesis.finished,
             inputs=row,
             layout=layout,
+            parts=parts,
         )
 
-    def _source(self, row: Mapping[str, str], length: int, layout: Layout) -> tuple[str, ...]:
+    def _source(self, row: Mapping[str, str], length: int, layout: Layout) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """What stands at each position, and the part of the text that it belongs to."""
         if layout.kind == "frames":
-            return tuple(str(number) for number in range(1, length + 1))
-        kept = self.tokens.get("source")
-        return () if kept is None else tuple(kept.pieces(kept.encode_many([row["source"]])[0]))
+            return tuple(str(number) for number in range(1, length + 1)), ()
+        if "points" in row:
+            return tuple(row["points"].split()), ()
+        if "source" not in row:
+            return (), ()
+        pieces, parts = self.fields.source_pieces(row["source"])
+        return tuple(pieces), tuple(parts)
 
 
 def load(folder: str | Path, *, device: Device = "auto") -> Predictor:

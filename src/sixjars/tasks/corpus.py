@@ -1,6 +1,6 @@
 """The examples of a recipe: read or made up, split, seen and tokenised once, ready to be cut into batches."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -10,29 +10,26 @@ import numpy as np
 import pyarrow
 import torch
 
-from sixjars.data.cache import Kept, cache_folder, cached
+from sixjars.data.cache import cache_folder, cached
+from sixjars.data.cuts import Kept
 from sixjars.data.labels import Labels
 from sixjars.data.media import Media
-from sixjars.data.readers import Examples, examples_of, read
-from sixjars.data.readers.rows import LINE
-from sixjars.data.samples import SAMPLES, make, materialise
+from sixjars.data.parting import parted
+from sixjars.data.points import Places
+from sixjars.data.readers import Examples
+from sixjars.data.samples import materialise
 from sixjars.data.text import Tokens
 from sixjars.errors import DataError
 from sixjars.learning.devices import device_named
 from sixjars.learning.progress import Reporter, Silent
 from sixjars.recipe import Recipe
-from sixjars.recipe.fields import Column, Files, LabelSettings, MediaSettings, TextSettings
-from sixjars.recipe.jars import SplitSettings
+from sixjars.recipe.fields import LabelSettings, MediaSettings, OrderSettings
+from sixjars.tasks.examples import examples_for
+from sixjars.tasks.fields import Fields, written_fields
 from sixjars.tasks.part import KEY, Part
 from sixjars.tasks.parts import looks_at_cells, sight_of
 from sixjars.tasks.seeing import Seeing, keep, media_of
 from sixjars.tasks.table import TASKS
-
-
-def written_fields(recipe: Recipe) -> dict[str, TextSettings | LabelSettings]:
-    """The fields that are texts or labels, and so have a vocabulary or a list."""
-    fields = recipe.data.fields()
-    return {name: settings for name, settings in fields.items() if isinstance(settings, TextSettings | LabelSettings)}
 
 
 def seeing_of(recipe: Recipe, device: torch.device | None = None) -> dict[str, Seeing]:
@@ -49,14 +46,19 @@ def seeing_of(recipe: Recipe, device: torch.device | None = None) -> dict[str, S
 
 def facts_of(recipe: Recipe, tokens: Mapping[str, Kept], *, fresh: bool = False) -> dict[str, dict[str, Any]]:
     """What the parts of a network must know of the data; a `fresh` one begins from a backbone's pretrained weights."""
-    facts: dict[str, dict[str, Any]] = {
-        name: {"vocabulary": kept.size, "vectors": None} if isinstance(kept, Tokens) else {"classes": kept.size}
-        for name, kept in tokens.items()
-    }
+    facts = {name: _facts_of(kept) for name, kept in tokens.items()}
+    if recipe.data.points is not None:
+        facts["points"] = {"numbers": recipe.data.points.numbers}
     return facts | {
         name: {"pixels": seeing.pixels, "cells": seeing.cells, "pretrained": fresh}
         for name, seeing in seeing_of(recipe).items()
     }
+
+
+def _facts_of(kept: Kept) -> dict[str, Any]:
+    if isinstance(kept, Tokens):
+        return {"vocabulary": kept.size, "vectors": None}
+    return {"classes": kept.size, "several": kept.several} if isinstance(kept, Labels) else {}
 
 
 @final
@@ -107,7 +109,7 @@ def seen_parts(
     recipe: Recipe, seed: int, reporter: Reporter | None, device: torch.device | None = None
 ) -> dict[str, Examples]:
     """The examples of every part, their pictures or films seen."""
-    examples = _examples(recipe, seed)
+    examples = examples_for(recipe, seed)
     if recipe.data.sample is not None:
         _paint(recipe, examples, reporter)
     return {name: seen(found, recipe, reporter, device) for name, found in examples.items()}
@@ -115,11 +117,7 @@ def seen_parts(
 
 def learned(recipe: Recipe) -> dict[str, Kept]:
     """The vocabularies alone; no file of a picture or film is opened for them."""
-    return learned_tokens(recipe, _examples(recipe, recipe.learning.seed)["train"])
-
-
-def _examples(recipe: Recipe, seed: int) -> dict[str, Examples]:
-    return _sampled(recipe) if recipe.data.sample else _read(recipe, seed)
+    return learned_tokens(recipe, examples_for(recipe, recipe.learning.seed)["train"])
 
 
 def learned_tokens(recipe: Recipe, train: Examples) -> dict[str, Kept]:
@@ -129,8 +127,11 @@ def learned_tokens(recipe: Recipe, train: Examples) -> dict[str, Kept]:
         texts = _texts(train.table.column(name))
         if isinstance(settings, LabelSettings):
             kept[name] = Labels.trained(texts, settings, f"data.{name}")
+        elif isinstance(settings, OrderSettings):
+            kept[name] = Places()
         else:
-            kept[name] = Tokens.trained(texts, settings, f"data.{name}")
+            parts = (part for text in texts for part in parted(text, settings.parts))
+            kept[name] = Tokens.trained(parts, settings, f"data.{name}")
     return kept
 
 
@@ -142,13 +143,12 @@ def _texts(column: Any) -> Iterator[str]:
 
 def part_of(examples: Examples, recipe: Recipe, tokens: Mapping[str, Kept]) -> Part:
     """Examples, tokenised into the cache."""
-    fields = written_fields(recipe)
-    limits = {name: s.max_length if isinstance(s, TextSettings) else 1 for name, s in fields.items()}
-    table = cached(examples, tokens, limits=limits, folder=cache_folder())
+    fields = Fields.of(recipe, tokens)
+    table = cached(examples, fields.cuts, folder=cache_folder())
     if "label" in tokens and not len(table.ids("label")[0]):
         some = ", ".join(repr(text) for text in dict.fromkeys(table.texts("label", range(min(3, len(table))))))
         raise DataError(f"{examples.where}: none of its labels ({some}, ...) is among those that were learned.")
-    return Part(TASKS[recipe.task], table, tokens, examples.where, examples.skipped, seeing_of(recipe))
+    return Part(TASKS[recipe.task], table, fields, examples.where, examples.skipped, seeing_of(recipe))
 
 
 def seen(
@@ -186,91 +186,6 @@ def sample_folder(task: str) -> Path:
     return cache_folder() / "samples" / version("sixjars") / task
 
 
-def columns_of(recipe: Recipe) -> dict[str, Column]:
-    """Which column each field is."""
-    columns: dict[str, Column] = {name: settings.column for name, settings in recipe.data.fields().items()}
-    also = {"alignment": recipe.data.alignment, "boxes": recipe.data.boxes}
-    return columns | {name: column for name, column in also.items() if column is not None}
-
-
-def read_files(recipe: Recipe, files: Files) -> Examples:
-    """Examples of one file (or parallel files), in the columns of the recipe."""
-    return read(files, columns_of(recipe), settings=recipe.data, many=("target",))
-
-
-def _read(recipe: Recipe, seed: int) -> dict[str, Examples]:
-    data = recipe.data
-    assert data.train is not None
-    if data.split is not None:
-        return _by_column(recipe, data.split, data.train)
-    found = {"train": read_files(recipe, data.train)}
-    for name in ("valid", "test"):
-        part = getattr(data, name)
-        if isinstance(part, float):
-            inputs = TASKS[recipe.task].inputs[:1]  # all questions about a picture stay together
-            found["train"], found[name] = _split(found["train"], inputs, fraction=part, seed=seed, where=f"data.{name}")
-        elif part is not None:
-            found[name] = read_files(recipe, part)
-    return found
-
-
-def _by_column(recipe: Recipe, split: SplitSettings, file: Files) -> dict[str, Examples]:
-    """The parts that one file holds, each with the rows that have its value."""
-    values = {"train": split.train, "valid": split.valid, "test": split.test}
-    found = {}
-    for name, value in values.items():
-        if value is not None:
-            where = {**recipe.data.where, str(split.column): value}
-            own = recipe.model_copy(update={"data": recipe.data.model_copy(update={"where": where})})
-            part = read_files(own, file)
-            found[name] = replace(part, where=f"the {name} part of {part.where}")
-    return found
-
-
-def _split(
-    examples: Examples, inputs: Sequence[str], *, fraction: float, seed: int, where: str
-) -> tuple[Examples, Examples]:
-    """Hold out a fraction of the inputs, chosen by a seed; both sides keep the file's order.
-
-    Rows with the same input (the captions of one picture) stay together, so that none is held out and learned from.
-    """
-    group = np.zeros(examples.table.num_rows, dtype=np.int64)
-    for name in inputs or (LINE,):
-        codes = examples.table.column(name).combine_chunks().dictionary_encode().indices.to_numpy()
-        group = np.unique(group * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
-    groups = int(group.max(initial=-1)) + 1
-    count = max(1, round(groups * fraction))
-    if count >= groups:
-        raise DataError(
-            f"{where}: a fraction of {fraction} leaves nothing to train on; {examples.where} has {groups} inputs."
-        )
-    held = np.zeros(groups, dtype=bool)
-    held[np.random.default_rng(seed).permutation(groups)[:count]] = True
-    chosen = held[group]
-    return (
-        replace(examples, table=examples.table.filter(pyarrow.array(~chosen))),
-        replace(examples, table=examples.table.filter(pyarrow.array(chosen)), skipped=0),
-    )
-
-
-def _sampled(recipe: Recipe) -> dict[str, Examples]:
-    sample = recipe.data.sample
-    assert sample is not None
-    made = make(
-        recipe.task,
-        size=sample.size,
-        valid=sample.valid,
-        test=sample.test,
-        seed=sample.seed,
-        longest=sample.longest,
-    )
-    columns = sample_columns(recipe)
-    return {
-        part: examples_of({f: [row[c] for row in rows] for f, c in columns.items()}, where=f"the sample's {part} part")
-        for part, rows in made.items()
-    }
-
-
 def _paint(recipe: Recipe, examples: Mapping[str, Examples], reporter: Reporter | None) -> None:
     """Draw the files that a made-up corpus names."""
 
@@ -280,11 +195,3 @@ def _paint(recipe: Recipe, examples: Mapping[str, Examples], reporter: Reporter 
     for name in TASKS[recipe.task].media:
         files = [file for part in examples.values() for file in part.table.column(name).to_pylist()]
         materialise(recipe.task, files, sample_folder(recipe.task), told)
-
-
-def sample_columns(recipe: Recipe) -> dict[str, str]:
-    """The columns of the made-up corpus, by field."""
-    declared, task = SAMPLES[recipe.task], TASKS[recipe.task]
-    named = {**dict(zip(task.inputs, declared.inputs, strict=True)), task.output: declared.target}
-    also = {"alignment": declared.alignment, "boxes": declared.boxes}
-    return named | {name: column for name, column in also.items() if column is not None}

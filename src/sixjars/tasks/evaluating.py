@@ -13,7 +13,8 @@ from sixjars.learning.devices import Device, device_named
 from sixjars.learning.progress import Reporter, Silent
 from sixjars.recipe import Recipe
 from sixjars.recipe.fields import MediaSettings
-from sixjars.tasks.corpus import corpus_of, part_of, read_files, sample_columns, sample_folder, seen
+from sixjars.tasks.corpus import corpus_of, part_of, sample_folder, seen
+from sixjars.tasks.examples import read_files, sample_columns
 from sixjars.tasks.part import Part
 from sixjars.tasks.reading import TRUTHS, comparing_attention, lacking_for, metric_faults
 from sixjars.tasks.runs import Run, open_run
@@ -38,15 +39,15 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
-        told = {
+        told: dict[str, Any] = {
             "data": self.where,
             "examples": self.examples,
             "skipped": self.skipped,
             "scores": {score.name: asdict(score) for score in self.scores},
         }
-        if self.confusion is None:
-            return told
-        return told | {"classes": [asdict(row) for row in self.classes], "confusion": asdict(self.confusion)}
+        if self.classes:
+            told["classes"] = [asdict(row) for row in self.classes]
+        return told if self.confusion is None else told | {"confusion": asdict(self.confusion)}
 
 
 def evaluated(
@@ -72,8 +73,10 @@ def evaluated(
     if TASKS[run.recipe.task].output != "label":
         return Evaluation(scores, scores[0].count, part.skipped, part.where)
     outcomes = outcomes_of(network, part, settings, ["accuracy@1"])
-    table = tuple(per_class(outcomes))
-    return Evaluation(scores, scores[0].count, part.skipped, part.where, table, confusion(outcomes))
+    several = run.recipe.data.label is not None and run.recipe.data.label.several
+    table = tuple(per_class(outcomes, several=several))
+    taken = None if several else confusion(outcomes)
+    return Evaluation(scores, scores[0].count, part.skipped, part.where, table, taken)
 
 
 def _check(run: Run, metrics: Sequence[str]) -> None:

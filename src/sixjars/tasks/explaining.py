@@ -7,14 +7,24 @@ from typing import Any
 from sixjars.errors import DataError, RecipeError
 from sixjars.inspection.explain import Explanation, explanation_of
 from sixjars.recipe import Recipe
-from sixjars.recipe.fields import LabelSettings
-from sixjars.tasks.corpus import facts_of, learned, seeing_of, written_fields
+from sixjars.recipe.fields import LabelSettings, OrderSettings, TextSettings
+from sixjars.tasks.corpus import facts_of, learned, seeing_of
+from sixjars.tasks.fields import written_fields
 from sixjars.tasks.parts import Facts, network_of
 from sixjars.tasks.reading import read_recipe
 from sixjars.tasks.runs import open_run
 from sixjars.tasks.table import TASKS
 
-LETTERS = {"source": "x", "image": "I", "video": "I_1..I_T", "question": "q", "target": "y", "label": "y"}
+LETTERS = {
+    "source": "x",
+    "image": "I",
+    "video": "I_1..I_T",
+    "question": "q",
+    "points": "p",
+    "target": "y",
+    "label": "y",
+    "order": "y",
+}
 """What the lecture calls each field."""
 UNKNOWN_CLASSES = 2
 """Labels assumed where neither data nor recipe say how many there are."""
@@ -43,13 +53,17 @@ def _facts(recipe: Recipe) -> tuple[Facts, str]:
         return facts_of(recipe, learned(recipe)), ""
     except DataError as error:
         told = f"the data is not here ({error}), so each vocabulary is taken as large as the recipe allows"
-    facts: dict[str, dict[str, Any]] = {
-        name: {"classes": settings.size or UNKNOWN_CLASSES}
-        if isinstance(settings, LabelSettings)
-        else {"vocabulary": settings.size, "vectors": None}
-        for name, settings in written_fields(recipe).items()
-    }
+    facts = {name: _largest(settings) for name, settings in written_fields(recipe).items()}
     return facts | facts_of(recipe, {}), told
+
+
+def _largest(settings: TextSettings | LabelSettings | OrderSettings) -> dict[str, Any]:
+    """What the data would say of a field if it had as much as the recipe allows."""
+    if isinstance(settings, TextSettings):
+        return {"vocabulary": settings.size, "vectors": None}
+    if isinstance(settings, LabelSettings):
+        return {"classes": settings.size or UNKNOWN_CLASSES, "several": settings.several}
+    return {}
 
 
 def _data(recipe: Recipe, facts: Facts, note: str) -> list[str]:
@@ -62,9 +76,15 @@ def _data(recipe: Recipe, facts: Facts, note: str) -> list[str]:
     for name, settings in written_fields(recipe).items():
         letter = LETTERS[name]
         if isinstance(settings, LabelSettings):
-            lines.append(f"{letter}, the {name}: one of {facts[name]['classes']}")
+            count = "any" if settings.several else "one"
+            lines.append(f"{letter}, the {name}: {count} of {facts[name]['classes']}")
+        elif isinstance(settings, OrderSettings):
+            lines.append(f"{letter}, the {name}: positions of points, each at most once")
         else:
-            lines.append(f"{letter}, the {name}: {settings.tokens}, a vocabulary of {facts[name]['vocabulary']}")
+            made = f"{settings.tokens} in {settings.parts}" if settings.parts != "none" else settings.tokens
+            lines.append(f"{letter}, the {name}: {made}, a vocabulary of {facts[name]['vocabulary']}")
+    if recipe.data.points is not None:
+        lines.append(f"{LETTERS['points']}, the points: {recipe.data.points.numbers} numbers each")
     for name, seeing in seeing_of(recipe).items():
         lines.append(f"{LETTERS[name]}, the {name}: {seeing.pixels}×{seeing.pixels} pixels")
     return [*lines, note] if note else lines

@@ -6,11 +6,15 @@ from functools import cached_property
 from typing import final
 
 from sixjars.data.batches import Alignments, Batches, Links
-from sixjars.data.cache import Kept, Table
-from sixjars.data.columns import Column, Frames, Ids, Nothing
+from sixjars.data.cache import Table
+from sixjars.data.columns import Column, Frames, Nothing
+from sixjars.data.copying import Copying
+from sixjars.data.cuts import Kept
+from sixjars.data.points import Numbers
 from sixjars.data.text import STOP, Tokens
 from sixjars.errors import DataError
 from sixjars.evaluation.metrics import Box
+from sixjars.tasks.fields import SAID, Fields
 from sixjars.tasks.seeing import Seeing, records_of
 from sixjars.tasks.table import Task
 
@@ -25,7 +29,7 @@ class Part:
 
     task: Task
     table: Table
-    tokens: Mapping[str, Kept]
+    fields: Fields
     where: str
     """For messages."""
     skipped: int = 0
@@ -36,6 +40,11 @@ class Part:
     def __len__(self) -> int:
         return len(self.table)
 
+    @property
+    def tokens(self) -> Mapping[str, Kept]:
+        """The vocabularies, by field."""
+        return self.fields.tokens
+
     def text(self, name: str) -> Tokens:
         """The vocabulary of a field of text."""
         kept = self.tokens[name]
@@ -45,11 +54,10 @@ class Part:
     @cached_property
     def inputs(self) -> list[dict[str, str]]:
         """What the encoder reads of each row: texts made regular, names of files; nothing where it reads nothing."""
-        columns = {name: self.table.texts(name) for name in self.task.inputs}
-        return [
-            {n: self.tokens[n].normal(texts[row]) if n in self.tokens else texts[row] for n, texts in columns.items()}
-            for row in range(len(self))
-        ]
+        columns = {
+            name: [self.fields.normal(name, text) for text in self.table.texts(name)] for name in self.task.inputs
+        }
+        return [{name: texts[row] for name, texts in columns.items()} for row in range(len(self))]
 
     @cached_property
     def targets(self) -> list[str]:
@@ -93,6 +101,22 @@ class Part:
             )
         return boxes
 
+    @cached_property
+    def keys(self) -> list[tuple[int, int]] | None:
+        """The sentence that decides each row and its word, both counted from 0, where the data has them."""
+        if not self.table.has("keys"):
+            return None
+        return [self._key(row, text) for row, text in enumerate(self.table.texts("keys"))]
+
+    def _key(self, row: int, text: str) -> tuple[int, int]:
+        try:
+            sentence, word = (int(number) for number in text.split())
+        except ValueError:
+            raise DataError(
+                f"{self.where}, line {self.table.line(row)}: keys {text!r} must be like `2 5`: sentence, word."
+            ) from None
+        return sentence, word
+
     def _links(self, row: int, text: str) -> frozenset[tuple[int, int]]:
         try:
             pairs = [tuple(int(number) for number in pair.split("-")) for pair in text.split()]
@@ -124,8 +148,9 @@ class Part:
 
     def length(self, name: str, row: int) -> int:
         """How many tokens of a row were kept."""
-        offsets = self.table.ids(name)[1]
-        return int(offsets[row + 1] - offsets[row])
+        ids, offsets = self.table.ids(name)
+        kept = ids[offsets[row] : offsets[row + 1]]
+        return len(kept) - (int((kept == STOP).sum()) if self.fields.cuts[name].parts != "none" else 0)
 
     def batches(
         self,
@@ -138,6 +163,7 @@ class Part:
         """The same as padded batches; `guided` ones carry the true alignment."""
         alignments: Alignments | None = self.token_links if guided and self.alignments is not None else None
         inputs: dict[str, Column] = {name: self._column(name) for name in self.task.inputs}
+        copying = Copying(self._column(SAID), self.text("target").size) if self.fields.copies else None
         return Batches(
             inputs or {"source": Nothing(len(self))},
             self._column(self.task.output),
@@ -145,14 +171,15 @@ class Part:
             batch_examples=batch_examples,
             seed=seed,
             alignments=alignments,
+            copying=copying,
         )
 
     def _column(self, name: str) -> Column:
         if name in self.seeing:
             return Frames(records_of(self.table.texts(KEY.format(name)), self.seeing[name]))
-        if name == "label":
-            return Ids(self.table.ids(name), narrowest=1)
-        return Ids(self.table.ids(name), stop=STOP if name == "target" else None)
+        if name == "points":
+            return Numbers.parsed(self.table.texts(name))
+        return self.fields.column(name, self.table.ids(name))
 
 
 def _covers(box: Box) -> bool:

@@ -25,9 +25,9 @@ Facts = Mapping[str, Mapping[str, Any]]
 
 TABLES: Mapping[str, Mapping[str, type[Part]]] = {"encoder": ENCODERS, "bridge": BRIDGES, "decoder": DECODERS}
 GIVEN = {
-    "encoder": (),
-    "bridge": ("source_size", "summary_size", "state_size", "copies"),
-    "decoder": ("bridge", "classes"),
+    "encoder": ("numbers",),
+    "bridge": ("source_size", "summary_size", "above_size", "state_size", "copies"),
+    "decoder": ("bridge", "source_size", "classes", "several"),
 }
 """Parameters that come from other parts or from the data, and so never from a recipe."""
 NESTED: Nested = {
@@ -123,12 +123,14 @@ def network_of(settings: ModelSettings, facts: Facts) -> Network:
     sizes = {
         "source_size": encoder.output_size,
         "summary_size": encoder.summary_size,
+        "above_size": encoder.above_size,
         "state_size": shape.state_size,
         "copies": shape.copies,
     }
     bridge = _made(class_of("bridge", settings.bridge), settings.bridge, sizes, {})
     assert isinstance(bridge, Bridge)
-    said = facts["label"] if "label" in facts else facts["target"]
-    decoder = _made(chosen, settings.decoder, {"bridge": bridge, **said}, {})
+    said = next(facts[name] for name in ("label", "order", "target") if name in facts)
+    given = {"bridge": bridge, "source_size": encoder.output_size, **said}
+    decoder = _made(chosen, settings.decoder, given, {})
     assert isinstance(decoder, Decoder)
     return Network(encoder, decoder)

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from sixjars.data.samples import SAMPLES
-from sixjars.errors import RecipeError, unknown
+from sixjars.data.samples import sample_named
+from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.evaluation.metrics import metric_named
 from sixjars.recipe import ModelSettings, Recipe
 from sixjars.recipe.jars import DataSettings, EvaluationSettings, LearningSettings, LossSettings
@@ -108,26 +108,34 @@ def _odd(section: Mapping[str, Any], key: str) -> bool:
 def _misfits(jars: Mapping[str, Any], task: Task) -> list[str]:
     """What no jar can see alone."""
     data, model = jars.get("data"), jars.get("model")
-    faults = [] if data is None else _field_misfits(data, task)
+    faults = [] if data is None else _field_misfits(data, task) + _sample_misfits(data, task)
     if model is None:
         return faults
     encoder, bridge = model.encoder["kind"], model.bridge["kind"]
     if bridge in LOOKING and encoder == "none":
         faults.append(f"model.bridge: {bridge} has nothing to look at, because model.encoder is none. Use initial.")
     evaluation = jars.get("evaluation")
-    if evaluation is not None and evaluation.search.coverage_penalty and bridge != "attention":
+    if evaluation is not None and evaluation.search.coverage_penalty and bridge not in LOOKING:
         faults.append(f"evaluation.search.coverage_penalty: needs a bridge of kind attention, but it is {bridge}.")
-    faults += _frozen_misfits(data, model)
+    faults += _frozen_misfits(data, model) + _level_misfits(data, model) + _question_misfits(model, task)
+    if model.decoder.get("copying"):
+        faults += _copy_misfits(data, model)
     if _reads(encoder) != task.inputs:
         reads = " and ".join(task.inputs) or "no input"
         faults.append(f"model.encoder: kind {encoder!r} does not fit; {task.name} reads {reads}. Use {task.encoder}.")
+    if model.decoder["kind"] != task.decoder:
+        kind = model.decoder["kind"]
+        faults.append(f"model.decoder: kind {kind!r} does not fit {task.name}. Use {task.decoder}.")
+    return faults
+
+
+def _question_misfits(model: ModelSettings, task: Task) -> list[str]:
+    """A question that nobody would hear."""
+    faults, bridge = [], model.bridge["kind"]
     if bridge == "pooling" and "question" in task.inputs:
         faults.append("model.bridge: pooling never hears the question; use attention, with summary: question.")
     if model.encoder.get("summary") == "question" and bridge != "attention":
         faults.append(f"model.encoder.summary: question needs a bridge of kind attention, but it is {bridge}.")
-    if model.decoder["kind"] != task.decoder:
-        kind = model.decoder["kind"]
-        faults.append(f"model.decoder: kind {kind!r} does not fit {task.name}. Use {task.decoder}.")
     return faults
 
 
@@ -144,7 +152,7 @@ def _field_misfits(data: DataSettings, task: Task) -> list[str]:
     named = data.fields()
     missing = [name for name in task.fields if name not in named and name != "target"]
     extra = [name for name in named if name not in task.fields]
-    truths = {"alignment": "source", "boxes": "image"}
+    truths = {"alignment": "source", "boxes": "image", "keys": "source"}
     extra += [key for key, read in truths.items() if getattr(data, key) is not None and read not in task.inputs]
     reads = " and ".join(task.inputs) or "no input"
     return [f"data: key {name!r} is missing; {task.name} needs it." for name in missing] + [
@@ -152,13 +160,21 @@ def _field_misfits(data: DataSettings, task: Task) -> list[str]:
     ]
 
 
+def _sample_misfits(data: DataSettings, task: Task) -> list[str]:
+    """A made-up corpus that there is not."""
+    try:
+        sample_named(task.name, data.sample.kind if data.sample is not None else None)
+    except DataError as error:
+        return [f"data.sample.kind: {error}"]
+    return []
+
+
 def _frozen_misfits(data: DataSettings | None, model: ModelSettings) -> list[str]:
     """Words that should keep vectors that nobody gives them."""
     faults = []
-    for field, role in (("source", "encoder"), ("question", "encoder"), ("target", "decoder")):
-        text, section = getattr(data, field, None), getattr(model, role)
-        inside = f"{role}.{field}" if field in section else role
-        embedding = section.get(field, section).get("embedding") or {}
+    for field in ("source", "question", "target"):
+        text = getattr(data, field, None)
+        inside, embedding = embedding_of(model, field)
         if text is not None and text.vectors is None and not embedding.get("tuned", True):
             faults.append(
                 f"model.{inside}.embedding.tuned: false keeps vectors as they are, but data.{field}.vectors names none."
@@ -166,14 +182,67 @@ def _frozen_misfits(data: DataSettings | None, model: ModelSettings) -> list[str
     return faults
 
 
+def embedding_of(model: ModelSettings, field: str) -> tuple[str, Mapping[str, Any]]:
+    """Which section of the model jar embeds the words of a field, and how.
+
+    The decoder those of the target; else the encoder, or a part inside it that is called as the field, or `words`.
+    """
+    role = "decoder" if field == "target" else "encoder"
+    section = getattr(model, role)
+    inside = next((name for name in (field, "words") if name in section), None)
+    found = section if inside is None else section[inside]
+    return (role if inside is None else f"{role}.{inside}"), found.get("embedding") or {}
+
+
+def _level_misfits(data: DataSettings | None, model: ModelSettings) -> list[str]:
+    """Two levels where the text has one, or a bridge to two where the encoder has one."""
+    faults = []
+    encoder, bridge = model.encoder["kind"], model.bridge["kind"]
+    if data is not None and data.source is not None and encoder == "hierarchy" and data.source.parts == "none":
+        faults.append("data.source.parts: a hierarchy reads parts of a text; say sentences, lines or turns.")
+    for field in ("question", "target"):
+        text = getattr(data, field, None)
+        if text is not None and text.parts != "none":
+            faults.append(f"data.{field}.parts: only a source has parts; leave it out.")
+    if bridge == "two_level" and encoder != "hierarchy":
+        faults.append(f"model.bridge: two_level needs an encoder of kind hierarchy, but it is {encoder}.")
+    return faults
+
+
+COPIED = ("tokens", "split", "lowercase")
+"""What both sides of a decoder that copies must have in common, so that their words are the same."""
+
+
+def _copy_misfits(data: DataSettings | None, model: ModelSettings) -> list[str]:
+    """Why words of the source cannot be copied, if they cannot."""
+    faults = []
+    if model.bridge["kind"] not in LOOKING:
+        faults.append(f"model.decoder.copying: needs a bridge of kind attention, but it is {model.bridge['kind']}.")
+    if data is None or data.target is None:
+        return faults
+    if data.source is None:
+        return [*faults, "model.decoder.copying: there is no source to copy from."]
+    if data.target.tokens not in ("words", "characters"):
+        faults.append(
+            f"model.decoder.copying: copies words or characters, but data.target.tokens is {data.target.tokens}."
+        )
+    differ = [key for key in COPIED if getattr(data.source, key) != getattr(data.target, key)]
+    if differ:
+        faults.append(f"model.decoder.copying: data.source and data.target must have the same {' and '.join(differ)}.")
+    return faults
+
+
 def _link_faults(jars: Mapping[str, Any], task: Task, named: Sequence[tuple[str, str]]) -> list[str]:
     """Who compares true with predicted attention, where there is no such thing."""
-    places = [("loss.guide", "links")] if getattr(jars.get("loss"), "guide", 0.0) else []
+    model, loss = jars.get("model"), jars.get("loss")
+    places = [("loss.guide", "links")] if getattr(loss, "guide", 0.0) else []
     places += [(f"{place}: {name}", need) for place, name, need in comparing_attention(named)]
     faults = []
     for place, need in places:
-        lacks = lacking_for(need, task, jars.get("data"), jars.get("model"))
+        lacks = lacking_for(need, task, jars.get("data"), model)
         faults += [f"{place} {lack}" if " " in place else f"{place}: {lack}" for lack in lacks]
+    if getattr(loss, "coverage", 0.0) and model is not None and model.bridge["kind"] not in LOOKING:
+        faults.append(f"loss.coverage: needs a bridge of kind attention, but it is {model.bridge['kind']}.")
     return faults
 
 
@@ -183,7 +252,11 @@ def comparing_attention(named: Sequence[tuple[str, str]]) -> list[tuple[str, str
     return [(place, name, need) for place, name in known for need in TRUTHS if need in metric_named(name).needs]
 
 
-TRUTHS = {"links": ("alignment", "true alignments"), "focus": ("boxes", "true boxes")}
+TRUTHS = {
+    "links": ("alignment", "true alignments"),
+    "focus": ("boxes", "true boxes"),
+    "key": ("keys", "true keys"),
+}
 """What a metric may need -> the key of the data jar, and its name."""
 
 
@@ -193,7 +266,7 @@ def lacking_for(need: str, task: Task, data: DataSettings | None, model: ModelSe
     lacks = []
     if data is not None and data.sample is None and getattr(data, key) is None:
         lacks.append(f"needs {what}, but data.{key} names no column.")
-    if data is not None and data.sample is not None and getattr(SAMPLES[task.name], key) is None:
+    if data is not None and data.sample is not None and getattr(sample_named(task.name, data.sample.kind), key) is None:
         lacks.append(f"needs {what}, but the made-up corpus of {task.name} has none.")
     if model is not None and model.bridge["kind"] not in LOOKING:
         lacks.append(f"needs a bridge of kind attention, but it is {model.bridge['kind']}.")

@@ -13,19 +13,23 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, final
 
-from sixjars.data.cache import Kept
+from sixjars.data.cuts import Kept
 from sixjars.data.labels import Labels
+from sixjars.data.points import Places
 from sixjars.data.text import Tokens
 from sixjars.errors import RunError
 from sixjars.learning.checkpoints import load_weights, write_whole
 from sixjars.model.network import Network
 from sixjars.recipe import Recipe
-from sixjars.recipe.fields import LabelSettings
+from sixjars.recipe.fields import LabelSettings, OrderSettings, TextSettings
 from sixjars.recipe.reading import read_text, values_of
-from sixjars.tasks.corpus import facts_of, seeing_of, written_fields
+from sixjars.tasks.corpus import facts_of, seeing_of
+from sixjars.tasks.fields import written_fields
 from sixjars.tasks.parts import network_of
 from sixjars.tasks.reading import recipe_of
 
+KINDS: dict[type, type[Kept]] = {TextSettings: Tokens, LabelSettings: Labels, OrderSettings: Places}
+"""What is kept of each kind of field."""
 REMEMBERED = ("sixjars", "torch", "tokenizers", "lightning-fabric", "numpy")
 
 
@@ -52,7 +56,7 @@ class Run:
         found: dict[str, Kept] = {}
         for name, settings in written_fields(self.recipe).items():
             path = self.folder / "tokens" / f"{name}.json"
-            kind = Labels if isinstance(settings, LabelSettings) else Tokens
+            kind = KINDS[type(settings)]
             try:
                 found[name] = kind.from_json(path.read_text(encoding="utf-8"))
             except FileNotFoundError:

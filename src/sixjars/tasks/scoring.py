@@ -3,6 +3,7 @@
 Dims: B batch, T target positions, S source positions.
 """
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sixjars.evaluation.metrics import Outcome, Score, focus_of, metric_named, score
+from sixjars.evaluation.metrics import KeyWeight, Outcome, Score, focus_of, key_weight, metric_named, score
 from sixjars.evaluation.search import rows_per_source, search
 from sixjars.flow import Chooser, Encoded, Hypothesis, Layout, Padded, Scored, Writer
-from sixjars.loss.tokens import token_loss
+from sixjars.loss.objective import truth_loss
 from sixjars.model.network import Network
 from sixjars.recipe.jars import EvaluationSettings, SearchSettings
 from sixjars.tasks.part import Part
@@ -31,6 +32,11 @@ class _Seen:
     tokens: int = 0
     links: frozenset[tuple[int, int]] | None = field(default=None)
     focus: float | None = None
+    key: KeyWeight | None = None
+
+
+LIKELY = 0.5
+"""A label that is judged by its own is chosen from this probability on."""
 
 
 def found_by(
@@ -39,7 +45,8 @@ def found_by(
     """What the decoder says of each row, best first: what search finds, or the labels chosen."""
     decoder = network.decoder
     if isinstance(decoder, Chooser):
-        return _chosen(decoder.choose(encoded), settings.nbest)
+        scored = decoder.choose(encoded)
+        return _all_likely(scored) if decoder.several else _chosen(scored, settings.nbest)
     assert isinstance(decoder, Writer)
     copies = rows_per_source(settings)
     state, carried = decoder.start(encoded)
@@ -51,11 +58,31 @@ def found_by(
 
 def _chosen(scored: Scored, nbest: int) -> list[list[Hypothesis]]:
     best = scored.log_probabilities.topk(min(nbest, scored.log_probabilities.shape[1]), dim=1)
-    looked = [()] * len(best.values) if scored.weights is None else [(tuple(row),) for row in scored.weights.tolist()]
+    rows = zip(best.values.tolist(), best.indices.tolist(), _looked_at(scored), strict=True)
     return [
         [Hypothesis((label,), value, value, weights) for value, label in zip(values, labels, strict=True)]
-        for values, labels, weights in zip(best.values.tolist(), best.indices.tolist(), looked, strict=True)
+        for values, labels, weights in rows
     ]
+
+
+def _all_likely(scored: Scored) -> list[list[Hypothesis]]:
+    """All labels of each row that are more likely than not, the most probable first; that one in any case."""
+    looked = _looked_at(scored)
+    found = []
+    for at, log_V in enumerate(scored.log_probabilities.cpu()):
+        order_V = log_V.argsort(descending=True)
+        count = max(1, int((log_V >= math.log(LIKELY)).sum()))
+        not_V = torch.log1p(-log_V.double().exp().clamp(max=1.0 - 1e-12))
+        whole = float(log_V[order_V[:count]].sum() + not_V[order_V[count:]].sum())
+        found.append([Hypothesis(tuple(order_V[:count].tolist()), whole, whole, looked[at])])
+    return found
+
+
+def _looked_at(scored: Scored) -> list[tuple[tuple[float, ...], ...]]:
+    """The weights of each row, in a row of their own; nothing where there are none."""
+    if scored.weights is None:
+        return [()] * scored.rows
+    return [(tuple(row),) for row in scored.weights.tolist()]
 
 
 def drawn_anew(settings: SearchSettings, number: int) -> SearchSettings:
@@ -121,7 +148,7 @@ def outcomes_of(
     was_training = network.training
     network.eval()
     try:
-        if needs & {"likelihood", "links", "focus"}:
+        if needs & {"likelihood", "links", "focus", "key"}:
             _look(network, part, settings.batch_examples, seen, needs)
         if "candidates" in needs:
             nbest = max(metric.nbest for metric in wanted)
@@ -155,6 +182,8 @@ class _Looked:
     count_B: Tensor
     weights_BTS: Tensor | None
     layout: Layout
+    of_BS: Tensor | None
+    """Which part of the source each position belongs to, where it has parts."""
 
 
 def _taught(network: Network, part: Part, examples: int) -> Iterator[_Looked]:
@@ -168,8 +197,11 @@ def _taught(network: Network, part: Part, examples: int) -> Iterator[_Looked]:
             with torch.inference_mode():
                 encoded = network.encode(batch.inputs)
                 taught = network.decoder.teach(encoded, batch.target)
-                loss_BT = token_loss(taught.scores.float(), batch.target)
-            yield _Looked(rows.tolist(), loss_BT.sum(1), batch.target.mask.sum(1), taught.weights, encoded.layout)
+                loss_BT = truth_loss(taught, batch.target)
+            parts = batch.inputs["source"].parts if "source" in batch.inputs else None
+            of_BS = None if parts is None else parts.of
+            counts_B = batch.target.mask.sum(1)
+            yield _Looked(rows.tolist(), loss_BT.sum(1), counts_B, taught.weights, encoded.layout, of_BS)
     finally:
         network.train(was_training)
 
@@ -183,11 +215,22 @@ def _look(network: Network, part: Part, examples: int, seen: list[_Seen], needs:
                 continue
             if "links" in needs:
                 seen[row].links = _word_links(part, row, looked.weights_BTS[at].argmax(-1).tolist())
+            if "key" in needs:
+                seen[row].key = _key_of(part, row, looked, at)
             if "focus" in needs and part.boxes is not None and looked.layout.kind == "grid":
                 height, width = looked.layout.shape
                 weights = _of_words(part, row, looked.weights_BTS[at].tolist())
                 boxes = [box for box in part.boxes[row] if box[0] < len(weights)]  # not those of words cut off
                 seen[row].focus = focus_of(weights, (height, width), boxes)
+
+
+def _key_of(part: Part, row: int, looked: _Looked, at: int) -> KeyWeight | None:
+    """How much of the attention of a row lies where it should, where that is known."""
+    if part.keys is None or looked.weights_BTS is None or looked.of_BS is None:
+        return None
+    count = part.length("source", row)
+    weights, of = looked.weights_BTS[at].mean(0)[:count].tolist(), looked.of_BS[at, :count].tolist()
+    return key_weight(weights, of, *part.keys[row])
 
 
 def _of_words(part: Part, row: int, weights: list[list[float]]) -> list[list[float]]:
@@ -209,7 +252,7 @@ def _write(
     network: Network, part: Part, examples: int, settings: SearchSettings, seen: list[_Seen], wanted: Collection[int]
 ) -> None:
     """What the network says of the wanted rows."""
-    batches, kept = part.batches(), part.tokens[part.task.output]
+    batches, output = part.batches(), part.task.output
     ordered = [row for rows in batches.in_order(examples) for row in rows.tolist() if row in wanted]
     for number, begin in enumerate(range(0, len(ordered), examples)):
         rows = ordered[begin : begin + examples]
@@ -217,7 +260,8 @@ def _write(
         with torch.inference_mode():
             hypotheses = found_by(network, network.encode(batch.inputs), drawn_anew(settings, number))
         for row, found in zip(rows, hypotheses, strict=True):
-            seen[row].candidates = tuple(kept.decode(hypothesis.tokens) for hypothesis in found)
+            given = part.inputs[row]
+            seen[row].candidates = tuple(part.fields.text_of(output, said.tokens, given) for said in found)
 
 
 def _together(part: Part, *, group: bool) -> list[list[int]]:
@@ -247,6 +291,8 @@ def _outcomes(
                 links=seen[first].links,
                 sure=None if part.alignments is None else part.alignments[first],
                 focus=seen[first].focus,
+                key=seen[first].key,
+                given=next(iter(part.inputs[first].values()), None),
                 familiar=None if familiar is None or not said else said[0] in familiar,
             )
         )

@@ -19,7 +19,7 @@ class Task:
     """Used where a recipe names none."""
     inputs: tuple[str, ...] = ("source",)
     """The keys of the data jar that the encoder reads; also the names of its parameters."""
-    output: Literal["target", "label"] = "target"
+    output: Literal["target", "label", "order"] = "target"
     """The key of the data jar that the decoder says."""
     encoder: str = "text"
     """The kind of encoder where a recipe names none."""
@@ -33,7 +33,7 @@ class Task:
     @property
     def decoder(self) -> str:
         """The kind of decoder: what it says decides."""
-        return "label" if self.output == "label" else "sequence"
+        return {"target": "sequence", "label": "label", "order": "pointer"}[self.output]
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ class Task:
         return tuple(name for name in self.inputs if name in ("image", "video"))
 
 
-LOOKING = ("attention", "pooling")
+LOOKING = ("attention", "pooling", "two_level")
 """The kinds of bridge that look at positions."""
 
 TASKS: dict[str, Task] = {
@@ -135,6 +135,36 @@ TASKS: dict[str, Task] = {
             title="an utterance in, a response out",
             metrics=("bleu", "distinct1", "distinct2"),
             columns=("utterance", "response"),
+        ),
+        Task(
+            name="conversation",
+            number="S11",
+            title="a conversation so far in, a response out",
+            metrics=("bleu", "distinct1", "distinct2", "perplexity"),
+            encoder="hierarchy",
+            bridge="two_level",
+            columns=("turns", "response"),
+        ),
+        Task(
+            name="document_classification",
+            number="S12",
+            title="a document in, its class out",
+            metrics=("accuracy@1", "macro_f1"),
+            output="label",
+            encoder="hierarchy",
+            bridge="pooling",
+            columns=("document", "label"),
+        ),
+        Task(
+            name="pointing",
+            number="S13",
+            title="points in, some of them in the right order out: sorting, convex hulls, tours",
+            metrics=("exact_match",),
+            inputs=("points",),
+            output="order",
+            encoder="points",
+            bridge="initial",
+            columns=("points", "order"),
         ),
     )
 }

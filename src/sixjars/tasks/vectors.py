@@ -5,14 +5,15 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
-from sixjars.data.cache import Kept
+from sixjars.data.cuts import Kept
 from sixjars.data.samples import vectors as sample_vectors
 from sixjars.data.text import Tokens
 from sixjars.data.vectors import read_vectors
 from sixjars.errors import DataError
 from sixjars.recipe import Recipe
 from sixjars.recipe.fields import TextSettings
-from sixjars.tasks.corpus import written_fields
+from sixjars.tasks.fields import written_fields
+from sixjars.tasks.reading import embedding_of
 
 
 def vectors_of(recipe: Recipe, tokens: Mapping[str, Kept]) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
@@ -30,9 +31,8 @@ def vectors_of(recipe: Recipe, tokens: Mapping[str, Kept]) -> dict[str, tuple[to
 
 
 def _embedding_size(recipe: Recipe, field: str) -> int:
-    """Of the part that embeds a field: the decoder, the encoder, or the one that is called as the field inside it."""
-    section = recipe.model.decoder if field == "target" else recipe.model.encoder
-    size: int = section.get(field, section)["embedding"]["size"]
+    """Of the part that embeds a field."""
+    size: int = embedding_of(recipe.model, field)[1]["size"]
     return size
 
 

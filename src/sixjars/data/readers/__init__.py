@@ -6,6 +6,7 @@ A bad row is named by file and line, or counted and left out; nothing is guessed
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy
@@ -14,9 +15,10 @@ import pyarrow
 from sixjars.data.readers.captions import read_coco, read_flickr8k
 from sixjars.data.readers.columnar import HUB, read_hub, read_parquet
 from sixjars.data.readers.delimited import TEXT, read_csv, read_text, read_tsv
+from sixjars.data.readers.dialogs import read_dialogs
 from sixjars.data.readers.folders import read_folders
 from sixjars.data.readers.jsonl import read_jsonl
-from sixjars.data.readers.rows import Asked, Block, Examples, Fault, Key, Places, examples_of, sieved
+from sixjars.data.readers.rows import Asked, Block, Examples, Fault, Key, Places, Speller, examples_of, sieved
 from sixjars.errors import DataError, unknown
 
 if TYPE_CHECKING:
@@ -25,12 +27,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Examples", "examples_of", "read"]
 
-_Reader = Callable[[Path, Sequence[Key], Collection[Key]], Iterator[Block]]
+_NOTHING: Mapping[str, Speller] = MappingProxyType({})
+
+_Reader = Callable[[Path, Asked], Iterator[Block]]
 
 
 def _flat(reader: Callable[[Path, Sequence[Key]], Iterator[Block]]) -> _Reader:
     """A reader of files that cannot hold lists."""
-    return lambda path, keys, many: reader(path, keys)
+    return lambda path, asked: reader(path, asked.keys)
 
 
 _PACKED: dict[str, _Reader] = {
@@ -47,13 +51,19 @@ _READERS: dict[str, _Reader] = {
 }
 _FORMATS: dict[str, Callable[[Places, Asked], Examples]] = {
     "coco": read_coco,
+    "dialogs": read_dialogs,
     "flickr8k": read_flickr8k,
     "folders": read_folders,
 }
 
 
 def read(
-    files: "Files", columns: Mapping[str, "Column"], *, settings: "DataSettings", many: Collection[str] = ()
+    files: "Files",
+    columns: Mapping[str, "Column"],
+    *,
+    settings: "DataSettings",
+    many: Collection[str] = (),
+    spelled: Mapping[str, Speller] = _NOTHING,
 ) -> Examples:
     """The rows of a file (or of parallel files) as a table of text.
 
@@ -61,20 +71,21 @@ def read(
     have no header; otherwise the first line is the header. `a.b` reaches into a structure (JSON lines,
     Parquet, hub). A dataset of the hub is `hf:NAME`, `hf:NAME:SPLIT` or `hf:NAME@CONFIG:SPLIT`, NAME being
     `name`, `org/name` or a folder. For a field in `many`, a list of texts (JSON lines, Parquet, hub) is a row for
-    each of them, all with the same line.
+    each of them, all with the same line. For a field in `spelled`, a list is one value, and the function makes a text
+    of it; this goes before `many`.
     """
-    asked = _asked(columns, settings, many)
+    asked = _asked(columns, settings, many, spelled)
     if settings.format != "table":
         return _FORMATS[settings.format](_places(files, settings), asked)
     if isinstance(files, dict):
         return _read_parallel({key: settings.path(name) for key, name in files.items()}, asked)
     if files.startswith(HUB):
         folder = Path(settings.folder).expanduser()
-        return sieved(read_hub(files, asked.keys, asked.many, folder=folder), asked, name=files, unit="row")
+        return sieved(read_hub(files, asked, folder=folder), asked, name=files, unit="row")
     path = settings.path(files)
     reader = _reader(path)
     unit = "row" if reader is read_parquet else "line"
-    return sieved(reader(path, asked.keys, asked.many), asked, name=str(path), unit=unit)
+    return sieved(reader(path, asked), asked, name=str(path), unit=unit)
 
 
 def _places(files: "Files", settings: "DataSettings") -> Places:
@@ -83,7 +94,9 @@ def _places(files: "Files", settings: "DataSettings") -> Places:
     return settings.path(files)
 
 
-def _asked(columns: Mapping[str, "Column"], settings: "DataSettings", many: Collection[str]) -> Asked:
+def _asked(
+    columns: Mapping[str, "Column"], settings: "DataSettings", many: Collection[str], spelled: Mapping[str, Speller]
+) -> Asked:
     numbered = [key for key in columns.values() if isinstance(key, int)]
     if numbered and len(numbered) < len(columns):
         named = [key for key in columns.values() if not isinstance(key, int)]
@@ -99,7 +112,8 @@ def _asked(columns: Mapping[str, "Column"], settings: "DataSettings", many: Coll
             )
         where[int(name) if numbered else name] = value
     lists = [key for name, key in columns.items() if name in many]
-    return Asked(columns, where, settings.on_bad_row, many=lists)
+    spellers = {key: spelled[name] for name, key in columns.items() if name in spelled}
+    return Asked(columns, where, settings.on_bad_row, many=lists, spelled=spellers, speakers=settings.speakers)
 
 
 def _reader(path: Path) -> _Reader:

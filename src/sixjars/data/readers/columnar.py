@@ -1,7 +1,7 @@
 """Tables that are stored by column: Parquet files, and what the `datasets` library loads."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ import pyarrow
 import pyarrow.compute
 
 from sixjars.data.readers.lines import check_file
-from sixjars.data.readers.rows import Block, Fault, Key, spoken
+from sixjars.data.readers.rows import Asked, Block, Fault, Key, Speller, spoken
 from sixjars.errors import DataError, MissingExtra, unknown
 
 HUB: Final = "hf:"
@@ -19,24 +19,27 @@ _ROWS = 1 << 16
 _NAME = re.compile(r"hf:(?P<name>[^@:]+)(?:@(?P<config>[^@:]+))?(?::(?P<split>.+))?")
 
 
-def read_parquet(path: Path, keys: Sequence[Key], many: Collection[Key] = ()) -> Iterator[Block]:
-    """Columns by name, by path into structures, or by number; a list of texts in one of `many` is as many rows."""
+def read_parquet(path: Path, asked: Asked) -> Iterator[Block]:
+    """Columns by name, by path into structures, or by number.
+
+    A list in a column of `asked.spelled` is made a text; a list of texts in one of `asked.many` is as many rows.
+    """
     import pyarrow.parquet
 
     check_file(path)
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            paths = {key: _path(file.schema_arrow, key, str(path), lists=key in many) for key in keys}
+            paths = _paths(file.schema_arrow, asked, str(path))
             tops = list(dict.fromkeys(steps[0] for steps in paths.values()))
             first = 1
             for batch in file.iter_batches(_ROWS, columns=tops):
-                yield _block(pyarrow.Table.from_batches([batch]), paths, first, str(path))
+                yield _block(pyarrow.Table.from_batches([batch]), paths, asked, first, str(path))
                 first += len(batch)
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"{path} is not a Parquet file or is damaged: {str(error).splitlines()[0]}") from error
 
 
-def read_hub(name: str, keys: Sequence[Key], many: Collection[Key] = (), *, folder: Path) -> Iterator[Block]:
+def read_hub(name: str, asked: Asked, *, folder: Path) -> Iterator[Block]:
     """Rows of `datasets.load_dataset`; NAME may be `org/name`, or a folder on this machine.
 
     The split is `train` unless named, and may be any that the library understands: `hf:imdb:train[:10%]`.
@@ -57,12 +60,15 @@ def read_hub(name: str, keys: Sequence[Key], many: Collection[Key] = (), *, fold
         raise DataError(f"{name} cannot be loaded: {reason}") from error
     first = 1
     for table in dataset.iter(batch_size=_ROWS):
-        paths = {key: _path(table.schema, key, name, lists=key in many) for key in keys}
-        yield _block(table, paths, first, name)
+        yield _block(table, _paths(table.schema, asked, name), asked, first, name)
         first += len(table)
 
 
-def _path(schema: Any, key: Key, where: str, *, lists: bool) -> list[str]:
+def _paths(schema: Any, asked: Asked, where: str) -> dict[Key, list[str]]:
+    return {key: _path(schema, key, where, asked) for key in asked.keys}
+
+
+def _path(schema: Any, key: Key, where: str, asked: Asked) -> list[str]:
     """The names to follow from the top to a column that holds text or numbers, or lists of them where they may be."""
     if isinstance(key, int):
         if key > len(schema.names):
@@ -70,11 +76,18 @@ def _path(schema: Any, key: Key, where: str, *, lists: bool) -> list[str]:
         steps, kind = [schema.names[key - 1]], schema.field(key - 1).type
     else:
         steps, kind = _steps(schema, key, where)
-    if pyarrow.types.is_nested(kind) and not (lists and _is_list(kind)):
+    listed = _is_any_list(kind) if key in asked.spelled else key in asked.many and _is_list(kind)
+    if pyarrow.types.is_nested(kind) and not listed:
         inner = [f"{key}.{part.name}" for part in kind] if pyarrow.types.is_struct(kind) else []
         hint = f" Name one of its parts: {', '.join(inner)}." if inner else ""
         raise DataError(f"{where}: {spoken(key)} holds {kind}, not text.{hint}")
     return steps
+
+
+def _is_any_list(kind: Any) -> bool:
+    """Whether a column's values are lists, whatever is in them."""
+    types = pyarrow.types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 def _is_list(kind: Any) -> bool:
@@ -101,7 +114,7 @@ def _steps(schema: Any, name: str, where: str) -> tuple[list[str], Any]:
     return [*steps, rest], known[rest]
 
 
-def _block(table: Any, paths: dict[Key, list[str]], first: int, where: str) -> Block:
+def _block(table: Any, paths: dict[Key, list[str]], asked: Asked, first: int, where: str) -> Block:
     lines = numpy.arange(first, first + len(table), dtype=numpy.int64)
     columns: dict[Key, Any] = {}
     faults: list[Fault] = []
@@ -112,7 +125,10 @@ def _block(table: Any, paths: dict[Key, list[str]], first: int, where: str) -> B
             column = pyarrow.concat_arrays(column.chunks) if column.num_chunks else column.type.wrap_array([])
         if len(steps) > 1:
             column = pyarrow.compute.struct_field(column, steps[1:])
-        columns[key] = _as_text(column, key, where, (lines, good, faults))
+        if key in asked.spelled and _is_any_list(column.type):
+            columns[key] = _spelled(column, key, asked.spelled[key], (lines, good, faults))
+        else:
+            columns[key] = _as_text(column, key, where, (lines, good, faults))
     if not good.all():
         keep = pyarrow.array(good)
         columns, lines = {key: column.filter(keep) for key, column in columns.items()}, lines[good]
@@ -136,6 +152,20 @@ def _spread(columns: dict[Key, Any], key: Key, lines: Any, faults: list[Fault]) 
     places = pyarrow.array(rows, pyarrow.int64())
     repeated = {other: column.take(places) for other, column in columns.items() if other != key}
     return {**repeated, key: pyarrow.array(texts, pyarrow.string())}, lines[rows]
+
+
+def _spelled(column: Any, key: Key, speller: Speller, bad: tuple[Any, Any, list[Fault]]) -> Any:
+    """A column of lists as strings, one for each."""
+    lines, good, faults = bad
+    texts: list[str | None] = []
+    for row, value in enumerate(column.to_pylist()):
+        try:
+            texts.append(None if value is None else speller(value))
+        except ValueError as error:
+            texts.append(None)
+            good[row] = False
+            faults.append(Fault(int(lines[row]), f"{spoken(key)} {error}"))
+    return pyarrow.array(texts, pyarrow.string())
 
 
 def _as_text(column: Any, key: Key, where: str, bad: tuple[Any, Any, list[Fault]]) -> Any:

@@ -1,6 +1,6 @@
 """Rows on their way from a file to a table: what a reader yields, and the sieve that keeps the good ones."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, final
@@ -20,6 +20,8 @@ Key = str | int
 """A column as the user names it: its name, or its number from 1."""
 Places = Path | Mapping[str, Path]
 """Where a part of the data is: one place, or several by name."""
+Speller = Callable[[object], str]
+"""Makes one text of a list; where it cannot, it raises ValueError with the end of a sentence: `holds ...`."""
 
 
 @final
@@ -85,6 +87,10 @@ class Asked:
     """The file of each column, where there is more than one."""
     many: Collection[Key] = ()
     """Columns in which a list of texts makes a row for each of them."""
+    spelled: Mapping[Key, Speller] = field(default_factory=dict)
+    """Columns in which a list is one value, and what makes a text of it."""
+    speakers: Key | None = None
+    """The column of who speaks each turn, where rows are conversations."""
 
     @property
     def keys(self) -> list[Key]:

@@ -11,33 +11,47 @@ from random import Random
 from zlib import crc32
 
 from sixjars.data.samples import (
+    articles,
+    conversations,
     dialog,
+    documents,
     entailment,
+    hull,
     language_model,
     motions,
     questions,
     scenes,
+    sorting,
     summarization,
+    tours,
     translation,
     transliteration,
 )
 from sixjars.data.samples.sample import Row, Sample
 from sixjars.errors import DataError, unknown
 
-__all__ = ["SAMPLES", "Row", "Sample", "make", "materialise", "vectors"]
+__all__ = ["SAMPLES", "Row", "Sample", "make", "materialise", "sample_named", "vectors"]
 
 SAMPLES: dict[str, Sample] = {
+    "conversation": conversations.SAMPLE,
     "dialog": dialog.SAMPLE,
+    "document_classification": documents.SAMPLE,
     "entailment": entailment.SAMPLE,
     "image_captioning": scenes.SAMPLE,
     "image_question_answering": questions.SAMPLE,
     "language_model": language_model.SAMPLE,
+    "pointing": tours.SAMPLE,
+    "pointing/tours": tours.SAMPLE,
+    "pointing/hull": hull.SAMPLE,
+    "pointing/sorting": sorting.SAMPLE,
     "summarization": summarization.SAMPLE,
+    "summarization/articles": articles.SAMPLE,
     "translation": translation.SAMPLE,
     "transliteration": transliteration.SAMPLE,
     "video_captioning": motions.CAPTIONING,
     "video_classification": motions.CLASSIFICATION,
 }
+"""By task, or by `task/kind` where a task has several; the task alone is the first of them."""
 
 SHARES = {"test": 1, "valid": 1, "train": 8}
 """How many of ten source texts, pictures or films can only ever be in this part."""
@@ -49,9 +63,16 @@ SPREAD = 0.3
 
 
 def make(
-    task: str, *, size: int, valid: int, test: int, seed: int = 0, longest: int | None = None
+    task: str,
+    *,
+    size: int,
+    valid: int,
+    test: int,
+    seed: int = 0,
+    longest: int | None = None,
+    kind: str | None = None,
 ) -> dict[str, list[Row]]:
-    """A corpus in three parts, the same in every process for the same arguments.
+    """A corpus in three parts, the same in every process for the same arguments; `kind` where a task has several.
 
     A source text, or the name of a picture or a film, belongs to one part by its letters alone, whatever the
     seed. So no source is in two parts, and a larger training part leaves the other two as they were. A
@@ -60,7 +81,7 @@ def make(
     >>> make("translation", size=2, valid=1, test=1)["train"][0]["hindi"]
     'mein ghar ja raha hoon'
     """
-    sample = _named(task)
+    sample = sample_named(task, kind)
     limit = _limit(sample, longest)
     counts = {"train": size, "valid": valid, "test": test}
     for name, count in counts.items():
@@ -71,13 +92,13 @@ def make(
     return {name: _part(sample, name, count, limit, seed) for name, count in counts.items()}
 
 
-def vectors(task: str, *, size: int, seed: int = 0) -> list[tuple[str, list[float]]]:
+def vectors(task: str, *, size: int, seed: int = 0, kind: str | None = None) -> list[tuple[str, list[float]]]:
     """Made-up word vectors for the words that a task reads: words of the same category lie close.
 
     >>> [word for word, _ in vectors("transliteration", size=8)][:5]
     ['a', 'i', 'u', 'e', 'o']
     """
-    sample = _named(task)
+    sample = sample_named(task, kind)
     if size < 1:
         raise DataError(f"A word vector must have 1 number or more, but {size} are asked for.")
     if not sample.categories:
@@ -92,13 +113,20 @@ def vectors(task: str, *, size: int, seed: int = 0) -> list[tuple[str, list[floa
     return list(made.items())
 
 
-def materialise(task: str, names: Iterable[str], folder: Path, told: Callable[[int, int], None] | None = None) -> None:
+def materialise(
+    task: str,
+    names: Iterable[str],
+    folder: Path,
+    told: Callable[[int, int], None] | None = None,
+    *,
+    kind: str | None = None,
+) -> None:
     """Paints the pictures or films of these names into a folder, those that are not there yet.
 
     Two processes may do this at the same time: a file appears whole or not at all. `told` hears after each
     file how many are painted, and how many there are to paint.
     """
-    sample = _named(task)
+    sample = sample_named(task, kind)
     if sample.paint is None:
         raise DataError(f"The {task} sample has no pictures or films to paint; its rows are all there is.")
     missing = [name for name in dict.fromkeys(names) if not (folder / name).exists()]
@@ -120,10 +148,18 @@ def materialise(task: str, names: Iterable[str], folder: Path, told: Callable[[i
         ) from error
 
 
-def _named(task: str) -> Sample:
+def sample_named(task: str, kind: str | None = None) -> Sample:
+    """The made-up corpus of a task, or the one of that kind where it has several."""
     if task not in SAMPLES:
-        raise DataError(unknown("sample", task, list(SAMPLES)))
-    return SAMPLES[task]
+        raise DataError(unknown("sample", task, [name for name in SAMPLES if "/" not in name]))
+    if kind is None:
+        return SAMPLES[task]
+    kinds = [name.removeprefix(f"{task}/") for name in SAMPLES if name.startswith(f"{task}/")]
+    if not kinds:
+        raise DataError(f"The {task} sample is of one kind, but kind {kind!r} is asked for. Remove `kind`.")
+    if kind not in kinds:
+        raise DataError(unknown(f"kind of the {task} sample", kind, kinds))
+    return SAMPLES[f"{task}/{kind}"]
 
 
 def _limit(sample: Sample, longest: int | None) -> int:
@@ -140,10 +176,20 @@ def _limit(sample: Sample, longest: int | None) -> int:
             f"'longest' of the {sample.task} sample must be {sample.shortest} {sample.tokens} or more, "
             f"but is {longest}."
         )
+    if sample.most is not None and longest > sample.most:
+        raise DataError(
+            f"'longest' of the {sample.task} sample must be {sample.most} {sample.tokens} or fewer, but is {longest}."
+        )
     return longest
 
 
 def _part(sample: Sample, name: str, count: int, limit: int, seed: int) -> list[Row]:
+    rows = _rows(sample, name, count, limit, seed)
+    return rows if sample.solve is None else sample.solve(rows)
+
+
+def _rows(sample: Sample, name: str, count: int, limit: int, seed: int) -> list[Row]:
+    """Of one part, before anything is solved."""
     rng = Random(f"{sample.task} {name} {seed}")
     if not sample.inputs:
         return [sample.draw(rng, limit) for _ in range(count)]

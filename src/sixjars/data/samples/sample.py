@@ -34,16 +34,22 @@ class Sample:
     boxes: str | None = None
     """The column of true places, `1:0.1,0.1,0.4,0.3`: target token counted from 0, then left, top, right and bottom
     as shares of the picture; empty where no one place tells."""
+    keys: str | None = None
+    """The column of true places to look at in the source."""
     again: Callable[[Random, Row], Row] | None = field(default=None, repr=False)
     """Another row about the same picture; nothing where each has one row."""
     each: int = 1
     """How many rows are drawn of each picture, those that turn out the same included."""
-    tokens: Literal["words", "characters"] = "words"
+    solve: Callable[[list[Row]], list[Row]] | None = field(default=None, repr=False)
+    """Finishes the rows of a whole part, for answers that are found faster for many at once than one by one."""
+    tokens: Literal["words", "characters", "points"] = "words"
     """What a token is."""
     shortest: int
     """The smallest `longest` that leaves something to draw."""
     longest: int | None
     """The `longest` that holds when nobody names one; nothing where rows may not be chosen by length."""
+    most: int | None = None
+    """The greatest `longest`; nothing where any will do."""
     categories: Mapping[str, tuple[str, ...]] = field(repr=False)
     """Every token that is read, by what kind of token it is; vectors are made from this."""
     headline: Row | None = None
@@ -57,5 +63,5 @@ class Sample:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column of a row."""
-        truths = (column for column in (self.alignment, self.boxes) if column is not None)
+        truths = (column for column in (self.alignment, self.boxes, self.keys) if column is not None)
         return (*self.inputs, self.target, *truths)

@@ -5,10 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+from sixjars.data.labels import BETWEEN
 from sixjars.errors import DataError
 from sixjars.evaluation.metrics.outcome import Outcome
 
 _REST: Final = "other"
+
+Labels = frozenset[str]
 
 
 @final
@@ -51,20 +54,87 @@ def macro_f1(outcomes: Sequence[Outcome]) -> float:
     >>> macro_f1([Outcome(("run",), ("run",)), Outcome(("run",), ("jump",))])
     0.3333333333333333
     """
-    rows = per_class(outcomes)
-    return sum(row.f1 for row in rows) / len(rows)
+    return _mean_f1(per_class(outcomes))
 
 
-def per_class(outcomes: Sequence[Outcome]) -> list[ClassRow]:
+def micro_f1(outcomes: Sequence[Outcome]) -> float:
+    r"""F-score of all classes counted together, so that common ones count most; 0 to 1.
+
+    .. math:: \frac{2 \sum_c tp_c}{\sum_c (2\, tp_c + fp_c + fn_c)}
+
+    The microaverage of Sebastiani 2002, section 7.1 (https://arxiv.org/abs/cs/0110053). With one label for each
+    example every wrong answer is once too much and once too little, so this is `accuracy@1`.
+
+    >>> micro_f1([Outcome(("run",), ("run",)), Outcome(("run",), ("jump",))])
+    0.5
+    """
+    return _pooled_f1(_judged(outcomes, several=False))
+
+
+def labels_of(text: str) -> Labels:
+    """The labels in a text that has `, ` between them; the empty text has none.
+
+    >>> sorted(labels_of("wheat, grain"))
+    ['grain', 'wheat']
+    """
+    return frozenset(label for label in text.split(BETWEEN) if label)
+
+
+def labels_micro_f1(outcomes: Sequence[Outcome]) -> float:
+    r"""F-score of all labels counted together where an example may have several; 0 to 1.
+
+    .. math:: \frac{2 \sum_i |L_i \cap \hat L_i|}{\sum_i (|L_i| + |\hat L_i|)}
+
+    The microaverage of Sebastiani 2002, section 7.1 (https://arxiv.org/abs/cs/0110053). References and candidates
+    are texts with `, ` between their labels, whose order tells nothing. 0 where nothing is true or predicted.
+
+    >>> labels_micro_f1([Outcome(("grain, wheat",), ("wheat",)), Outcome(("crude",), ("crude",))])
+    0.8
+    """
+    return _pooled_f1(_judged(outcomes, several=True))
+
+
+def labels_macro_f1(outcomes: Sequence[Outcome]) -> float:
+    r"""F-score of each label, averaged over the labels, where an example may have several; 0 to 1.
+
+    .. math:: \frac{1}{|C|} \sum_{c \in C} \frac{2\, tp_c}{2\, tp_c + fp_c + fn_c}
+
+    `macro_f1` of sets of labels: Opitz & Burst 2019 (https://arxiv.org/abs/1911.03347). C are the labels that are
+    true or predicted somewhere; 0 where there are none. Texts have `, ` between their labels.
+
+    >>> labels_macro_f1([Outcome(("grain, wheat",), ("wheat",)), Outcome(("crude",), ("crude",))])
+    0.6666666666666666
+    """
+    return _mean_f1(per_class(outcomes, several=True))
+
+
+def labels_exact(outcomes: Sequence[Outcome]) -> float:
+    r"""Share of examples whose labels are all found, and none besides; 0 to 1.
+
+    .. math:: \frac{1}{N} \sum_i [L_i = \hat L_i]
+
+    One less the subset 0/1 loss of Dembczyński et al. 2012 (https://doi.org/10.1007/s10994-012-5285-8).
+    Texts have `, ` between their labels, whose order tells nothing; any of several references will do.
+
+    >>> labels_exact([Outcome(("grain, wheat",), ("wheat, grain",)), Outcome(("crude",), ("crude, gas",))])
+    0.5
+    """
+    return sum(right == said for right, said in _judged(outcomes, several=True)) / len(outcomes)
+
+
+def per_class(outcomes: Sequence[Outcome], *, several: bool = False) -> list[ClassRow]:
     """A row for each class that is true or predicted somewhere, the most frequent first, then by name.
+
+    With `several`, a text is a set of labels with `, ` between them, and an example counts for each of its own.
 
     >>> rows = per_class([Outcome(("run",), ("run",)), Outcome(("run",), ("jump",))])
     >>> [(row.label, row.count, row.precision, row.recall) for row in rows]
     [('run', 2, 1.0, 0.5), ('jump', 0, 0.0, 0.0)]
     """
-    pairs = _judged(outcomes)
-    true, said = Counter(right for right, _ in pairs), Counter(label for _, label in pairs)
-    hits = Counter(right for right, label in pairs if right == label)
+    pairs = _judged(outcomes, several=several)
+    true = Counter(label for right, _ in pairs for label in right)
+    said = Counter(label for _, called in pairs for label in called)
+    hits = Counter(label for right, called in pairs for label in right & called)
     return [
         ClassRow(
             label,
@@ -73,7 +143,7 @@ def per_class(outcomes: Sequence[Outcome]) -> list[ClassRow]:
             recall=hits[label] / max(1, true[label]),
             f1=2 * hits[label] / (true[label] + said[label]),
         )
-        for label in _by_count(pairs)
+        for label in sorted(true | said, key=lambda label: (-true[label], label))
     ]
 
 
@@ -85,27 +155,37 @@ def confusion(outcomes: Sequence[Outcome], *, most: int = 12) -> Confusion:
     >>> confusion([Outcome(("run",), ("run",)), Outcome(("run",), ("jump",)), Outcome(("sit",), ("sit",))], most=1)
     Confusion(labels=('run', 'other'), counts=((1, 1), (0, 1)))
     """
-    pairs = _judged(outcomes)
-    labels = _by_count(pairs)
+    labels = [row.label for row in per_class(outcomes)]
     kept = labels[:most]
     place = {label: min(at, len(kept)) for at, label in enumerate(labels)}
-    counted = Counter((place[right], place[said]) for right, said in pairs)
+    pairs = _judged(outcomes, several=False)
+    counted = Counter((place[right], place[said]) for rights, calls in pairs for right in rights for said in calls)
     names = kept if len(kept) == len(labels) else [*kept, _REST if _REST not in kept else f"all {_REST}"]
     size = range(len(names))
     return Confusion(tuple(names), tuple(tuple(counted[row, column] for column in size) for row in size))
 
 
-def _judged(outcomes: Sequence[Outcome]) -> list[tuple[str, str]]:
-    """The true class and the predicted one of each example."""
+def _judged(outcomes: Sequence[Outcome], *, several: bool) -> list[tuple[Labels, Labels]]:
+    """The true labels and the predicted ones of each example; one of each unless there may be several."""
     for number, outcome in enumerate(outcomes, start=1):
         if not outcome.candidates:
             raise DataError(
                 f"Classes are counted from what the model said, but example {number} of {len(outcomes)} has no "
                 "candidates. Give at least one; the empty text is one."
             )
-    return [(o.best if o.best in o.references else o.references[0], o.best) for o in outcomes]
+    read = labels_of if several else _single
+    pairs = [([read(text) for text in outcome.references], read(outcome.best)) for outcome in outcomes]
+    return [(said if said in rights else rights[0], said) for rights, said in pairs]
 
 
-def _by_count(pairs: list[tuple[str, str]]) -> list[str]:
-    true = Counter(right for right, _ in pairs)
-    return sorted({label for pair in pairs for label in pair}, key=lambda label: (-true[label], label))
+def _single(text: str) -> Labels:
+    return frozenset([text])
+
+
+def _mean_f1(rows: Sequence[ClassRow]) -> float:
+    return sum(row.f1 for row in rows) / max(1, len(rows))
+
+
+def _pooled_f1(pairs: Sequence[tuple[Labels, Labels]]) -> float:
+    hits = sum(len(right & said) for right, said in pairs)
+    return 2 * hits / max(1, sum(len(right) + len(said) for right, said in pairs))

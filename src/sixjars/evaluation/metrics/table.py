@@ -8,13 +8,15 @@ from typing import Final
 from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.evaluation.metrics.answers import accuracy, exact_match, mean_reciprocal_rank, rank_signature
 from sixjars.evaluation.metrics.captions import WORDS_SIGNATURE, caption_bleu, cider_d, rougeL_coco
-from sixjars.evaluation.metrics.classes import macro_f1
+from sixjars.evaluation.metrics.classes import labels_exact, labels_macro_f1, labels_micro_f1, macro_f1, micro_f1
 from sixjars.evaluation.metrics.edits import character_error_rate, word_error_rate
 from sixjars.evaluation.metrics.focus import focus_signature, object_focus
+from sixjars.evaluation.metrics.keys import key_metric
 from sixjars.evaluation.metrics.likelihood import perplexity
 from sixjars.evaluation.metrics.links import alignment_error_rate
 from sixjars.evaluation.metrics.meteor import meteor_exact_stem
-from sixjars.evaluation.metrics.outcome import Compute, Metric, Need, Outcome, Score, signed
+from sixjars.evaluation.metrics.novelty import NOVELTY_SIGNATURE, copied_words, novel_ngrams
+from sixjars.evaluation.metrics.outcome import Better, Compute, Metric, Need, Outcome, Score, signed
 from sixjars.evaluation.metrics.overlap import (
     bleu,
     chrf,
@@ -27,10 +29,16 @@ from sixjars.evaluation.metrics.overlap import (
     sacre_signature,
     ter,
 )
+from sixjars.evaluation.metrics.tours import tour_length_ratio, tour_over_nearest, valid_tours
 from sixjars.evaluation.metrics.variety import distinct_captions, seen_in_training, vocabulary_used
 
 _TEXT: Final = frozenset[Need]({"candidates"})
 _ACCURACY: Final = "accuracy@"
+_ONE_AT_LEAST: Final[dict[Need, str]] = {
+    "focus": "words whose objects have true boxes",
+    "key": "the weight on the place that decides a document",
+}
+"""What not every outcome has to have."""
 
 
 def _accuracy_at(k: int) -> Metric:
@@ -45,6 +53,18 @@ def _caption(name: str, compute: Compute, *how: str) -> Metric:
 
 def _caption_bleu(n: int) -> Metric:
     return _caption(f"bleu{n}", partial(caption_bleu, n=n), "corpus", "closest length", "no smoothing")
+
+
+def _set_of_labels(name: str, compute: Compute, *how: str) -> Metric:
+    return Metric(name, compute, "higher", _TEXT, signed(name, *how, "any reference", "between:', '", "case:mixed"))
+
+
+def _novelty(name: str, compute: Compute) -> Metric:
+    return Metric(name, compute, "higher", frozenset({"candidates", "given"}), signed(name, NOVELTY_SIGNATURE))
+
+
+def _tour(name: str, compute: Compute, better: Better, *how: str) -> Metric:
+    return Metric(name, compute, better, frozenset({"candidates", "given"}), signed(name, "closed", *how))
 
 
 METRICS: Final[dict[str, Metric]] = {
@@ -73,6 +93,10 @@ METRICS: Final[dict[str, Metric]] = {
         _accuracy_at(1),
         Metric("mean_reciprocal_rank", mean_reciprocal_rank, "higher", _TEXT, rank_signature, nbest=10),
         Metric("macro_f1", macro_f1, "higher", _TEXT, signed("macro_f1", "mean of F1", "any reference", "case:mixed")),
+        Metric("micro_f1", micro_f1, "higher", _TEXT, signed("micro_f1", "pooled", "any reference", "case:mixed")),
+        _set_of_labels("labels_macro_f1", labels_macro_f1, "mean of F1"),
+        _set_of_labels("labels_micro_f1", labels_micro_f1, "pooled"),
+        _set_of_labels("labels_exact", labels_exact),
         Metric(
             "character_error_rate",
             character_error_rate,
@@ -104,6 +128,15 @@ METRICS: Final[dict[str, Metric]] = {
             signed("alignment_error_rate", "corpus"),
         ),
         Metric("object_focus", object_focus, "higher", frozenset({"focus"}), focus_signature),
+        _tour("tour_length_ratio", tour_length_ratio, "lower", "first reference", "valid tours only"),
+        _tour("tour_over_nearest", tour_over_nearest, "lower", "nearest from point 0", "valid tours only"),
+        _tour("valid_tours", valid_tours, "higher"),
+        _novelty("novel_bigrams", partial(novel_ngrams, n=2)),
+        _novelty("novel_trigrams", partial(novel_ngrams, n=3)),
+        _novelty("copied_words", copied_words),
+        key_metric("key_sentence", "sentence", "weight on the key sentence"),
+        key_metric("key_word", "word", "share of its sentence"),
+        key_metric("key_word_near", "near", "share of its sentence, with neighbours"),
     )
 }
 """`accuracy@1` stands for `accuracy@k` with any k from 1 on."""
@@ -146,11 +179,12 @@ def score(outcomes: Sequence[Outcome], metrics: Sequence[str]) -> list[Score]:
     for metric in wanted:
         for number, outcome in enumerate(outcomes, start=1):
             _check(metric, outcome, f"example {number} of {len(outcomes)}")
-        if "focus" in metric.needs and all(outcome.focus is None for outcome in outcomes):
-            raise DataError(
-                f"{metric.name} needs words whose objects have true boxes, but none of {len(outcomes)} examples has "
-                "a focus. Give it for one at least."
-            )
+        for need, what in _ONE_AT_LEAST.items():
+            if need in metric.needs and all(getattr(outcome, need) is None for outcome in outcomes):
+                raise DataError(
+                    f"{metric.name} needs {what}, but none of {len(outcomes)} examples has a {need}. "
+                    "Give it for one at least."
+                )
     return [
         Score(metric.name, metric.compute(outcomes), metric.signature(outcomes), metric.better, len(outcomes))
         for metric in wanted
@@ -193,4 +227,9 @@ def _check(metric: Metric, outcome: Outcome, which: str) -> None:
         raise DataError(
             f"{metric.name} asks whether the best candidate stands in the training data, but {which} has no "
             "familiar. Say True or False."
+        )
+    if "given" in metric.needs and outcome.given is None:
+        raise DataError(
+            f"{metric.name} compares outputs with what the model read, but {which} has no given. "
+            "Give the text of its first input."
         )

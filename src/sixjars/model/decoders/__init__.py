@@ -2,9 +2,11 @@
 
 from sixjars.flow import Decoder
 from sixjars.model.decoders.label import LabelDecoder
+from sixjars.model.decoders.pointer import PointerDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder
 
 DECODERS: dict[str, type[Decoder]] = {
     "label": LabelDecoder,
+    "pointer": PointerDecoder,
     "sequence": SequenceDecoder,
 }

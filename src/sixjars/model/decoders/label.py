@@ -1,13 +1,15 @@
-r"""Chooses one label of a closed list.
+r"""Chooses one label of a closed list, or all that fit.
 
 Dims: B batch, S source positions, T = 1, H features of what is judged, V labels.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, final
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from sixjars.flow import Bridge, Chooser, Encoded, FirstShape, Padded, Scored, Taught
 from sixjars.recipe.ranges import Positive, Share
@@ -22,6 +24,8 @@ class LabelDecoder(Chooser):
     and the picture say, and cannot tell 'is it red?' by both together. Attention asks with s_0; what it finds is mixed
     with what was asked as in Luong, Pham & Manning 2015 (https://arxiv.org/abs/1508.04025), equation 5.
 
+    Where `several` labels may be right, each has a probability of its own, σ in place of the softmax.
+
     >>> from sixjars import InitialState
     >>> decoder = LabelDecoder(bridge=InitialState(summary_size=4, state_size=6), classes=3, size=6)
     >>> source = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
@@ -31,9 +35,12 @@ class LabelDecoder(Chooser):
 
     letters = {"mix.weight": "W_c", "mix.bias": "b_c", "output.weight": "V", "output.bias": "b"}
 
-    def __init__(self, *, bridge: Bridge, classes: int, size: Positive = 128, dropout: Share = 0.0) -> None:
+    def __init__(
+        self, *, bridge: Bridge, classes: int, several: bool = False, size: Positive = 128, dropout: Share = 0.0
+    ) -> None:
         super().__init__()
         self.bridge = bridge
+        self.several = several
         self.dropout = nn.Dropout(dropout)
         self.mix: nn.Linear | None = None
         if bridge.context_size:
@@ -48,12 +55,14 @@ class LabelDecoder(Chooser):
     def teach(self, encoded: Encoded, target: Padded) -> Taught:
         """Scores (B, 1, V): a label is a target of one token, and nothing is told before it."""
         scores_BV, weights_BS = self._judged(encoded)
-        return Taught(scores_BV.unsqueeze(1), None if weights_BS is None else weights_BS.unsqueeze(1))
+        looked_BTS = None if weights_BS is None else weights_BS.unsqueeze(1)
+        return Taught(scores_BV.unsqueeze(1), looked_BTS, several=self.several)
 
     def choose(self, encoded: Encoded) -> Scored:
         """The log probability of every label, (B, V)."""
         scores_BV, weights_BS = self._judged(encoded)
-        return Scored(torch.log_softmax(scores_BV.float(), dim=-1), weights_BS)
+        judge = functional.logsigmoid if self.several else partial(torch.log_softmax, dim=-1)
+        return Scored(judge(scores_BV.float()), weights_BS)
 
     def _judged(self, encoded: Encoded) -> tuple[Tensor, Tensor | None]:
         carried = self.bridge.start(encoded)
@@ -67,4 +76,5 @@ class LabelDecoder(Chooser):
     def equations(self) -> list[str]:
         """The lines of the lecture."""
         mixed = ["s = tanh(W_c [s_0, c] + b_c)"] if self.mix else ["s = s_0"]
-        return [*mixed, "P(y | x) = softmax(V s + b)"]
+        judged = "P(y_c | x) = σ(V_c s + b_c) for each label c" if self.several else "P(y | x) = softmax(V s + b)"
+        return [*mixed, judged]

@@ -5,16 +5,18 @@ Dims: B batch, S source positions, T target positions, E embedding features, C c
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, final
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.data.text import GO, PAD, STOP
+from sixjars.data.text import GO, PAD, STOP, UNK
 from sixjars.errors import ShapeError
-from sixjars.flow import Bridge, Carried, Encoded, FirstShape, Marks, Padded, Scored, State, Taught, Writer
+from sixjars.flow import Bridge, Carried, Context, Encoded, FirstShape, Marks, Padded, Scored, State, Taught, Writer
 from sixjars.model.cells import EQUATIONS, LETTERS, CellName, Recurrent, memories
+from sixjars.model.copying import CopySwitch
 from sixjars.model.layers import WordEmbedding
 from sixjars.recipe.ranges import Positive, Share
 
@@ -25,6 +27,7 @@ class SequenceDecoder(Writer):
 
     What c_t is (nothing, the summary, or an attended mixture) is the bridge's affair. With `tied`, V is the matrix of
     the embeddings (Press & Wolf 2017, https://arxiv.org/abs/1608.05859), so the state must be as large as they are.
+    With `copying`, words of the source that is looked at can be written too (see `CopySwitch`).
 
     `teach` does everything that does not depend on the previous state for all steps at once: the embeddings' share
     of the gates, and the output layer. Where the bridge does not follow the state, the recurrence too is one call.
@@ -37,10 +40,17 @@ class SequenceDecoder(Writer):
     torch.Size([2, 3, 9])
     """
 
-    letters = {**LETTERS, "table.weight": "e", "output.weight": "V", "output.bias": "b"}
+    letters = {
+        **LETTERS,
+        "table.weight": "e",
+        "output.weight": "V",
+        "output.bias": "b",
+        "gate.weight": "w_g",
+        "gate.bias": "b_g",
+    }
     marks = Marks(go=GO, stop=STOP, banned=(PAD,))
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a setting of a recipe
         self,
         *,
         bridge: Bridge,
@@ -50,6 +60,7 @@ class SequenceDecoder(Writer):
         layers: Positive = 1,
         dropout: Share = 0.0,
         tied: bool = False,
+        copying: bool = False,
     ) -> None:
         super().__init__()
         self.cell: CellName = cell
@@ -67,6 +78,7 @@ class SequenceDecoder(Writer):
                     f"decoder.embedding.size is {embedding.size}."
                 )
             del self.output.weight
+        self.switch = CopySwitch(inputs=size + width) if copying else None
 
     @staticmethod
     def first_shape(settings: Mapping[str, Any]) -> FirstShape:
@@ -77,43 +89,57 @@ class SequenceDecoder(Writer):
         """Scores (B, T, V) for a whole target, each step told the true token before it."""
         state, carried = self.start(encoded)
         told_BT = torch.cat([target.values.new_full((target.values.shape[0], 1), GO), target.values[:, :-1]], dim=1)
-        embedded_BTE = self.embedding(told_BT)
+        embedded_BTE = self._embedded(told_BT)
         if self.bridge.follows:
-            return self._teach_stepwise(embedded_BTE, state, carried)
-        heard, steps = self.bridge.step(state.hidden[:, -1], carried), embedded_BTE.shape[1]
-        heard_BTC = heard.vector.unsqueeze(1).expand(-1, steps, -1)
-        states_BTH = self.recurrent(torch.cat([embedded_BTE, heard_BTC], dim=-1), state)
-        looked = None if heard.weights is None else heard.weights.unsqueeze(1).expand(-1, steps, -1)
-        return Taught(self._scores(states_BTH), looked)
+            states_BTH, heard = self._stepwise(embedded_BTE, state, carried)
+        else:
+            once, steps = self.bridge.step(state.hidden[:, -1], carried), embedded_BTE.shape[1]
+            heard = once.mapped(lambda tensor: tensor.unsqueeze(1).expand(-1, steps, -1))
+            states_BTH = self.recurrent(torch.cat([embedded_BTE, heard.vector], dim=-1), state)
+        return Taught(self._scores(states_BTH, embedded_BTE, heard, carried), heard.weights)
 
-    def _teach_stepwise(self, embedded_BTE: Tensor, state: State, carried: Carried) -> Taught:
+    def _stepwise(self, embedded_BTE: Tensor, state: State, carried: Carried) -> tuple[Tensor, Context]:
+        """All states (B, T, H) and contexts (B, T, C), where each context depends on the state before it."""
         memory = self.recurrent.opened(state)
-        states, looked = [], []
+        states, heard = [], []
         for given_BG in self.recurrent.project(embedded_BTE).unbind(1):
-            context = self.bridge.step(memory[-1][0], carried)
-            heard_BG = self.recurrent.project(context.vector, begin=self.embedding.size)
+            heard.append(self.bridge.step(memory[-1][0], carried))
+            heard_BG = self.recurrent.project(heard[-1].vector, begin=self.embedding.size)
             memory = self.recurrent.advance(given_BG + heard_BG, memory)
             states.append(memory[-1][0])
-            looked.append(context.weights)
-        weights = [weights_BS for weights_BS in looked if weights_BS is not None]
-        return Taught(self._scores(torch.stack(states, 1)), torch.stack(weights, 1) if weights else None)
+        vectors_BTC = torch.stack([context.vector for context in heard], dim=1)
+        weights = [context.weights for context in heard if context.weights is not None]
+        return torch.stack(states, 1), Context(vectors_BTC, torch.stack(weights, 1) if weights else None)
 
     def start(self, encoded: Encoded) -> tuple[State, Carried]:
         """The first state, and what the bridge prepared for each source."""
         carried = self.bridge.start(encoded)
-        return self.recurrent.first(carried.first), carried
+        return self.recurrent.first(carried.first), replace(carried, said=encoded.said)
 
     def step(self, token: Tensor, state: State, carried: Carried) -> tuple[Scored, State]:
         """One token of each row (R,), and what may follow it (R, V)."""
         context = self.bridge.step(state.hidden[:, -1], carried)
-        given_RG = self.recurrent.project(torch.cat([self.embedding(token), context.vector], dim=-1))
+        embedded_RE = self._embedded(token)
+        given_RG = self.recurrent.project(torch.cat([embedded_RE, context.vector], dim=-1))
         memory = self.recurrent.advance(given_RG, self.recurrent.opened(state))
-        log_probabilities_RV = torch.log_softmax(self._scores(memory[-1][0]).float(), dim=-1)
-        return Scored(log_probabilities_RV, context.weights), self.recurrent.closed(memory)
+        once = context.mapped(lambda tensor: tensor.unsqueeze(1))
+        scores_RV = self._scores(memory[-1][0].unsqueeze(1), embedded_RE.unsqueeze(1), once, carried).squeeze(1)
+        return Scored(torch.log_softmax(scores_RV.float(), dim=-1), context.weights), self.recurrent.closed(memory)
 
-    def _scores(self, states: Tensor) -> Tensor:
+    def _embedded(self, told: Tensor) -> Tensor:
+        """What is told of the tokens before: one that was copied from outside the vocabulary is an unknown word."""
+        known = told if self.switch is None else told.masked_fill(told >= self.output.out_features, UNK)
+        embedded: Tensor = self.embedding(known)
+        return embedded
+
+    def _scores(self, states: Tensor, embedded: Tensor, heard: Context, carried: Carried) -> Tensor:
         weight = self.embedding.matrix() if self.tied else self.output.weight
-        return F.linear(self.dropout(states), weight, self.output.bias)
+        scores_BTV = F.linear(self.dropout(states), weight, self.output.bias)
+        if self.switch is None:
+            return scores_BTV
+        told_BTI = torch.cat([states, heard.vector, embedded], dim=-1)
+        chosen: Tensor = self.switch(scores_BTV, told_BTI, heard.weights, carried.said)
+        return chosen
 
     def equations(self) -> list[str]:
         """The lines of the lecture."""
@@ -121,5 +147,7 @@ class SequenceDecoder(Writer):
         state = "h_t" if self.cell == "lstm" else "s_t"
         depth = [f"{self.recurrent.layers} layers, each fed by the one below"] if self.recurrent.layers > 1 else []
         tied = ["V is the matrix of the embeddings e"] if self.tied else []
-        output = f"P(y_t | y_1..y_{{t-1}}, x) = softmax(V {state} + b)"
-        return [*[line.replace("x_t", told) for line in EQUATIONS[self.cell]], *depth, output, *tied]
+        said = "P(y_t | y_1..y_{t-1}, x)" if self.switch is None else "P_V(y_t)"
+        copied = [] if self.switch is None else self.switch.equations()
+        output = f"{said} = softmax(V {state} + b)"
+        return [*[line.replace("x_t", told) for line in EQUATIONS[self.cell]], *depth, output, *tied, *copied]

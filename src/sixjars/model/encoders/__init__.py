@@ -1,16 +1,20 @@
 """Encoders: each file reads one kind of source; this table is the whole registry."""
 
 from sixjars.flow import Encoder
+from sixjars.model.encoders.hierarchy import HierarchyEncoder
 from sixjars.model.encoders.image import ImageEncoder
 from sixjars.model.encoders.image_question import ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
+from sixjars.model.encoders.points import PointsEncoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
 
 ENCODERS: dict[str, type[Encoder]] = {
     "none": NothingEncoder,
     "text": TextEncoder,
+    "hierarchy": HierarchyEncoder,
     "image": ImageEncoder,
     "image_question": ImageQuestionEncoder,
     "video": VideoEncoder,
+    "points": PointsEncoder,
 }

@@ -1,0 +1,66 @@
+"""How much of what a network reads is padding, where texts are in parts: over the batches of one epoch.
+
+python benchmarks/padding.py document_classification/sample_hierarchy
+
+Three ways to lay the parts of a batch: packed into a few rectangles by length, as training does; all in one rectangle
+as wide as the longest part; and a block of as many parts for every text as the one with the most has.
+"""
+
+import argparse
+from collections.abc import Iterable
+
+import numpy as np
+
+from sixjars.data.batches import Batches
+from sixjars.flow import Parts
+from sixjars.tasks.corpus import corpus_of
+from sixjars.tasks.reading import read_recipe
+
+WAYS = ("packed rectangles", "one rectangle", "one block")
+
+
+def places(parts: Parts) -> tuple[int, int, int, int]:
+    """Positions that are words, and the places that each of the ways needs for them."""
+    lengths = np.concatenate([(pack >= 0).sum(dim=1).numpy() for pack in parts.packs])
+    texts, most = parts.home.shape
+    longest = int(lengths.max())
+    packed = sum(pack.numel() for pack in parts.packs)
+    return int(lengths.sum()), packed, int((parts.home >= 0).sum()) * longest, texts * most * longest
+
+
+def found_in(batches: Batches) -> Iterable[tuple[int, Parts]]:
+    """The number of each batch of an epoch that has parts, and those."""
+    for number, (rows,) in enumerate(batches.plan(epoch=0)):
+        for padded in batches.collate(rows).inputs.values():
+            if padded.parts is not None:
+                yield number, padded.parts
+
+
+def report(batches: Batches) -> list[str]:
+    """What to print, a line each."""
+    found = list(found_in(batches))
+    if not found:
+        return ["No text of this recipe is in parts."]
+    words, *sums = np.array([places(parts) for _, parts in found]).sum(axis=0).tolist()
+    rectangles = np.mean([len(parts.packs) for _, parts in found])
+    lines = [f"{len({number for number, _ in found}):,} batches, {words:,} words, {rectangles:.1f} rectangles a batch"]
+    return lines + [f"{way:18} {1 - words / count:6.1%} padding" for way, count in zip(WAYS, sums, strict=True)]
+
+
+def main() -> None:
+    """Print the share of padding of each way."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("recipe")
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE")
+    asked = parser.parse_args()
+    recipe = read_recipe(asked.recipe, asked.overrides)
+    learning = recipe.learning
+    train = corpus_of(recipe, seed=learning.seed).train
+    batches = train.batches(
+        batch_tokens=learning.batch_tokens, batch_examples=learning.batch_examples, seed=learning.seed
+    )
+    print("\n".join(report(batches)))
+
+
+if __name__ == "__main__":
+    main()

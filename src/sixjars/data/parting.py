@@ -1,0 +1,138 @@
+"""Texts in parts: the sentences of a document, its lines, or the turns of a conversation.
+
+In a table such a text is one string, with a newline between parts that are already known. In a file it may be a list.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from sixjars.data.labels import BETWEEN
+from sixjars.data.sentences import sentences_of
+from sixjars.errors import unknown
+
+HEARD: Final = ">"
+"""Stands before a turn of the other speaker."""
+SAID: Final = "<"
+"""Stands before a turn of the speaker who answers next."""
+KINDS: Final = ("none", "sentences", "lines", "turns")
+"""What a text may be made of."""
+
+_SPOKEN: Final = {list: "a list", dict: "an object", bytes: "bytes", str: "a text", bool: "true or false"}
+
+
+def parted(text: str, kind: str) -> list[str]:
+    r"""The parts of a text, in order; white space alone has none.
+
+    `lines` are those that are not empty. `turns` are such lines too, each with a mark of who speaks: the last one was
+    heard, and two speakers take turns. If every line has a mark already, the marks stay.
+
+    >>> parted("Hello?\nSpeaking.\nThis is Ann.", "turns")
+    ['> Hello?', '< Speaking.', '> This is Ann.']
+    """
+    match kind:
+        case "none":
+            return [text]
+        case "sentences":
+            return sentences_of(text)
+        case "lines":
+            return _lines(text)
+        case "turns":
+            return _turns(_lines(text))
+    raise ValueError(unknown("kind of parts", kind, KINDS))
+
+
+def joined(parts: Iterable[str]) -> str:
+    r"""A text with a newline between its parts; line breaks inside a part become spaces.
+
+    >>> joined(["One\nand two.", "Three."])
+    'One and two.\nThree.'
+    """
+    return "\n".join(" ".join(part.splitlines()) for part in parts)
+
+
+def marked(turn: str, *, said: bool) -> str:
+    """A turn with the mark of who speaks.
+
+    >>> marked("Hello?", said=False)
+    '> Hello?'
+    """
+    return f"{SAID if said else HEARD} {turn}"
+
+
+def recent(parts: list[str], most: int) -> list[str]:
+    """The last `most` parts: what was said last matters most.
+
+    >>> recent(["> one", "< two", "> three"], 2)
+    ['< two', '> three']
+    """
+    return parts[max(len(parts) - most, 0) :]
+
+
+def spelled_parts(value: object) -> str:
+    r"""A list of texts as one text, a line for each; raises ValueError with the end of a sentence.
+
+    >>> spelled_parts(["One.", "Two."])
+    'One.\nTwo.'
+    """
+    return joined(texts_of(value))
+
+
+def spelled_labels(value: object) -> str:
+    """A list of labels as one text, with commas between them; raises ValueError with the end of a sentence.
+
+    >>> spelled_labels(["grain", "wheat"])
+    'grain, wheat'
+    """
+    labels = [" ".join(text.split()) for text in texts_of(value)]
+    for label in labels:
+        if not label:
+            raise ValueError("holds an empty label.")
+        if BETWEEN.strip() in label:
+            raise ValueError(f"holds the label {label!r}, but a comma stands between labels; write it without.")
+    return BETWEEN.join(labels)
+
+
+def texts_of(value: object) -> list[str]:
+    """The texts of a list, numbers and truth values as they are written; raises ValueError with the end of a sentence.
+
+    >>> texts_of(["a", 1, True])
+    ['a', '1', 'true']
+    """
+    if not isinstance(value, list):
+        raise ValueError(f"holds {kind_of(value)}, not a list of texts.")
+    if not value:
+        raise ValueError("holds an empty list.")
+    return [_text(one) for one in value]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise ValueError(f"holds a list with {kind_of(value)} in it; it may hold texts alone.")
+
+
+def kind_of(value: object) -> str:
+    """What a value is, in a sentence.
+
+    >>> kind_of(None), kind_of([])
+    ('null', 'a list')
+    """
+    if value is None:
+        return "null"
+    for kind, name in _SPOKEN.items():
+        if isinstance(value, kind):
+            return name
+    return "a number"
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _turns(lines: list[str]) -> list[str]:
+    if all(line.startswith((f"{HEARD} ", f"{SAID} ")) for line in lines):
+        return lines
+    last = len(lines) - 1
+    return [marked(line, said=(last - at) % 2 == 1) for at, line in enumerate(lines)]

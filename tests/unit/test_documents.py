@@ -1,0 +1,231 @@
+"""Documents, conversations and articles: what they promise, against rules written down a second time by hand."""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from sixjars.data.samples import Row, Sample, articles, conversations, documents, make, vectors
+
+LATE = {
+    "document_classification": documents.SAMPLE,
+    "conversation": conversations.SAMPLE,
+    "summarization/articles": articles.SAMPLE,
+}
+
+
+@pytest.fixture(scope="module")
+def corpora() -> dict[str, list[Row]]:
+    return {task: make(task, size=4000, valid=0, test=0)["train"] for task in LATE}
+
+
+def parts(sample: Sample, row: Row) -> list[list[str]]:
+    return [line.split(" ") for line in row[str(sample.source)].split("\n")]
+
+
+# All three
+
+
+@pytest.mark.parametrize(("task", "fewest"), [("document_classification", 4), ("conversation", 2)])
+@pytest.mark.parametrize("more", [0, 3, 20])
+def test_every_number_of_parts_up_to_longest_is_common(task: str, fewest: int, more: int) -> None:
+    sample, rng, longest = LATE[task], Random(0), fewest + more
+    assert sample.shortest == fewest
+    counts = Counter(len(parts(sample, sample.draw(rng, longest))) for _ in range(1200))
+    assert set(counts) == set(range(fewest, longest + 1))
+    assert min(counts.values()) > 0.5 * 1200 / (more + 1)
+
+
+@pytest.mark.parametrize("task", LATE)
+def test_parts_are_words_with_single_spaces_in_small_letters(task: str, corpora: dict[str, list[Row]]) -> None:
+    for row in corpora[task]:
+        for text in row.values():
+            lines = text.split("\n")
+            assert all(lines)
+            assert text == "\n".join(" ".join(line.lower().split()) for line in lines)
+        assert "\n" not in row[LATE[task].target]
+
+
+@pytest.mark.parametrize("task", ["document_classification", "conversation"])
+def test_the_vocabulary_is_closed_and_each_word_has_one_category(task: str, corpora: dict[str, list[Row]]) -> None:
+    listed = Counter(word for words in LATE[task].categories.values() for word in words)
+    assert set(listed.values()) == {1}
+    assert set(listed) == {word for row in corpora[task] for line in parts(LATE[task], row) for word in line}
+    assert set(listed) == {word for word, _ in vectors(task, size=2)}
+    assert 80 <= len(listed) <= 110
+
+
+@pytest.mark.parametrize(("task", "wanted"), [*((task, 20_000) for task in LATE), ("conversation", 100_000)])
+def test_there_are_more_sources_than_anybody_asks_for(task: str, wanted: int) -> None:
+    sample, rng = LATE[task], Random(0)
+    assert sample.longest is not None
+    drawn = {sample.draw(rng, sample.longest)[str(sample.source)] for _ in range(wanted * 5 // 4)}
+    assert len(drawn) >= wanted
+
+
+# Documents
+
+KEYS = {word: topic for topic, words in documents.TOPICS.items() for word in words}
+
+
+def without_key(row: Row) -> list[list[str]]:
+    there, place = map(int, row["keys"].split())
+    sentences = parts(documents.SAMPLE, row)
+    sentences[there][place] = "_"
+    return sentences
+
+
+def test_the_key_is_the_one_word_that_tells(corpora: dict[str, list[Row]]) -> None:
+    for row in corpora["document_classification"]:
+        sentences = parts(documents.SAMPLE, row)
+        assert all(4 <= len(words) <= 9 for words in sentences)
+        found = [(s, w) for s, words in enumerate(sentences) for w, word in enumerate(words) if word in KEYS]
+        assert [f"{s} {w}" for s, w in found] == [row["keys"]]
+        assert KEYS[sentences[found[0][0]][found[0][1]]] == row["topic"]
+
+
+def test_keys_are_at_every_place_and_as_frequent_as_each_other(corpora: dict[str, list[Row]]) -> None:
+    rows = corpora["document_classification"]
+    places = [tuple(map(int, row["keys"].split())) for row in rows]
+    assert {sentence for sentence, _ in places} == set(range(10))
+    assert {word for _, word in places} == set(range(9))
+    used = Counter(word for row in rows for line in parts(documents.SAMPLE, row) for word in line if word in KEYS)
+    assert set(used) == set(KEYS)
+    assert len(KEYS) == 25
+    assert abs(min(used.values()) - 160) < 60
+    assert abs(max(used.values()) - 160) < 60
+
+
+def test_the_rest_is_drawn_before_the_topic() -> None:
+    """The same draws with another choice of topic at the end: nothing but topic and key word changes."""
+    originals = [documents.draw(Random(seed), 10) for seed in range(300)]
+    turned = dict(reversed(documents.TOPICS.items()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(documents, "TOPICS", turned)
+        others = [documents.draw(Random(seed), 10) for seed in range(300)]
+    assert sum(one["topic"] != other["topic"] for one, other in zip(originals, others, strict=True)) > 200
+    for one, other in zip(originals, others, strict=True):
+        assert one["keys"] == other["keys"]
+        assert without_key(one) == without_key(other)
+
+
+FEATURES: dict[str, Callable[[Row], list[str]]] = {
+    "words": lambda row: [word for line in without_key(row) for word in line],
+    "pairs of words": lambda row: [" ".join(line[at : at + 2]) for line in without_key(row) for at in range(len(line))],
+    "places and lengths": lambda row: [row["keys"], *(f"{at}:{len(line)}" for at, line in enumerate(without_key(row)))],
+}
+
+
+def guesses(features: Callable[[Row], list[str]], rows: list[Row]) -> float:
+    """How often naive Bayes, trained on three quarters, is right on the rest."""
+    seen: dict[str, Counter[str]] = defaultdict(Counter)
+    train, test = rows[: len(rows) * 3 // 4], rows[len(rows) * 3 // 4 :]
+    for row in train:
+        seen[row["topic"]].update(features(row))
+    kinds = len(set().union(*seen.values()))
+    totals = {topic: counts.total() + kinds for topic, counts in seen.items()}
+    right = 0
+    for row in test:
+        found = features(row)
+        scores = {t: sum(math.log((seen[t][f] + 1) / totals[t]) for f in found) for t in documents.TOPICS}
+        right += max(scores, key=scores.__getitem__) == row["topic"]
+    return right / len(test)
+
+
+@pytest.mark.parametrize("features", FEATURES)
+def test_without_its_key_a_document_does_not_tell_its_topic(features: str, corpora: dict[str, list[Row]]) -> None:
+    spread = math.sqrt(0.2 * 0.8 / 1000)
+    assert abs(guesses(FEATURES[features], corpora["document_classification"]) - 0.2) < 4 * spread
+
+
+def test_with_its_key_the_same_guesser_finds_the_topic(corpora: dict[str, list[Row]]) -> None:
+    assert guesses(lambda row: row["document"].split(), corpora["document_classification"]) > 0.9
+
+
+# Conversations
+
+TOLD = {
+    r"i live in (\w+)": r"i live",
+    r"my (\w+) lives in (\w+)": r"\1 lives",
+    r"my (\w+) is called (\w+)": r"\1 called",
+    r"i have (\w+) (\w+) (\w+)": r"\3 had",
+}
+ASKED = {
+    r"where do (i|you) live \?": "i live",
+    r"where does (my|your) (\w+) live \?": r"\2 lives",
+    r"what is (my|your) (\w+) called \?": r"\2 called",
+    r"how many (\w+) do (i|you) have \?": r"\1 had",
+    r"what colour are (my|your) (\w+) \?": r"\2 had",
+}
+
+
+def facts_of(turns: list[str]) -> dict[tuple[int, str], str]:
+    """Everything told, by whether its turn is as far from the end as one's own are, and what it is about."""
+    facts: dict[tuple[int, str], str] = {}
+    for at, turn in enumerate(turns):
+        for clause in turn.split(" . ")[0].removesuffix(" .").split(" and "):
+            for pattern, about in TOLD.items():
+                if found := re.fullmatch(pattern, clause):
+                    key = ((len(turns) - 1 - at) % 2, found.expand(about))
+                    assert key not in facts
+                    facts[key] = clause
+    return facts
+
+
+def answered(turns: list[str]) -> str:
+    """The answer found a second time, with patterns."""
+    question = turns[-1].split(" . ")[-1]
+    ((pattern, found),) = [(p, match) for p in ASKED if (match := re.fullmatch(p, question))]
+    mine = {"i", "my"} & set(question.split()) != set()
+    fact = facts_of(turns)[0 if mine else 1, found.expand(ASKED[pattern])]
+    if "how many" in question:
+        fact = re.sub(r"(have \w+) \w+", r"\1", fact)
+    if "colour" in question:
+        fact = re.sub(r"i have \w+ (\w+) (\w+)", r"my \2 are \1", fact)
+    if mine:
+        fact = re.sub(r"\bmy\b", "your", re.sub(r"\bi\b", "you", fact))
+    return f"{fact} ."
+
+
+@pytest.mark.parametrize(
+    ("turns", "response"),
+    [
+        ("i live in rome .\ni live in oslo .\nwhere do i live ?", "you live in rome ."),
+        ("i live in rome .\ni live in oslo .\nwhere do you live ?", "i live in oslo ."),
+        ("i have two red cups and i have six blue pens .\nwhat colour are your pens ?", "my pens are blue ."),
+        ("my cat is called rex .\noh , really ?\nwhat is my cat called ?", "your cat is called rex ."),
+        ("i have two red cups .\ni have six red pens . how many cups do you have ?", "i have two cups ."),
+    ],
+)
+def test_the_second_way_of_answering_by_hand(turns: str, response: str) -> None:
+    assert answered(turns.split("\n")) == response
+
+
+def test_the_answer_follows_from_the_conversation(corpora: dict[str, list[Row]]) -> None:
+    for row in corpora["conversation"]:
+        assert row["response"] == answered(row["turns"].split("\n"))
+
+
+def test_there_is_always_another_fact_of_the_kind(corpora: dict[str, list[Row]]) -> None:
+    twice = lately = 0
+    kinds: Counter[str] = Counter()
+    for row in corpora["conversation"]:
+        turns = row["turns"].split("\n")
+        said = set(row["response"].split())
+        values: tuple[str, ...] = ()
+        for values in (conversations.CITIES, conversations.NAMES, conversations.NUMBERS, conversations.COLOURS):
+            if said & set(values):
+                break
+        named = [word for turn in turns for word in turn.split() if word in values]
+        assert len(named) == len(set(named)) >= 2
+        kinds[values[0]] += 1
+        facts = facts_of(turns)
+        twice += any((1 - whose, what) in facts for whose, what in facts)
+        lately += not said & set(values) & set(turns[-2].split())
+    assert len(kinds) == 4
+    assert min(kinds.values()) > 400
+    assert twice > 1000  # both persons tell the same of theirs, so that who said it matters
+    assert lately > 2000  # the answer lies further back than the turn before the last

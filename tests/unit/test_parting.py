@@ -1,0 +1,118 @@
+"""Texts in parts: how they are cut, marked, joined and read from lists."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sixjars.data.labels import Labels
+from sixjars.data.parting import (
+    HEARD,
+    KINDS,
+    SAID,
+    joined,
+    kind_of,
+    parted,
+    recent,
+    spelled_labels,
+    spelled_parts,
+    texts_of,
+)
+
+TEXT = " One. Two.\n\n \tThree?  \nfour "
+
+
+@pytest.mark.parametrize(
+    ("kind", "parts"),
+    [
+        ("none", [TEXT]),
+        ("sentences", ["One.", "Two.", "Three?", "four"]),
+        ("lines", ["One. Two.", "Three?", "four"]),
+        ("turns", ["> One. Two.", "< Three?", "> four"]),
+    ],
+)
+def test_every_kind(kind: str, parts: list[str]) -> None:
+    assert kind in KINDS
+    assert parted(TEXT, kind) == parts
+    assert parted(" \n ", kind) == ([" \n "] if kind == "none" else [])
+
+
+def test_an_unknown_kind() -> None:
+    with pytest.raises(ValueError, match=r"^kind of parts 'line' is unknown\. Did you mean 'lines'\?"):
+        parted("x", "line")
+
+
+def test_the_last_turn_was_heard() -> None:
+    assert parted("a\nb", "turns") == ["< a", "> b"]
+    assert parted("a", "turns") == ["> a"]
+    assert (HEARD, SAID) == (">", "<")
+
+
+def test_marks_stay_where_every_line_has_one() -> None:
+    marked = "> a\n> b\n< c"
+    assert parted(marked, "turns") == ["> a", "> b", "< c"]
+    assert parted("> a\n<b", "turns") == ["< > a", "> <b"]
+    assert parted("> a\nb", "turns") == ["< > a", "> b"]
+
+
+@given(st.lists(st.text(max_size=8).filter(str.strip), min_size=1, max_size=6))
+def test_joined_lines_come_back(parts: list[str]) -> None:
+    text = joined(parts)
+    found = parted(text, "lines")
+    assert [line.split() for line in found] == [part.split() for part in parts]
+    assert [turn[2:].split() for turn in parted(text + "\nlast", "turns")[:-1]] == [part.split() for part in parts]
+
+
+def test_recent() -> None:
+    parts = ["a", "b", "c"]
+    assert [recent(parts, most) for most in (0, 1, 2, 3, 9)] == [[], ["c"], ["b", "c"], parts, parts]
+
+
+def test_lists_become_texts() -> None:
+    assert spelled_parts(["One\r\nline.", "Two.", "3", 4, 0.5, False]) == "One line.\nTwo.\n3\n4\n0.5\nfalse"
+    assert spelled_labels(["grain", " winter\nwheat ", 3]) == "grain, winter wheat, 3"
+    labels = ["grain", "winter wheat"]
+    assert Labels(labels, several=True).encode_many([spelled_labels(labels)]) == [[0, 1]]
+
+
+@pytest.mark.parametrize("spelled", [spelled_parts, spelled_labels, texts_of])
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ([], "holds an empty list."),
+        (["x", None], "holds a list with null in it; it may hold texts alone."),
+        (["x", ["y"]], "holds a list with a list in it; it may hold texts alone."),
+        (["x", {"y": "z"}], "holds a list with an object in it; it may hold texts alone."),
+        (["x", b"y"], "holds a list with bytes in it; it may hold texts alone."),
+        (None, "holds null, not a list of texts."),
+        ("x", "holds a text, not a list of texts."),
+        ({"x": "y"}, "holds an object, not a list of texts."),
+        (5, "holds a number, not a list of texts."),
+    ],
+)
+def test_what_is_no_list_of_texts(spelled: Any, value: object, sentence: str) -> None:
+    with pytest.raises(ValueError, match="holds") as caught:
+        spelled(value)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        (["a", "b, c"], "holds the label 'b, c', but a comma stands between labels; write it without."),
+        (["a", "b,\nc"], "holds the label 'b, c', but a comma stands between labels; write it without."),
+        (["a,b"], "holds the label 'a,b', but a comma stands between labels; write it without."),
+        (["a", " "], "holds an empty label."),
+    ],
+)
+def test_labels_that_cannot_be_told_apart(labels: list[str], sentence: str) -> None:
+    with pytest.raises(ValueError, match="holds") as caught:
+        spelled_labels(labels)
+    assert str(caught.value) == sentence
+
+
+def test_kinds_of_values() -> None:
+    values: list[object] = [None, [], {}, b"", "", 1, 1.5, True]
+    names = ["null", "a list", "an object", "bytes", "a text", "a number", "a number", "true or false"]
+    assert [kind_of(value) for value in values] == names

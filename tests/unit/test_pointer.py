@@ -1,0 +1,212 @@
+"""The pointer decoder against its equations, and search with it against every order there is.
+
+Dims: S source positions, T target positions.
+"""
+
+import math
+from itertools import permutations
+from typing import Literal
+
+import pytest
+import torch
+from torch import nn
+
+from sixjars.data.text import GO, PAD, STOP, UNK
+from sixjars.evaluation.search import rows_per_source, search
+from sixjars.flow import Encoded, Hypothesis, Padded
+from sixjars.loss.tokens import token_loss
+from sixjars.model.bridges.attention import AdditiveAttention
+from sixjars.model.bridges.initial import InitialState
+from sixjars.model.decoders.pointer import PointerDecoder
+from sixjars.model.encoders.points import PointsEncoder
+from sixjars.model.network import Network
+from sixjars.recipe.jars import SearchSettings
+
+SIZE, STATE = 4, 6
+Visits = Literal["all", "some"]
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(3)
+
+
+def pointer(visits: Visits = "all", *, follows: bool = False, sharp: float = 4.0) -> PointerDecoder:
+    """A decoder that prefers some orders clearly to others."""
+    kind = AdditiveAttention if follows else InitialState
+    bridge = kind(**({"source_size": SIZE} if follows else {}), summary_size=SIZE, state_size=STATE)
+    made = PointerDecoder(bridge=bridge, source_size=SIZE, cell="rnn", size=STATE, attention=5, visits=visits)
+    with torch.no_grad():
+        made.score.weight.mul_(sharp)
+    return made.eval()
+
+
+def source(*lengths: int) -> Encoded:
+    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+    return Encoded(torch.randn(*mask.shape, SIZE) * mask[..., None], mask, torch.randn(len(lengths), SIZE))
+
+
+def found(decoder: PointerDecoder, read: Encoded, settings: SearchSettings) -> list[list[Hypothesis]]:
+    copies = rows_per_source(settings)
+    state, carried = (value.spread(copies) for value in decoder.start(read))
+    return search(lambda token, now: decoder.step(token, now, carried), state, settings, decoder.marks)  # type: ignore[arg-type]
+
+
+def orders(points: int, visits: Visits) -> list[tuple[int, ...]]:
+    """Every order that a pointer may write, as tokens without `<stop>`."""
+    lengths = [points] if visits == "all" else range(1, points + 1)
+    return [order for length in lengths for order in permutations(range(4, 4 + points), length)]
+
+
+def log_probability(decoder: PointerDecoder, read: Encoded, order: tuple[int, ...]) -> float:
+    target = Padded.of([[*order, STOP]])
+    return -float(token_loss(decoder.teach(read, target).scores, target).sum())
+
+
+# The equations
+
+
+def test_scores_by_hand() -> None:
+    decoder, read = pointer("some"), source(3)
+    with torch.no_grad():
+        taught = decoder.teach(read, Padded.of([[6, 4, STOP]]))
+        stack, state = decoder.recurrent.stack, decoder.bridge.start(read).first[0]
+        told = [decoder.go, read.memory[0, 2], read.memory[0, 0]]
+        for step, free in enumerate(([0, 1, 2], [0, 1], [1])):
+            given = stack.weight_ih_l0 @ told[step] + stack.bias_ih_l0
+            state = torch.tanh(given + stack.weight_hh_l0 @ state + stack.bias_hh_l0)
+            keys = {4 + place: decoder.key.weight @ read.memory[0, place] for place in free}
+            if step > 0 and decoder.stop is not None:
+                keys[STOP] = decoder.stop
+            marks = {
+                token: float(decoder.score.weight[0] @ torch.tanh(key + decoder.query.weight @ state))
+                for token, key in keys.items()
+            }
+            whole = sum(math.exp(mark) for mark in marks.values())
+            shares = taught.scores[0, step].softmax(-1)
+            assert taught.weights is not None
+            for token in range(7):
+                wanted = math.exp(marks[token]) / whole if token in marks else 0.0
+                assert float(shares[token]) == pytest.approx(wanted, abs=1e-6)
+                if token >= 4:
+                    assert float(taught.weights[0, step, token - 4]) == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize("follows", [False, True])
+@pytest.mark.parametrize("visits", ["all", "some"])
+@pytest.mark.parametrize("points", [1, 2, 4])
+def test_the_probabilities_of_all_orders_add_up_to_one(points: int, visits: Visits, follows: bool) -> None:
+    decoder, read = pointer(visits, follows=follows), source(points)
+    total = math.fsum(math.exp(log_probability(decoder, read, order)) for order in orders(points, visits))
+    assert total == pytest.approx(1.0, abs=1e-5)
+
+
+def test_stop_is_certain_when_nothing_is_left_and_impossible_before() -> None:
+    scores = pointer().teach(source(3), Padded.of([[5, 4, 6, STOP]])).scores
+    assert torch.equal(scores.softmax(-1)[0, :, STOP], torch.tensor([0.0, 0.0, 0.0, 1.0]))
+    some = pointer("some").teach(source(3), Padded.of([[5, 4, 6, STOP]])).scores.softmax(-1)[0, :, STOP]
+    assert some[0] == 0
+    assert 0 < some[1] < 1
+    assert 0 < some[2] < 1
+    assert some[3] == 1
+
+
+@pytest.mark.parametrize("visits", ["all", "some"])
+@pytest.mark.parametrize("row", [[4, 4, 4, STOP], [PAD, GO, UNK, 99], [STOP, STOP, 5, 5]])
+def test_a_target_that_cannot_be_is_still_a_number(visits: Visits, row: list[int]) -> None:
+    decoder, read = pointer(visits).train(), source(3)
+    target = Padded(torch.tensor([row, [5, 4, 6, STOP]]), torch.tensor([[False] * 4, [True] * 4]))
+    read = read.spread(2)
+    taught = decoder.teach(read, target)
+    reachable = Padded(target.values.clamp(max=6), target.mask)
+    token_loss(taught.scores, reachable).sum().backward()  # type: ignore[no-untyped-call]
+    assert taught.scores.isfinite().all()
+    assert taught.weights is not None
+    assert taught.weights.isfinite().all()
+    assert all(weight.grad is not None and weight.grad.isfinite().all() for weight in decoder.parameters())
+
+
+def test_half_precision_knows_what_is_forbidden() -> None:
+    decoder, read = pointer("some"), source(3)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        taught = decoder.teach(read, Padded.of([[5, 4, STOP]]))
+        scored, _ = decoder.step(torch.tensor([GO]), *decoder.start(read))
+    assert taught.scores.isfinite().all()
+    assert taught.scores.float().softmax(-1)[0, 2, 4:].gt(0).tolist() == [False, False, True]
+    assert scored.log_probabilities.isinf()[0].tolist() == [True] * 4 + [False] * 3
+
+
+# Search
+
+
+@pytest.mark.parametrize("kind", ["greedy", "sample", "beam"])
+@pytest.mark.parametrize("follows", [False, True])
+def test_every_order_that_is_found_visits_all_once(kind: Literal["greedy", "sample", "beam"], follows: bool) -> None:
+    settings = SearchSettings(kind=kind, nbest=1 if kind == "greedy" else 4, width=4)
+    lengths = (5, 1, 3)
+    for length, several in zip(lengths, found(pointer(follows=follows), source(*lengths), settings), strict=True):
+        assert several
+        for one in several:
+            assert one.finished
+            assert sorted(one.tokens) == list(range(4, 4 + length))
+
+
+@pytest.mark.parametrize("visits", ["all", "some"])
+def test_a_wide_beam_finds_the_best_orders_of_all(visits: Visits) -> None:
+    decoder, read = pointer(visits, follows=True), source(4)
+    settings = SearchSettings(kind="beam", width=80, nbest=80, length_penalty=0)
+    [several] = found(decoder, read, settings)
+    by_hand = {order: log_probability(decoder, read, order) for order in orders(4, visits)}
+    wanted = sorted(by_hand, key=by_hand.__getitem__, reverse=True)
+    assert [one.tokens for one in several] == wanted  # and none besides, though more are asked for
+    for one in several:
+        assert one.log_probability == pytest.approx(by_hand[one.tokens], abs=1e-4)
+
+
+def test_weights_are_where_it_points() -> None:
+    [[one]] = found(pointer(), source(4), SearchSettings())
+    for token, weights in zip(one.tokens, one.weights, strict=False):
+        assert token - 4 == max(range(4), key=weights.__getitem__)
+    assert sum(one.weights[-1]) == 0  # at <stop> there is nothing left to point at
+
+
+# Learning
+
+
+def test_it_learns_to_sort() -> None:
+    bridge = InitialState(summary_size=24, state_size=24)
+    network = Network(
+        PointsEncoder(numbers=1, embedding=16, size=24),
+        PointerDecoder(bridge=bridge, source_size=24, size=24, attention=24),
+    )
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
+    for _ in range(150):
+        points, target = numbers(64)
+        loss = token_loss(network({"points": points}, target).scores, target).sum(1).mean()
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+    points, target = numbers(200)
+    with torch.no_grad():
+        hypotheses = found(network.eval().decoder, network.encode({"points": points}), SearchSettings())  # type: ignore[arg-type]
+    right = [[*one.tokens, STOP] == truth.tolist() for [one], truth in zip(hypotheses, target.values, strict=True)]
+    assert sum(right) > 140  # by chance 33
+
+
+def numbers(rows: int) -> tuple[Padded, Padded]:
+    """Three numbers to be sorted, and the order that does it."""
+    values = torch.rand(rows, 3)
+    order = torch.cat([values.argsort(1) + 4, torch.full((rows, 1), STOP)], dim=1)
+    return Padded(values[..., None], torch.ones(rows, 3).bool()), Padded(order, torch.ones(rows, 4).bool())
+
+
+# What it tells
+
+
+def test_equations_name_what_is_there() -> None:
+    lines = pointer("some", follows=True).equations()
+    assert "u_stop,t = vᵀ tanh(k + W_2 s_t)" in lines
+    assert lines[0] == "s_t = tanh(U [h_{y_{t-1}}, c_t] + W s_{t-1} + b)"
+    assert "<stop> when no position is left" in pointer().equations()
+    assert pointer().equations()[0] == "s_t = tanh(U h_{y_{t-1}} + W s_{t-1} + b)"
