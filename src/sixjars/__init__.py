@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sixjars.errors import SixJarsError as SixJarsError
+    from sixjars.flow.inputs import Padded as Padded
     from sixjars.flow.values import Encoded as Encoded
     from sixjars.flow.values import Hypothesis as Hypothesis
-    from sixjars.flow.inputs import Padded as Padded
     from sixjars.model.bridges.attention import AdditiveAttention as AdditiveAttention
     from sixjars.model.bridges.attention import DotAttention as DotAttention
     from sixjars.model.bridges.attention import GeneralAttention as GeneralAttention

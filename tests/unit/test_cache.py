@@ -252,7 +252,7 @@ def test_trouble_with_the_disk(number: int, reason: str, tmp_path: Path, monkeyp
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this machine has no /dev/full")
-@pytest.mark.parametrize("name", ["0.text", "0.ids", "whole.arrow"])
+@pytest.mark.parametrize("name", ["0.text", "source.ids", "whole.arrow"])
 def test_a_disk_that_is_really_full(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(path: Path, mode: str) -> Any:
         return open("/dev/full" if path.name == name else path, mode)

@@ -14,7 +14,6 @@ from sixjars.data.parting import (
     joined,
     kind_of,
     parted,
-    recent,
     spelled_labels,
     spelled_parts,
     texts_of,
@@ -62,11 +61,6 @@ def test_joined_lines_come_back(parts: list[str]) -> None:
     found = parted(text, "lines")
     assert [line.split() for line in found] == [part.split() for part in parts]
     assert [turn[2:].split() for turn in parted(text + "\nlast", "turns")[:-1]] == [part.split() for part in parts]
-
-
-def test_recent() -> None:
-    parts = ["a", "b", "c"]
-    assert [recent(parts, most) for most in (0, 1, 2, 3, 9)] == [[], ["c"], ["b", "c"], parts, parts]
 
 
 def test_lists_become_texts() -> None:

@@ -13,7 +13,7 @@ from torch import nn
 
 from sixjars.data.text import GO, PAD, STOP, UNK
 from sixjars.evaluation.search import rows_per_source, search
-from sixjars.flow import Encoded, Hypothesis, Padded
+from sixjars.flow import Bridge, Encoded, Hypothesis, Padded
 from sixjars.loss.tokens import token_loss
 from sixjars.model.bridges.attention import AdditiveAttention
 from sixjars.model.bridges.initial import InitialState
@@ -33,8 +33,9 @@ def _seed() -> None:
 
 def pointer(visits: Visits = "all", *, follows: bool = False, sharp: float = 4.0) -> PointerDecoder:
     """A decoder that prefers some orders clearly to others."""
-    kind = AdditiveAttention if follows else InitialState
-    bridge = kind(**({"source_size": SIZE} if follows else {}), summary_size=SIZE, state_size=STATE)
+    bridge: Bridge = InitialState(summary_size=SIZE, state_size=STATE)
+    if follows:
+        bridge = AdditiveAttention(source_size=SIZE, state_size=STATE)
     made = PointerDecoder(bridge=bridge, source_size=SIZE, cell="rnn", size=STATE, attention=5, visits=visits)
     with torch.no_grad():
         made.score.weight.mul_(sharp)
@@ -60,7 +61,8 @@ def orders(points: int, visits: Visits) -> list[tuple[int, ...]]:
 
 def log_probability(decoder: PointerDecoder, read: Encoded, order: tuple[int, ...]) -> float:
     target = Padded.of([[*order, STOP]])
-    return -float(token_loss(decoder.teach(read, target).scores, target).sum())
+    with torch.no_grad():
+        return -float(token_loss(decoder.teach(read, target).scores, target).sum())
 
 
 # The equations
@@ -70,11 +72,11 @@ def test_scores_by_hand() -> None:
     decoder, read = pointer("some"), source(3)
     with torch.no_grad():
         taught = decoder.teach(read, Padded.of([[6, 4, STOP]]))
-        stack, state = decoder.recurrent.stack, decoder.bridge.start(read).first[0]
+        weights, state = dict(decoder.recurrent.stack.named_parameters()), decoder.bridge.start(read).first[0]
         told = [decoder.go, read.memory[0, 2], read.memory[0, 0]]
         for step, free in enumerate(([0, 1, 2], [0, 1], [1])):
-            given = stack.weight_ih_l0 @ told[step] + stack.bias_ih_l0
-            state = torch.tanh(given + stack.weight_hh_l0 @ state + stack.bias_hh_l0)
+            given = weights["weight_ih_l0"] @ told[step] + weights["bias_ih_l0"]
+            state = torch.tanh(given + weights["weight_hh_l0"] @ state + weights["bias_hh_l0"])
             keys = {4 + place: decoder.key.weight @ read.memory[0, place] for place in free}
             if step > 0 and decoder.stop is not None:
                 keys[STOP] = decoder.stop

@@ -189,7 +189,7 @@ def test_damaged_places(text: str) -> None:
 def test_each_point_is_embedded_before_it_is_read() -> None:
     encoder = PointsEncoder(numbers=2, embedding=3, cell="rnn", size=4)
     points = Numbers.parsed(["0.5,1 2,3 -1,0"]).padded(np.array([0]))
-    [onward] = encoder.reading.readers[0].values()  # type: ignore[operator, union-attr]
+    [onward] = encoder.reading.readers[0].values()  # type: ignore[operator]
     stack, state = onward.stack, torch.zeros(4)
     for at, point in enumerate(points.values[0]):
         embedded = encoder.embedding.weight @ point + encoder.embedding.bias

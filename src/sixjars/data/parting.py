@@ -59,15 +59,6 @@ def marked(turn: str, *, said: bool) -> str:
     return f"{SAID if said else HEARD} {turn}"
 
 
-def recent(parts: list[str], most: int) -> list[str]:
-    """The last `most` parts: what was said last matters most.
-
-    >>> recent(["> one", "< two", "> three"], 2)
-    ['< two', '> three']
-    """
-    return parts[max(len(parts) - most, 0) :]
-
-
 def spelled_parts(value: object) -> str:
     r"""A list of texts as one text, a line for each; raises ValueError with the end of a sentence.
 

@@ -93,11 +93,11 @@ def spelled_order(value: Any) -> str:
 
 def _listed(value: Any, told: str) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError(f"it {told}, but is {value!r}.")
+        raise ValueError(f"{told}, but is {value!r}.")
     return value
 
 
 def _spelled(number: Any, told: str) -> str:
     if isinstance(number, bool) or not isinstance(number, int | float | str):
-        raise ValueError(f"it {told}, but has {number!r} in it.")
+        raise ValueError(f"{told}, but has {number!r} in it.")
     return str(number).strip()

@@ -36,7 +36,8 @@ class SampleSettings(Settings):
     test: Positive = 200
     """Test examples, none of them in the other parts."""
     longest: Positive | None = None
-    """Most words (characters for transliteration) of an input; the generator's own limit when absent."""
+    """Most words (or characters, sentences, turns, points: as the corpus has them) of an input; the generator's own
+    limit when absent."""
     seed: Seed = 0
     """Another seed, another corpus."""
     kind: str | None = None

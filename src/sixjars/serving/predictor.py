@@ -182,7 +182,8 @@ class Predictor:
         inputs = {name: self._padded(name, [row[name] for row in rows]).to(self.device) for name in self.task.inputs}
         begun = None
         if not inputs:
-            begun = self._padded(self.task.output, [row[self.task.output] for row in rows]).to(self.device)
+            output = self.task.output
+            begun = Padded.of(self.tokens[output].encode_many([row[output] for row in rows])).to(self.device)
             inputs = {"source": Padded.of([[] for _ in rows]).to(self.device)}
         with torch.inference_mode():
             encoded = self.network.encode(inputs)

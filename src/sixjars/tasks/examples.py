@@ -83,6 +83,7 @@ def _read(recipe: Recipe, seed: int) -> dict[str, Examples]:
         part = getattr(data, name)
         if isinstance(part, float):
             inputs = TASKS[recipe.task].inputs[:1]  # all questions about a picture stay together
+            inputs = () if data.format == "dialogs" else inputs  # all turns of a conversation too: by their line
             found["train"], found[name] = _split(found["train"], inputs, fraction=part, seed=seed, where=f"data.{name}")
         elif part is not None:
             found[name] = read_files(recipe, part)

@@ -228,9 +228,9 @@ def _key_of(part: Part, row: int, looked: _Looked, at: int) -> KeyWeight | None:
     """How much of the attention of a row lies where it should, where that is known."""
     if part.keys is None or looked.weights_BTS is None or looked.of_BS is None:
         return None
-    count = part.length("source", row)
+    count, (sentence, word) = part.length("source", row), part.keys[row]
     weights, of = looked.weights_BTS[at].mean(0)[:count].tolist(), looked.of_BS[at, :count].tolist()
-    return key_weight(weights, of, *part.keys[row])
+    return key_weight(weights, of, sentence, word) if word < of.count(sentence) else None  # it may be cut off
 
 
 def _of_words(part: Part, row: int, weights: list[list[float]]) -> list[list[float]]:

@@ -42,7 +42,7 @@ class Sample:
     """How many rows are drawn of each picture, those that turn out the same included."""
     solve: Callable[[list[Row]], list[Row]] | None = field(default=None, repr=False)
     """Finishes the rows of a whole part, for answers that are found faster for many at once than one by one."""
-    tokens: Literal["words", "characters", "points"] = "words"
+    tokens: Literal["words", "characters", "points", "sentences", "turns"] = "words"
     """What a token is."""
     shortest: int
     """The smallest `longest` that leaves something to draw."""

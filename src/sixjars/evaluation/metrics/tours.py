@@ -52,6 +52,9 @@ def valid_tours(outcomes: Sequence[Outcome]) -> float:
 
     .. math:: \frac{1}{N} \sum_i [\hat y_i \text{ is an order of all points}]
 
+    Vinyals, Fortunato & Jaitly 2015 (https://arxiv.org/abs/1506.03134), section 4.4, make sure of it in search; so does
+    a pointer here that visits all.
+
     >>> square = "0,0 0,1 1,1 1,0"
     >>> valid_tours([Outcome(("0 1 2 3",), (said,), given=square) for said in ("3 1 0 2", "0 1 1 2", "0 1 2")])
     0.3333333333333333
