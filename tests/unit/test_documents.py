@@ -78,8 +78,21 @@ def without_key(row: Row) -> list[list[str]]:
     return sentences
 
 
-def test_the_key_is_the_one_word_that_tells(corpora: dict[str, list[Row]]) -> None:
-    for row in corpora["document_classification"]:
+@pytest.fixture(scope="module")
+def keyed(corpora: dict[str, list[Row]]) -> list[Row]:
+    return [row for row in corpora["document_classification"] if row["keys"]]
+
+
+def test_some_documents_are_about_nothing(corpora: dict[str, list[Row]]) -> None:
+    without = [row for row in corpora["document_classification"] if not row["keys"]]
+    assert abs(len(without) / 4000 - 1 / 6) < 0.03
+    for row in without:
+        assert row["topic"] == documents.NOTHING
+        assert KEYS.keys().isdisjoint(row["document"].split())
+
+
+def test_the_key_is_the_one_word_that_tells(keyed: list[Row]) -> None:
+    for row in keyed:
         sentences = parts(documents.SAMPLE, row)
         assert all(4 <= len(words) <= 9 for words in sentences)
         found = [(s, w) for s, words in enumerate(sentences) for w, word in enumerate(words) if word in KEYS]
@@ -87,25 +100,26 @@ def test_the_key_is_the_one_word_that_tells(corpora: dict[str, list[Row]]) -> No
         assert KEYS[sentences[found[0][0]][found[0][1]]] == row["topic"]
 
 
-def test_keys_are_at_every_place_and_as_frequent_as_each_other(corpora: dict[str, list[Row]]) -> None:
-    rows = corpora["document_classification"]
+def test_keys_are_at_every_place_and_as_frequent_as_each_other(keyed: list[Row]) -> None:
+    rows = keyed
     places = [tuple(map(int, row["keys"].split())) for row in rows]
     assert {sentence for sentence, _ in places} == set(range(10))
     assert {word for _, word in places} == set(range(9))
     used = Counter(word for row in rows for line in parts(documents.SAMPLE, row) for word in line if word in KEYS)
     assert set(used) == set(KEYS)
     assert len(KEYS) == 25
-    assert abs(min(used.values()) - 160) < 60
-    assert abs(max(used.values()) - 160) < 60
+    assert abs(min(used.values()) - 133) < 50
+    assert abs(max(used.values()) - 133) < 50
 
 
 def test_the_rest_is_drawn_before_the_topic() -> None:
     """The same draws with another choice of topic at the end: nothing but topic and key word changes."""
-    originals = [documents.draw(Random(seed), 10) for seed in range(300)]
+    seeds = [seed for seed in range(350) if documents.draw(Random(seed), 10)["keys"]]
+    originals = [documents.draw(Random(seed), 10) for seed in seeds]
     turned = dict(reversed(documents.TOPICS.items()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(documents, "TOPICS", turned)
-        others = [documents.draw(Random(seed), 10) for seed in range(300)]
+        others = [documents.draw(Random(seed), 10) for seed in seeds]
     assert sum(one["topic"] != other["topic"] for one, other in zip(originals, others, strict=True)) > 200
     for one, other in zip(originals, others, strict=True):
         assert one["keys"] == other["keys"]
@@ -136,13 +150,13 @@ def guesses(features: Callable[[Row], list[str]], rows: list[Row]) -> float:
 
 
 @pytest.mark.parametrize("features", FEATURES)
-def test_without_its_key_a_document_does_not_tell_its_topic(features: str, corpora: dict[str, list[Row]]) -> None:
-    spread = math.sqrt(0.2 * 0.8 / 1000)
-    assert abs(guesses(FEATURES[features], corpora["document_classification"]) - 0.2) < 4 * spread
+def test_without_its_key_a_document_does_not_tell_its_topic(features: str, keyed: list[Row]) -> None:
+    spread = math.sqrt(0.2 * 0.8 / (len(keyed) / 4))
+    assert abs(guesses(FEATURES[features], keyed) - 0.2) < 4 * spread
 
 
-def test_with_its_key_the_same_guesser_finds_the_topic(corpora: dict[str, list[Row]]) -> None:
-    assert guesses(lambda row: row["document"].split(), corpora["document_classification"]) > 0.9
+def test_with_its_key_the_same_guesser_finds_the_topic(keyed: list[Row]) -> None:
+    assert guesses(lambda row: row["document"].split(), keyed) > 0.9
 
 
 # Conversations

@@ -102,13 +102,15 @@ class Part:
         return boxes
 
     @cached_property
-    def keys(self) -> list[tuple[int, int]] | None:
+    def keys(self) -> list[tuple[int, int] | None] | None:
         """The sentence that decides each row and its word, both counted from 0, where the data has them."""
         if not self.table.has("keys"):
             return None
         return [self._key(row, text) for row, text in enumerate(self.table.texts("keys"))]
 
-    def _key(self, row: int, text: str) -> tuple[int, int]:
+    def _key(self, row: int, text: str) -> tuple[int, int] | None:
+        if not text.strip():
+            return None
         try:
             sentence, word = (int(number) for number in text.split())
         except ValueError:

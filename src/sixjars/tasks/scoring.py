@@ -226,9 +226,10 @@ def _look(network: Network, part: Part, examples: int, seen: list[_Seen], needs:
 
 def _key_of(part: Part, row: int, looked: _Looked, at: int) -> KeyWeight | None:
     """How much of the attention of a row lies where it should, where that is known."""
-    if part.keys is None or looked.weights_BTS is None or looked.of_BS is None:
+    key = part.keys[row] if part.keys is not None else None
+    if key is None or looked.weights_BTS is None or looked.of_BS is None:
         return None
-    count, (sentence, word) = part.length("source", row), part.keys[row]
+    count, (sentence, word) = part.length("source", row), key
     weights, of = looked.weights_BTS[at].mean(0)[:count].tolist(), looked.of_BS[at, :count].tolist()
     return key_weight(weights, of, sentence, word) if word < of.count(sentence) else None  # it may be cut off
 

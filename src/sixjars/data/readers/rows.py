@@ -13,7 +13,7 @@ from sixjars.errors import DataError, unknown
 
 LINE: Final = "line"
 """The column of an example that says where in its file it was."""
-MAY_BE_EMPTY: Final = ("alignment", "boxes")
+MAY_BE_EMPTY: Final = ("alignment", "boxes", "keys")
 """The fields that a row may leave empty: no links or places are known there."""
 
 Key = str | int

@@ -1,7 +1,8 @@
 """Documents of a few sentences, and their topic, which one word of one sentence decides.
 
 Everything else is drawn before the topic, from the same grammar for all topics: only who finds the key word can
-tell. It stands where another noun would stand, in any sentence and at any place in it.
+tell. It stands where another noun would stand, in any sentence and at any place in it. Some documents have none, and
+are about nothing: else a topic could be told by what is not there, and nobody would have to look for its words.
 """
 
 from random import Random
@@ -17,6 +18,8 @@ TOPICS = {
     "weather": ("clouds", "storms", "breezes", "showers", "blizzards"),
 }
 """The key words of each topic."""
+NOTHING = "nothing"
+"""The topic of a document without a key word."""
 NOUNS = (
     *("letters", "chairs", "windows", "boxes", "neighbours", "friends", "stones", "lamps", "books", "baskets"),
     *("doors", "walls", "clocks", "coats", "gardens", "children", "tables", "mirrors", "buttons", "ribbons"),
@@ -39,10 +42,11 @@ def draw(rng: Random, longest: int) -> Row:
     sentences = [sentence(rng) for _ in range(rng.randint(FEWEST_SENTENCES, longest))]
     there = rng.randrange(len(sentences))
     place = rng.choice([at for at, word in enumerate(sentences[there]) if word in NOUNS])
-    topic = rng.choice(list(TOPICS))
-    sentences[there][place] = rng.choice(TOPICS[topic])
+    topic = rng.choice([*TOPICS, NOTHING])
+    if topic != NOTHING:
+        sentences[there][place] = rng.choice(TOPICS[topic])
     text = "\n".join(" ".join(words) for words in sentences)
-    return {"document": text, "topic": topic, "keys": f"{there} {place}"}
+    return {"document": text, "topic": topic, "keys": f"{there} {place}" if topic != NOTHING else ""}
 
 
 def sentence(rng: Random) -> list[str]:
