@@ -37,7 +37,9 @@ TINY = 4
 FACTS: dict[str, dict[str, Any]] = {
     **{name: {"vocabulary": TINY, "vectors": None} for name in ("source", "question", "target")},
     **{name: {"pixels": usual_size_of(SMALL), "cells": True, "pretrained": False} for name in ("image", "video")},
-    "label": {"classes": TINY},
+    "label": {"classes": TINY, "several": False},
+    "points": {"numbers": 2},
+    "order": {},
 }
 """What their data would say of each field."""
 
@@ -46,18 +48,28 @@ MEANINGS = {
     "size": "Numbers in a state.",
     "TextEncoder.size": "Numbers in a state of one direction.",
     "VideoEncoder.size": "Numbers in a state of one direction, and in the features of a clip.",
+    "HierarchyEncoder.size": "Numbers in a state of one direction of the parts.",
+    "PointsEncoder.size": "Numbers in a state of one direction.",
     "NothingEncoder.size": "Numbers in s_0.",
     "AdditiveAttention.size": "Hidden units: rows of U_att and W_att.",
     "AttentionPooling.size": "Hidden units: rows of W_att.",
+    "TwoLevelAttention.size": "Hidden units of each level: rows of U_s and W_s, of U_w and W_w.",
     "LabelDecoder.size": "Numbers in s_0, from which the label is judged.",
     "layers": "Cells on top of each other, each fed by the one below.",
     "direction": "Which way the source is read: from the first word, from the last, or both.",
     "VideoEncoder.direction": "Which way the film is read: from the first frame, from the last, or both.",
+    "HierarchyEncoder.direction": "Which way the parts are read: from the first, from the last, or both.",
+    "PointsEncoder.direction": "Which way the points are read: from the first, from the last, or both.",
     "dropout": "Share of numbers set to 0 while learning: between layers, and of what the part gives.",
     "ImageEncoder.dropout": "Share of the numbers of h_j and h_T set to 0 while learning.",
     "LabelDecoder.dropout": "Share of the numbers that the label is judged from set to 0 while learning.",
     "tied": "Whether the output matrix V is that of the embeddings; then `size` equals `embedding.size`.",
+    "copying": "Whether words of the source can be written too, those outside the vocabulary among them; needs attention.",
+    "attention": "Hidden units of the pointer: rows of W_1 and W_2.",
+    "visits": "`all` ends when every point was pointed at, and only then; with `some` the model itself says the end.",
+    "pool": "The vector of a part: the last state of its words, or a mixture of all of them with learned attention.",
     "start": "The decoder's first state: made from h_T to any size, or h_T itself, which must then be of that size.",
+    "embedding": "Numbers in the vector that a point becomes before it is read.",
     "embedding.size": "Numbers in a token's vector.",
     "embedding.dropout": "Share of a vector's numbers set to 0 while learning.",
     "embedding.tuned": "Whether pretrained vectors go on learning; `false` keeps them as they are.",
@@ -74,11 +86,21 @@ MEANINGS = {
     "question.cell": "The recurrent cell that reads the question.",
     "question.size": "Numbers in a state of one direction of the question.",
     "question.direction": "Which way the question is read: from the first word, from the last, or both.",
+    "words.cell": "The recurrent cell that reads the words of a part.",
+    "words.size": "Numbers in a state of one direction of the words.",
+    "words.direction": "Which way the words of a part are read: from the first, from the last, or both.",
 }
 """A sentence for each key of a part, because a signature has no room for one.
 
 `Class.key` wins over `key`; a key of a part inside a part (`image.backbone.name`) may go without its first names.
 """
+
+KEYS = {
+    "key_sentence": "Attention on the sentence that decides the class.",
+    "key_word": "Of the attention on that sentence, the share of the word that decides.",
+    "key_word_near": "The same, with the words right before and after it.",
+}
+"""A sentence for each metric that shares its function with others; averaged over documents whose key is known."""
 
 Sentences = Callable[[str], str]
 
@@ -170,7 +192,7 @@ def _equations(role: str, section: Mapping[str, Any], task: Task) -> list[str]:
     parts = {}
     for each, given in chosen.items():
         usual, _ = resolved(each, given, task)
-        small = {"size": TINY, "embedding": {"size": TINY}}
+        small = {"size": TINY, "embedding": {"size": TINY} if isinstance(usual.get("embedding"), dict) else TINY}
         parts[each], faults = resolved(each, {**given, **{key: small[key] for key in small if key in usual}}, task)
         assert not faults, faults
     network = network_of(ModelSettings(**parts), {name: FACTS[name] for name in task.fields})
@@ -235,7 +257,8 @@ def _model() -> str:
     for role, kinds in TABLES.items():
         for kind in kinds:
             task = next((task for task in TASKS.values() if getattr(task, role) == kind), TASKS["translation"])
-            task = TASKS["translation"] if role == "bridge" else task
+            if role == "bridge" and kind != "two_level":  # most tasks have others, and look at one level
+                task = TASKS["translation"]
             scores = [{"score": name} for name in ATTENTIONS] if kind == "attention" else [{}]
             told += [part_told(role, {"kind": kind, **score}, task) for score in scores]
     return "".join(told)
@@ -260,6 +283,8 @@ def _metrics() -> str:
         "candidates": "what search finds",
         "familiar": "the training data",
         "focus": "true boxes, attention",
+        "given": "what was read",
+        "key": "true keys, attention",
         "likelihood": "no search",
         "links": "true alignments, attention",
     }
@@ -268,7 +293,7 @@ def _metrics() -> str:
         compute = getattr(metric.compute, "func", metric.compute)
         name = metric.name.replace("@1", "@k")
         wanted = ", ".join(needs[need] for need in sorted(metric.needs))
-        rows.append([f"`{name}`", metric.better, wanted, _opening(compute)])
+        rows.append([f"`{name}`", metric.better, wanted, KEYS.get(name) or _opening(compute)])
     floors = [row for row in keys_of(Recipe, "") if row[0] == "`.expect`"]
     expect = table(HEAD, [[f"`{row[0][2:]}", *row[1:]] for row in floors])
     return f"### Metrics\n\n{table(('metric', 'better', 'needs', 'what it is'), rows)}### `expect`\n\n{expect}"
@@ -280,10 +305,15 @@ def _searches() -> str:
 
 def _samples() -> str:
     rows = []
+    kinds = {name: made for name, made in SAMPLES.items() if "/" in name}
     for name, made in SAMPLES.items():
-        longest = "none" if made.longest is None else f"{made.longest} {made.tokens}"
-        rows.append([f"`{name}`", _code(made.columns), longest, made.description])
-    return table(("task", "columns", "`longest` when absent", "what it is"), rows)
+        if name in kinds or made not in kinds.values():  # the first of several kinds is told by its own name
+            task, _, kind = name.partition("/")
+            usual = " or none" if made is SAMPLES[task] else ""
+            longest = "none" if made.longest is None else f"{made.longest} {made.tokens}"
+            named = f"`{kind}`{usual}" if kind else "none"
+            rows.append([f"`{task}`", named, _code(made.columns), longest, made.description])
+    return table(("task", "`kind`", "columns", "`longest` when absent", "what it is"), rows)
 
 
 EXTRAS: Mapping[str, Callable[[], str]] = {
@@ -327,7 +357,11 @@ def header_of(text: str) -> dict[str, str]:
 def parts_in_short(recipe: Recipe) -> str:
     """Encoder → bridge → decoder, in as few words as tell recipes apart."""
     bridge = recipe.model.bridge
-    named = {"attention": f"{bridge.get('score')} attention", "pooling": "attention pooling"}
+    named = {
+        "attention": f"{bridge.get('score')} attention",
+        "pooling": "attention pooling",
+        "two_level": "attention at both levels",
+    }
     heard = named.get(bridge["kind"], bridge["kind"].replace("_", " "))
     copied = ", s_0 = h_T" if bridge["start"] == "copy" else ""
     return f"{_encoder_in_short(recipe)} → {heard}{copied} → {_decoder_in_short(recipe.model)}"
@@ -345,10 +379,16 @@ def _encoder_in_short(recipe: Recipe) -> str:
     if section["kind"] == "video":
         read = "frames and clips" if section["reads"] == "both" else section["reads"]
         return f"{_reading_in_short(section)} over {read} ({_sight_in_short(recipe)})"
+    if section["kind"] == "hierarchy":
+        pooled = ", attention pooling of words" if section["pool"] == "attention" else ""
+        return f"words {_reading_in_short(section['words'])}, parts {_reading_in_short(section)}{pooled}"
     return _reading_in_short(section)
 
 
 def _decoder_in_short(model: ModelSettings) -> str:
+    if model.decoder["kind"] == "pointer":
+        some = ", of some points" if model.decoder["visits"] == "some" else ""
+        return f"{_reading_in_short(model.decoder)}, pointer{some}"
     if model.decoder["kind"] != "label":
         return _reading_in_short(model.decoder)
     return "label" if model.bridge["start"] == "copy" else f"{model.decoder['size']} hidden, label"
@@ -374,8 +414,9 @@ NETWORKS = {"efficientnet_lite0": "EfficientNet-Lite0"}
 def _reading_in_short(section: Mapping[str, Any]) -> str:
     layers = f"{section['layers']} × " if section["layers"] > 1 else ""
     direction = {"backward": " reversed", "both": " both ways"}.get(section.get("direction", ""), "")
-    frozen = ", frozen vectors" if "embedding" in section and not section["embedding"]["tuned"] else ""
-    extras = (", tied" if section.get("tied") else "") + frozen
+    embedding = section.get("embedding")
+    frozen = ", frozen vectors" if isinstance(embedding, Mapping) and not embedding["tuned"] else ""
+    extras = (", tied" if section.get("tied") else "") + (", copying" if section.get("copying") else "") + frozen
     return f"{layers}{section['cell'].upper()} {section['size']}{direction}{extras}"
 
 

@@ -22,11 +22,15 @@ if TYPE_CHECKING:
     from sixjars.model.bridges.every_step import EveryStep as EveryStep
     from sixjars.model.bridges.initial import InitialState as InitialState
     from sixjars.model.bridges.pooling import AttentionPooling as AttentionPooling
+    from sixjars.model.bridges.two_level import TwoLevelAttention as TwoLevelAttention
     from sixjars.model.decoders.label import LabelDecoder as LabelDecoder
+    from sixjars.model.decoders.pointer import PointerDecoder as PointerDecoder
     from sixjars.model.decoders.sequence import SequenceDecoder as SequenceDecoder
+    from sixjars.model.encoders.hierarchy import HierarchyEncoder as HierarchyEncoder
     from sixjars.model.encoders.image import ImageEncoder as ImageEncoder
     from sixjars.model.encoders.image_question import ImageQuestionEncoder as ImageQuestionEncoder
     from sixjars.model.encoders.nothing import NothingEncoder as NothingEncoder
+    from sixjars.model.encoders.points import PointsEncoder as PointsEncoder
     from sixjars.model.encoders.text import TextEncoder as TextEncoder
     from sixjars.model.encoders.video import VideoEncoder as VideoEncoder
     from sixjars.model.layers import WordEmbedding as WordEmbedding
@@ -43,6 +47,7 @@ _HOMES = {
     "Encoded": "sixjars.flow.values",
     "EveryStep": "sixjars.model.bridges.every_step",
     "GeneralAttention": "sixjars.model.bridges.attention",
+    "HierarchyEncoder": "sixjars.model.encoders.hierarchy",
     "Hypothesis": "sixjars.flow.values",
     "ImageEncoder": "sixjars.model.encoders.image",
     "ImageQuestionEncoder": "sixjars.model.encoders.image_question",
@@ -51,11 +56,14 @@ _HOMES = {
     "Network": "sixjars.model.network",
     "NothingEncoder": "sixjars.model.encoders.nothing",
     "Padded": "sixjars.flow.inputs",
+    "PointerDecoder": "sixjars.model.decoders.pointer",
+    "PointsEncoder": "sixjars.model.encoders.points",
     "Predictor": "sixjars.serving.predictor",
     "SequenceDecoder": "sixjars.model.decoders.sequence",
     "Sight": "sixjars.model.sight",
     "SixJarsError": "sixjars.errors",
     "TextEncoder": "sixjars.model.encoders.text",
+    "TwoLevelAttention": "sixjars.model.bridges.two_level",
     "VideoEncoder": "sixjars.model.encoders.video",
     "WordEmbedding": "sixjars.model.layers",
     "load": "sixjars.serving.predictor",

@@ -65,7 +65,7 @@ def task_under(heading: str) -> Task:
     role, chosen = part_of(heading)
     kinds = [override.partition("=")[2] for override in chosen]
     for task in [TASKS["translation"], *TASKS.values()]:
-        if role in ("encoder", "decoder") and getattr(task, role) in kinds:
+        if (role in ("encoder", "decoder") or "two_level" in kinds) and getattr(task, role) in kinds:
             return task
         if any(f"`data.{name}`" in heading for name in task.fields):
             return task
@@ -76,8 +76,12 @@ def recipe_under(heading: str, *overrides: str) -> dict[str, Any]:
     """A small recipe that has the part of a heading, with overrides, every default filled in."""
     task = task_under(heading)
     files = heading in ("`data`", "`data.split`")
-    fields = {name: {"column": at} if files else {} for at, name in enumerate(task.fields, start=1)}
+    fields: dict[str, dict[str, Any]] = {
+        name: {"column": at} if files else {} for at, name in enumerate(task.fields, start=1)
+    }
     whence = {"train": "a.tsv", **({"split": {}} if "split" in heading else {})} if files else {"sample": {}}
+    if task.encoder == "hierarchy":
+        fields["source"]["parts"] = "lines"
     values = {"task": task.name, "data": {**whence, **fields}}
     recipe = recipe_of(overridden(values, [*part_of(heading)[1], *overrides]), "a test")
     return flat(recipe.model_dump(mode="json"))

@@ -30,8 +30,8 @@ def show_scores(console: Console, scores: "Sequence[Score]", *, examples: int, w
         )
 
 
-def show_classes(console: Console, classes: "Sequence[ClassRow]", confusion: "Confusion") -> None:
-    """A line for each label, then which label is taken for which."""
+def show_classes(console: Console, classes: "Sequence[ClassRow]", confusion: "Confusion | None") -> None:
+    """A line for each label, then which label is taken for which; not where an example may have several."""
     from sixjars.inspection.confusion import confusion_in_terminal
 
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
@@ -44,8 +44,9 @@ def show_classes(console: Console, classes: "Sequence[ClassRow]", confusion: "Co
     console.print(table)
     if len(classes) > MOST_LABELS:
         console.print(f"  and {len(classes) - MOST_LABELS} more; --json has them all", style="dim")
-    console.print()
-    console.print(confusion_in_terminal(confusion.labels, confusion.counts))
+    if confusion is not None:
+        console.print()
+        console.print(confusion_in_terminal(confusion.labels, confusion.counts))
 
 
 def show_trained(console: Console, trained: "Trained") -> None:

@@ -52,8 +52,7 @@ def predict(
 
     if texts and input_file:
         raise DataError("give texts or --input, not both.")
-    if input_file and output_file and output_file.exists() and output_file.resolve() == input_file.resolve():
-        raise DataError(f"--input and --output are the same file, {input_file}; name another one to write.")
+    _check_files(input_file, output_file)
     predictor = load(run, device=device)
     settings = _search_settings(predictor, search, nbest, setting or [])
     if pictures is not None and not predictor.looks:
@@ -73,6 +72,11 @@ def predict(
         for lines in chain([first], answers):
             output.write(lines)
             output.flush()
+
+
+def _check_files(read: Path | None, written: Path | None) -> None:
+    if read and written and written.exists() and written.resolve() == read.resolve():
+        raise DataError(f"--input and --output are the same file, {read}; name another one to write.")
 
 
 def _answers(
@@ -177,5 +181,5 @@ def evaluate(
         results().print(json.dumps(found.to_json(), ensure_ascii=False))
         return
     show_scores(results(), found.scores, examples=found.examples, where=found.where, skipped=found.skipped)
-    if found.confusion is not None:
+    if found.classes:
         show_classes(results(), found.classes, found.confusion)

@@ -18,7 +18,7 @@ def points_of(text: str) -> list[tuple[float, ...]]:
     for point in points:
         if len(point) != len(points[0]):
             raise ValueError(
-                f"a point has {_count(len(point))} and the first has {_count(len(points[0]))}; "
+                f"a point has {counted(len(point))} and the first has {counted(len(points[0]))}; "
                 "all must have as many, like 0.12,0.7 0.3,0.25."
             )
     return points
@@ -36,7 +36,8 @@ def _number(spelled: str, point: str) -> float:
     return number
 
 
-def _count(numbers: int) -> str:
+def counted(numbers: int) -> str:
+    """So many numbers, in words that fit one too."""
     return "1 number" if numbers == 1 else f"{numbers} numbers"
 
 

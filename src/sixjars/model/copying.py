@@ -1,6 +1,7 @@
 r"""The copy switch: what is written next is a word of the vocabulary, or a word of the source that is looked at.
 
-Dims: B batch, T target positions, S source positions, V vocabulary, I features that the switch hears.
+Dims: B batch, T target positions, S source positions, V vocabulary, W = V + S all that can be
+      written, I features that the switch hears.
 """
 
 from typing import final

@@ -15,9 +15,9 @@ class ModelSettings(Settings):
     encoder: dict[str, Any]
     """Turns the input into annotation vectors and a summary."""
     bridge: dict[str, Any]
-    """How the decoder hears the encoder: `initial`, `every_step`, `attention` or `pooling`."""
+    """How the decoder hears the encoder: `initial`, `every_step`, `attention`, `pooling` or `two_level`."""
     decoder: dict[str, Any]
-    """Says the output: writes a text, or chooses a label."""
+    """Says the output: writes a text, chooses a label, or points at inputs."""
 
 
 class Recipe(Settings):

@@ -11,7 +11,8 @@ import torch
 
 from sixjars.data.columns import stacked
 from sixjars.data.copying import copyable
-from sixjars.data.points import Numbers, points_of
+from sixjars.data.pointing import counted, points_of
+from sixjars.data.points import Numbers
 from sixjars.data.text import STOP, Tokens
 from sixjars.errors import DataError
 from sixjars.flow import Hypothesis, Layout, Padded
@@ -152,7 +153,7 @@ class Predictor:
         try:
             found, wanted = points_of(text), self.recipe.data.points.numbers
             if len(found[0]) != wanted:
-                raise ValueError(f"a point has {len(found[0])} numbers, but this run was trained on {wanted}.")
+                raise ValueError(f"a point has {counted(len(found[0]))}, but this run was trained on {wanted}.")
         except ValueError as error:
             raise DataError(f"input {number}: {error}") from None
 

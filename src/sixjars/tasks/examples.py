@@ -1,13 +1,13 @@
 """The examples of a recipe as texts: read from files or made up, and split into parts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow
 
 from sixjars.data.parting import spelled_labels, spelled_parts
-from sixjars.data.pointing import order_of, points_of, spelled_order, spelled_points
+from sixjars.data.pointing import counted, order_of, points_of, spelled_order, spelled_points
 from sixjars.data.readers import Examples, examples_of, read
 from sixjars.data.readers.rows import LINE
 from sixjars.data.samples import make, sample_named
@@ -49,9 +49,10 @@ def _with_good_points(examples: Examples, recipe: Recipe) -> Examples:
     for points, order, line in rows:
         try:
             found = points_of(points)
-            order_of(order, len(found))
+            visited = order_of(order, len(found))
             if len(found[0]) != numbers:
-                raise ValueError(f"a point has {len(found[0])} numbers, but data.points.numbers is {numbers}.")
+                raise ValueError(f"a point has {counted(len(found[0]))}, but data.points.numbers is {numbers}.")
+            _check_visits(len(visited), len(found), recipe)
             good.append(True)
         except ValueError as error:
             good.append(False)
@@ -60,6 +61,14 @@ def _with_good_points(examples: Examples, recipe: Recipe) -> Examples:
     if not any(good):
         raise DataError(f"{examples.where}: no row is left of {len(good)}; all were bad.")
     return replace(examples, table=table.filter(pyarrow.array(good)), skipped=examples.skipped + good.count(False))
+
+
+def _check_visits(visited: int, points: int, recipe: Recipe) -> None:
+    """Refuses an order that leaves a point out where the decoder stops only when none is left."""
+    if visited < points and recipe.model.decoder.get("visits") == "all":
+        raise ValueError(
+            f"the order has {visited} of {points} points, but model.decoder.visits is all; say visits: some."
+        )
 
 
 def _spelling(settings: FieldSettings) -> Callable[[object], str] | None:
@@ -142,10 +151,26 @@ def _sampled(recipe: Recipe) -> dict[str, Examples]:
         kind=sample.kind,
     )
     columns = sample_columns(recipe)
+    if recipe.data.points is not None:
+        _check_sample(made["train"], columns, recipe)
     return {
         part: examples_of({f: [row[c] for row in rows] for f, c in columns.items()}, where=f"the sample's {part} part")
         for part, rows in made.items()
     }
+
+
+def _check_sample(rows: Sequence[Mapping[str, str]], columns: Mapping[str, str], recipe: Recipe) -> None:
+    """Refuses a made-up corpus of points that is not what the recipe says of it."""
+    assert recipe.data.points is not None
+    for row in rows:
+        points, wanted = row[columns["points"]].split(), recipe.data.points.numbers
+        try:
+            if points[0].count(",") + 1 != wanted:
+                found = counted(points[0].count(",") + 1)
+                raise ValueError(f"a point has {found}, but data.points.numbers is {wanted}.")
+            _check_visits(len(row[columns["order"]].split()), len(points), recipe)
+        except ValueError as error:
+            raise DataError(f"the made-up corpus of {recipe.task}: {error}") from None
 
 
 def sample_columns(recipe: Recipe) -> dict[str, str]:

@@ -1,25 +1,23 @@
 """What can be found out about the user's data before there is a recipe: its form, columns, files and sizes."""
 
-import csv
-import gzip
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-from sixjars.data.films import FILM_ENDINGS
 from sixjars.data.media import Media
-from sixjars.data.pictures import PICTURE_ENDINGS
+from sixjars.data.parting import spelled_labels, spelled_parts
+from sixjars.data.pointing import points_of, spelled_order, spelled_points, whole_numbers
 from sixjars.data.readers import read
 from sixjars.errors import DataError
 from sixjars.recipe.fields import Column
 from sixjars.recipe.jars import DataSettings
+from sixjars.tasks.first_rows import ENDINGS, ending_of, first_lines, first_row
 from sixjars.tasks.table import Task
 
-ENDINGS = {"image": tuple(PICTURE_ENDINGS), "video": tuple(FILM_ENDINGS)}
 ALSO_CALLED = {
     "image": ("image", "file_name", "filename", "file", "path"),
     "video": ("video", "clip", "file_name", "filename", "file", "path"),
@@ -27,10 +25,21 @@ ALSO_CALLED = {
     "label": ("label", "answer", "class", "activity"),
 }
 """What people call the columns where there are pictures or films."""
+CALLED = {
+    "conversation": {"source": ("context", "history", "dialog", "dialogue"), "target": ("responses", "reply")},
+    "document_classification": {
+        "source": ("text", "sentences", "paragraphs", "article"),
+        "label": ("labels", "topic", "topics", "class", "category"),
+    },
+}
+"""What people call the columns of a task besides their usual names."""
+DIALOGS = ("turns", "dialog", "dialogue", "utterances")
+"""What people call the list of all turns of a conversation."""
+SPEAKERS = "speakers"
 SPLIT = "split"
 PARTS = {"train": ("train", "training"), "valid": ("valid", "val", "dev", "validation"), "test": ("test", "testing")}
 """What people write into a column that tells which part a row belongs to."""
-NO_TEXT = (SPLIT, "alignment", "boxes")
+NO_TEXT = (SPLIT, "alignment", "boxes", "keys", SPEAKERS)
 """Columns that are neither read nor said."""
 FLICKR8K = re.compile(r"[^\t]+#\d+\t")
 """How a line of captions in the form of Flickr8k begins."""
@@ -46,6 +55,8 @@ class Sizes:
     """Distinct words of the text that has most of them."""
     longest: int
     """Words of all but the longest hundredth of the texts."""
+    most: int = 50
+    """Words of the longest text."""
 
     @property
     def state(self) -> int:
@@ -86,6 +97,16 @@ class Found:
     """Where the pictures or films are, from the folder of the data."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """The values of the column `split`, by the part that each means; nothing where all rows have the same."""
+    made_of: str = "none"
+    """The parts of the source, as `data.source.parts` calls them."""
+    several: bool = False
+    """Whether an example has a list of labels."""
+    numbers: int = 2
+    """Of each point."""
+    visits: str = "all"
+    """Whether all points are in every order, as a decoder that points calls it."""
+    speakers: bool = False
+    """Whether whole conversations come with a list of who speaks."""
 
 
 def usual_columns(task: Task) -> dict[str, Column]:
@@ -96,19 +117,60 @@ def usual_columns(task: Task) -> dict[str, Column]:
 def found_in(task: Task, data: Path) -> Found:
     """What a file of rows tells, or a folder (or .zip) with a folder for each label."""
     form = _form(task, data)
-    first = _first_row(task, data) if form == "table" else {}
+    first = first_row(task, data) if form in ("table", "dialogs") else {}
     said = {"folders": "label", "coco": "caption", "flickr8k": "caption"}
-    columns = _columns(task, data, first) if form == "table" else usual_columns(task) | {task.output: said[form]}
-    split = isinstance(first.get(SPLIT), str) and SPLIT not in columns.values()
+    if form == "dialogs":
+        columns: dict[str, Column] = dict.fromkeys(task.fields, next(name for name in DIALOGS if name in first))
+    else:
+        columns = _columns(task, data, first) if form == "table" else usual_columns(task) | {task.output: said[form]}
+    split = isinstance(first.get(SPLIT), str) and SPLIT not in columns.values() and form == "table"
     settings = DataSettings.model_validate({"train": str(data), "format": form, "on_bad_row": "skip"})
     asked = {**columns, SPLIT: SPLIT} if split else columns
-    table = read(str(data), asked, settings=settings, many=("target",)).table
+    whole = [name for name in columns if name != "target" and (name != "label" or not task.media)]
+    spelled = {name: SPELLED[name] for name in whole if isinstance(first.get(columns[name]), list)}
+    table = read(str(data), asked, settings=settings, many=("target",), spelled=spelled).table
     values = set(table.column(SPLIT).to_pylist()) if split else set()
     parts = {part: name for part, names in PARTS.items() for name in names if {name} < values}
-    texts = [table.column(name).to_pylist() for name in columns if name not in (*task.media, "label")]
+    texts = {name: table.column(name).to_pylist() for name in columns if name not in (*task.media, "label")}
     files = [file for name in task.media for file in table.column(name).unique().to_pylist()]
     media = _places(data.parent, files) if files and form != "folders" else ()
-    return Found(columns, form, _sizes(table.num_rows, texts), media, parts)
+    return Found(
+        columns,
+        form,
+        _sizes(table.num_rows, list(texts.values())),
+        media,
+        parts,
+        made_of=_made_of(task, texts.get("source", []), listed="source" in spelled),
+        several="label" in spelled,
+        speakers=form == "dialogs" and isinstance(first.get(SPEAKERS), list),
+        **(_pointed(texts["points"], texts["order"]) if "points" in texts else {}),
+    )
+
+
+SPELLED: Mapping[str, Callable[[object], str]] = {
+    "source": spelled_parts,
+    "label": spelled_labels,
+    "points": spelled_points,
+    "order": spelled_order,
+    "target": spelled_parts,
+}
+"""How a list in a file becomes the text of a field."""
+
+
+def _made_of(task: Task, texts: Sequence[str], *, listed: bool) -> str:
+    """The parts of a source: those of a list, or its lines; sentences where a task reads parts and none are told."""
+    if task.encoder != "hierarchy":
+        return "lines" if listed else "none"
+    if task.output == "target":
+        return "turns"
+    return "lines" if listed or any("\n" in text for text in texts) else "sentences"
+
+
+def _pointed(points: Sequence[str], orders: Sequence[str]) -> dict[str, Any]:
+    """How many numbers a point has, and whether every order visits all points."""
+    every = all(len(row.split()) == len(order.split()) for row, order in zip(points, orders, strict=True))
+    numbers = len(points[0].split()[0].split(","))
+    return {"numbers": numbers, "visits": "all" if every else "some"}
 
 
 def _form(task: Task, data: Path) -> str:
@@ -119,21 +181,30 @@ def _form(task: Task, data: Path) -> str:
         return "folders"
     if not data.is_file():
         raise DataError(f"data file {data} does not exist.")
-    if task.inputs != ("image",) or _kind(data) == ".parquet":
+    if task.name == "conversation" and ending_of(data) in (".jsonl", ".json"):
+        return "dialogs" if _is_dialog(first_row(task, data)) else "table"
+    if task.inputs != ("image",) or ending_of(data) == ".parquet":
         return "table"
-    if _kind(data) == ".json":
+    if ending_of(data) == ".json":
         with suppress(ValueError, TypeError):
             if {"images", "annotations"} <= set(json.loads(data.read_bytes())):
                 return "coco"
-    return "flickr8k" if FLICKR8K.match(_first_lines(data)[0]) else "table"
+    return "flickr8k" if FLICKR8K.match(first_lines(data)[0]) else "table"
+
+
+def _is_dialog(first: Mapping[Column, Any]) -> bool:
+    """Whether a row is a whole conversation: a list of turns, and nothing called a response."""
+    answers = ("response", *CALLED["conversation"]["target"])
+    turns = [first[name] for name in DIALOGS if name in first]
+    return bool(turns) and _fits(turns[0], "source") and isinstance(turns[0], list) and not set(answers) & set(first)
 
 
 def _columns(task: Task, data: Path, first: Mapping[Column, Any]) -> dict[str, Column]:
     """The task's usual names where the file has them; else its first columns, by name or by number."""
     known: dict[str, Column] = {}
     for name, usual in usual_columns(task).items():
-        called = (usual, *ALSO_CALLED[name]) if task.media and name in ALSO_CALLED else (usual,)
-        known |= [(name, column) for column in called if column in first][:1]
+        also = ALSO_CALLED if task.media else CALLED.get(task.name, {})
+        known |= [(name, column) for column in (usual, *also.get(name, ())) if column in first][:1]
     others = [name for name in task.fields if name not in known]
     for name in sorted(others, key=lambda name: name not in task.media):
         taken = (*known.values(), *NO_TEXT)
@@ -151,62 +222,15 @@ def _columns(task: Task, data: Path, first: Mapping[Column, Any]) -> dict[str, C
 
 def _fits(value: object, name: str) -> bool:
     """Whether a value can be one of that field."""
-    if name == "target" and isinstance(value, list):
-        return all(isinstance(one, str) for one in value)
+    if name in ("points", "order"):
+        try:
+            text = SPELLED[name](value)
+            return bool(points_of(text) if name == "points" else whole_numbers(text))
+        except ValueError:
+            return False
+    if isinstance(value, list):
+        return name in SPELLED and bool(value) and all(isinstance(one, str) for one in value)
     return isinstance(value, str | int if name == "label" else str)
-
-
-def _kind(data: Path) -> str:
-    return data.with_suffix("").suffix if data.suffix == ".gz" else data.suffix
-
-
-def _first_row(task: Task, data: Path) -> dict[Column, Any]:
-    """The first values, by the names of their columns, or by their numbers where the file has no names."""
-    if _kind(data) == ".parquet":
-        return _first_parquet_row(data)
-    lines = _first_lines(data)
-    try:
-        if _kind(data) in (".jsonl", ".json"):
-            return dict(json.loads(lines[0]))
-        cells, below, *_ = [*csv.reader(lines), []] if _kind(data) == ".csv" else [line.split("\t") for line in lines]
-    except (ValueError, TypeError, csv.Error) as error:
-        raise DataError(f"{data}, line 1 cannot be read: {error}.") from None
-    endings = tuple(ending for name in task.media for ending in ENDINGS[name])
-    files = [any(cell.lower().endswith(endings) for cell in line) for line in (cells, below)]
-    if set(task.columns) <= set(cells) or files == [False, True]:
-        return dict(zip(cells, [*below, *cells[len(below) :]], strict=False))
-    return dict(enumerate(cells, start=1))
-
-
-def _first_lines(data: Path) -> list[str]:
-    """Two lines, the second empty where there is none."""
-    try:
-        with (
-            gzip.open(data, "rt", encoding="utf-8-sig")
-            if data.suffix == ".gz"
-            else data.open(encoding="utf-8-sig") as lines
-        ):
-            found = [next(lines, "") for _ in range(2)]
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
-        raise DataError(f"{data}, line 1 cannot be read: {error}.") from None
-    if not found[0]:
-        raise DataError(f"{data} has no rows.")
-    return [line.rstrip("\r\n") for line in found]
-
-
-def _first_parquet_row(data: Path) -> dict[Column, Any]:
-    """That row alone: the file may be large."""
-    import pyarrow.parquet
-
-    try:
-        with pyarrow.parquet.ParquetFile(data) as file:
-            batch = next(file.iter_batches(batch_size=1), None)
-    except (pyarrow.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise DataError(f"{data} is not a Parquet file or is damaged: {reason}.") from error
-    if not batch:
-        raise DataError(f"{data} has no rows.")
-    return dict(batch.to_pylist()[0])
 
 
 def _places(folder: Path, files: Sequence[str]) -> tuple[str, ...]:
@@ -225,9 +249,10 @@ def _has_some(place: Path, files: Sequence[str]) -> bool:
 
 
 def _sizes(rows: int, texts: Sequence[Sequence[str]]) -> Sizes:
-    distinct, longest = 0, 0
+    distinct, longest, most = 0, 0, 0
     for column in texts:
         words = [text.split() for text in column]
         distinct = max(distinct, len({word for text in words for word in text}))
-        longest = max(longest, sorted(map(len, words))[rows * 99 // 100])
-    return Sizes(rows, distinct, longest)
+        lengths = sorted(map(len, words))
+        longest, most = max(longest, lengths[rows * 99 // 100]), max(most, lengths[-1])
+    return Sizes(rows, distinct, longest, most)

@@ -1,6 +1,6 @@
 """How good a network is on a part of the data: what it writes, how probable the truth is, where it looks.
 
-Dims: B batch, T target positions, S source positions.
+Dims: B batch, T target positions, S source positions, V labels or tokens.
 """
 
 import math

@@ -7,13 +7,19 @@ from typing import Any
 import yaml
 
 from sixjars.errors import DataError, RecipeError, unknown
-from sixjars.tasks.finding import SPLIT, Found, Sizes, found_in, usual_columns
+from sixjars.tasks.finding import SPEAKERS, SPLIT, Found, Sizes, found_in, usual_columns
 from sixjars.tasks.table import TASKS, Task
 
 LARGE_VOCABULARY = 15_000
 """With more distinct words than this, pieces of words serve better."""
 MOST_TOKENS = 400
 """A longer text is cut there: a recurrent network reads one token after the other."""
+MOST_TOKENS_OF_PARTS = 1_000
+"""The same for a text in parts, which are read beside each other."""
+SEVERAL = ("labels_micro_f1", "labels_macro_f1", "labels_exact")
+"""How sets of labels are scored."""
+USUAL_LENGTH = 100
+"""Most tokens that are written where a recipe does not say."""
 
 
 TEMPLATE = """\
@@ -53,28 +59,46 @@ def write_starter(file: Path, *, task: str, data: Path | None = None) -> None:
     if file.exists():
         raise DataError(f"{file} exists already; choose another name.")
     declared = TASKS[task]
-    found = Found(usual_columns(declared)) if data is None else found_in(declared, data)
+    found = _guessed(declared) if data is None else found_in(declared, data)
     text = _text(declared, data, found, file)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
 
 
+def _guessed(task: Task) -> Found:
+    """What is most likely where there is no data yet."""
+    parts = ("turns" if task.output == "target" else "sentences") if task.encoder == "hierarchy" else "none"
+    return Found(usual_columns(task), made_of=parts)
+
+
 def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
-    writes, sizes = task.output == "target", found.sizes
-    search = "{kind: beam, width: 5}" if task.inputs else "{kind: sample, temperature: 0.8}"
+    sizes = found.sizes
+    examples = task.media or task.output != "target"
+    smooth = task.inputs and task.output != "order" and not found.several
     return TEMPLATE.format(
         task=task,
         file=file,
         chosen=f"chosen for {sizes.rows:,} rows" if data else "guesses until you give your data",
         rows="\n  ".join(_rows(task, data, found)),
         fields="\n  ".join(f"{name}: {_inline(_field(task, name, found))}" for name in found.columns),
-        model="\n  ".join(_model(task, sizes)),
-        smoothing=0.1 if task.inputs else 0.0,
-        batch=f"batch_examples: {sizes.batch_examples}" if task.media else f"batch_tokens: {sizes.batch_tokens}",
+        model="\n  ".join(_model(task, found)),
+        smoothing=0.1 if smooth else 0.0,
+        batch=f"batch_examples: {sizes.batch_examples}" if examples else f"batch_tokens: {sizes.batch_tokens}",
         sizes=sizes,
-        search=f"search: {search}, {'group: true, ' if task.media else ''}" if writes else "",
-        metrics=", ".join(task.metrics),
+        search=_search(task, sizes),
+        metrics=", ".join(SEVERAL if found.several else task.metrics),
     )
+
+
+def _search(task: Task, sizes: Sizes) -> str:
+    """How outputs are chosen, where there is a choice."""
+    if task.output == "label":
+        return ""
+    if not task.inputs:
+        return "search: {kind: sample, temperature: 0.8}, "
+    longer = task.output == "order" and sizes.most >= USUAL_LENGTH
+    far = f", max_length: {sizes.most + 1}" if longer else ""
+    return f"search: {{kind: beam, width: 5{far}}}, {'group: true, ' if task.media else ''}"
 
 
 def _rows(task: Task, data: Path | None, found: Found) -> list[str]:
@@ -84,6 +108,7 @@ def _rows(task: Task, data: Path | None, found: Found) -> list[str]:
     if task.media and found.form != "folders" and file.parent != Path():
         told, file = [f"folder: {_inline(str(file.parent))}", *told], Path(file.name)
     told.append(f"train: {_inline(str(file))}")
+    told += [f"speakers: {SPEAKERS}"] if found.speakers else []
     if {"train", "valid"} <= set(found.parts):
         return [*told, "# the column that says which part a row belongs to", f"split: {_inline(found.parts)}"]
     return [*told, *([f"where: {_inline({SPLIT: found.parts['train']})}"] if "train" in found.parts else []), HELD_OUT]
@@ -91,21 +116,25 @@ def _rows(task: Task, data: Path | None, found: Found) -> list[str]:
 
 def _field(task: Task, name: str, found: Found) -> dict[str, Any]:
     column, sizes = {"column": found.columns[name]}, found.sizes
-    if name == "label":
-        return column
+    if name in ("label", "order"):
+        return column | ({"several": True} if found.several else {})
+    if name == "points":
+        return column | {"numbers": found.numbers}
     if name in task.media:
         media = {} if found.form == "folders" else {"media": found.media if len(found.media) > 1 else found.media[0]}
         return column | media | ({"frames": 16} if name == "video" else {})
     tokens = task.tokens if task.tokens == "characters" else "bpe" if sizes.words > LARGE_VOCABULARY else "words"
     most = {"characters": 1_000, "bpe": 8_000, "words": 20_000}[tokens]
-    longest = min(MOST_TOKENS, max(50, sizes.longest * (12 if tokens == "characters" else 2)))
+    parts = {"parts": found.made_of} if name == "source" and found.made_of != "none" else {}
+    limit = MOST_TOKENS_OF_PARTS if parts and task.encoder == "hierarchy" else MOST_TOKENS
+    longest = min(limit, max(50, sizes.longest * (12 if tokens == "characters" else 2)))
     case = {"lowercase": True} if task.media else {}
-    return {**column, "tokens": tokens, "size": most, **case, "max_length": longest}
+    return {**column, "tokens": tokens, **parts, "size": most, **case, "max_length": longest}
 
 
-def _model(task: Task, sizes: Sizes) -> list[str]:
+def _model(task: Task, found: Found) -> list[str]:
     """The lines of the model jar."""
-    size, half, dropout = sizes.state, sizes.state // 2, {"dropout": sizes.dropout}
+    size, half, dropout = found.sizes.state, found.sizes.state // 2, {"dropout": found.sizes.dropout}
     reading = {"cell": "gru", "size": half, "direction": "both", **dropout}
     words, cells = {"embedding": {"size": half}}, {"backbone": {"name": "efficientnet_lite0", "layer": "head"}}
     kinds: dict[str, dict[str, Any]] = {
@@ -114,21 +143,37 @@ def _model(task: Task, sizes: Sizes) -> list[str]:
         "image": cells | dropout,
         "image_question": {"image": cells | dropout, "question": reading | words},
         "video": {"backbone": "efficientnet_lite0"} | reading,
+        "hierarchy": {"words": reading | words, "size": size, **dropout},
+        "points": {"embedding": half} | reading,
     }
-    bridge = "{kind: attention, score: additive} # or {kind: initial}"
-    if task.output == "target":
-        bridge = f"{bridge}, or {{kind: every_step}}" if task.inputs else "{kind: initial}"
-    elif task.inputs == ("video",):
-        bridge = "{kind: pooling} # or {kind: initial}"
-    decoder = {"kind": task.decoder, "cell": "gru", "size": size, **dropout, **words}
-    if task.decoder == "label":
-        decoder = {"kind": "label", "size": size, **dropout}
+    if task.output == "label" and task.encoder == "hierarchy":
+        kinds["hierarchy"] |= {"size": half, "direction": "both", "pool": "attention"}
+    decoders: dict[str, dict[str, Any]] = {
+        "sequence": {"cell": "gru", "size": size, **dropout, **words},
+        "label": {"size": size, **dropout},
+        "pointer": {"cell": "gru", "size": size, "attention": size, **dropout, "visits": found.visits},
+    }
+    decoder = {"kind": task.decoder, **decoders[task.decoder]}
     learned = "" if task.inputs else " # s_0 is learned"
     encoder = {"kind": task.encoder, **kinds[task.encoder]}
     read = [f"encoder: {_inline(encoder)}{learned}"]
     if len(task.inputs) > 1:  # too much for one line
         read = ["encoder:", *(f"  {key}: {_inline(inner)}" for key, inner in encoder.items())]
-    return [*([SEEING] if task.media else []), *read, f"bridge: {bridge}", f"decoder: {_inline(decoder)}"]
+    return [*([SEEING] if task.media else []), *read, f"bridge: {_bridge(task)}", f"decoder: {_inline(decoder)}"]
+
+
+def _bridge(task: Task) -> str:
+    """The kind of bridge, and what else would do."""
+    if not task.inputs:
+        return "{kind: initial}"
+    if task.output == "order":
+        return "{kind: initial} # or {kind: attention, score: additive}"
+    if task.output == "label" and len(task.inputs) == 1:
+        return "{kind: pooling} # or {kind: initial}"
+    if task.encoder == "hierarchy":
+        return "{kind: two_level} # or {kind: initial}, {kind: attention, score: additive}"
+    every_step = ", or {kind: every_step}" if task.output == "target" else ""
+    return f"{{kind: attention, score: additive}} # or {{kind: initial}}{every_step}"
 
 
 def _inline(value: object) -> str:

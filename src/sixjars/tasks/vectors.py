@@ -13,7 +13,7 @@ from sixjars.errors import DataError
 from sixjars.recipe import Recipe
 from sixjars.recipe.fields import TextSettings
 from sixjars.tasks.fields import written_fields
-from sixjars.tasks.reading import embedding_of
+from sixjars.tasks.misfits import embedding_of
 
 
 def vectors_of(recipe: Recipe, tokens: Mapping[str, Kept]) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:

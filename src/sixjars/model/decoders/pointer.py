@@ -55,7 +55,7 @@ class PointerDecoder(Writer):
     letters = {**LETTERS, "key.weight": "W_1", "query.weight": "W_2", "score.weight": "v", "go": "g", "stop": "k"}
     marks = Marks(go=GO, stop=STOP, banned=(PAD, UNK))
 
-    def __init__(  # noqa: PLR0913 - each is a setting of a recipe
+    def __init__(  # noqa: PLR0913 - bridge and source are given, the others are keys of a recipe
         self,
         *,
         bridge: Bridge,

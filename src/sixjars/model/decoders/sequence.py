@@ -1,7 +1,7 @@
 r"""Writes a sequence, one token after the other.
 
 Dims: B batch, S source positions, T target positions, E embedding features, C context features, H state features,
-      G gate features, V vocabulary, R rows open in search.
+      G gate features, I features that the copy switch hears, V vocabulary, R rows open in search.
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ class SequenceDecoder(Writer):
     }
     marks = Marks(go=GO, stop=STOP, banned=(PAD,))
 
-    def __init__(  # noqa: PLR0913 - each is a setting of a recipe
+    def __init__(  # noqa: PLR0913 - the bridge is given, the others are keys of a recipe
         self,
         *,
         bridge: Bridge,
