@@ -1,6 +1,6 @@
 """How much of what a network reads is padding, where texts are in parts: over the batches of one epoch.
 
-python benchmarks/padding.py document_classification/sample_hierarchy
+python benchmarks/padding.py document_classification/sample_attention
 
 Three ways to lay the parts of a batch: packed into a few rectangles by length, as training does; all in one rectangle
 as wide as the longest part; and a block of as many parts for every text as the one with the most has.

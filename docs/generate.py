@@ -64,7 +64,7 @@ MEANINGS = {
     "ImageEncoder.dropout": "Share of the numbers of h_j and h_T set to 0 while learning.",
     "LabelDecoder.dropout": "Share of the numbers that the label is judged from set to 0 while learning.",
     "tied": "Whether the output matrix V is that of the embeddings; then `size` equals `embedding.size`.",
-    "copying": "Whether words of the source can be written too, those outside the vocabulary among them; needs attention.",
+    "copying": "Whether words of the source can be written too, also those outside the vocabulary; needs attention.",
     "attention": "Hidden units of the pointer: rows of W_1 and W_2.",
     "visits": "`all` ends when every point was pointed at, and only then; with `some` the model itself says the end.",
     "pool": "The vector of a part: the last state of its words, or a mixture of all of them with learned attention.",

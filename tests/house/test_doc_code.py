@@ -13,7 +13,7 @@ from PIL import Image
 
 from sixjars.cli import app
 from sixjars.data.films import write_film
-from sixjars.data.samples import SAMPLES
+from sixjars.data.samples import sample_named
 from sixjars.recipe.reading import packaged
 from sixjars.tasks.corpus import corpus_of, facts_of
 from sixjars.tasks.parts import network_of
@@ -98,9 +98,11 @@ def test_recipes_of_a_page_read_their_data(
     network = network_of(recipe.model, facts)
     assert len(corpus.train) + len(corpus.valid) > 1
     assert (corpus.skipped > 0) == (recipe.data.on_bad_row == "skip")
-    made = SAMPLES[recipe.task] if recipe.data.sample is not None else None
+    sample = recipe.data.sample
+    made = sample_named(recipe.task, sample.kind) if sample is not None else None
     assert (corpus.train.alignments is None) == ((made or recipe.data).alignment is None)
     assert (corpus.train.boxes is None) == ((made or recipe.data).boxes is None)
+    assert (corpus.train.keys is None) == ((made or recipe.data).keys is None)
     assert ("source" in vectors) == (recipe.data.source is not None and recipe.data.source.vectors is not None)
     assert network.decoder.equations()
     if recipe.data.where:

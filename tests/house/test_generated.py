@@ -211,12 +211,29 @@ SHORT: list[tuple[str, dict[str, Any], str]] = [
         {"encoder": {"backbone": PRETRAINED}, "bridge": {"kind": "initial"}},
         "GRU 128 over frames (EfficientNet-Lite0) → initial → GRU 128",
     ),
+    (
+        "conversation",
+        {"encoder": {"words": {"size": 9, "direction": "both"}}, "decoder": {"copying": True}},
+        "words GRU 9 both ways, parts GRU 128 → attention at both levels → GRU 128, copying",
+    ),
+    (
+        "document_classification",
+        {"encoder": {"pool": "attention"}, "bridge": {"start": "copy"}},
+        "words GRU 128, parts GRU 128, attention pooling of words → attention pooling, s_0 = h_T → label",
+    ),
+    (
+        "pointing",
+        {"encoder": {"direction": "both"}, "decoder": {"visits": "some"}},
+        "GRU 128 both ways → initial → GRU 128, pointer, of some points",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("task", "model", "told"), SHORT, ids=[told for *_, told in SHORT])
 def test_parts_are_told_in_short(task: str, model: dict[str, Any], told: str) -> None:
     data: dict[str, Any] = {"sample": {}, **{name: {} for name in TASKS[task].fields}}
+    if TASKS[task].encoder == "hierarchy":
+        data["source"]["parts"] = "lines"
     assert generate.parts_in_short(recipe_of({"task": task, "data": data, "model": model}, "a test")) == told
 
 

@@ -105,12 +105,81 @@ SEEN: Mapping[str, Callable[[Path], None]] = {
 """By the folder that a recipe reads from where nobody names another."""
 
 
+def _parted(folder: Path, rows: Callable[[int], dict[str, Any]], *parts: str) -> None:
+    """As many rows in each part, each made from its number."""
+    for part in parts:
+        _lined(folder / f"{part}.jsonl.gz", [rows(number) for number in range(12)])
+
+
+def _review(number: int) -> tuple[list[str], str]:
+    good = number % 2 == 0
+    told = ["it was a fine film .", "we laughed ."] if good else ["it was a dull film .", "we slept ."]
+    return [f"film number {number} .", *told * (1 + number % 3)], "pos" if good else "neg"
+
+
+def _movie_reviews(folder: Path) -> None:
+    _parted(folder, lambda n: dict(zip(("sentences", "label"), _review(n), strict=True)), "train", "dev")
+
+
+def _imdb(folder: Path) -> None:
+    _parted(folder, lambda n: {"text": " ".join(_review(n)[0]), "label": _review(n)[1], "rating": n % 10}, "train")
+
+
+def _reuters(folder: Path) -> None:
+    """Some stories have no topic, and are left out."""
+
+    def story(number: int) -> dict[str, Any]:
+        topics = (["grain"], ["grain", "wheat"], ["wheat"], [])[number % 4]
+        return {"topics": topics, "paragraphs": [f"The {' and '.join(topics)} trade rose. It fell.", "Reuter."]}
+
+    for part in ("train", "dev"):
+        _lined(folder / f"{part}.jsonl.gz", [story(number) for number in range(40)])
+
+
+def _sgd(folder: Path) -> None:
+    turns = ["I would like to eat.", "Where would you like to eat?", "In Paris.", "There is a place in Paris."]
+
+    def dialog(number: int) -> dict[str, Any]:
+        count = 1 + number % 4
+        return {"id": str(number), "turns": turns[:count], "speakers": ["user", "system", "user", "system"][:count]}
+
+    _parted(folder, dialog, "train", "dev")
+
+
+def _dailydialog(folder: Path) -> None:
+    def row(number: int) -> dict[str, Any]:
+        return {"context": ["How are you?", "Well.", "Good."][: 1 + number % 3], "responses": ["Is it so?", "Good."]}
+
+    _parted(folder, row, "plusplus.train", "plusplus.dev")
+
+
+def _bbc(folder: Path) -> None:
+    def news(number: int) -> dict[str, Any]:
+        return {
+            "title": f"Zed{number} wins",
+            "article": f"Zed{number} won today. It was late.\nZed{number} wins a lot.",
+        }
+
+    _parted(folder, news, "train", "dev")
+
+
+READ: Mapping[str, Callable[[Path], None]] = {
+    "movie_reviews": _movie_reviews,
+    "imdb": _imdb,
+    "reuters21578": _reuters,
+    "sgd_dialog": _sgd,
+    "dailydialog": _dailydialog,
+    "bbc_news_summary": _bbc,
+}
+"""The same for documents and conversations."""
+
+
 def stand_in(recipe: Recipe, folder: Path) -> None:
     """Everything that a recipe reads."""
     folder.mkdir()
     usual = Path(recipe.data.folder).name
-    if usual in SEEN:
-        SEEN[usual](folder)
+    if usual in (made := {**SEEN, **READ}):
+        made[usual](folder)
         return
     for part in (recipe.data.train, recipe.data.valid, recipe.data.test):
         if part is not None and not isinstance(part, float):

@@ -2,13 +2,14 @@
 
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import sixjars
 from sixjars.data.labels import Labels
-from sixjars.serving.predictor import Asked
+from sixjars.data.points import Places
+from sixjars.serving.predictor import Asked, Prediction, Predictor
 from sixjars.tasks.evaluating import evaluated
 from sixjars.tasks.explaining import explained
-from sixjars.tasks.table import Task
 from sixjars.tasks.training import Trained
 
 from .stand_ins import film, picture
@@ -17,9 +18,14 @@ JARS = ["task", "data", "model: encoder", "model: bridge", "model: decoder", "lo
 FILES = {"recipe.yaml", "run.json", "tokens", "model.safetensors", "log.jsonl", "scores.json", "checkpoints"}
 
 
-def raw(task: Task, folder: Path) -> Asked:
+def raw(predictor: Predictor, folder: Path) -> Asked:
     """Something to ask about that was in no corpus."""
+    task, points = predictor.task, predictor.recipe.data.points
     given = {"source": "ghar" if task.name == "transliteration" else "the dog is here now"}
+    if predictor.recipe.data.source is not None and predictor.recipe.data.source.parts != "none":
+        given["source"] += "\nso it is\nand there is zyxw"
+    if points is not None:
+        given["points"] = "0.4 0.1 0.9" if points.numbers == 1 else "0.1,0.9 0.5,0.2 0.7,0.7"
     given |= {"question": "what colour is it ?", "image": str(folder / "raw.png"), "video": str(folder / "raw.mp4")}
     (folder / "raw.png").write_bytes(picture("raw.png"))
     (folder / "raw.mp4").write_bytes(film("raw.mp4"))
@@ -31,13 +37,37 @@ def check_use(trained: Trained, folder: Path) -> None:
     """A run is whole: what it holds, what it says, how it is scored, how it is explained."""
     assert {path.name for path in trained.folder.iterdir()} >= FILES
     predictor = sixjars.load(trained.folder)
-    prediction = predictor.predict([raw(predictor.task, folder)])[0]
-    looks = predictor.recipe.model.bridge["kind"] in ("attention", "pooling")
-    assert len(prediction.weights) == (len(prediction.pieces) if looks else 0)
-    if prediction.layout.kind == "grid" and looks:
-        assert {len(row) for row in prediction.weights} == {prod(prediction.layout.shape)}
-    kept = predictor.tokens[predictor.task.output]
-    assert prediction.text in kept.names if isinstance(kept, Labels) else prediction.text is not None
+    prediction = predictor.predict([raw(predictor, folder)])[0]
+    check_looks(prediction, predictor)
+    check_said(prediction, predictor.tokens[predictor.task.output])
     again = evaluated(trained.folder)
     assert [score.value for score in again.scores] == [score.value for score in trained.scores]
     assert [jar.name for jar in explained(str(trained.folder)).jars] == JARS
+
+
+def check_looks(prediction: Prediction, predictor: Predictor) -> None:
+    """Weights are there where somebody looks: a row for each thing said, over all that was read."""
+    looks = predictor.recipe.model.bridge["kind"] in ("attention", "pooling", "two_level")
+    looks = looks or predictor.task.output == "order"
+    assert predictor.looks == looks
+    said = 1 if predictor.task.output == "label" else len(prediction.pieces)
+    assert len(prediction.weights) == (said if looks else 0)
+    if prediction.layout.kind == "grid" and looks:
+        assert {len(row) for row in prediction.weights} == {prod(prediction.layout.shape)}
+    if prediction.source and looks:
+        assert {len(row) for row in prediction.weights} == {len(prediction.source)}
+    if prediction.parts:
+        assert len(prediction.parts) == len(prediction.source)
+        assert sorted(set(prediction.parts)) == list(range(len(prediction.inputs["source"].splitlines())))
+
+
+def check_said(prediction: Prediction, kept: Any) -> None:
+    """A label, several labels, positions of points that were given, or some text."""
+    if isinstance(kept, Labels):
+        assert set(prediction.text.split(", ") if kept.several else [prediction.text]) <= set(kept.names)
+    elif isinstance(kept, Places):
+        places = [int(place) for place in prediction.text.split()]
+        assert 1 <= len(set(places)) == len(places)
+        assert set(places) <= {0, 1, 2}
+    else:
+        assert prediction.text is not None

@@ -42,9 +42,9 @@ def test_every_number_of_parts_up_to_longest_is_common(task: str, fewest: int, m
 @pytest.mark.parametrize("task", LATE)
 def test_parts_are_words_with_single_spaces_in_small_letters(task: str, corpora: dict[str, list[Row]]) -> None:
     for row in corpora[task]:
-        for text in row.values():
+        for column, text in row.items():
             lines = text.split("\n")
-            assert all(lines)
+            assert all(lines) or column == LATE[task].keys  # of a document about nothing
             assert text == "\n".join(" ".join(line.lower().split()) for line in lines)
         assert "\n" not in row[LATE[task].target]
 
@@ -196,7 +196,7 @@ def answered(turns: list[str]) -> str:
     mine = {"i", "my"} & set(question.split()) != set()
     fact = facts_of(turns)[0 if mine else 1, found.expand(ASKED[pattern])]
     if "how many" in question:
-        fact = re.sub(r"(have \w+) \w+", r"\1", fact)
+        fact = re.sub(r"i have (\w+) \w+ (\w+)", r"of \2 i have \1", fact)
     if "colour" in question:
         fact = re.sub(r"i have \w+ (\w+) (\w+)", r"my \2 are \1", fact)
     if mine:
@@ -211,7 +211,7 @@ def answered(turns: list[str]) -> str:
         ("i live in rome .\ni live in oslo .\nwhere do you live ?", "i live in oslo ."),
         ("i have two red cups and i have six blue pens .\nwhat colour are your pens ?", "my pens are blue ."),
         ("my cat is called rex .\noh , really ?\nwhat is my cat called ?", "your cat is called rex ."),
-        ("i have two red cups .\ni have six red pens . how many cups do you have ?", "i have two cups ."),
+        ("i have two red cups .\ni have six red pens . how many cups do you have ?", "of cups i have two ."),
     ],
 )
 def test_the_second_way_of_answering_by_hand(turns: str, response: str) -> None:

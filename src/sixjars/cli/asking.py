@@ -41,8 +41,8 @@ def in_parts(predictor: "Predictor", text: str, number: int) -> str:
         return text
     try:
         value = json.loads(text)
-    except ValueError:
-        return text  # a text may begin with a bracket too
+    except (ValueError, RecursionError):
+        return text  # a text may begin with a bracket too, or with many
     try:
         return spelled_points(value) if data.points is not None else spelled_parts(value)
     except ValueError as error:

@@ -25,7 +25,7 @@ def features(
 
 
 def sample(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="A system that `sixjars tasks` lists.")],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A system that `sixjars tasks` lists, or TASK/KIND.")],
     out: Annotated[Path, typer.Option(help="The folder to write.", show_default=False)],
     size: Annotated[int, typer.Option(help="Training examples; a tenth more for each other part.", min=1)] = 100,
     seed: Annotated[int, typer.Option(help="Another seed, another corpus.", min=0)] = 0,

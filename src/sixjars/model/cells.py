@@ -1,6 +1,7 @@
 r"""Recurrent cells, stacked: whole sequences at once, or one step at a time with the same weights.
 
-Dims: B batch, T positions, I input features, H state features, G gate features (H times 1, 3 or 4), L layers.
+Dims: B batch, T positions, I input features, H state features, G gate features (H times 1, 3 or 4), L layers,
+      C context features.
 
     RNN    s_t = tanh(U x_t + W s_{t-1} + b)
     GRU    o_t = σ(U_o x_t + W_o s_{t-1} + b_o),  i_t = σ(U_i x_t + W_i s_{t-1} + b_i)
@@ -20,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.flow import State
+from sixjars.flow import Context, State
 
 CellName = Literal["rnn", "gru", "lstm"]
 Memory = tuple[Tensor, Tensor | None]
@@ -114,6 +115,21 @@ class Recurrent(nn.Module):
             recurrent_BG = F.linear(before[0], self._weight("weight_hh", layer), self._weight("bias_hh", layer))
             after.append(STEPS[self.kind](given, recurrent_BG, before))
         return after
+
+    def followed(self, told: Tensor, state: State, ask: Callable[[Tensor], Context]) -> tuple[Tensor, Context]:
+        """All states (B, T, H) and contexts (B, T, C), where each context is asked for with the state before it.
+
+        What each step is told (B, T, I) comes first among the inputs, then the context.
+        """
+        memory = self.opened(state)
+        states, heard = [], []
+        for given_BG in self.project(told).unbind(1):
+            heard.append(ask(memory[-1][0]))
+            memory = self.advance(given_BG + self.project(heard[-1].vector, begin=told.shape[-1]), memory)
+            states.append(memory[-1][0])
+        weights = [context.weights for context in heard if context.weights is not None]
+        vectors_BTC = torch.stack([context.vector for context in heard], dim=1)
+        return torch.stack(states, dim=1), Context(vectors_BTC, torch.stack(weights, dim=1) if weights else None)
 
     def _weight(self, name: str, layer: int) -> Tensor:
         weight: Tensor = getattr(self.stack, f"{name}_l{layer}")

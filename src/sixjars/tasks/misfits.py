@@ -7,7 +7,7 @@ from sixjars.data.samples import sample_named
 from sixjars.errors import DataError
 from sixjars.recipe import ModelSettings
 from sixjars.recipe.jars import DataSettings
-from sixjars.tasks.table import LOOKING, Task
+from sixjars.tasks.table import FOLLOWING, LOOKING, Task
 
 
 def misfits(jars: Mapping[str, Any], task: Task) -> list[str]:
@@ -21,7 +21,7 @@ def misfits(jars: Mapping[str, Any], task: Task) -> list[str]:
     if bridge in LOOKING and encoder == "none":
         faults.append(f"model.bridge: {bridge} has nothing to look at, because model.encoder is none. Use initial.")
     evaluation = jars.get("evaluation")
-    if evaluation is not None and evaluation.search.coverage_penalty and bridge not in LOOKING:
+    if evaluation is not None and evaluation.search.coverage_penalty and bridge not in FOLLOWING:
         faults.append(f"evaluation.search.coverage_penalty: needs a bridge of kind attention, but it is {bridge}.")
     faults += _frozen_misfits(data, model) + _level_misfits(data, model) + _question_misfits(model, task)
     if model.decoder.get("copying"):
@@ -72,9 +72,9 @@ def _field_misfits(data: DataSettings, task: Task) -> list[str]:
     extra = [name for name in named if name not in task.fields]
     truths = {"alignment": "source", "boxes": "image", "keys": "source"}
     extra += [key for key, read in truths.items() if getattr(data, key) is not None and read not in task.inputs]
-    reads = " and ".join(task.inputs) or "no input"
+    reads, says = " and ".join(task.inputs) or "no input", f"{'an' if task.output == 'order' else 'a'} {task.output}"
     return [f"data: key {name!r} is missing; {task.name} needs it." for name in missing] + [
-        f"data: key {name!r} has no place here; {task.name} reads {reads} and says a {task.output}." for name in extra
+        f"data: key {name!r} has no place here; {task.name} reads {reads} and says {says}." for name in extra
     ]
 
 
@@ -134,7 +134,7 @@ COPIED = ("tokens", "split", "lowercase")
 def _copy_misfits(data: DataSettings | None, model: ModelSettings) -> list[str]:
     """Why words of the source cannot be copied, if they cannot."""
     faults = []
-    if model.bridge["kind"] not in LOOKING:
+    if model.bridge["kind"] not in FOLLOWING:
         faults.append(f"model.decoder.copying: needs a bridge of kind attention, but it is {model.bridge['kind']}.")
     if data is None or data.target is None:
         return faults

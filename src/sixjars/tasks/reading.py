@@ -15,7 +15,7 @@ from sixjars.recipe.jars import DataSettings, EvaluationSettings, LearningSettin
 from sixjars.recipe.reading import find, overridden, read_text, values_of
 from sixjars.recipe.schema import SHORT, checked
 from sixjars.tasks.misfits import misfits
-from sixjars.tasks.table import LOOKING, TASKS, Task
+from sixjars.tasks.table import FOLLOWING, LOOKING, TASKS, Task
 
 JARS: dict[str, type[BaseModel]] = {
     "data": DataSettings,
@@ -115,7 +115,7 @@ def _link_faults(jars: Mapping[str, Any], task: Task, named: Sequence[tuple[str,
     for place, need in places:
         lacks = lacking_for(need, task, jars.get("data"), model)
         faults += [f"{place} {lack}" if " " in place else f"{place}: {lack}" for lack in lacks]
-    if getattr(loss, "coverage", 0.0) and model is not None and model.bridge["kind"] not in LOOKING:
+    if getattr(loss, "coverage", 0.0) and model is not None and model.bridge["kind"] not in FOLLOWING:
         faults.append(f"loss.coverage: needs a bridge of kind attention, but it is {model.bridge['kind']}.")
     return faults
 

@@ -48,6 +48,8 @@ class Task:
 
 LOOKING = ("attention", "pooling", "two_level")
 """The kinds of bridge that look at positions."""
+FOLLOWING = ("attention", "two_level")
+"""Those that look again at every step."""
 
 TASKS: dict[str, Task] = {
     task.name: task

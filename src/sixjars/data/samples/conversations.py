@@ -83,7 +83,7 @@ KINDS = (
             lambda person, thing: f"what colour are {_whose(person)} {thing} ?",
         ),
         (
-            lambda person, thing, said: f"{person} have {said[0]} {thing}",
+            lambda person, thing, said: f"of {thing} {person} have {said[0]}",
             lambda person, thing, said: f"{_whose(person)} {thing} are {said[1]}",
         ),
     ),

@@ -6,6 +6,7 @@ Dims: B batch, S source positions, T target positions, D source features, C cont
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, final
 
 import torch
@@ -92,7 +93,7 @@ class PointerDecoder(Writer):
         pointed_BTS = self._pointed(told_BT, encoded.mask.unsqueeze(1))
         told_BTD = self._told(told_BT, pointed_BTS, encoded.memory)
         if self.bridge.follows:
-            states_BTH = self._stepwise(told_BTD, first.state, carried)
+            states_BTH, _ = self.recurrent.followed(told_BTD, first.state, partial(self.bridge.step, carried=carried))
         else:
             heard = self.bridge.step(first.state.hidden[:, -1], carried)
             heard_BTC = heard.vector.unsqueeze(1).expand(-1, told_BT.shape[1], -1)
@@ -100,16 +101,6 @@ class PointerDecoder(Writer):
         chosen_BTS = pointed_BTS.int().cumsum(1) > 0
         scores_BTV, _ = self._scores(states_BTH, first.keys, chosen_BTS, encoded.mask)
         return Taught(scores_BTV, torch.softmax(scores_BTV.float(), dim=-1)[..., len(SPECIAL) :])
-
-    def _stepwise(self, told_BTD: Tensor, state: State, carried: Carried) -> Tensor:
-        memory = self.recurrent.opened(state)
-        states = []
-        for given_BG in self.recurrent.project(told_BTD).unbind(1):
-            context = self.bridge.step(memory[-1][0], carried)
-            heard_BG = self.recurrent.project(context.vector, begin=self.source_size)
-            memory = self.recurrent.advance(given_BG + heard_BG, memory)
-            states.append(memory[-1][0])
-        return torch.stack(states, 1)
 
     def start(self, encoded: Encoded) -> tuple[Pointed, Carried]:
         """The first state, and what the bridge prepared for each source."""

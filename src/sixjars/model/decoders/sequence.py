@@ -6,6 +6,7 @@ Dims: B batch, S source positions, T target positions, E embedding features, C c
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, final
 
 import torch
@@ -91,25 +92,12 @@ class SequenceDecoder(Writer):
         told_BT = torch.cat([target.values.new_full((target.values.shape[0], 1), GO), target.values[:, :-1]], dim=1)
         embedded_BTE = self._embedded(told_BT)
         if self.bridge.follows:
-            states_BTH, heard = self._stepwise(embedded_BTE, state, carried)
+            states_BTH, heard = self.recurrent.followed(embedded_BTE, state, partial(self.bridge.step, carried=carried))
         else:
             once, steps = self.bridge.step(state.hidden[:, -1], carried), embedded_BTE.shape[1]
             heard = once.mapped(lambda tensor: tensor.unsqueeze(1).expand(-1, steps, -1))
             states_BTH = self.recurrent(torch.cat([embedded_BTE, heard.vector], dim=-1), state)
         return Taught(self._scores(states_BTH, embedded_BTE, heard, carried), heard.weights)
-
-    def _stepwise(self, embedded_BTE: Tensor, state: State, carried: Carried) -> tuple[Tensor, Context]:
-        """All states (B, T, H) and contexts (B, T, C), where each context depends on the state before it."""
-        memory = self.recurrent.opened(state)
-        states, heard = [], []
-        for given_BG in self.recurrent.project(embedded_BTE).unbind(1):
-            heard.append(self.bridge.step(memory[-1][0], carried))
-            heard_BG = self.recurrent.project(heard[-1].vector, begin=self.embedding.size)
-            memory = self.recurrent.advance(given_BG + heard_BG, memory)
-            states.append(memory[-1][0])
-        vectors_BTC = torch.stack([context.vector for context in heard], dim=1)
-        weights = [context.weights for context in heard if context.weights is not None]
-        return torch.stack(states, 1), Context(vectors_BTC, torch.stack(weights, 1) if weights else None)
 
     def start(self, encoded: Encoded) -> tuple[State, Carried]:
         """The first state, and what the bridge prepared for each source."""

@@ -1,0 +1,119 @@
+"""Documents, conversations and points of one's own are understood by `sixjars new`, and trained on as they are."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import sixjars
+from sixjars.learning.progress import Silent
+from sixjars.recipe import Recipe
+from sixjars.tasks.preparing import write_sample
+from sixjars.tasks.reading import read_recipe
+from sixjars.tasks.starter import write_starter
+
+DOCUMENTS, TALK, POINTS = "document_classification", "conversation", "pointing"
+FEW = ["learning.steps=2", "data.valid=0.2", "evaluation.batch_examples=4"]
+
+
+def lined(path: Path, *rows: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def started(folder: Path, task: str, data: Path, *, trained: bool = True) -> Recipe:
+    """The recipe for this data; it trains as it is."""
+    write_starter(folder / "new.yaml", task=task, data=data)
+    found = read_recipe(str(folder / "new.yaml"))
+    if trained:
+        assert sixjars.train(folder / "new.yaml", FEW, out=folder / "run").scores
+    return found
+
+
+@pytest.mark.parametrize(
+    "task", [DOCUMENTS, TALK, "summarization/articles", POINTS, "pointing/hull", "pointing/sorting"]
+)
+def test_made_up_corpora_as_files(task: str, tmp_path: Path) -> None:
+    write_sample(task, tmp_path / "made", size=20, seed=0, reporter=Silent())
+    found = started(tmp_path, task.split("/")[0], tmp_path / "made" / "train.jsonl")
+    parts = found.data.source.parts if found.data.source is not None else None
+    assert parts == {DOCUMENTS: "lines", TALK: "turns", "summarization/articles": "none"}.get(task)
+    if found.data.points is not None:
+        assert found.data.points.numbers == (1 if task == "pointing/sorting" else 2)
+        assert found.model.decoder["visits"] == ("some" if task == "pointing/hull" else "all")
+
+
+@pytest.mark.parametrize(
+    ("row", "parts", "several"),
+    [
+        ({"label": "good", "sentences": ["It was good.", "So good."]}, "lines", False),
+        ({"label": "good", "text": "It was good. So good."}, "sentences", False),
+        ({"label": "good", "document": "It was good.\nSo good."}, "lines", False),
+        ({"id": 7, "paragraphs": ["Wheat rose."], "topics": ["wheat", "grain"]}, "lines", True),
+    ],
+)
+def test_documents(row: dict[str, Any], parts: str, several: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    other = {key: ["oil"] if key == "topics" else "bad" if key == "label" else value for key, value in row.items()}
+    found = started(tmp_path, DOCUMENTS, lined(tmp_path / "a.jsonl", *[row, other] * 5))
+    assert found.data.source is not None
+    assert found.data.label is not None
+    assert (found.data.source.parts, found.data.label.several) == (parts, several)
+    assert found.data.source.column in ("sentences", "text", "document", "paragraphs")
+    assert found.model.encoder["kind"] == "hierarchy"
+    assert ("labels_micro_f1" in found.evaluation.metrics) == several
+    assert (found.loss.smoothing == 0.0) == several
+
+
+def test_conversations_with_answers(tmp_path: Path) -> None:
+    row = {"context": ["Hello?", "Yes?"], "responses": ["It is Ann.", "Who?"]}
+    found = started(tmp_path, TALK, lined(tmp_path / "a.jsonl", *[{**row, "context": [str(n)]} for n in range(10)]))
+    assert found.data.source is not None
+    assert found.data.target is not None
+    assert (found.data.format, found.data.source.column, found.data.target.column) == ("table", "context", "responses")
+    assert found.data.source.parts == "turns"
+
+
+@pytest.mark.parametrize("speakers", [True, False])
+def test_whole_conversations(speakers: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    row: dict[str, Any] = {"id": "1", "services": ["a"], "dialogue": ["Hello?", "Yes?", "It is Ann."]}
+    row |= {"speakers": ["a", "b", "a"]} if speakers else {}
+    found = started(tmp_path, TALK, lined(tmp_path / "a.jsonl", *[row] * 10))
+    assert found.data.source is not None
+    assert (found.data.format, found.data.source.column) == ("dialogs", "dialogue")
+    assert found.data.speakers == ("speakers" if speakers else None)
+
+
+def test_points_as_lists_as_texts_and_in_parquet(tmp_path: Path) -> None:
+    points, order = [[0.5, 1, 2], [0.1, 0, 1]], [1, 0]
+    rows = {"id": ["x"] * 10, "where": [points] * 10, "how": [order] * 10}
+    pyarrow.parquet.write_table(pyarrow.table(rows), tmp_path / "a.parquet")
+    lined(tmp_path / "a.jsonl", *[{"id": "x", "where": points, "how": order}] * 10)
+    (tmp_path / "a.tsv").write_text("0.5,1,2 0.1,0,1\t1 0\n" * 10)
+    for number, name in enumerate(("a.parquet", "a.jsonl", "a.tsv")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        found = started(folder, POINTS, tmp_path / name)
+        assert found.data.points is not None
+        assert found.data.order is not None
+        columns = (found.data.points.column, found.data.order.column)
+        assert columns == ((1, 2) if name == "a.tsv" else ("where", "how"))
+        assert found.data.points.numbers == 3
+
+
+def test_many_points_are_all_pointed_at(tmp_path: Path) -> None:
+    row = {"points": list(range(150)), "order": list(range(150))}
+    found = started(tmp_path, POINTS, lined(tmp_path / "a.jsonl", *[row] * 4), trained=False)
+    assert found.evaluation.search.max_length == 151
+    assert found.data.points is not None
+    assert found.data.points.numbers == 1
+
+
+def test_a_list_of_sentences_to_summarise(tmp_path: Path) -> None:
+    row = {"document": ["It was late.", "They won."], "summary": "They won."}
+    rows = [{**row, "document": [str(n), "They won."]} for n in range(10)]
+    found = started(tmp_path, "summarization", lined(tmp_path / "a.jsonl", *rows))
+    assert found.data.source is not None
+    assert (found.data.source.parts, found.model.encoder["kind"]) == ("lines", "text")

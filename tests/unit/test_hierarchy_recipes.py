@@ -1,0 +1,261 @@
+"""Recipes of documents, conversations, copying and points: every fault is a sentence, what is written is read again."""
+
+from typing import Any
+
+import pytest
+
+from sixjars.errors import RecipeError
+from sixjars.recipe.reading import values_of
+from sixjars.tasks.reading import recipe_of
+
+DOCUMENTS, TALK, NEWS, POINTS = "document_classification", "conversation", "summarization", "pointing"
+FIELDS: dict[str, dict[str, Any]] = {
+    DOCUMENTS: {"source": {"parts": "sentences"}, "label": {}},
+    TALK: {"source": {"column": "turns", "parts": "turns"}, "target": {"column": "response"}},
+    NEWS: {"source": {"column": "article"}, "target": {"column": "title"}},
+    POINTS: {"points": {}, "order": {}},
+}
+
+
+def faults_of(values: dict[str, Any]) -> tuple[str, ...]:
+    with pytest.raises(RecipeError) as caught:
+        recipe_of(values, "test")
+    return caught.value.faults
+
+
+def of(task: str, data: dict[str, Any] | None = None, **jars: Any) -> dict[str, Any]:
+    return {"task": task, "data": {"train": "a.jsonl", **FIELDS[task], **(data or {})}, **jars}
+
+
+COPY = {"decoder": {"copying": True}}
+
+
+def source(**settings: Any) -> dict[str, Any]:
+    return {"source": {"column": "article", **settings}}
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        # Parts
+        (
+            of(DOCUMENTS, {"source": {}}),
+            "data.source.parts: a hierarchy reads parts of a text; say sentences, lines or turns.",
+        ),
+        (
+            of(DOCUMENTS, {"source": {"parts": "words"}}),
+            "data.source.parts: should be 'none', 'sentences', 'lines' or 'turns', but is 'words'.",
+        ),
+        (
+            of(TALK, {"target": {"column": "response", "parts": "lines"}}),
+            "data.target.parts: only a source has parts; leave it out.",
+        ),
+        (
+            {
+                "task": "image_question_answering",
+                "data": {"train": "a.jsonl", "image": {}, "question": {"parts": "lines"}, "label": {}},
+            },
+            "data.question.parts: only a source has parts; leave it out.",
+        ),
+        (
+            of(DOCUMENTS, model={"encoder": {"words": {"sise": 3}}}),
+            "model.encoder.words: key 'sise' is unknown. Did you mean 'size'?",
+        ),
+        (
+            of(DOCUMENTS, model={"encoder": {"pool": "mean"}}),
+            "model.encoder.pool: should be 'last' or 'attention', but is 'mean'.",
+        ),
+        (
+            of(DOCUMENTS, model={"encoder": {"words": {"embedding": {"tuned": False}}}}),
+            "model.encoder.words.embedding.tuned: false keeps vectors as they are, but data.source.vectors names none.",
+        ),
+        # Two levels
+        (
+            of(NEWS, model={"bridge": {"kind": "two_level"}}),
+            "model.bridge: two_level needs an encoder of kind hierarchy, but it is text.",
+        ),
+        (
+            of(POINTS, model={"bridge": {"kind": "two_level"}}),
+            "model.bridge: two_level needs an encoder of kind hierarchy, but it is points.",
+        ),
+        # Copying
+        (
+            of(NEWS, model={**COPY, "bridge": {"kind": "every_step"}}),
+            "model.decoder.copying: needs a bridge of kind attention, but it is every_step.",
+        ),
+        (
+            of(NEWS, model={**COPY, "bridge": {"kind": "pooling"}}),
+            "model.decoder.copying: needs a bridge of kind attention, but it is pooling.",
+        ),
+        (
+            of(NEWS, {**source(tokens="bpe"), "target": {"column": "title", "tokens": "bpe"}}, model=COPY),
+            "model.decoder.copying: copies words or characters, but data.target.tokens is bpe.",
+        ),
+        (
+            of(NEWS, source(tokens="characters"), model=COPY),
+            "model.decoder.copying: data.source and data.target must have the same tokens.",
+        ),
+        (
+            of(NEWS, source(split="spaces", lowercase=True), model=COPY),
+            "model.decoder.copying: data.source and data.target must have the same split and lowercase.",
+        ),
+        (of(DOCUMENTS, model=COPY), "model.decoder: key 'copying' is unknown. Known: "),
+        # Coverage
+        (
+            of(NEWS, model={"bridge": {"kind": "initial"}}, loss={"coverage": 0.5}),
+            "loss.coverage: needs a bridge of kind attention, but it is initial.",
+        ),
+        (
+            of(NEWS, model={"bridge": {"kind": "pooling"}}, loss={"coverage": 0.5}),
+            "loss.coverage: needs a bridge of kind attention, but it is pooling.",
+        ),
+        (of(NEWS, loss={"coverage": -1}), "loss.coverage: should be greater than or equal to 0, but is -1."),
+        (
+            of(TALK, model={"bridge": {"kind": "initial"}}, evaluation={"search": {"coverage_penalty": 0.2}}),
+            "evaluation.search.coverage_penalty: needs a bridge of kind attention, but it is initial.",
+        ),
+        # Smoothing
+        (
+            of(POINTS, loss={"smoothing": 0.1}),
+            "loss.smoothing: a decoder that points has no vocabulary to spread the truth over; leave it out.",
+        ),
+        (
+            of(DOCUMENTS, {"label": {"several": True}}, loss={"smoothing": 0.1}),
+            "loss.smoothing: where an example has several labels each is a yes or no of its own; leave it out.",
+        ),
+        # Made-up corpora
+        (
+            of(POINTS, {"train": None, "sample": {"kind": "tour"}}),
+            "data.sample.kind: kind of the pointing sample 'tour' is unknown. Did you mean 'tours'?",
+        ),
+        (
+            of(TALK, {"train": None, "sample": {"kind": "long"}}),
+            "data.sample.kind: The conversation sample is of one kind, but kind 'long' is asked for. Remove `kind`.",
+        ),
+        # Keys
+        (
+            of(DOCUMENTS, evaluation={"metrics": ["key_sentence"]}),
+            "evaluation.metrics: key_sentence needs true keys, but data.keys names no column.",
+        ),
+        (
+            of(DOCUMENTS, {"keys": "where"}, model={"bridge": {"kind": "initial"}}, expect={"key_word": 0.5}),
+            "expect: key_word needs a bridge of kind attention, but it is initial.",
+        ),
+        (
+            of(TALK, {"train": None, "sample": {}}, learning={"metric": "key_word_near"}),
+            "learning.metric: key_word_near needs true keys, but the made-up corpus of conversation has none.",
+        ),
+        (
+            of(POINTS, {"keys": "where"}),
+            "data: key 'keys' has no place here; pointing reads points and says an order.",
+        ),
+        # Points
+        (
+            {"task": POINTS, "data": {"train": "a", "points": {}}},
+            "data: key 'order' is missing; pointing needs it.",
+        ),
+        (
+            {"task": POINTS, "data": {"train": "a", "order": {}}},
+            "data: key 'points' is missing; pointing needs it.",
+        ),
+        (
+            of(NEWS, {"points": {}}),
+            "data: key 'points' has no place here; summarization reads source and says a target.",
+        ),
+        (
+            of(POINTS, {"points": {"numbers": 0}}),
+            "data.points.numbers: should be greater than or equal to 1, but is 0.",
+        ),
+        (
+            of(POINTS, {"points": {"column": "order"}}),
+            "data: 'points' and 'order' are both column 'order'; name two columns.",
+        ),
+        (
+            of(POINTS, model={"encoder": {"kind": "text"}}),
+            "model.encoder: kind 'text' does not fit; pointing reads points. Use points.",
+        ),
+        (
+            of(POINTS, model={"decoder": {"kind": "sequence"}}),
+            "model.decoder: kind 'sequence' does not fit pointing. Use pointer.",
+        ),
+        (
+            of(NEWS, model={"decoder": {"kind": "pointer"}}),
+            "model.decoder: kind 'pointer' does not fit summarization. Use sequence.",
+        ),
+        (
+            of(POINTS, model={"decoder": {"visits": "most"}}),
+            "model.decoder.visits: should be 'all' or 'some', but is 'most'.",
+        ),
+        # Conversations
+        (
+            of(TALK, {"format": "dialog"}),
+            "data.format: should be 'table', 'coco', 'flickr8k', 'folders' or 'dialogs', but is 'dialog'.",
+        ),
+        (
+            of(TALK, {"target": {"column": "turns"}}),
+            "data: 'source' and 'target' are both column 'turns'; name two columns.",
+        ),
+        (of(DOCUMENTS, {"label": {"several": "yes"}}), "data.label.several: should be a valid boolean, but is 'yes'."),
+    ],
+)
+def test_faults(values: dict[str, Any], message: str) -> None:
+    (found,) = faults_of(values)
+    assert found.startswith(message)
+    assert found.endswith((".", "?"))
+
+
+def test_nothing_can_be_copied_from_nothing() -> None:
+    values = {"task": "language_model", "data": {"train": "a.txt"}, "model": COPY}
+    assert faults_of(values) == (
+        "model.decoder.copying: needs a bridge of kind attention, but it is initial.",
+        "model.decoder.copying: there is no source to copy from.",
+    )
+
+
+def test_all_faults_are_told_at_once() -> None:
+    values = of(
+        NEWS,
+        source(tokens="bpe"),
+        model={"decoder": {"copying": True}, "bridge": {"kind": "two_level"}},
+        loss={"smoothing": 2},
+        evaluation={"metrics": ["key_word"]},
+    )
+    found = faults_of(values)
+    assert [fault.split(":")[0] for fault in found] == [
+        "loss.smoothing",
+        "model.bridge",
+        "model.decoder.copying",
+        "evaluation.metrics",
+    ]
+
+
+@pytest.mark.parametrize("task", FIELDS)
+def test_what_is_written_down_is_read_again(task: str) -> None:
+    found = recipe_of(of(task), "test")
+    assert recipe_of(values_of(found.to_yaml(), "test"), "test") == found
+
+
+def test_the_usual_parts() -> None:
+    kinds = {
+        task: [getattr(recipe_of(of(task), "test").model, role)["kind"] for role in ("encoder", "bridge", "decoder")]
+        for task in FIELDS
+    }
+    assert kinds == {
+        DOCUMENTS: ["hierarchy", "pooling", "label"],
+        TALK: ["hierarchy", "two_level", "sequence"],
+        NEWS: ["text", "attention", "sequence"],
+        POINTS: ["points", "initial", "pointer"],
+    }
+
+
+def test_whole_conversations_are_one_column_twice() -> None:
+    values = of(TALK, {"format": "dialogs", "speakers": "who", "target": {"column": "turns"}})
+    found = recipe_of(values, "test")
+    assert (found.data.format, found.data.speakers) == ("dialogs", "who")
+
+
+def test_a_flat_encoder_may_read_a_text_in_parts() -> None:
+    """The parts are then only known to metrics and pictures."""
+    found = recipe_of(of(DOCUMENTS, model={"encoder": {"kind": "text"}}), "test")
+    assert found.model.encoder["kind"] == "text"
+    assert recipe_of(of(NEWS, source(parts="lines"), model={"encoder": {"kind": "hierarchy"}}), "test")

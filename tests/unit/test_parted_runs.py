@@ -1,0 +1,267 @@
+"""`sixjars` with documents, conversations, names and points: lines, lists and files in, answers and drawings out."""
+
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from PIL import Image
+
+import sixjars
+from sixjars.errors import Interrupted
+from sixjars.learning.progress import Silent
+
+WORDS = {"size": 6, "direction": "both", "embedding": {"size": 5}}
+RECIPES: dict[str, dict[str, Any]] = {
+    "document_classification": {
+        "data": {"source": {"parts": "lines"}, "label": {}},
+        "model": {"encoder": {"words": WORDS, "size": 6, "pool": "attention"}, "decoder": {"size": 6}},
+        "evaluation": {"metrics": ["accuracy@1", "key_sentence"]},
+    },
+    "conversation": {
+        "data": {"source": {"parts": "turns"}},
+        "model": {"encoder": {"words": WORDS, "size": 6}, "bridge": {"size": 6}, "decoder": {"size": 6}},
+        "evaluation": {"search": {"max_length": 5}, "metrics": ["exact_match", "perplexity"]},
+    },
+    "summarization": {
+        "data": {
+            "sample": {"kind": "articles"},
+            "source": {"parts": "lines", "split": "spaces", "min_count": 3},
+            "target": {"split": "spaces", "min_count": 3},
+        },
+        "model": {
+            "encoder": {"kind": "hierarchy", "words": WORDS, "size": 6},
+            "bridge": {"kind": "two_level", "size": 6},
+            "decoder": {"size": 6, "copying": True},
+        },
+        "loss": {"coverage": 0.1},
+        "evaluation": {"search": {"max_length": 5}, "metrics": ["rouge1", "copied_words"]},
+    },
+    "pointing": {
+        "data": {"points": {}, "order": {}},
+        "model": {"encoder": {"size": 6, "embedding": 4}, "decoder": {"size": 6, "attention": 6}},
+        "evaluation": {"metrics": ["exact_match", "valid_tours", "tour_length_ratio"]},
+    },
+}
+Run = Callable[[str], Path]
+
+
+def written(folder: Path, task: str, **data: Any) -> Path:
+    """The small recipe of a task, on made-up examples unless a file is named."""
+    values = json.loads(json.dumps(RECIPES[task]))
+    sample = {**values["data"].pop("sample", {}), "size": 48, "valid": 6, "test": 6}
+    values["data"] |= data if "train" in data else {"sample": sample, **data}
+    values |= {"task": task, "learning": {"steps": 4, "batch_examples": 16, "validate_every": 2}}
+    path = folder / f"{task}.yaml"
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
+def lined(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of each system, made when it is first asked for."""
+    made: dict[str, Path] = {}
+
+    def find(task: str) -> Path:
+        if task not in made:
+            folder = tmp_path_factory.mktemp(task)
+            made[task] = sixjars.train(written(folder, task), out=folder / "run").folder
+        return made[task]
+
+    return find
+
+
+ASKED: dict[str, list[Any]] = {
+    "document_classification": ["the ribbons reached us", "nobody came"],
+    "conversation": ["my name is Ann", "what is my name ?"],
+    "summarization": ["Zed met Ur today .", "Ur was late ."],
+    "pointing": [[0.1, 0.2], [0.5, 0.5], [0.9, 0.1]],
+}
+TEXTS = [task for task in ASKED if task != "pointing"]
+
+
+@pytest.mark.parametrize("task", TEXTS)
+def test_lines_lists_and_files_are_the_same_text(task: str, call: Any, run: Run, tmp_path: Path) -> None:
+    parts = ASKED[task]
+    wanted = sixjars.load(run(task)).predict(["\n".join(parts)])[0]
+    plain = call("predict", run(task), "\n".join(parts))
+    assert (plain.code, plain.err) == (0, "")
+    assert plain.out.startswith(wanted.text)
+    (tmp_path / "asked.jsonl").write_text(json.dumps(parts) + "\n")
+    assert call("predict", run(task), json.dumps(parts)).out == plain.out
+    assert call("predict", run(task), "--input", tmp_path / "asked.jsonl").out == plain.out
+    assert call("predict", run(task), stdin=json.dumps(parts).encode()).out == plain.out
+    answer = json.loads(call("predict", run(task), json.dumps(parts), "--json").out)
+    assert answer["input"] == "\n".join(parts)
+    assert answer["parts"] == sorted(answer["parts"])
+    assert set(answer["parts"]) == {0, 1}
+    assert len(answer["source"]) == len(answer["parts"]) == len(answer["weights"][0])
+    assert sum(answer["weights"][0]) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_points_may_be_a_text_or_a_list(call: Any, run: Run, tmp_path: Path) -> None:
+    text = "0.1,0.2 0.5,0.5 0.9,0.1"
+    plain = call("predict", run("pointing"), text)
+    assert sorted(plain.out.split()) == ["0", "1", "2"]
+    (tmp_path / "asked.txt").write_text(f"{json.dumps(ASKED['pointing'])}\n{text}\n")
+    assert call("predict", run("pointing"), json.dumps(ASKED["pointing"])).out == plain.out
+    assert call("predict", run("pointing"), "--input", tmp_path / "asked.txt").out == plain.out * 2
+    answer = json.loads(call("predict", run("pointing"), text, "--json").out)
+    assert answer["source"] == text.split()
+    assert answer["pieces"] == [*plain.out.split(), "<stop>"]
+    assert answer["finished"]
+
+
+@pytest.mark.parametrize(
+    ("task", "given", "told"),
+    [
+        ("conversation", "[]", "input 1: holds an empty list."),
+        ("conversation", '["a", null]', "input 1: holds a list with null in it; it may hold texts alone."),
+        ("conversation", '["", " "]', "input 1 is empty; a conversation model needs some text."),
+        ("document_classification", " \n ", "input 1 is empty; a document_classification model needs some text."),
+        ("pointing", "[]", "input 1: there is no point; write at least one, like 0.12,0.7 0.3,0.25."),
+        ("pointing", "[0.1]", "input 1: a point has 1 number, but this run was trained on 2."),
+        ("pointing", "0.1,0.2,0.3", "input 1: a point has 3 numbers, but this run was trained on 2."),
+        ("pointing", "0.1,x", "input 1: 'x' of point '0.1,x' is not a number; write points like 0.12,0.7 0.3,0.25."),
+        ("pointing", "[[0.1, true]]", "input 1: must be a list of points like [[0.12, 0.7], [0.3, 0.25]], or of numb"),
+    ],
+)
+def test_what_cannot_be_asked(task: str, given: str, told: str, call: Any, run: Run) -> None:
+    assert call("predict", run(task), given).sentence.startswith(told)
+
+
+@pytest.mark.parametrize("given", ["[so it begins", "[" * 100_000, '{"a": 1}'])
+def test_a_text_may_begin_like_a_list(given: str, call: Any, run: Run) -> None:
+    said = call("predict", run("document_classification"), given)
+    assert (said.code, said.err) == (0, "")
+
+
+@pytest.mark.parametrize("task", ASKED)
+def test_attention_is_drawn(task: str, call: Any, run: Run, tmp_path: Path) -> None:
+    asked = json.dumps(ASKED[task])
+    assert call("predict", run(task), asked, asked, "--pictures", tmp_path / "drawn").code == 0
+    assert sorted(path.name for path in (tmp_path / "drawn").iterdir()) == ["1.png", "2.png"]
+    with Image.open(tmp_path / "drawn" / "1.png") as picture:
+        assert len(set(picture.convert("L").tobytes())) > 20
+
+
+def test_an_order_that_was_not_finished_is_drawn_too(call: Any, run: Run, tmp_path: Path) -> None:
+    asked = " ".join(f"0.{n},0.5" for n in range(1, 10))
+    said = call("predict", run("pointing"), asked, "--set", "max_length=3", "--pictures", tmp_path / "drawn")
+    assert (said.code, len(said.out.split())) == (0, 3)
+    assert (tmp_path / "drawn" / "1.png").exists()
+
+
+def test_numbers_that_no_plane_holds_are_not_drawn(call: Any, tmp_path: Path) -> None:
+    data = lined(tmp_path / "a.jsonl", [{"points": [[n, 1, 2], [2, 3, n]], "order": [1, 0]} for n in range(9)])
+    recipe = written(tmp_path, "pointing", train=str(data), valid=0.3, points={"numbers": 3})
+    assert call("train", recipe, "--out", tmp_path / "run").code == 0
+    assert call("predict", tmp_path / "run", "[[1, 2, 3], [4, 5, 6]]").out.strip() in ("0 1", "1 0")
+    said = call("predict", tmp_path / "run", "[[1, 2, 3]]", "--pictures", tmp_path / "drawn")
+    assert said.sentence == "a picture shows points of 1 or 2 numbers, but these have 3."
+
+
+def test_names_are_copied(run: Run) -> None:
+    """A word of no vocabulary can be written, and stands at the place that is looked at."""
+    predictor = sixjars.load(run("summarization"))
+    asked = "qqq www\neee qqq"
+    found = predictor.nbest([asked], search=predictor.recipe.evaluation.search.model_copy(update={"kind": "beam"}))[0]
+    assert set(found[0].text.split()) & set(asked.split())
+    assert found[0].source == ("<unk>",) * 4
+
+
+# Conversations
+
+
+def test_a_conversation_is_held(call: Any, run: Run) -> None:
+    talk = "hello\n/help\n\nwhat is my name ?\n/back\n/what\n/quit\nnot heard\n"
+    said = call("predict", run("conversation"), "--chat", stdin=talk.encode())
+    assert said.code == 0
+    first, second = (line.removeprefix("it>  ") for line in said.out.splitlines())
+    predictor = sixjars.load(run("conversation"))
+    assert predictor.predict(["hello"])[0].text == first
+    assert predictor.predict([f"hello\n{first}\nwhat is my name ?"])[0].text == second
+    assert "Taken back: what is my name ?" in said.err
+    assert "command '/what' is unknown. Known: /back, /help, /new, /quit." in said.err
+    assert said.err.splitlines()[-1] == "Goodbye."
+
+
+def test_who_cannot_be_talked_with(call: Any, run: Run, tmp_path: Path) -> None:
+    for task in ("document_classification", "pointing"):
+        assert call("predict", run(task), "--chat", stdin=b"hello\n").sentence == (
+            f"--chat talks with a model that answers a text with a text; {task} does not."
+        )
+    for more in (["hello"], ["--json"], ["--pictures", tmp_path], ["--input", tmp_path / "a"]):
+        assert call("predict", run("conversation"), "--chat", *more).sentence == (
+            "--chat reads and writes a conversation; give it no texts, files, pictures or --json."
+        )
+
+
+def test_whole_conversations_are_learned_from(call: Any, tmp_path: Path) -> None:
+    """Every turn but the first is an example; all of one conversation are held out together."""
+    rows = [{"turns": ["hello", f"hello {n}", "who are you", f"I am {n}"], "who": list("abab")} for n in range(8)]
+    data = lined(tmp_path / "a.jsonl", rows)
+    columns = {"source": {"column": "turns", "parts": "turns"}, "target": {"column": "turns"}}
+    more: dict[str, Any] = {"format": "dialogs", "speakers": "who", "valid": 0.25}
+    recipe = written(tmp_path, "conversation", train=str(data), **columns, **more)
+    assert call("train", recipe, "--out", tmp_path / "run").code == 0
+    assert json.loads(call("evaluate", tmp_path / "run", "--json").out)["examples"] == 6
+    other = lined(
+        tmp_path / "b.jsonl", [{"turns": ["hello", "hello"], "who": ["a", "b"]}, {"turns": ["a"], "who": ["a"]}]
+    )
+    assert json.loads(call("evaluate", tmp_path / "run", "--data", other, "--json").out)["examples"] == 1
+
+
+# Scores
+
+
+@pytest.mark.parametrize("task", ASKED)
+def test_another_file_is_scored(task: str, call: Any, run: Run, tmp_path: Path) -> None:
+    """In the columns of the made-up corpus, lists and texts alike."""
+    read, said = {
+        "document_classification": ("document", "topic"),
+        "conversation": ("turns", "response"),
+        "summarization": ("article", "summary"),
+        "pointing": ("points", "order"),
+    }[task]
+    answer = {"pointing": "0 1 2", "document_classification": "music"}.get(task, "a b")
+    parts = ASKED[task]
+    joined = " ".join(f"{x},{y}" for x, y in parts) if task == "pointing" else "\n".join(parts)
+    file = lined(tmp_path / "mine.jsonl", [{read: parts, said: answer}, {read: joined, said: answer}])
+    told = json.loads(call("evaluate", run(task), "--data", file, "--metrics", "exact_match", "--json").out)
+    assert told["examples"] == 2
+    assert told["scores"]["exact_match"]["value"] in (0.0, 1.0)  # both are the same text
+    assert ("classes" in told) == (task == "document_classification")
+
+
+class Tired:
+    """Presses Ctrl-C after some updates."""
+
+    def __init__(self, after: int) -> None:
+        self.after = after
+        self.prepared, self.begin = Silent().prepared, Silent().begin
+        self.validated, self.end = Silent().validated, Silent().end
+
+    def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
+        self.after -= 1
+        if self.after == 0:
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("task", ASKED)
+def test_training_goes_on_where_it_stopped(task: str, call: Any, run: Run, tmp_path: Path) -> None:
+    recipe, begun = written(tmp_path, task), tmp_path / "begun"
+    with pytest.raises(Interrupted):
+        sixjars.train(recipe, out=begun, reporter=Tired(2))
+    assert not (begun / "scores.json").exists()
+    assert call("train", recipe, "--out", begun, "--resume").code == 0
+    for name in ("model.safetensors", "scores.json"):
+        assert (begun / name).read_bytes() == (run(task) / name).read_bytes()
