@@ -55,13 +55,19 @@ def test_made_up_corpora_as_files(task: str, tmp_path: Path) -> None:
         ({"id": 7, "paragraphs": ["Wheat rose."], "topics": ["wheat", "grain"]}, "lines", True),
     ],
 )
-def test_documents(row: dict[str, Any], parts: str, several: bool, tmp_path: Path) -> None:  # noqa: FBT001
-    other = {key: ["oil"] if key == "topics" else "bad" if key == "label" else value for key, value in row.items()}
-    found = started(tmp_path, DOCUMENTS, lined(tmp_path / "a.jsonl", *[row, other] * 5))
+def test_documents(row: dict[str, Any], parts: str, several: bool, tmp_path: Path) -> None:
+    [read] = {"sentences", "text", "document", "paragraphs"} & set(row)
+    [said] = {"label", "topics"} & set(row)
+    rows = []
+    for number in range(10):
+        text = [*row[read], f"{number}"] if isinstance(row[read], list) else f"{row[read]} {number}"
+        other = ["oil"] if several else "bad"
+        rows.append({**row, read: text, said: other if number % 2 else row[said]})
+    found = started(tmp_path, DOCUMENTS, lined(tmp_path / "a.jsonl", *rows))
     assert found.data.source is not None
     assert found.data.label is not None
     assert (found.data.source.parts, found.data.label.several) == (parts, several)
-    assert found.data.source.column in ("sentences", "text", "document", "paragraphs")
+    assert (found.data.source.column, found.data.label.column) == (read, said)
     assert found.model.encoder["kind"] == "hierarchy"
     assert ("labels_micro_f1" in found.evaluation.metrics) == several
     assert (found.loss.smoothing == 0.0) == several
@@ -77,7 +83,7 @@ def test_conversations_with_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("speakers", [True, False])
-def test_whole_conversations(speakers: bool, tmp_path: Path) -> None:  # noqa: FBT001
+def test_whole_conversations(speakers: bool, tmp_path: Path) -> None:
     row: dict[str, Any] = {"id": "1", "services": ["a"], "dialogue": ["Hello?", "Yes?", "It is Ann."]}
     row |= {"speakers": ["a", "b", "a"]} if speakers else {}
     found = started(tmp_path, TALK, lined(tmp_path / "a.jsonl", *[row] * 10))
@@ -87,11 +93,10 @@ def test_whole_conversations(speakers: bool, tmp_path: Path) -> None:  # noqa: F
 
 
 def test_points_as_lists_as_texts_and_in_parquet(tmp_path: Path) -> None:
-    points, order = [[0.5, 1, 2], [0.1, 0, 1]], [1, 0]
-    rows = {"id": ["x"] * 10, "where": [points] * 10, "how": [order] * 10}
-    pyarrow.parquet.write_table(pyarrow.table(rows), tmp_path / "a.parquet")
-    lined(tmp_path / "a.jsonl", *[{"id": "x", "where": points, "how": order}] * 10)
-    (tmp_path / "a.tsv").write_text("0.5,1,2 0.1,0,1\t1 0\n" * 10)
+    rows = [{"id": "x", "where": [[number + 0.5, 1.0, 2.0], [0.1, 0.0, 1.0]], "how": [1, 0]} for number in range(10)]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
+    lined(tmp_path / "a.jsonl", *rows)
+    (tmp_path / "a.tsv").write_text("".join(f"{number}.5,1,2 0.1,0,1\t1 0\n" for number in range(10)))
     for number, name in enumerate(("a.parquet", "a.jsonl", "a.tsv")):
         folder = tmp_path / str(number)
         folder.mkdir()

@@ -7,6 +7,7 @@ import pytest
 from sixjars.errors import RecipeError
 from sixjars.recipe.reading import values_of
 from sixjars.tasks.reading import recipe_of
+from sixjars.tasks.training import metrics_of
 
 DOCUMENTS, TALK, NEWS, POINTS = "document_classification", "conversation", "summarization", "pointing"
 FIELDS: dict[str, dict[str, Any]] = {
@@ -259,3 +260,13 @@ def test_a_flat_encoder_may_read_a_text_in_parts() -> None:
     found = recipe_of(of(DOCUMENTS, model={"encoder": {"kind": "text"}}), "test")
     assert found.model.encoder["kind"] == "text"
     assert recipe_of(of(NEWS, source(parts="lines"), model={"encoder": {"kind": "hierarchy"}}), "test")
+
+
+def test_speakers_without_whole_conversations() -> None:
+    with pytest.raises(RecipeError, match="'speakers' belongs to `format: dialogs`, but the format is table"):
+        recipe_of(of(TALK, {"speakers": "who"}), "test")
+
+
+def test_several_labels_have_metrics_of_their_own() -> None:
+    found = recipe_of(of(DOCUMENTS, {"label": {"column": "y", "several": True}}), "test")
+    assert metrics_of(found) == ["labels_micro_f1", "labels_macro_f1", "labels_exact"]

@@ -162,6 +162,9 @@ def test_several_labels(call: Any, tmp_path: Path) -> None:
     answer = call("predict", tmp_path / "run", "oil grain rose").out.split("\t")
     assert answer[0] == "grain, oil"
     assert 0.5 < float(answer[1]) <= 1.0
+    assert call("predict", tmp_path / "run", "oil", "--nbest", "2").sentence == (
+        "this run chooses all labels that fit an input, so --nbest has nothing to count."
+    )
     (tmp_path / "other.jsonl").write_text(json.dumps({"read": "oil rose", "said": ["oil", "gold"]}) + "\n")
     told = json.loads(call("evaluate", tmp_path / "run", "--data", tmp_path / "other.jsonl", "--json").out)
     assert told["scores"]["labels_exact"]["value"] == 0.0

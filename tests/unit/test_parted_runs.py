@@ -123,15 +123,15 @@ def test_points_may_be_a_text_or_a_list(call: Any, run: Run, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("task", "given", "told"),
     [
-        ("conversation", "[]", "input 1: holds an empty list."),
-        ("conversation", '["a", null]', "input 1: holds a list with null in it; it may hold texts alone."),
+        ("conversation", "[]", "input 1 holds an empty list."),
+        ("conversation", '["a", null]', "input 1 holds a list with null in it; it may hold texts alone."),
         ("conversation", '["", " "]', "input 1 is empty; a conversation model needs some text."),
         ("document_classification", " \n ", "input 1 is empty; a document_classification model needs some text."),
         ("pointing", "[]", "input 1: there is no point; write at least one, like 0.12,0.7 0.3,0.25."),
         ("pointing", "[0.1]", "input 1: a point has 1 number, but this run was trained on 2."),
         ("pointing", "0.1,0.2,0.3", "input 1: a point has 3 numbers, but this run was trained on 2."),
         ("pointing", "0.1,x", "input 1: 'x' of point '0.1,x' is not a number; write points like 0.12,0.7 0.3,0.25."),
-        ("pointing", "[[0.1, true]]", "input 1: must be a list of points like [[0.12, 0.7], [0.3, 0.25]], or of numb"),
+        ("pointing", "[[0.1, true]]", "input 1 must be a list of points like [[0.12, 0.7], [0.3, 0.25]], or of numb"),
     ],
 )
 def test_what_cannot_be_asked(task: str, given: str, told: str, call: Any, run: Run) -> None:

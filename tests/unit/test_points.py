@@ -83,10 +83,10 @@ def test_json_becomes_text() -> None:
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        ({"x": 1}, r"^it must be a list of points like \[\[0.12, 0.7\], .* or of numbers, but is {'x': 1}\.$"),
-        ([[1, [2]]], r"^it must be a list of points like .*, but has \[2\] in it\.$"),
-        ([[1, None]], r"^it must be a list of points like .*, but has None in it\.$"),
-        ([True], r"^it must be a list of points like .*, but has True in it\.$"),
+        ({"x": 1}, r"^must be a list of points like \[\[0.12, 0.7\], .* or of numbers, but is {'x': 1}\.$"),
+        ([[1, [2]]], r"^must be a list of points like .*, but has \[2\] in it\.$"),
+        ([[1, None]], r"^must be a list of points like .*, but has None in it\.$"),
+        ([True], r"^must be a list of points like .*, but has True in it\.$"),
     ],
 )
 def test_json_that_is_no_points(value: object, told: str) -> None:
@@ -95,9 +95,9 @@ def test_json_that_is_no_points(value: object, told: str) -> None:
 
 
 def test_json_that_is_no_order() -> None:
-    with pytest.raises(ValueError, match=r"^it must be a list of positions like \[2, 0, 1\], but is 3\.$"):
+    with pytest.raises(ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but is 3\.$"):
         spelled_order(3)
-    with pytest.raises(ValueError, match=r"^it must be a list of positions like \[2, 0, 1\], but has \[1\] in it\.$"):
+    with pytest.raises(ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but has \[1\] in it\.$"):
         spelled_order([0, [1]])
 
 

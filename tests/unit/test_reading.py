@@ -38,7 +38,7 @@ def test_six_faults_in_five_jars() -> None:
     }
     found = faults(values)
     assert len(found) == 6
-    assert found[0].startswith("task 'translaton' is unknown. Did you mean 'translation'? Known: dialog, ")
+    assert found[0].startswith("task 'translaton' is unknown. Did you mean 'translation'? Known: conversation, ")
     assert found[1] == "data.on_bad_row: should be 'error' or 'skip', but is 'skipp'. Did you mean 'skip'?"
     assert found[2] == "learning.rate: should be greater than 0, but is -1."
     assert found[3].startswith("model.encoder: key 'sise' is unknown. Did you mean 'size'? Known: ")
@@ -90,7 +90,7 @@ def test_a_wrong_key_is_told_once() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"data": FILES}, "key 'task' is missing. Known: dialog, "),
+        ({"data": FILES}, "key 'task' is missing. Known: conversation, "),
         ({"task": ["x"], "data": FILES}, "task \"['x']\" is unknown."),
         (translation(lerning={}), "key 'lerning' is unknown. Did you mean 'learning'? Known: data, "),
         ({"task": "translation"}, "data: needs either 'train' (a file) or 'sample' (a made-up corpus), not both."),

@@ -46,7 +46,7 @@ def in_parts(predictor: "Predictor", text: str, number: int) -> str:
     try:
         return spelled_points(value) if data.points is not None else spelled_parts(value)
     except ValueError as error:
-        raise DataError(f"input {number}: {error}") from None
+        raise DataError(f"input {number} {error}") from None
 
 
 def files_of(given: str, kind: str) -> list[str]:

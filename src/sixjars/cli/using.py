@@ -127,6 +127,9 @@ def _search_settings(
             raise DataError(
                 "this run chooses a label; there is nothing to search. --nbest K tells the K most probable."
             )
+        label = predictor.recipe.data.label
+        if nbest is not None and label is not None and label.several:
+            raise DataError("this run chooses all labels that fit an input, so --nbest has nothing to count.")
         return own.model_copy(update={"nbest": nbest or own.nbest})
     values = own.model_dump() | ({} if kind is None else {"kind": kind})
     if nbest is not None:

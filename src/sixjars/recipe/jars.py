@@ -124,6 +124,8 @@ class DataSettings(Settings):
             part = getattr(self, name)
             if isinstance(part, float) and not 0.0 < part < 1.0:
                 faults.append(f"{name!r} as a fraction must lie between 0 and 1, but is {part}.")
+        if self.speakers is not None and self.format != "dialogs":
+            faults.append(f"'speakers' belongs to `format: dialogs`, but the format is {self.format}.")
         if self.train is not None and self.format != "dialogs":
             faults += self._twice()
         return faults

@@ -130,9 +130,14 @@ def _learner(network: Network, corpus: Corpus, run: Run, *, fabric: "Fabric", re
     return Learner(Objective(network, recipe.loss), batches, learning, around, fabric)
 
 
+OF_SEVERAL = ("labels_micro_f1", "labels_macro_f1", "labels_exact")
+"""Used where an example may have several labels and a recipe names no metrics."""
+
+
 def metrics_of(recipe: Recipe) -> list[str]:
     """The metrics that a run reports: the recipe's, or its task's, and all that it expects."""
-    named = recipe.evaluation.metrics or TASKS[recipe.task].metrics
+    several = recipe.data.label is not None and recipe.data.label.several
+    named = recipe.evaluation.metrics or (OF_SEVERAL if several else TASKS[recipe.task].metrics)
     return list(dict.fromkeys([*named, *recipe.expect]))
 
 
