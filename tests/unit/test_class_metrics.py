@@ -13,11 +13,11 @@ from sixjars.evaluation.metrics import (
     Outcome,
     confusion,
     focus_of,
-    labels_of,
     metric_named,
     per_class,
     score,
 )
+from sixjars.evaluation.metrics.classes import labels_of
 
 LABELS = ("run", "jump", "sit", "swim", "")
 outcomes_of_labels = st.lists(

@@ -128,9 +128,25 @@ def test_bad_speakers(who: Any, sentence: str, tmp_path: Path) -> None:
     assert message(tmp_path, speakers="who") == f"{path}, line 1: {sentence}"
 
 
+@pytest.mark.parametrize("block", [7, 1 << 24])
+def test_a_turn_that_nobody_answers_teaches_nothing(
+    block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines, "BLOCK", block)
+    path = written(tmp_path, {"turns": ["a"]}, {"turns": ["b"]})
+    alone = "has two turns or more, so there is no turn that answers another."
+    assert message(tmp_path) == f"{path}: no conversation {alone}"
+    written(tmp_path, {"turns": ["a"], "part": "a"}, {**GOOD, "part": "b"})
+    assert message(tmp_path, where={"part": "a"}) == f"{path}: no conversation that fits 'where' {alone}"
+    written(tmp_path, {"turns": ["a"]}, {"turns": []})
+    assert message(tmp_path) == f"{path}, line 2: key 'turns' holds an empty list."
+    written(tmp_path, {"turns": ["a"]}, GOOD, {"turns": ["b"]})
+    assert {row[-1] for row in rows(reading(tmp_path))} == {2}
+
+
 def test_errors(tmp_path: Path) -> None:
-    path = written(tmp_path, {"turns": ["a"]})
-    assert message(tmp_path) == f"{path} has no rows."
+    path = written(tmp_path)
+    assert message(tmp_path) == f"{path} is empty."
     assert message(tmp_path, {"en": "a", "de": "b"}) == (
         "Format dialogs is one file of JSON lines, but files are given for en, de; name one file."
     )

@@ -1,4 +1,4 @@
-"""Documents with their weights, read back from the files that were drawn and from what a terminal shows."""
+"""Documents with their weights, read back from the files that were drawn."""
 
 import math
 from pathlib import Path
@@ -8,11 +8,9 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.image import imread
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.segment import Segment
 
 from sixjars.errors import ShapeError
-from sixjars.inspection.document import MOST_LINES, document_in_terminal, draw_document
+from sixjars.inspection.document import MOST_LINES, draw_document
 
 Pixels = NDArray[np.float64]
 
@@ -91,17 +89,6 @@ def test_all_that_matters_is_written(tmp_path: Path, written: list[str]) -> None
     ]
 
 
-def test_marked_words_have_a_line_below(tmp_path: Path, written: list[str]) -> None:
-    words, orange = ["wwww"] * 3, np.array([0xE0, 0x86, 0x00]) / 255
-    draw_document(tmp_path / "p.png", words=words, parts=[0] * 3, weights=[0.8, 0.1, 0.1], title="", marked=[0, 2])
-    page = read(tmp_path / "p.png")[:72, 180:]  # above the caption, beside the number
-    lines = stretches((np.abs(page - orange).max(axis=2) < 0.1).any(axis=0))
-    boxes = stretches((page[:, :, 2] - page[:, :, 0] > 0.015).sum(axis=0) > 8)
-    assert len(lines) == 2
-    assert lines[0].stop <= boxes[0].stop < boxes[2].start <= lines[1].start
-    assert written[-1] == "Underlined: where the weight should be."
-
-
 def test_long_sentences_go_on_below(tmp_path: Path) -> None:
     sizes = []
     for count in (5, 100):
@@ -164,33 +151,6 @@ def test_nothing_to_shade(words: list[str], caption: str, tmp_path: Path, writte
     draw_document(tmp_path / "p.png", words=words, parts=parts, weights=[0.0] * len(words), title="")
     assert written[-1] == caption
     assert shades(read(tmp_path / "p.png"), 2) == []
-    assert printed(words, parts, [0.0] * len(words)) == "".join(f"  0%   {word}\n" for word in words)
-
-
-def printed(words: list[str], parts: list[int], weights: list[float], width: int = 40) -> str:
-    """In a terminal without colours; no space at the ends of lines."""
-    console = Console(width=width, color_system=None)
-    with console.capture() as captured:
-        console.print(document_in_terminal(words, parts, weights))
-    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines() if line.strip())
-
-
-def test_in_a_terminal_words_go_on_beside_the_weight() -> None:
-    words = ["[bold]", "a", "sentence", "that", "needs", "more", "than", "a", "line", "end"]
-    shown = printed(words, [0] * 9 + [1], [0.1] * 10, width=30)
-    assert shown == " 90%   [bold] a sentence that\n       needs more than a line\n 10%   end\n"
-
-
-def test_in_a_terminal_words_are_as_bright_as_in_the_picture() -> None:
-    table = document_in_terminal(["aa", "bb", "cc", "dd"], [0, 0, 1, 1], [0.48, 0.16, 0.18, 0.18])
-    console = Console(width=60, force_terminal=True, color_system="256")
-    grounds = {}
-    segment: Segment
-    for segment in console.render(table):
-        if segment.style is not None and segment.style.bgcolor is not None:
-            grounds[segment.text.strip()] = segment.style.bgcolor.number
-    lights = {"aa": 1.0, "bb": 1 / 3, "cc": 0.5, "dd": 0.5, "64%": 1.0, "36%": 0.36 / 0.64}
-    assert {word: grounds[word] for word in lights} == {word: 232 + round(23 * x) for word, x in lights.items()}
 
 
 @pytest.mark.parametrize(
@@ -211,6 +171,4 @@ def test_what_does_not_fit(
     with pytest.raises(ShapeError) as told:
         draw_document(tmp_path / "p.png", words=words, parts=parts, weights=weights, title="")
     assert str(told.value) == sentence
-    with pytest.raises(ShapeError):
-        document_in_terminal(words, parts, weights)
     assert not (tmp_path / "p.png").exists()

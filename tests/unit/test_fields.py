@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.columns import Ids, Parted
+from sixjars.data.columns import Ids, Parted, laid_flat
 from sixjars.data.copying import copyable
 from sixjars.data.cuts import Cut, Kept, latest
 from sixjars.data.labels import Labels
@@ -87,7 +87,7 @@ TURNS = st.lists(st.lists(st.integers(4, 9), min_size=1, max_size=5), min_size=1
 @given(turns=TURNS, limit=st.integers(1, 40))
 def test_the_latest_turns_are_whole_and_no_more_would_fit(turns: list[list[int]], limit: int) -> None:
     whole = [[*turn, STOP] for turn in turns]
-    found = latest([number for turn in whole for number in turn], limit)
+    found = latest([number for turn in whole for number in turn], limit, end=STOP)
     counts = [count for count in range(1, len(whole) + 1) if sum(map(len, whole[-count:])) <= limit]
     wanted = [number for turn in whole[-max(counts) :] for number in turn] if counts else whole[-1][:limit]
     assert found == wanted
@@ -101,7 +101,7 @@ def test_a_conversation_loses_its_beginning_and_a_document_its_end() -> None:
     assert kept.pieces(turns.encode([said])[0]) == ["<", "two", "<stop>", ">", "three", "<stop>"]
     assert kept.pieces(lines.encode([said])[0]) == ["one", "<stop>", "two", "<stop>", "three", "<stop>"]
     assert kept.pieces(Cut("source", kept, limit=3, parts="lines").encode([said])[0]) == ["one", "<stop>", "two"]
-    assert latest([], 3) == []
+    assert latest([], 3, end=STOP) == []
 
 
 # Fields of a recipe
@@ -140,8 +140,8 @@ def test_orders_end_in_stop_and_points_are_not_written() -> None:
     fields = Fields.of(values, {"order": Places()})
     assert fields.encoded("order", ["1 0"]).padded(np.array([0])).values.tolist() == [[5, 4, STOP]]
     assert fields.normal("points", " 1,2  3,4 ") == " 1,2  3,4 "
-    assert fields.text_of("order", [5, 4, STOP], {}) == "1 0"
-    assert fields.pieces_of("order", [5, 4, STOP], {}) == ["1", "0", "<stop>"]
+    assert fields.text_of("order", [5, 4, STOP], []) == "1 0"
+    assert fields.pieces_of("order", [5, 4, STOP], []) == ["1", "0", "<stop>"]
 
 
 def test_what_can_be_copied_is_cut_by_the_words_of_the_target(copying: Fields) -> None:
@@ -159,9 +159,33 @@ def test_copied_names_come_back(copying: Fields) -> None:
     said = copyable(words.values, words.mask, size)[0].tolist()
     assert said[1:4] == [size + 1, size + 2, size + 2]
     assert said[6] == size + 6
-    assert copying.text_of("target", [*said, STOP], given_text) == "he met Zed Zed went to Ur"
-    assert copying.pieces_of("target", [said[6], STOP], given_text) == ["Ur", "<stop>"]
-    assert copying.beyond(given_text) == "he met Zed Zed went to Ur".split()
+    beyond = copying.beyond(given_text, limited=False)
+    assert beyond == "he met Zed Zed went to Ur".split()
+    assert copying.text_of("target", [*said, STOP], beyond) == "he met Zed Zed went to Ur"
+    assert copying.pieces_of("target", [said[6], STOP], beyond) == ["Ur", "<stop>"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "left"),
+    [
+        (3, "> he met"),
+        (4, "> he met Ann"),
+        (6, "> he met Ann Lu"),
+        (8, "> he met Ann Lu"),
+        (9, "< Ur > he met Ann Lu"),
+        (40, "> he met Zed < Ur > he met Ann Lu"),
+    ],
+)
+def test_what_is_copied_from_a_conversation_that_was_cut(limit: int, left: str) -> None:
+    """The first turns are dropped before the batch is made, and so they are where its numbers are spelled."""
+    source = {"column": "a", "parts": "turns", "max_length": limit}
+    values = recipe("conversation", copying=True, source=source, target={"column": "b"})
+    kept = tokens("> < met he", split="punctuation")
+    fields = Fields.of(values, {"source": kept, "target": kept})
+    told = "he met Zed\nUr\nhe met Ann Lu"
+    words = fields.column(SAID, laid_flat(fields.cuts[SAID].encode([told]))).padded(np.array([0]))
+    said = copyable(words.values, words.mask, kept.size)[0].tolist()
+    assert " ".join(fields.pieces_of("target", said, fields.beyond({"source": told}, limited=True))) == left
 
 
 def test_names_keep_their_spaces_between_signs() -> None:
@@ -171,24 +195,25 @@ def test_names_keep_their_spaces_between_signs() -> None:
     given_text = {"source": "He won (Zed), Ur. Zed won."}
     words = fields.encoded(SAID, [given_text["source"]]).padded(np.array([0]))
     said = copyable(words.values, words.mask, kept.size)[0].tolist()
-    zed, ur = (said[fields.beyond(given_text).index(name)] for name in ("Zed", "▁Ur"))
+    beyond = fields.beyond(given_text, limited=False)
+    zed, ur = (said[beyond.index(name)] for name in ("Zed", "▁Ur"))
     he, won = kept.encode("He won")
-    assert fields.text_of("target", [zed, won, STOP], given_text) == "Zed won"
-    assert fields.text_of("target", [he, won, ur, STOP], given_text) == "He won Ur"
+    assert fields.text_of("target", [zed, won, STOP], beyond) == "Zed won"
+    assert fields.text_of("target", [he, won, ur, STOP], beyond) == "He won Ur"
 
 
 def test_without_copying_there_is_nothing_beyond() -> None:
     values = recipe("summarization", source=text("a"), target=text("b"))
     fields = Fields.of(values, {"source": tokens("a"), "target": tokens("a")})
-    assert fields.beyond({"source": "a zed"}) == []
-    assert fields.text_of("target", [UNK, STOP], {"source": "a zed"}) == "<unk>"
+    assert fields.beyond({"source": "a zed"}, limited=False) == []
+    assert fields.text_of("target", [UNK, STOP], []) == "<unk>"
 
 
 # What the encoder reads
 
 
 def test_pieces_know_their_parts(copying: Fields) -> None:
-    assert copying.source_pieces("he went\n\nhome Zed") == (["he", "went", "home", "<unk>"], [0, 0, 1, 1])
+    assert copying.source_pieces("he went\n\nhome Zed") == (["he", "went", "home", "Zed"], [0, 0, 1, 1])
     assert copying.source_pieces("he") == (["he"], [0])
     flat = Fields.of(recipe("translation", source=text("a"), target=text("b")), copying.tokens)
     assert flat.source_pieces("he went\nhome") == (["he", "went", "home"], [])

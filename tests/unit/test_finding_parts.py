@@ -40,7 +40,7 @@ def test_made_up_corpora_as_files(task: str, tmp_path: Path) -> None:
     write_sample(task, tmp_path / "made", size=20, seed=0, reporter=Silent())
     found = started(tmp_path, task.split("/")[0], tmp_path / "made" / "train.jsonl")
     parts = found.data.source.parts if found.data.source is not None else None
-    assert parts == {DOCUMENTS: "lines", TALK: "turns", "summarization/articles": "none"}.get(task)
+    assert parts == {DOCUMENTS: "sentences", TALK: "turns", "summarization/articles": "none"}.get(task)
     if found.data.points is not None:
         assert found.data.points.numbers == (1 if task == "pointing/sorting" else 2)
         assert found.model.decoder["visits"] == ("some" if task == "pointing/hull" else "all")
@@ -51,7 +51,7 @@ def test_made_up_corpora_as_files(task: str, tmp_path: Path) -> None:
     [
         ({"label": "good", "sentences": ["It was good.", "So good."]}, "lines", False),
         ({"label": "good", "text": "It was good. So good."}, "sentences", False),
-        ({"label": "good", "document": "It was good.\nSo good."}, "lines", False),
+        ({"label": "good", "document": "It was good.\nSo good."}, "sentences", False),
         ({"id": 7, "paragraphs": ["Wheat rose."], "topics": ["wheat", "grain"]}, "lines", True),
     ],
 )

@@ -31,7 +31,8 @@ FEW = [
 @pytest.mark.parametrize("name", [name for name in packaged() if "sample" in name])
 def test_every_parameter_has_its_letter_shape_and_count(name: str) -> None:
     recipe = read_recipe(name)
-    fields = {"vocabulary": 50, "vectors": None, "classes": 4, "pixels": 64, "pretrained": False, "cells": True}
+    fields = {"vocabulary": 50, "vectors": None, "pixels": 64, "pretrained": False, "cells": True}
+    fields |= {"classes": 4, "several": False, "numbers": 2}
     network = network_of(recipe.model, {name: fields for name in recipe.data.fields()})
     jars = explained(name, FEW[:3]).jars
     told = {weight.name: weight for jar in jars for weight in jar.weights}
@@ -47,6 +48,21 @@ def test_a_recipe_without_its_data_is_explained_all_the_same(tmp_path: Path) -> 
     data = next(jar for jar in told.jars if jar.name == "data")
     assert any("the data is not here" in line for line in data.lines)
     assert told.count > 1_000_000
+
+
+@pytest.mark.parametrize("name", [name for name in packaged() if name.startswith("pointing/")])
+def test_a_network_that_points_is_explained_without_making_its_data(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(*_: object, **__: object) -> None:
+        raise AssertionError("tours are being solved")
+
+    monkeypatch.setattr("sixjars.tasks.examples.make", made)
+    told = explained(name)
+    recipe = read_recipe(name)
+    assert recipe.data.points is not None
+    network = network_of(recipe.model, {"points": {"numbers": recipe.data.points.numbers}, "order": {}})
+    assert told.count == sum(weight.numel() for weight in network.parameters())
+    [data] = [jar for jar in told.jars if jar.name == "data"]
+    assert not any("the data is not here" in line for line in data.lines)
 
 
 def test_a_picture_is_made_and_long_titles_fit(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ from torch.nn import functional as F  # noqa: N812
 
 from sixjars.errors import RecipeError
 from sixjars.flow import Batch, Padded
+from sixjars.loss.coverage import coverage_loss
 from sixjars.loss.guided import guided_loss
+from sixjars.loss.labels import labels_loss
 from sixjars.loss.objective import Objective
 from sixjars.loss.tokens import token_loss
 from sixjars.model.bridges.attention import AdditiveAttention
@@ -60,6 +62,35 @@ def test_guided_loss_bears_a_weight_of_zero() -> None:
     assert weights.grad.isfinite().all()
 
 
+def test_coverage_equals_a_loop() -> None:
+    weights = torch.randn(3, 3, 4).softmax(-1)
+    loss = coverage_loss(weights, TARGET.mask)
+    for row in range(3):
+        seen = [0.0] * 4
+        for step in range(3):
+            now = weights[row, step].tolist()
+            twice = sum(min(one, before) for one, before in zip(now, seen, strict=True))
+            assert float(loss[row, step]) == pytest.approx(twice * bool(TARGET.mask[row, step]), abs=1e-6)
+            seen = [before + one for one, before in zip(now, seen, strict=True)]
+    assert float(loss[0, 1]) > 0
+
+
+def test_labels_loss_equals_a_loop() -> None:
+    """Also where a label comes twice or a row has none: what pads the rows, 0, is a label too."""
+    labels = [[0, 3], [2], [], [1, 1, 4]]
+    scores = 3 * torch.randn(4, 5)
+    loss = labels_loss(scores, Padded.of(labels))
+    assert loss.shape == (4,)
+    for row, so in enumerate(labels):
+        chances = [1 / (1 + math.exp(-score)) for score in scores[row].tolist()]
+        wanted = -sum(math.log(chance if label in so else 1 - chance) for label, chance in enumerate(chances))
+        assert float(loss[row]) == pytest.approx(wanted, abs=1e-4)
+
+
+def test_labels_loss_bears_scores_that_are_sure_and_wrong() -> None:
+    assert float(labels_loss(torch.tensor([[200.0, -200.0]]), Padded.of([[1]]))) == pytest.approx(400.0)
+
+
 def network(*, attends: bool) -> Network:
     encoder = TextEncoder(embedding=WordEmbedding(vocabulary=9, size=4), size=4)
     attention, initial = AdditiveAttention(source_size=4, state_size=4), InitialState(summary_size=4, state_size=4)
@@ -75,17 +106,22 @@ def batch() -> Batch:
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
 @pytest.mark.parametrize("guide", [0.0, 0.7])
-def test_objective_adds_up_its_parts(smoothing: float, guide: float) -> None:
+@pytest.mark.parametrize("coverage", [0.0, 0.4])
+def test_objective_adds_up_its_parts(smoothing: float, guide: float, coverage: float) -> None:
     whole, given = network(attends=True), batch()
-    total, plain = Objective(whole, LossSettings(smoothing=smoothing, guide=guide))(given.tensors())
+    settings = LossSettings(smoothing=smoothing, guide=guide, coverage=coverage)
+    total, plain = Objective(whole, settings)(given.tensors())
     taught = whole(given.inputs, given.target)
     assert taught.weights is not None
     assert given.alignment is not None
     guided = guided_loss(taught.weights, given.alignment).sum()
     torch.testing.assert_close(plain, token_loss(taught.scores, TARGET).sum())
-    torch.testing.assert_close(total, token_loss(taught.scores, TARGET, smoothing=smoothing).sum() + guide * guided)
+    covered = coverage_loss(taught.weights, TARGET.mask).sum()
+    surprise = token_loss(taught.scores, TARGET, smoothing=smoothing).sum()
+    torch.testing.assert_close(total, surprise + guide * guided + coverage * covered)
     assert total.requires_grad
     assert float(guided.detach()) > 0
+    assert float(covered.detach()) > 0
 
 
 def test_guiding_without_an_alignment_is_the_plain_loss() -> None:
@@ -95,7 +131,8 @@ def test_guiding_without_an_alignment_is_the_plain_loss() -> None:
     assert torch.equal(total, plain)
 
 
-def test_guiding_needs_attention() -> None:
+@pytest.mark.parametrize("key", ["guide", "coverage"])
+def test_what_costs_attention_needs_attention(key: str) -> None:
     with pytest.raises(RecipeError) as error:
-        Objective(network(attends=False), LossSettings(guide=0.7))(batch().tensors())
-    assert str(error.value) == "this recipe: loss.guide needs a bridge with attention."
+        Objective(network(attends=False), LossSettings.model_validate({key: 0.7}))(batch().tensors())
+    assert str(error.value) == f"this recipe: loss.{key} needs a bridge with attention."

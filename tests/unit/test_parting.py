@@ -10,7 +10,7 @@ from sixjars.data.labels import Labels
 from sixjars.data.parting import (
     HEARD,
     KINDS,
-    SAID,
+    SPOKEN,
     joined,
     kind_of,
     parted,
@@ -45,7 +45,7 @@ def test_an_unknown_kind() -> None:
 def test_the_last_turn_was_heard() -> None:
     assert parted("a\nb", "turns") == ["< a", "> b"]
     assert parted("a", "turns") == ["> a"]
-    assert (HEARD, SAID) == (">", "<")
+    assert (HEARD, SPOKEN) == (">", "<")
 
 
 def test_marks_stay_where_every_line_has_one() -> None:

@@ -74,7 +74,8 @@ def test_what_is_no_order(text: str, told: str) -> None:
 
 def test_json_becomes_text() -> None:
     assert spelled_points([["0.1", 2], [3.5, "-4e-2"]]) == "0.1,2 3.5,-4e-2"
-    assert spelled_points([5, "0.25"]) == "5 0.25"
+    assert spelled_points([5, " 0.25\n"]) == "5 0.25"
+    assert spelled_points(["0.1,2", [3, 4]]) == "0.1,2 3,4"
     assert spelled_points("0.1,2 3,4") == "0.1,2 3,4"
     assert spelled_order([2, "0", 1]) == "2 0 1"
     assert spelled_order("2 0 1") == "2 0 1"
@@ -87,6 +88,10 @@ def test_json_becomes_text() -> None:
         ([[1, [2]]], r"^must be a list of points like .*, but has \[2\] in it\.$"),
         ([[1, None]], r"^must be a list of points like .*, but has None in it\.$"),
         ([True], r"^must be a list of points like .*, but has True in it\.$"),
+        ([[0.1, 0.2], []], r"^must be a list of points like .*, but has \[\] in it\.$"),
+        (["0.1,0.2 0.5,0.6", [0.3, 0.4]], r"^must be a list of points like .*, but has '0.1,0.2 0.5,0.6' in it\.$"),
+        ([[0.1, "0.2\t0.3"]], r"^must be a list of points like .*, but has '0.2\\t0.3' in it\.$"),
+        ([0.1, " "], r"^must be a list of points like .*, but has ' ' in it\.$"),
     ],
 )
 def test_json_that_is_no_points(value: object, told: str) -> None:
@@ -99,6 +104,8 @@ def test_json_that_is_no_order() -> None:
         spelled_order(3)
     with pytest.raises(ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but has \[1\] in it\.$"):
         spelled_order([0, [1]])
+    with pytest.raises(ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but has '0 1' in it\.$"):
+        spelled_order(["0 1", 2])
 
 
 # Rectangles

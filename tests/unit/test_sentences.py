@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sixjars.data.cuts import Cut
+from sixjars.data.labels import Labels
 from sixjars.data.sentences import MAY_END, NAME_FOLLOWS, NUMBER_FOLLOWS, sentences_of
 
 # `|` stands where one sentence ends and the next begins; a space around it is not part of the text's sentences.
@@ -167,3 +169,11 @@ def test_nothing_is_lost(text: str) -> None:
 )
 def test_long_texts(piece: str, count: int, sentences: int) -> None:
     assert len(sentences_of(piece * count)) == sentences
+
+
+def test_what_was_kept_by_another_rule_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Labels(["no", "yes"])
+    cuts = {parts: Cut("source", kept, parts=parts) for parts in ("none", "sentences", "lines", "turns")}
+    before = {parts: cut.key() for parts, cut in cuts.items()}
+    monkeypatch.setattr("sixjars.data.cuts.RULE", 2)
+    assert [parts for parts, cut in cuts.items() if cut.key() != before[parts]] == ["sentences"]

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from glob import glob, has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sixjars.errors import DataError
 
@@ -20,7 +20,7 @@ def asked_of(predictor: "Predictor", given: Iterator[str], questions: Sequence[s
     if not questions and "question" in inputs:
         raise DataError("a question is needed; ask it with --question.")
     if not predictor.task.media:
-        yield from (in_parts(predictor, text, number) for number, text in enumerate(given, start=1))
+        yield from (listed(predictor, text) for text in given)
         return
     [field] = predictor.task.media
     for path in (path for one in given for path in files_of(one, field)):
@@ -30,23 +30,17 @@ def asked_of(predictor: "Predictor", given: Iterator[str], questions: Sequence[s
             yield path
 
 
-def in_parts(predictor: "Predictor", text: str, number: int) -> str:
-    """A text, or a JSON list of the parts of one (sentences, turns, points) where a model reads those."""
-    from sixjars.data.parting import spelled_parts
-    from sixjars.data.pointing import spelled_points
-
+def listed(predictor: "Predictor", text: str) -> "Asked":
+    """A text, or the JSON list that it is where a model reads lists: of sentences, turns or points."""
     data = predictor.recipe.data
-    listed = data.points is not None or (data.source is not None and data.source.parts != "none")
-    if not listed or not text.lstrip().startswith("["):
+    reads = data.points is not None or (data.source is not None and data.source.parts != "none")
+    if not reads or not text.lstrip().startswith("["):
         return text
     try:
-        value = json.loads(text)
+        value: list[Any] = json.loads(text)
     except (ValueError, RecursionError):
-        return text  # a text may begin with a bracket too, or with many
-    try:
-        return spelled_points(value) if data.points is not None else spelled_parts(value)
-    except ValueError as error:
-        raise DataError(f"input {number} {error}") from None
+        return text  # a text may begin with a bracket too
+    return value
 
 
 def files_of(given: str, kind: str) -> list[str]:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO, final
 
-from sixjars.data.parting import joined
+from sixjars.data.parting import joined, marked
 from sixjars.errors import DataError, SixJarsError, unknown
 
 if TYPE_CHECKING:
@@ -61,14 +61,18 @@ def chat(
 
 
 def hold_conversation(predictor: "Predictor", settings: "SearchSettings") -> None:
-    """Talk with a run: with all that was said if it reads turns or lines, else with the last thing that was."""
+    """Talk with a run: with all that was said if it reads texts in parts, else with the last thing that was."""
     source = predictor.recipe.data.source
     if source is None or predictor.task.output != "target":
         raise DataError(f"--chat talks with a model that answers a text with a text; {predictor.task.name} does not.")
     remembers = source.parts != "none"
 
     def answer(turns: list[str]) -> str:
-        told = joined(turns) if remembers else turns[-1]
+        told = turns[-1]
+        if source.parts == "turns":  # an empty answer must not change who said what
+            told = joined([marked(turn, said=at % 2 == 1) for at, turn in enumerate(turns) if turn])
+        elif remembers:
+            told = joined(turns)
         return " ".join(predictor.predict([told], search=settings)[0].text.split())
 
     chat(answer)

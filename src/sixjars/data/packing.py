@@ -44,16 +44,6 @@ def packed(lengths_M: Numbers, counts_B: Numbers) -> Parts:
     return Parts(tensors, torch.from_numpy(home_BP), back_BS, torch.from_numpy(of_BS))
 
 
-def padding_share(parts: Parts) -> float:
-    """Which share of all rectangles is padding.
-
-    >>> padding_share(packed(np.array([3, 4, 1]), np.array([3])))  # 2 * 4 and 1 * 1 places for 8 positions
-    0.1111111111111111
-    """
-    places = sum(pack_NL.numel() for pack_NL in parts.packs)
-    return sum(int((pack_NL < 0).sum()) for pack_NL in parts.packs) / places
-
-
 def _starts(lengths_M: Numbers, counts_B: Numbers) -> tuple[Numbers, Numbers]:
     """At which position of its row each part begins, and how many positions each row has."""
     ends_M = np.concatenate([[0], np.cumsum(lengths_M)])

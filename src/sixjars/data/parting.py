@@ -12,12 +12,12 @@ from sixjars.errors import unknown
 
 HEARD: Final = ">"
 """Stands before a turn of the other speaker."""
-SAID: Final = "<"
+SPOKEN: Final = "<"
 """Stands before a turn of the speaker who answers next."""
 KINDS: Final = ("none", "sentences", "lines", "turns")
 """What a text may be made of."""
 
-_SPOKEN: Final = {list: "a list", dict: "an object", bytes: "bytes", str: "a text", bool: "true or false"}
+_KIND_NAMES: Final = {list: "a list", dict: "an object", bytes: "bytes", str: "a text", bool: "true or false"}
 
 
 def parted(text: str, kind: str) -> list[str]:
@@ -56,7 +56,7 @@ def marked(turn: str, *, said: bool) -> str:
     >>> marked("Hello?", said=False)
     '> Hello?'
     """
-    return f"{SAID if said else HEARD} {turn}"
+    return f"{SPOKEN if said else HEARD} {turn}"
 
 
 def spelled_parts(value: object) -> str:
@@ -112,7 +112,7 @@ def kind_of(value: object) -> str:
     """
     if value is None:
         return "null"
-    for kind, name in _SPOKEN.items():
+    for kind, name in _KIND_NAMES.items():
         if isinstance(value, kind):
             return name
     return "a number"
@@ -123,7 +123,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _turns(lines: list[str]) -> list[str]:
-    if all(line.startswith((f"{HEARD} ", f"{SAID} ")) for line in lines):
+    if all(line.startswith((f"{HEARD} ", f"{SPOKEN} ")) for line in lines):
         return lines
     last = len(lines) - 1
     return [marked(line, said=(last - at) % 2 == 1) for at, line in enumerate(lines)]

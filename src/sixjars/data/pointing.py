@@ -78,7 +78,7 @@ def spelled_points(value: Any) -> str:
     told = "must be a list of points like [[0.12, 0.7], [0.3, 0.25]], or of numbers"
     if isinstance(value, str):
         return value
-    points = [point if isinstance(point, list) else [point] for point in _listed(value, told)]
+    points = [point if isinstance(point, list) and point else [point] for point in _listed(value, told)]
     return " ".join(",".join(_spelled(number, told) for number in point) for point in points)
 
 
@@ -99,6 +99,7 @@ def _listed(value: Any, told: str) -> list[Any]:
 
 
 def _spelled(number: Any, told: str) -> str:
-    if isinstance(number, bool) or not isinstance(number, int | float | str):
+    plain = isinstance(number, int | float | str) and not isinstance(number, bool)
+    if not plain or len(str(number).split()) != 1:  # what is between spaces would be read as a point of its own
         raise ValueError(f"{told}, but has {number!r} in it.")
     return str(number).strip()

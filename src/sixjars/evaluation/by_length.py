@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from sixjars.evaluation.metrics import Outcome, score
+from sixjars.evaluation.metrics import Outcome, metric_named, score
 
 
 @final
@@ -30,6 +30,12 @@ def edges_of(lengths: Sequence[int], *, buckets: int) -> list[tuple[int, int]]:
     return [(low + number * width, low + (number + 1) * width - 1) for number in range(buckets)]
 
 
+def _told(outcomes: Sequence[Outcome], metric: str) -> bool:
+    """Whether there is anything to score: some examples, and a place to look at in one where that is compared."""
+    needs = metric_named(metric).needs
+    return any(outcome.key is not None for outcome in outcomes) if "key" in needs else bool(outcomes)
+
+
 def scores_by_length(
     outcomes: Sequence[Outcome], lengths: Sequence[int], *, metric: str, edges: Sequence[tuple[int, int]]
 ) -> list[Bucket]:
@@ -43,6 +49,6 @@ def scores_by_length(
     found = []
     for shortest, longest in edges:
         inside = [o for o, length in zip(outcomes, lengths, strict=True) if shortest <= length <= longest]
-        value = score(inside, [metric])[0].value if inside else None
+        value = score(inside, [metric])[0].value if _told(inside, metric) else None
         found.append(Bucket(shortest, longest, len(inside), value))
     return found

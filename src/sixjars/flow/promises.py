@@ -90,6 +90,10 @@ class Writer(Decoder):
     marks: Marks
     """The tokens that begin and end what it writes."""
 
+    def longest(self, encoded: Encoded, asked: int) -> int:
+        """The most tokens of an output, `<stop>` included, where a search asks for at most `asked`."""
+        return asked
+
     @abstractmethod
     def start(self, encoded: Encoded) -> tuple[Any, Carried]:
         """The state before the first token (some `Rows`), and what stays the same for each source."""

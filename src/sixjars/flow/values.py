@@ -46,6 +46,7 @@ class Above(Rows):
 class Encoded(Rows):
     """What an encoder hands to a bridge, whatever it read.
 
+    >>> import torch
     >>> read = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.zeros(2, 4))
     >>> read.pick(torch.tensor([0])).memory.shape
     torch.Size([1, 3, 4])

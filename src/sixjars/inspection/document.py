@@ -1,4 +1,4 @@
-"""P5: a document with its sentences and words shaded by their weights; as a picture file and in the terminal.
+"""P5: a document with its sentences and words shaded by their weights, as a picture file.
 
 Figure 5 of Yang et al. (2016), Hierarchical Attention Networks for Document Classification.
 """
@@ -11,11 +11,8 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, final
 
-from rich.table import Table
-from rich.text import Text
-
 from sixjars.errors import ShapeError
-from sixjars.inspection.heatmap import GREY, fit, saved_figure, shaded, width_of
+from sixjars.inspection.heatmap import GREY, fit, saved_figure, width_of
 from sixjars.inspection.overlay import percent
 
 if TYPE_CHECKING:
@@ -34,8 +31,6 @@ SPACE, PAD = 0.07, 0.025
 """Inches between words, and of shade on either side of one."""
 LETTERS, SMALL = 9.0, 7.5
 """Sizes of fonts in points."""
-MARK = "#e08600"
-"""Of the line below a marked word; seen on white and on every blue."""
 CAPTION = (
     "Red: the weight of a sentence, all its words together.",
     "Blue: the weight of a word within its sentence, times √(weight of the sentence). The largest are darkest.",
@@ -49,8 +44,6 @@ class _Sentence:
 
     number: int
     words: tuple[str, ...]
-    positions: tuple[int, ...]
-    """Where its words stand in the document."""
     weight: float
     """p_s, the sum over its words."""
     light: float
@@ -86,20 +79,19 @@ def draw_document(
     parts: Sequence[int],
     weights: Sequence[float],
     title: str = "",
-    marked: Collection[int] = (),
 ) -> None:
     """A block for each sentence: its number, its weight p_s as a shaded cell, and its shaded words.
 
     `parts` says which sentence each word belongs to, counted from 0; `weights` are over the words of the whole
     document. A word is as dark as √p_s · p_w beside the largest of the document, where p_w = weight / p_s is its
     share of its sentence (Yang et al. 2016, section 3.4): so a strong word of a weak sentence is seen, but less than
-    that of a strong one. Words at the positions `marked` (the ones that should decide, say) are underlined.
+    that of a strong one.
     """
     sentences = _sentences(words, parts, weights)
     heading = tuple(wrap(title, int(WIDTH * 11), max_lines=3, placeholder=" …"))
     with saved_figure(path, WIDTH, 1.0) as figure:
         blocks = _chosen([_Block((one,), lines) for one, lines in _in_lines(figure, sentences)])
-        caption = _caption(sentences, blocks, marked=bool(marked))
+        caption = _caption(sentences, blocks)
         height = 2 * MARGIN + LINE * len(heading) + sum(block.height for block in blocks) + 0.16 * len(caption) + 0.1
         figure.set_size_inches(WIDTH, height)
         page = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -109,25 +101,10 @@ def draw_document(
             page.text(WIDTH / 2, MARGIN + (at + 0.3) * LINE, line, ha="center", va="center", fontsize=11)
         top = MARGIN + LINE * len(heading) + (0.05 if heading else 0.0)
         for block in blocks:
-            _show(page, block, top, marked)
+            _show(page, block, top)
             top += block.height
         for at, line in enumerate(caption):
             page.text(MARGIN, top + 0.1 + 0.16 * at, line, va="center", fontsize=SMALL, color=GREY)
-
-
-def document_in_terminal(words: Sequence[str], parts: Sequence[int], weights: Sequence[float]) -> Table:
-    """The same as lines of shaded words, each sentence behind its weight."""
-    table = Table.grid(padding=(0, 1))
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for sentence in _sentences(words, parts, weights):
-        text = Text(style="grey70 on color(232)")
-        for word, light in zip(sentence.words, sentence.lights, strict=True):
-            ink = "black" if light > 0.5 else "grey85"
-            text.append(word, style=f"{ink} on color({232 + round(light * 23)})" if light > 0.05 else "").append(" ")
-        text.rstrip()
-        table.add_row(shaded(percent(sentence.weight), sentence.light, 6), text)
-    return table
 
 
 def _sentences(words: Sequence[str], parts: Sequence[int], weights: Sequence[float]) -> list[_Sentence]:
@@ -152,7 +129,6 @@ def _sentences(words: Sequence[str], parts: Sequence[int], weights: Sequence[flo
         _Sentence(
             number=part + 1,
             words=tuple(words[at] for at in positions),
-            positions=positions,
             weight=total,
             light=max(total / peak, 0.0),
             lights=tuple(max(one / word_peak, 0.0) for one in some),
@@ -203,15 +179,13 @@ def _with_gaps(blocks: Sequence[_Block], taken: Collection[int]) -> list[_Block]
     return result
 
 
-def _caption(sentences: Sequence[_Sentence], blocks: Sequence[_Block], *, marked: bool) -> list[str]:
+def _caption(sentences: Sequence[_Sentence], blocks: Sequence[_Block]) -> list[str]:
     """What is to be known about the picture."""
     if not sentences:
         return ["The document is empty."]
     if not any(sentence.light for sentence in sentences):
         return ["No word has any weight."]
     told = list(CAPTION)
-    if marked:
-        told.append("Underlined: where the weight should be.")
     shown = [block.sentences[0] for block in blocks if block.lines]
     if len(shown) < len(sentences):
         told.append(
@@ -221,7 +195,7 @@ def _caption(sentences: Sequence[_Sentence], blocks: Sequence[_Block], *, marked
     return told
 
 
-def _show(page: "Axes", block: _Block, top: float, marked: Collection[int]) -> None:
+def _show(page: "Axes", block: _Block, top: float) -> None:
     """A sentence with its number and its weight; or how many are left out."""
     middle, first = top + LINE / 2, block.sentences[0]
     if not block.lines:
@@ -236,14 +210,12 @@ def _show(page: "Axes", block: _Block, top: float, marked: Collection[int]) -> N
     page.text(left + CELL / 2, middle, percent(first.weight), ha="center", va="center", fontsize=8, color=ink)
     for row, line in enumerate(block.lines):
         for at, x, width in line:
-            _show_word(page, first, at, (x, top + row * LINE, width), marked)
+            _show_word(page, first, at, (x, top + row * LINE, width))
     if sum(len(line) for line in block.lines) < len(first.words):
         page.text(TEXT_LEFT + TEXT_WIDTH, bottom - LINE / 2, "…", va="center", fontsize=LETTERS, color=GREY)
 
 
-def _show_word(
-    page: "Axes", sentence: _Sentence, at: int, place: tuple[float, float, float], marked: Collection[int]
-) -> None:
+def _show_word(page: "Axes", sentence: _Sentence, at: int, place: tuple[float, float, float]) -> None:
     """A word on its shade, at (left, top, width)."""
     (left, top, width), light = place, sentence.lights[at]
     if light > 0.01:
@@ -251,8 +223,6 @@ def _show_word(
     word = page.text(left, top + 0.72 * LINE, sentence.words[at], fontsize=LETTERS, color=_ink(light))
     if width >= TEXT_WIDTH:
         fit(word, TEXT_WIDTH)
-    if sentence.positions[at] in marked:
-        page.plot([left, left + width], [top + LINE - 0.018] * 2, color=MARK, linewidth=1.4)
 
 
 def _shade(page: "Axes", box: tuple[float, float, float, float], colors: str, light: float) -> None:

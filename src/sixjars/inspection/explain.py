@@ -84,13 +84,21 @@ def letter_of(part: Part, name: str) -> str:
 
 def _loss(recipe: Recipe, *, chooses: bool) -> list[str]:
     writes = "L = -Σ_t log P(y_t = ℓ_t | y_1..y_{t-1}, x), over the number of tokens"
-    loss, lines = recipe.loss, ["L = -log P(y = ℓ | x)" if chooses else writes]
+    sets = "L = -Σ_c [c ∈ ℓ] log P(y_c | x) + [c ∉ ℓ] log(1 - P(y_c | x))"
+    chosen = sets if _several(recipe) else "L = -log P(y = ℓ | x)"
+    loss, lines = recipe.loss, [chosen if chooses else writes]
     if loss.smoothing:
         truth, others = ("ℓ", "labels") if chooses else ("ℓ_t", "vocabulary")
         lines.append(f"truth smoothed: {1 - loss.smoothing:g} at {truth}, {loss.smoothing:g} spread over the {others}")
     if loss.guide:
         lines.append(f"+ {loss.guide:g} L(α_true, α_pred), L = -Σ_j α_true_jt log α_pred_jt: guided attention")
+    if loss.coverage:
+        lines.append(f"+ {loss.coverage:g} Σ_t Σ_j min(α_jt, Σ_τ<t α_jτ): looking twice costs")
     return lines
+
+
+def _several(recipe: Recipe) -> bool:
+    return recipe.data.label is not None and recipe.data.label.several
 
 
 def _learning(recipe: Recipe) -> list[str]:
@@ -117,4 +125,9 @@ def _evaluation(recipe: Recipe, *, chooses: bool) -> list[str]:
     }
     expected = [f"expected: {name} {value:g}" for name, value in recipe.expect.items()]
     named = [f"metrics: {', '.join(recipe.evaluation.metrics)}"] if recipe.evaluation.metrics else []
-    return ["ŷ = argmax P(y | x)" if chooses else how[search.kind], *named, *expected]
+    chosen = (
+        "ŷ: all labels with P(y_c | x) ≥ 1/2, the most probable in any case"
+        if _several(recipe)
+        else "ŷ = argmax P(y | x)"
+    )
+    return [chosen if chooses else how[search.kind], *named, *expected]

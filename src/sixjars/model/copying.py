@@ -39,10 +39,10 @@ class CopySwitch(nn.Module):
         """
         if weights is None or said is None:
             raise ShapeError("copying: true needs attention and a source whose words the decoder could write.")
-        writes_BT1 = torch.sigmoid(self.gate(heard).float())
-        written_BTV = writes_BT1 * torch.softmax(scores.float(), dim=-1)
+        gate_BT1 = self.gate(heard).float()
+        written_BTV = torch.sigmoid(gate_BT1) * torch.softmax(scores.float(), dim=-1)
         all_BTW = nn.functional.pad(written_BTV, (0, said.shape[1]))
-        copied_BTS = (1.0 - writes_BT1) * weights.float()
+        copied_BTS = torch.sigmoid(-gate_BT1) * weights.float()  # 1 - σ would be 0 long before σ(-x) is
         whole_BTW = all_BTW.scatter_add(2, said.unsqueeze(1).expand_as(copied_BTS), copied_BTS)
         return whole_BTW.clamp(min=torch.finfo(torch.float32).tiny).log()
 

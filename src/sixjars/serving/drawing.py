@@ -12,6 +12,9 @@ from sixjars.inspection.tour import draw_tour
 from sixjars.serving.predictor import Prediction, Predictor
 from sixjars.tasks.seeing import media_of
 
+WIDEST = 60
+"""Words of a text in parts that a heat map has room for; a longer text is drawn with its words shaded."""
+
 
 def draw_attention(path: Path, predictor: Predictor, prediction: Prediction) -> None:
     """One picture file for one prediction; what it shows depends on what the positions are."""
@@ -19,7 +22,7 @@ def draw_attention(path: Path, predictor: Predictor, prediction: Prediction) -> 
     title = f"{' · '.join(told)} → {prediction.text}"
     if "points" in prediction.inputs:
         _draw_order(path, prediction)
-    elif prediction.parts:
+    elif prediction.parts and (predictor.task.output == "label" or len(prediction.source) > WIDEST):
         _draw_text(path, prediction)
     elif prediction.layout.kind == "grid":
         _draw_picture(path, predictor, prediction, title)

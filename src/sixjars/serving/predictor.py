@@ -11,7 +11,8 @@ import torch
 
 from sixjars.data.columns import stacked
 from sixjars.data.copying import copyable
-from sixjars.data.pointing import counted, points_of
+from sixjars.data.parting import spelled_parts
+from sixjars.data.pointing import counted, points_of, spelled_points
 from sixjars.data.points import Numbers
 from sixjars.data.text import STOP, Tokens
 from sixjars.errors import DataError
@@ -25,8 +26,10 @@ from sixjars.tasks.scoring import drawn_anew, found_by
 from sixjars.tasks.seeing import media_of
 from sixjars.tasks.table import LOOKING, TASKS
 
-Asked = str | Mapping[str, str]
-"""What is asked of a model: its one input (a text, or the path of a file), or each input by name."""
+Given = str | list[Any]
+"""One input: a text, or the path of a file; or a list of sentences, turns or points where a model reads those."""
+Asked = Given | Mapping[str, Given]
+"""What is asked of a model: its one input, or each input by name."""
 FILES_AT_ONCE = 32
 """Pictures or films that are unpacked together."""
 
@@ -133,20 +136,35 @@ class Predictor:
     def _named(self, one: Asked, number: int, settings: SearchSettings) -> dict[str, str]:
         """The inputs by name; for a language model the beginning of what is to be written."""
         names = self.task.inputs or (self.task.output,)
-        if isinstance(one, str) and len(names) == 1:
+        if isinstance(one, str | list) and len(names) == 1:
             one = {names[0]: one}
-        if isinstance(one, str) or set(one) != set(names):
+        if isinstance(one, str | list) or set(one) != set(names):
             raise DataError(f"input {number} must name {' and '.join(names)}; {self.task.name} needs them.")
+        texts = {name: self._text(name, one[name], number) for name in names}
         for name in self.seeing:
-            if not Path(one[name]).is_file():
-                wrong = "is a folder" if Path(one[name]).is_dir() else "does not exist"
-                raise DataError(f"input {number}: the {name} file {one[name]} {wrong}.")
+            if not Path(texts[name]).is_file():
+                wrong = "is a folder" if Path(texts[name]).is_dir() else "does not exist"
+                raise DataError(f"input {number}: the {name} file {texts[name]} {wrong}.")
         if "points" in names:
-            self._check_points(one["points"], number)
+            self._check_points(texts["points"], number)
         for name, kept in self.tokens.items():
-            if name in one and isinstance(kept, Tokens):
-                self._check(kept.encode(one[name]), name, number, settings)
-        return {name: one[name] for name in names}
+            if name in texts and isinstance(kept, Tokens):
+                self._check(kept.encode(texts[name]), name, number, settings)
+        return texts
+
+    def _text(self, name: str, given: Given, number: int) -> str:
+        """An input as a text; a list of parts or points becomes one."""
+        if isinstance(given, str):
+            return given
+        source = self.recipe.data.source
+        try:
+            if name == "points":
+                return spelled_points(given)
+            if name == "source" and source is not None and source.parts != "none":
+                return spelled_parts(given)
+        except ValueError as error:
+            raise DataError(f"input {number} {error}") from None
+        raise DataError(f"input {number}: the {name} must be a text, but is {given!r}.")
 
     def _check_points(self, text: str, number: int) -> None:
         assert self.recipe.data.points is not None
@@ -217,12 +235,13 @@ class Predictor:
         ends = hypothesis.finished and output != "label"
         ids = [*hypothesis.tokens, *([STOP] if ends else [])]
         source, parts = self._source(row, length, layout)
+        beyond = self.fields.beyond(row, limited=False)
         return Prediction(
-            text=self.fields.text_of(output, hypothesis.tokens, row),
+            text=self.fields.text_of(output, hypothesis.tokens, beyond),
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
             source=source,
-            pieces=tuple(self.fields.pieces_of(output, ids, row)),
+            pieces=tuple(self.fields.pieces_of(output, ids, beyond)),
             weights=tuple(weights[:length] for weights in hypothesis.weights),
             finished=hypothesis.finished,
             inputs=row,

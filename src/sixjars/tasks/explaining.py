@@ -48,12 +48,14 @@ def explained(what: str, overrides: Sequence[str] = ()) -> Explanation:
 
 
 def _facts(recipe: Recipe) -> tuple[Facts, str]:
-    """From the data; where it is not there, the largest that the recipe allows."""
-    try:
-        return facts_of(recipe, learned(recipe)), ""
-    except DataError as error:
-        told = f"the data is not here ({error}), so each vocabulary is taken as large as the recipe allows"
-    facts = {name: _largest(settings) for name, settings in written_fields(recipe).items()}
+    """From the data; where it is not there, the largest that the recipe allows. Of orders alone it tells nothing."""
+    written, told = written_fields(recipe), ""
+    if not all(isinstance(settings, OrderSettings) for settings in written.values()):
+        try:
+            return facts_of(recipe, learned(recipe)), ""
+        except DataError as error:
+            told = f"the data is not here ({error}), so each vocabulary is taken as large as the recipe allows"
+    facts = {name: _largest(settings) for name, settings in written.items()}
     return facts | facts_of(recipe, {}), told
 
 

@@ -64,27 +64,22 @@ class Fields:
         cut = self.cuts[name]
         return "\n".join(cut.tokens.normal(part) for part in cut.parts_of(text))
 
-    def text_of(self, name: str, ids: Sequence[int], given: Mapping[str, str]) -> str:
+    def text_of(self, name: str, ids: Sequence[int], beyond: Sequence[str]) -> str:
         """What the decoder said of an example."""
         kept = self.tokens[name]
-        if isinstance(kept, Tokens):
-            return kept.decode(ids, self.beyond(given))
-        return kept.decode(ids)
+        return kept.decode(ids, beyond) if isinstance(kept, Tokens) else kept.decode(ids)
 
-    def pieces_of(self, name: str, ids: Sequence[int], given: Mapping[str, str]) -> list[str]:
+    def pieces_of(self, name: str, ids: Sequence[int], beyond: Sequence[str]) -> list[str]:
         """The same piece by piece."""
         kept = self.tokens[name]
-        if isinstance(kept, Tokens):
-            return kept.pieces(ids, self.beyond(given))
-        return kept.pieces(ids)
+        return kept.pieces(ids, beyond) if isinstance(kept, Tokens) else kept.pieces(ids)
 
-    def beyond(self, given: Mapping[str, str]) -> list[str]:
-        """What stands at each position of the source, for the words that a decoder copied."""
-        if not self.copies:
-            return []
-        cut = self.cuts[SAID]
-        assert isinstance(cut.tokens, Tokens)
-        return [piece for part in cut.parts_of(given["source"]) for piece in cut.tokens.cut(part)]
+    def beyond(self, given: Mapping[str, str], *, limited: bool) -> list[str]:
+        """What stands at each position of the source, for the words that a decoder copied; nothing where none does.
+
+        A source that was cut to its limit for the encoder (`limited`) is cut here too.
+        """
+        return self.cuts[SAID].pieces(given["source"], limited=limited) if self.copies else []
 
     def source_pieces(self, text: str) -> tuple[list[str], list[int]]:
         """The pieces that an encoder reads of a source, and the part that each belongs to (none: an empty list)."""
@@ -92,10 +87,14 @@ class Fields:
         assert isinstance(cut.tokens, Tokens)
         [ids] = cut.encode([text], limited=False)
         if cut.parts == "none":
-            return cut.tokens.pieces(ids), []
-        ends = np.cumsum([number == STOP for number in ids]).tolist()
-        kept = [(number, part) for number, part in zip(ids, ends, strict=True) if number != STOP]
-        return cut.tokens.pieces([number for number, _ in kept]), [part for _, part in kept]
+            kept, parts = ids, []
+        else:
+            ends = np.cumsum([number == STOP for number in ids]).tolist()
+            kept = [number for number in ids if number != STOP]
+            parts = [part for number, part in zip(ids, ends, strict=True) if number != STOP]
+        if self.copies:  # show the words themselves, known or not: they can be written
+            return [cut.tokens.plain(piece) for piece in self.beyond({"source": text}, limited=False)], parts
+        return cut.tokens.pieces(kept), parts
 
 
 def _cut(name: str, settings: TextSettings | LabelSettings | OrderSettings, kept: Kept, copies: bool) -> Cut:  # noqa: FBT001

@@ -140,7 +140,7 @@ def found_in(task: Task, data: Path) -> Found:
         _sizes(table.num_rows, list(texts.values())),
         media,
         parts,
-        made_of=_made_of(task, texts.get("source", []), listed="source" in spelled),
+        made_of=_made_of(task, listed="source" in spelled),
         several="label" in spelled,
         speakers=form == "dialogs" and isinstance(first.get(SPEAKERS), list),
         **(_pointed(texts["points"], texts["order"]) if "points" in texts else {}),
@@ -157,13 +157,13 @@ SPELLED: Mapping[str, Callable[[object], str]] = {
 """How a list in a file becomes the text of a field."""
 
 
-def _made_of(task: Task, texts: Sequence[str], *, listed: bool) -> str:
-    """The parts of a source: those of a list, or its lines; sentences where a task reads parts and none are told."""
+def _made_of(task: Task, *, listed: bool) -> str:
+    """The parts of a source: those of a list; sentences, which end at lines too, where a task reads parts of a text."""
     if task.encoder != "hierarchy":
         return "lines" if listed else "none"
     if task.output == "target":
         return "turns"
-    return "lines" if listed or any("\n" in text for text in texts) else "sentences"
+    return "lines" if listed else "sentences"
 
 
 def _pointed(points: Sequence[str], orders: Sequence[str]) -> dict[str, Any]:

@@ -44,6 +44,8 @@ def _smoothing_misfits(jars: Mapping[str, Any], task: Task) -> list[str]:
         return ["loss.smoothing: a decoder that points has no vocabulary to spread the truth over; leave it out."]
     if label is not None and label.several:
         return ["loss.smoothing: where an example has several labels each is a yes or no of its own; leave it out."]
+    if getattr(jars.get("model"), "decoder", {}).get("copying"):
+        return ["loss.smoothing: a decoder that copies cannot write every word of every source; leave it out."]
     return []
 
 

@@ -113,10 +113,18 @@ class Part:
             return None
         try:
             sentence, word = (int(number) for number in text.split())
+            if min(sentence, word) < 0:
+                raise ValueError("counted from 0")
         except ValueError:
             raise DataError(
                 f"{self.where}, line {self.table.line(row)}: keys {text!r} must be like `2 5`: sentence, word."
             ) from None
+        parts = self.fields.cuts["source"].parts_of(self.table.texts("source", [row])[0])
+        if sentence >= len(parts):
+            raise DataError(
+                f"{self.where}, line {self.table.line(row)}: keys name sentence {sentence}, but the source has "
+                f"{len(parts)} (counted from 0)."
+            )
         return sentence, word
 
     def _links(self, row: int, text: str) -> frozenset[tuple[int, int]]:

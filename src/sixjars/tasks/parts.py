@@ -103,7 +103,7 @@ def _made(part: type[nn.Module], section: Mapping[str, Any], given: Mapping[str,
     for name in signature(part).parameters:
         if hints[name] in NESTED:
             arguments[name] = _made(hints[name], section[name], facts.get(name, given), facts)
-        else:
+        elif name in section or name in given:
             arguments[name] = section[name] if name in section else given[name]
     return part(**arguments)
 

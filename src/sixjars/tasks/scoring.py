@@ -48,6 +48,7 @@ def found_by(
         scored = decoder.choose(encoded)
         return _all_likely(scored) if decoder.several else _chosen(scored, settings.nbest)
     assert isinstance(decoder, Writer)
+    settings = settings.model_copy(update={"max_length": decoder.longest(encoded, settings.max_length)})
     copies = rows_per_source(settings)
     state, carried = decoder.start(encoded)
     state, carried = state.spread(copies), carried.spread(copies)
@@ -261,8 +262,8 @@ def _write(
         with torch.inference_mode():
             hypotheses = found_by(network, network.encode(batch.inputs), drawn_anew(settings, number))
         for row, found in zip(rows, hypotheses, strict=True):
-            given = part.inputs[row]
-            seen[row].candidates = tuple(part.fields.text_of(output, said.tokens, given) for said in found)
+            beyond = part.fields.beyond(part.inputs[row], limited=True)
+            seen[row].candidates = tuple(part.fields.text_of(output, said.tokens, beyond) for said in found)
 
 
 def _together(part: Part, *, group: bool) -> list[list[int]]:

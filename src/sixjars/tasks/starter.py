@@ -8,7 +8,7 @@ import yaml
 
 from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.tasks.finding import SPEAKERS, SPLIT, Found, Sizes, found_in, usual_columns
-from sixjars.tasks.table import TASKS, Task
+from sixjars.tasks.table import OF_SETS, TASKS, Task
 
 LARGE_VOCABULARY = 15_000
 """With more distinct words than this, pieces of words serve better."""
@@ -16,7 +16,6 @@ MOST_TOKENS = 400
 """A longer text is cut there: a recurrent network reads one token after the other."""
 MOST_TOKENS_OF_PARTS = 1_000
 """The same for a text in parts, which are read beside each other."""
-SEVERAL = ("labels_micro_f1", "labels_macro_f1", "labels_exact")
 """How sets of labels are scored."""
 USUAL_LENGTH = 100
 """Most tokens that are written where a recipe does not say."""
@@ -86,7 +85,7 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
         batch=f"batch_examples: {sizes.batch_examples}" if examples else f"batch_tokens: {sizes.batch_tokens}",
         sizes=sizes,
         search=_search(task, sizes),
-        metrics=", ".join(SEVERAL if found.several else task.metrics),
+        metrics=", ".join(OF_SETS if found.several else task.metrics),
     )
 
 

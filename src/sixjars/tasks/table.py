@@ -46,6 +46,8 @@ class Task:
         return tuple(name for name in self.inputs if name in ("image", "video"))
 
 
+OF_SETS = ("labels_micro_f1", "labels_macro_f1", "labels_exact")
+"""Metrics where an example may have several labels and a recipe names none."""
 LOOKING = ("attention", "pooling", "two_level")
 """The kinds of bridge that look at positions."""
 FOLLOWING = ("attention", "two_level")

@@ -21,7 +21,7 @@ from sixjars.tasks.parts import all_heard, network_of
 from sixjars.tasks.reading import read_recipe
 from sixjars.tasks.runs import Run, begin_run, check_free, keep_tokens, resume_run
 from sixjars.tasks.scoring import loss_of, scores_of
-from sixjars.tasks.table import TASKS
+from sixjars.tasks.table import OF_SETS, TASKS
 from sixjars.tasks.vectors import vectors_of
 
 if TYPE_CHECKING:
@@ -130,14 +130,10 @@ def _learner(network: Network, corpus: Corpus, run: Run, *, fabric: "Fabric", re
     return Learner(Objective(network, recipe.loss), batches, learning, around, fabric)
 
 
-OF_SEVERAL = ("labels_micro_f1", "labels_macro_f1", "labels_exact")
-"""Used where an example may have several labels and a recipe names no metrics."""
-
-
 def metrics_of(recipe: Recipe) -> list[str]:
     """The metrics that a run reports: the recipe's, or its task's, and all that it expects."""
     several = recipe.data.label is not None and recipe.data.label.several
-    named = recipe.evaluation.metrics or (OF_SEVERAL if several else TASKS[recipe.task].metrics)
+    named = recipe.evaluation.metrics or (OF_SETS if several else TASKS[recipe.task].metrics)
     return list(dict.fromkeys([*named, *recipe.expect]))
 
 

@@ -27,7 +27,8 @@ def read_dialogs(place: Places, asked: Asked) -> Examples:
     The turns are a list of texts in the column of `source`; that of `target` is not read. The target is the turn, and
     the source is all turns before it, a line for each: `< ` stands before what the speaker of the target said, and `> `
     before what they heard. Who speaks is a list as long, in the column `asked.speakers`; without it two people take
-    turns. White space inside a turn becomes one space. A conversation of one turn gives no example.
+    turns. White space inside a turn becomes one space. A conversation of one turn gives no example; if all are such,
+    that is an error.
     """
     if isinstance(place, Mapping):
         raise DataError(
@@ -44,6 +45,7 @@ def read_dialogs(place: Places, asked: Asked) -> Examples:
 
 def _blocks(path: Path, turns: str, asked: Asked) -> Iterator[Block]:
     keys: list[Key] = [_SOURCE, _TARGET, *asked.where]
+    alone = answered = 0
     for lines in lines_of(path):
         rows: list[_Row] = []
         kept: list[int] = []
@@ -53,10 +55,15 @@ def _blocks(path: Path, turns: str, asked: Asked) -> Iterator[Block]:
                 found = _examples(object_of(text), turns, asked)
                 rows += found
                 kept += [line] * len(found)
+                alone += not found
             except ValueError as error:
                 faults.append(Fault(line, str(error)))
         columns = {key: pyarrow.array((row[at] for row in rows), pyarrow.string()) for at, key in enumerate(keys)}
         yield Block(columns, numpy.array(kept, dtype=numpy.int64), faults)
+        answered += sum(row[0] is not None for row in rows)
+    if alone and not answered:
+        which = "no conversation that fits 'where'" if asked.where else "no conversation"
+        raise DataError(f"{path}: {which} has two turns or more, so there is no turn that answers another.")
 
 
 def _examples(row: dict[str, Any], name: str, asked: Asked) -> list[_Row]:

@@ -4,7 +4,7 @@ Nothing heavy loads here; each metric imports its library when it is first compu
 """
 
 from sixjars.evaluation.metrics.captions import caption_words
-from sixjars.evaluation.metrics.classes import ClassRow, Confusion, confusion, labels_of, per_class
+from sixjars.evaluation.metrics.classes import ClassRow, Confusion, confusion, per_class
 from sixjars.evaluation.metrics.focus import Box, focus_of
 from sixjars.evaluation.metrics.keys import key_weight
 from sixjars.evaluation.metrics.outcome import KeyWeight, Metric, Outcome, Score
@@ -23,7 +23,6 @@ __all__ = [
     "confusion",
     "focus_of",
     "key_weight",
-    "labels_of",
     "metric_named",
     "names",
     "per_class",

@@ -102,6 +102,10 @@ class PointerDecoder(Writer):
         scores_BTV, _ = self._scores(states_BTH, first.keys, chosen_BTS, encoded.mask)
         return Taught(scores_BTV, torch.softmax(scores_BTV.float(), dim=-1)[..., len(SPECIAL) :])
 
+    def longest(self, encoded: Encoded, asked: int) -> int:
+        """Every position once and `<stop>`, whatever is asked: half a tour is none."""
+        return encoded.mask.shape[1] + 1
+
     def start(self, encoded: Encoded) -> tuple[Pointed, Carried]:
         """The first state, and what the bridge prepared for each source."""
         carried = self.bridge.start(encoded)
