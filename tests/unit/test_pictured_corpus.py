@@ -15,6 +15,7 @@ from sixjars.model.network import Network
 from sixjars.recipe import Recipe
 from sixjars.recipe.jars import EvaluationSettings, SearchSettings
 from sixjars.tasks import scoring
+from sixjars.tasks.answering import found_by
 from sixjars.tasks.corpus import corpus_of, facts_of
 from sixjars.tasks.parts import network_of
 from sixjars.tasks.reading import recipe_of
@@ -156,7 +157,6 @@ def test_a_picture_with_several_captions_is_searched_once(tmp_path: Path, monkey
     part, network = corpus_of(made).train, network_for(made)
     assert len(part) == 12
     searched: list[int] = []
-    found_by = scoring.found_by
 
     def counting(network: Network, encoded: Encoded, *rest: Any, **more: Any) -> list[list[Hypothesis]]:
         searched.append(encoded.rows)

@@ -79,7 +79,7 @@ def test_samples_differ_from_row_to_row_and_batch_to_batch(predictor: Predictor)
 
 
 def test_samples_of_evaluation_differ_from_batch_to_batch(run: Path) -> None:
-    from sixjars.tasks.scoring import drawn_anew
+    from sixjars.tasks.answering import drawn_anew
 
     seeds = [drawn_anew(SAMPLE, number).seed for number in range(50)]
     assert len(set(seeds)) == 50

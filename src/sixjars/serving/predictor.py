@@ -19,10 +19,10 @@ from sixjars.errors import DataError
 from sixjars.flow import Hypothesis, Layout, Padded
 from sixjars.learning.devices import Device, device_named
 from sixjars.recipe.jars import SearchSettings
+from sixjars.tasks.answering import drawn_anew, found_by
 from sixjars.tasks.corpus import seeing_of
 from sixjars.tasks.fields import SAID, Fields
 from sixjars.tasks.runs import Run, open_run
-from sixjars.tasks.scoring import drawn_anew, found_by
 from sixjars.tasks.seeing import media_of
 from sixjars.tasks.table import LOOKING, TASKS
 
