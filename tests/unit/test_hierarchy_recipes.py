@@ -270,3 +270,9 @@ def test_speakers_without_whole_conversations() -> None:
 def test_several_labels_have_metrics_of_their_own() -> None:
     found = recipe_of(of(DOCUMENTS, {"label": {"column": "y", "several": True}}), "test")
     assert metrics_of(found) == ["labels_micro_f1", "labels_macro_f1", "labels_exact"]
+
+
+def test_how_surprising_several_labels_are() -> None:
+    values = of(DOCUMENTS, {"label": {"several": True}}, evaluation={"metrics": ["perplexity"]})
+    told = "perplexity tells how surprising one label is, but an example may have several; use labels_micro_f1."
+    assert faults_of(values) == (f"evaluation.metrics: {told}",)

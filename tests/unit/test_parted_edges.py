@@ -162,6 +162,7 @@ def test_several_labels(call: Any, tmp_path: Path) -> None:
     answer = call("predict", tmp_path / "run", "oil grain rose").out.split("\t")
     assert answer[0] == "grain, oil"
     assert 0.5 < float(answer[1]) <= 1.0
+    assert "--metrics: perplexity tells" in call("evaluate", tmp_path / "run", "--metrics", "perplexity").sentence
     assert call("predict", tmp_path / "run", "oil", "--nbest", "2").sentence == (
         "this run chooses all labels that fit an input, so --nbest has nothing to count."
     )

@@ -16,7 +16,7 @@ from sixjars.recipe.fields import MediaSettings
 from sixjars.tasks.corpus import corpus_of, part_of, sample_folder, seen
 from sixjars.tasks.examples import read_files, sample_columns
 from sixjars.tasks.part import Part
-from sixjars.tasks.reading import TRUTHS, comparing_attention, lacking_for, metric_faults
+from sixjars.tasks.reading import TRUTHS, comparing_attention, lacking_for, metric_faults, set_faults
 from sixjars.tasks.runs import Run, open_run
 from sixjars.tasks.scoring import outcomes_of, scores_of
 from sixjars.tasks.table import TASKS
@@ -81,7 +81,8 @@ def evaluated(
 
 def _check(run: Run, metrics: Sequence[str]) -> None:
     """Refuse what this run cannot be measured by, before anything is computed."""
-    faults = metric_faults([("--metrics", name) for name in metrics])
+    named = [("--metrics", name) for name in metrics]
+    faults = metric_faults(named) + set_faults(run.recipe.data, named)
     for _, name, need in comparing_attention([("", name) for name in metrics]):
         lacks = lacking_for(need, TASKS[run.recipe.task], run.recipe.data, run.recipe.model)
         faults += [f"--metrics: {name} {lack}" for lack in lacks]

@@ -49,7 +49,7 @@ def recipe_of(values: Mapping[str, Any], where: str) -> Recipe:
     named = _metrics_in(values)
     faults += wrong + metric_faults(named) + _expect_faults(values.get("expect") or {})
     if task is not None:
-        faults += misfits(jars, task) + _link_faults(jars, task, named)
+        faults += misfits(jars, task) + _link_faults(jars, task, named) + set_faults(jars.get("data"), named)
     if faults:
         raise RecipeError(list(dict.fromkeys(faults)), where)
     return Recipe(task=str(values["task"]), expect=values.get("expect") or {}, **jars)
@@ -147,6 +147,14 @@ def lacking_for(need: str, task: Task, data: DataSettings | None, model: ModelSe
     if model is not None and model.bridge["kind"] not in LOOKING:
         lacks.append(f"needs a bridge of kind attention, but it is {model.bridge['kind']}.")
     return lacks
+
+
+def set_faults(data: DataSettings | None, named: Sequence[tuple[str, str]]) -> list[str]:
+    """Metrics of one truth where an example may have several labels."""
+    if data is None or data.label is None or not data.label.several:
+        return []
+    told = "tells how surprising one label is, but an example may have several; use labels_micro_f1."
+    return [f"{place}: {name} {told}" for place, name in named if name == "perplexity"]
 
 
 def metric_faults(named: Sequence[tuple[str, str]]) -> list[str]:
