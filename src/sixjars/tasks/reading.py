@@ -142,7 +142,8 @@ def lacking_for(need: str, task: Task, data: DataSettings | None, model: ModelSe
         lacks.append(f"needs {what}, but data.{key} names no column.")
     if data is not None and data.sample is not None and getattr(sample_named(task.name, data.sample.kind), key) is None:
         lacks.append(f"needs {what}, but the made-up corpus of {task.name} has none.")
-    if need == "key" and data is not None and data.source is not None and data.source.parts in ("none", "turns"):
+    parts = data.source.parts if data is not None and data.source is not None else ""
+    if need == "key" and not lacks and parts in ("none", "turns"):
         lacks.append("needs sentences; say data.source.parts: sentences or lines.")
     if model is not None and model.bridge["kind"] not in LOOKING:
         lacks.append(f"needs a bridge of kind attention, but it is {model.bridge['kind']}.")
