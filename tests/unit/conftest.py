@@ -9,13 +9,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import pytest
 import yaml
 
 import sixjars
 from sixjars.cli import main
+from sixjars.learning.progress import Reporter, Silent
 
 TINY: dict[str, Any] = {
     "task": "transliteration",
@@ -39,6 +40,7 @@ import atexit, json, os, signal, sys, traceback
 import lightning_fabric
 import sixjars.cli.show, sixjars.learning.progress, sixjars.serving.predictor, sixjars.tasks.evaluating
 from sixjars.cli import main
+from sixjars.learning.progress import Reporter, Silent
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is born deaf to it
 for line in sys.stdin:
@@ -264,3 +266,24 @@ def from_file(recipe: Recipe) -> Callable[..., str]:
         return recipe("from_file.yaml", **both)
 
     return make
+
+
+@final
+class Tired:
+    """A reporter that presses Ctrl-C after some updates."""
+
+    def __init__(self, after: int) -> None:
+        self.after = after
+        quiet = Silent()
+        self.prepared, self.begin, self.validated, self.end = quiet.prepared, quiet.begin, quiet.validated, quiet.end
+
+    def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
+        self.after -= 1
+        if self.after == 0:
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.fixture
+def tired() -> Callable[[int], Reporter]:
+    """Whoever stops a training after so many updates: `tired(2)`."""
+    return Tired

@@ -41,7 +41,7 @@ def talker(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
     return trained(tmp_path_factory.mktemp("conversation"), "conversation", data, model)
 
 
-@pytest.mark.parametrize("cities", [1, 3, 9, 40])
+@pytest.mark.parametrize("cities", [1, 3, 9, 40, 150])
 def test_a_tour_is_whole_whatever_the_search_allows(cities: int, pointer: Predictor) -> None:
     points = [[0.01 * at, 0.5 - 0.01 * (at % 7)] for at in range(cities)]
     found = pointer.predict([points])[0]

@@ -1,7 +1,6 @@
 """`sixjars` with documents, conversations, names and points: lines, lists and files in, answers and drawings out."""
 
 import json
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from PIL import Image
 
 import sixjars
 from sixjars.errors import Interrupted
-from sixjars.learning.progress import Silent
 
 WORDS = {"size": 6, "direction": "both", "embedding": {"size": 5}}
 RECIPES: dict[str, dict[str, Any]] = {
@@ -242,25 +240,11 @@ def test_another_file_is_scored(task: str, call: Any, run: Run, tmp_path: Path) 
     assert ("classes" in told) == (task == "document_classification")
 
 
-class Tired:
-    """Presses Ctrl-C after some updates."""
-
-    def __init__(self, after: int) -> None:
-        self.after = after
-        self.prepared, self.begin = Silent().prepared, Silent().begin
-        self.validated, self.end = Silent().validated, Silent().end
-
-    def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
-        self.after -= 1
-        if self.after == 0:
-            signal.raise_signal(signal.SIGINT)
-
-
 @pytest.mark.parametrize("task", ASKED)
-def test_training_goes_on_where_it_stopped(task: str, call: Any, run: Run, tmp_path: Path) -> None:
+def test_training_goes_on_where_it_stopped(task: str, call: Any, run: Run, tired: Any, tmp_path: Path) -> None:
     recipe, begun = written(tmp_path, task), tmp_path / "begun"
     with pytest.raises(Interrupted):
-        sixjars.train(recipe, out=begun, reporter=Tired(2))
+        sixjars.train(recipe, out=begun, reporter=tired(2))
     assert not (begun / "scores.json").exists()
     assert call("train", recipe, "--out", begun, "--resume").code == 0
     for name in ("model.safetensors", "scores.json"):

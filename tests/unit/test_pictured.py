@@ -1,17 +1,15 @@
 """Pictures and films the whole way: trained, scored, asked from Python and from the command line, drawn."""
 
 import json
-import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import pytest
 import yaml
 
 import sixjars
 from sixjars.errors import DataError, Interrupted
-from sixjars.learning.progress import Silent
 from sixjars.recipe.jars import SearchSettings
 from sixjars.tasks.corpus import sample_folder
 from sixjars.tasks.evaluating import evaluated, scored_part
@@ -218,32 +216,17 @@ def test_what_cannot_be_asked(run: Run, tmp_path: Path) -> None:
     assert captioning.predict([]) == []
 
 
-def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
+def test_a_run_that_was_stopped_goes_on(tired: Any, tmp_path: Path) -> None:
     """Dropout, pictures and labels included: bit for bit as one that never was stopped."""
     few = ["model.encoder.dropout=0.3", "learning.validate_every=1"]
     recipe = write(tmp_path, "video_classification")
     sixjars.train(recipe, few, out=tmp_path / "whole")
     for attempt in range(10):
         try:
-            sixjars.train(recipe, few, out=tmp_path / "stopped", resume=attempt > 0, reporter=Tired())
+            sixjars.train(recipe, few, out=tmp_path / "stopped", resume=attempt > 0, reporter=tired(2))
         except Interrupted:
             continue
         break
     assert attempt > 1
     for file in ("model.safetensors", "log.jsonl", "scores.json"):
         assert (tmp_path / "stopped" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
-
-
-@final
-class Tired:
-    """Presses Ctrl-C after the second update."""
-
-    def __init__(self) -> None:
-        self.left = 2
-        quiet = Silent()
-        self.prepared, self.begin, self.validated, self.end = quiet.prepared, quiet.begin, quiet.validated, quiet.end
-
-    def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
-        self.left -= 1
-        if self.left == 0:
-            signal.raise_signal(signal.SIGINT)

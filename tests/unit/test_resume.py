@@ -17,7 +17,6 @@ from safetensors import safe_open
 import sixjars
 from sixjars.errors import Interrupted, RunError
 from sixjars.learning.checkpoints import save_tensors
-from sixjars.learning.progress import Silent
 
 LEARNING: dict[str, Any] = {
     "epochs": 3,
@@ -182,20 +181,6 @@ def test_killed_between_the_last_save_and_the_mean(train: Callable[..., Any], co
     assert_equal_runs(copy, whole)
 
 
-class Tired:
-    """Presses Ctrl-C after some updates."""
-
-    def __init__(self, after: int) -> None:
-        self.after = after
-        self.prepared, self.begin = Silent().prepared, Silent().begin
-        self.validated, self.end = Silent().validated, Silent().end
-
-    def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
-        self.after -= 1
-        if self.after == 0:
-            signal.raise_signal(signal.SIGINT)
-
-
 @pytest.mark.parametrize(
     "learning",
     [
@@ -205,12 +190,14 @@ class Tired:
     ],
     ids=["cosine", "sgd", "adadelta"],
 )
-def test_stopped_every_second_update(learning: dict[str, Any], recipe: Callable[..., str], tmp_path: Path) -> None:
+def test_stopped_every_second_update(
+    learning: dict[str, Any], recipe: Callable[..., str], tired: Any, tmp_path: Path
+) -> None:
     name = recipe(learning={**LEARNING, **learning, "save_seconds": 1000}, model=DROPOUT)
     sixjars.train(name, out=tmp_path / "whole")
     for attempt in range(100):
         try:
-            sixjars.train(name, out=tmp_path / "stopped", resume=attempt > 0, reporter=Tired(2))
+            sixjars.train(name, out=tmp_path / "stopped", resume=attempt > 0, reporter=tired(2))
         except Interrupted:
             continue
         break

@@ -14,14 +14,14 @@ Gers et al. 2000. Where we differ: the lecture's GRU has W (o_t ⊙ s_{t-1}); ou
 kernels of every vendor do, which is the same idea and many times faster.
 """
 
-from collections.abc import Callable
-from typing import Literal, final
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, final
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.flow import Context, State
+from sixjars.flow import Context, FirstShape, State
 
 CellName = Literal["rnn", "gru", "lstm"]
 Memory = tuple[Tensor, Tensor | None]
@@ -50,6 +50,11 @@ LETTERS = {"weight_ih": "U", "weight_hh": "W", "bias_ih": "b", "bias_hh": "c"}
 def memories(cell: CellName) -> int:
     """How many vectors a cell remembers: an LSTM has two, the others one."""
     return 2 if cell == "lstm" else 1
+
+
+def first_shape(settings: Mapping[str, Any]) -> FirstShape:
+    """What a recurrent decoder with these settings starts from: a vector for each layer and memory of its cell."""
+    return FirstShape(settings["size"], copies=settings["layers"] * memories(settings["cell"]))
 
 
 def _rnn(given_BG: Tensor, recurrent_BG: Tensor, memory: Memory) -> Memory:

@@ -1,7 +1,7 @@
 """Small pieces that several parts share.
 
-Dims: B batch, S source positions, E embedding features, K summary features, H state features, V vocabulary,
-      F any features.
+Dims: B batch, S source positions, T target positions, E embedding features, K summary features, H state features,
+      V vocabulary, F any features.
 """
 
 from typing import Literal, final
@@ -47,6 +47,15 @@ def last_real(values: Tensor, mask: Tensor) -> Tensor:
     last_B11 = (mask.sum(1) - 1).clamp(min=0).view(-1, 1, 1)
     found_BF = values.gather(1, last_B11.expand(-1, 1, values.shape[-1])).squeeze(1)
     return found_BF * mask.any(1, keepdim=True)
+
+
+def told_before(target: Tensor, first: int) -> Tensor:
+    """What each step of a target (B, T) is told: the token before it, `first` at the first.
+
+    >>> told_before(torch.tensor([[7, 8, 2]]), 1)
+    tensor([[1, 7, 8]])
+    """
+    return torch.cat([target.new_full((target.shape[0], 1), first), target[:, :-1]], dim=1)
 
 
 @final

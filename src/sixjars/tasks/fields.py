@@ -34,7 +34,8 @@ class Fields:
     def of(cls, recipe: Recipe, tokens: Mapping[str, Kept]) -> "Fields":
         """As the recipe says."""
         copies = bool(recipe.model.decoder.get("copying"))
-        cuts = {name: _cut(name, settings, tokens[name], copies) for name, settings in written_fields(recipe).items()}
+        fields = written_fields(recipe)
+        cuts = {name: _cut(name, settings, tokens[name], copies=copies) for name, settings in fields.items()}
         if copies:
             source = cuts["source"]
             cuts[SAID] = Cut("source", tokens["target"], source.limit, source.parts, open=True)
@@ -97,7 +98,7 @@ class Fields:
         return cut.tokens.pieces(kept), parts
 
 
-def _cut(name: str, settings: TextSettings | LabelSettings | OrderSettings, kept: Kept, copies: bool) -> Cut:  # noqa: FBT001
+def _cut(name: str, settings: TextSettings | LabelSettings | OrderSettings, kept: Kept, *, copies: bool) -> Cut:
     if not isinstance(settings, TextSettings):
         several = isinstance(settings, OrderSettings) or settings.several
         return Cut(name, kept, limit=None if several else 1)

@@ -55,8 +55,6 @@ class Sizes:
     """Distinct words of the text that has most of them."""
     longest: int
     """Words of all but the longest hundredth of the texts."""
-    most: int = 50
-    """Words of the longest text."""
 
     @property
     def state(self) -> int:
@@ -249,10 +247,10 @@ def _has_some(place: Path, files: Sequence[str]) -> bool:
 
 
 def _sizes(rows: int, texts: Sequence[Sequence[str]]) -> Sizes:
-    distinct, longest, most = 0, 0, 0
+    distinct, longest = 0, 0
     for column in texts:
         words = [text.split() for text in column]
         distinct = max(distinct, len({word for text in words for word in text}))
         lengths = sorted(map(len, words))
-        longest, most = max(longest, lengths[rows * 99 // 100]), max(most, lengths[-1])
-    return Sizes(rows, distinct, longest, most)
+        longest = max(longest, lengths[rows * 99 // 100])
+    return Sizes(rows, distinct, longest)

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from sixjars.errors import DataError, RecipeError, unknown
-from sixjars.tasks.finding import SPEAKERS, SPLIT, Found, Sizes, found_in, usual_columns
+from sixjars.tasks.finding import SPEAKERS, SPLIT, Found, found_in, usual_columns
 from sixjars.tasks.table import OF_SETS, TASKS, Task
 
 LARGE_VOCABULARY = 15_000
@@ -16,9 +16,6 @@ MOST_TOKENS = 400
 """A longer text is cut there: a recurrent network reads one token after the other."""
 MOST_TOKENS_OF_PARTS = 1_000
 """The same for a text in parts, which are read beside each other."""
-"""How sets of labels are scored."""
-USUAL_LENGTH = 100
-"""Most tokens that are written where a recipe does not say."""
 
 
 TEMPLATE = """\
@@ -84,20 +81,18 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
         smoothing=0.1 if smooth else 0.0,
         batch=f"batch_examples: {sizes.batch_examples}" if examples else f"batch_tokens: {sizes.batch_tokens}",
         sizes=sizes,
-        search=_search(task, sizes),
+        search=_search(task),
         metrics=", ".join(OF_SETS if found.several else task.metrics),
     )
 
 
-def _search(task: Task, sizes: Sizes) -> str:
+def _search(task: Task) -> str:
     """How outputs are chosen, where there is a choice."""
     if task.output == "label":
         return ""
     if not task.inputs:
         return "search: {kind: sample, temperature: 0.8}, "
-    longer = task.output == "order" and sizes.most >= USUAL_LENGTH
-    far = f", max_length: {sizes.most + 1}" if longer else ""
-    return f"search: {{kind: beam, width: 5{far}}}, {'group: true, ' if task.media else ''}"
+    return f"search: {{kind: beam, width: 5}}, {'group: true, ' if task.media else ''}"
 
 
 def _rows(task: Task, data: Path | None, found: Found) -> list[str]:

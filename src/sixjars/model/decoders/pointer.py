@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from sixjars.data.text import GO, PAD, SPECIAL, STOP, UNK
 from sixjars.flow import Bridge, Carried, Encoded, FirstShape, Marks, Padded, Rows, Scored, State, Taught, Writer
-from sixjars.model.cells import EQUATIONS, LETTERS, CellName, Recurrent, memories
+from sixjars.model.cells import EQUATIONS, LETTERS, CellName, Recurrent, first_shape
+from sixjars.model.layers import told_before
 from sixjars.recipe.ranges import Positive, Share
 
 
@@ -84,12 +85,12 @@ class PointerDecoder(Writer):
     @staticmethod
     def first_shape(settings: Mapping[str, Any]) -> FirstShape:
         """A vector for each layer and memory of the cell."""
-        return FirstShape(settings["size"], copies=settings["layers"] * memories(settings["cell"]))
+        return first_shape(settings)
 
     def teach(self, encoded: Encoded, target: Padded) -> Taught:
         """Scores (B, T, V) for a whole target, each step told the true position before it."""
         first, carried = self.start(encoded)
-        told_BT = torch.cat([target.values.new_full((target.values.shape[0], 1), GO), target.values[:, :-1]], dim=1)
+        told_BT = told_before(target.values, GO)
         pointed_BTS = self._pointed(told_BT, encoded.mask.unsqueeze(1))
         told_BTD = self._told(told_BT, pointed_BTS, encoded.memory)
         if self.bridge.follows:

@@ -16,9 +16,9 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 from sixjars.data.text import GO, PAD, STOP, UNK
 from sixjars.errors import ShapeError
 from sixjars.flow import Bridge, Carried, Context, Encoded, FirstShape, Marks, Padded, Scored, State, Taught, Writer
-from sixjars.model.cells import EQUATIONS, LETTERS, CellName, Recurrent, memories
+from sixjars.model.cells import EQUATIONS, LETTERS, CellName, Recurrent, first_shape
 from sixjars.model.copying import CopySwitch
-from sixjars.model.layers import WordEmbedding
+from sixjars.model.layers import WordEmbedding, told_before
 from sixjars.recipe.ranges import Positive, Share
 
 
@@ -84,12 +84,12 @@ class SequenceDecoder(Writer):
     @staticmethod
     def first_shape(settings: Mapping[str, Any]) -> FirstShape:
         """A vector for each layer and memory of the cell."""
-        return FirstShape(settings["size"], copies=settings["layers"] * memories(settings["cell"]))
+        return first_shape(settings)
 
     def teach(self, encoded: Encoded, target: Padded) -> Taught:
         """Scores (B, T, V) for a whole target, each step told the true token before it."""
         state, carried = self.start(encoded)
-        told_BT = torch.cat([target.values.new_full((target.values.shape[0], 1), GO), target.values[:, :-1]], dim=1)
+        told_BT = told_before(target.values, GO)
         embedded_BTE = self._embedded(told_BT)
         if self.bridge.follows:
             states_BTH, heard = self.recurrent.followed(embedded_BTE, state, partial(self.bridge.step, carried=carried))
