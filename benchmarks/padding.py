@@ -12,14 +12,14 @@ from collections.abc import Iterable
 import numpy as np
 
 from sixjars.data.batches import Batches
-from sixjars.flow import Parts
-from sixjars.tasks.corpus import corpus_of
-from sixjars.tasks.reading import read_recipe
+from sixjars.flow.values import Segments
+from sixjars.runs.data import corpus_of
+from sixjars.runs.recipes import read_recipe
 
 WAYS = ("packed rectangles", "one rectangle", "one block")
 
 
-def places(parts: Parts) -> tuple[int, int, int, int]:
+def places(parts: Segments) -> tuple[int, int, int, int]:
     """Positions that are words, and the places that each of the ways needs for them."""
     lengths = np.concatenate([(pack >= 0).sum(dim=1).numpy() for pack in parts.packs])
     texts, most = parts.home.shape
@@ -28,7 +28,7 @@ def places(parts: Parts) -> tuple[int, int, int, int]:
     return int(lengths.sum()), packed, int((parts.home >= 0).sum()) * longest, texts * most * longest
 
 
-def found_in(batches: Batches) -> Iterable[tuple[int, Parts]]:
+def found_in(batches: Batches) -> Iterable[tuple[int, Segments]]:
     """The number of each batch of an epoch that has parts, and those."""
     for number, (rows,) in enumerate(batches.plan(epoch=0)):
         for padded in batches.collate(rows).inputs.values():

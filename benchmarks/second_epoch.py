@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import final
 
-from sixjars.tasks.training import train
+from sixjars.runs.train import train
 
 
 @final

@@ -10,8 +10,8 @@ import json
 import tempfile
 from pathlib import Path
 
-from sixjars.data.samples import make
-from sixjars.tasks.evaluating import evaluated
+from sixjars.runs.evaluate import evaluate
+from sixjars.samples import make
 
 CITIES = (5, 7, 10, 12, 15, 20)
 METRICS = ("tour_length_ratio", "tour_over_nearest", "valid_tours")
@@ -29,7 +29,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "tours.jsonl"
             file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-            found = {score.name: score.value for score in evaluated(asked.run, data=file, metrics=METRICS).scores}
+            found = {score.name: score.value for score in evaluate(asked.run, data=file, metrics=METRICS).scores}
         ratio, nearest, valid = (found[name] for name in METRICS)
         print(f"{cities:6} {ratio:10.4f} {nearest:13.4f} {valid:6.3f}", flush=True)
 

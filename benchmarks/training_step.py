@@ -12,15 +12,15 @@ import time
 
 import torch
 
-from sixjars.flow import Padded
-from sixjars.learning.optimizers import optimizer_for
-from sixjars.loss.tokens import token_loss
+from sixjars.flow.values import Padded
+from sixjars.learning.engine import optimizer_for
+from sixjars.loss import token_loss
 from sixjars.model.bridges import AdditiveAttention, DotAttention, EveryStep, GeneralAttention, InitialState
+from sixjars.model.build import Network
 from sixjars.model.decoders import SequenceDecoder
 from sixjars.model.encoders import TextEncoder
 from sixjars.model.layers import WordEmbedding
-from sixjars.model.network import Network
-from sixjars.recipe.jars import LearningSettings
+from sixjars.recipe.sections import LearningSettings
 
 SIZE, VOCABULARY, WARM_UP = 512, 10_000, 2
 BRIDGES = {

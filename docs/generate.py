@@ -16,18 +16,18 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from sixjars.data.samples import SAMPLES
 from sixjars.evaluation.metrics import METRICS
 from sixjars.evaluation.search import KINDS
 from sixjars.model.backbones import SMALL, shape_of, usual_size_of
 from sixjars.model.bridges import ATTENTIONS
+from sixjars.model.build import GIVEN, NESTED, TABLES, build, class_of, resolved
 from sixjars.recipe import ModelSettings, Recipe
-from sixjars.recipe.reading import packaged
+from sixjars.recipe.files import packaged
 from sixjars.recipe.schema import schema_of
-from sixjars.tasks.corpus import seeing_of
-from sixjars.tasks.parts import GIVEN, NESTED, TABLES, class_of, network_of, resolved
-from sixjars.tasks.reading import read_recipe
-from sixjars.tasks.table import LOOKING, TASKS, Task
+from sixjars.runs.data import seeing_of
+from sixjars.runs.recipes import read_recipe
+from sixjars.samples import SAMPLES
+from sixjars.tasks import LOOKING, TASKS, Task
 
 ROOT = Path(__file__).parents[1]
 NOTE = "<!-- Written by docs/generate.py; run `make docs` after a change. -->\n"
@@ -37,7 +37,7 @@ TINY = 4
 FACTS: dict[str, dict[str, Any]] = {
     **{name: {"vocabulary": TINY, "vectors": None} for name in ("source", "question", "target")},
     **{name: {"pixels": usual_size_of(SMALL), "cells": True, "pretrained": False} for name in ("image", "video")},
-    "label": {"classes": TINY, "several": False},
+    "label": {"classes": TINY, "multi_label": False},
     "points": {"numbers": 2},
     "order": {},
 }
@@ -45,16 +45,16 @@ FACTS: dict[str, dict[str, Any]] = {
 
 MEANINGS = {
     "cell": "The recurrent cell.",
-    "size": "Numbers in a state.",
-    "TextEncoder.size": "Numbers in a state of one direction.",
-    "VideoEncoder.size": "Numbers in a state of one direction, and in the features of a clip.",
-    "HierarchyEncoder.size": "Numbers in a state of one direction of the parts.",
-    "PointsEncoder.size": "Numbers in a state of one direction.",
-    "NothingEncoder.size": "Numbers in s_0.",
+    "size": "PointColumn in a state.",
+    "TextEncoder.size": "PointColumn in a state of one direction.",
+    "VideoEncoder.size": "PointColumn in a state of one direction, and in the features of a clip.",
+    "HierarchyEncoder.size": "PointColumn in a state of one direction of the parts.",
+    "PointsEncoder.size": "PointColumn in a state of one direction.",
+    "NothingEncoder.size": "PointColumn in s_0.",
     "AdditiveAttention.size": "Hidden units: rows of U_att and W_att.",
     "AttentionPooling.size": "Hidden units: rows of W_att.",
     "TwoLevelAttention.size": "Hidden units of each level: rows of U_s and W_s, of U_w and W_w.",
-    "LabelDecoder.size": "Numbers in s_0, from which the label is judged.",
+    "LabelDecoder.size": "PointColumn in s_0, from which the label is judged.",
     "layers": "Cells on top of each other, each fed by the one below.",
     "direction": "Which way the source is read: from the first word, from the last, or both.",
     "VideoEncoder.direction": "Which way the film is read: from the first frame, from the last, or both.",
@@ -69,8 +69,8 @@ MEANINGS = {
     "visits": "`all` ends when every point was pointed at, and only then; with `some` the model itself says the end.",
     "pool": "The vector of a part: the last state of its words, or a mixture of all of them with learned attention.",
     "start": "The decoder's first state: made from h_T to any size, or h_T itself, which must then be of that size.",
-    "embedding": "Numbers in the vector that a point becomes before it is read.",
-    "embedding.size": "Numbers in a token's vector.",
+    "embedding": "PointColumn in the vector that a point becomes before it is read.",
+    "embedding.size": "PointColumn in a token's vector.",
     "embedding.dropout": "Share of a vector's numbers set to 0 while learning.",
     "embedding.tuned": "Whether pretrained vectors go on learning; `false` keeps them as they are.",
     "backbone.name": "What sees: `small` learns from nothing; `efficientnet_lite0` is pretrained (`sixjars[vision]`); "
@@ -84,10 +84,10 @@ MEANINGS = {
     "summary": "What h_T is: the question and the picture, or the question alone, so that attention asks with it.",
     "image.dropout": "Share of the numbers of h_j and ĥ_I set to 0 while learning.",
     "question.cell": "The recurrent cell that reads the question.",
-    "question.size": "Numbers in a state of one direction of the question.",
+    "question.size": "PointColumn in a state of one direction of the question.",
     "question.direction": "Which way the question is read: from the first word, from the last, or both.",
     "words.cell": "The recurrent cell that reads the words of a part.",
-    "words.size": "Numbers in a state of one direction of the words.",
+    "words.size": "PointColumn in a state of one direction of the words.",
     "words.direction": "Which way the words of a part are read: from the first, from the last, or both.",
 }
 """A sentence for each key of a part, because a signature has no room for one.
@@ -187,7 +187,7 @@ def jar_told(settings: type[BaseModel], where: Sequence[str], depth: int) -> str
 
 
 def _equations(role: str, section: Mapping[str, Any], task: Task) -> list[str]:
-    """Asked of a tiny network with this part in it."""
+    """Wanted of a tiny network with this part in it."""
     chosen: dict[str, Mapping[str, Any]] = {"encoder": {}, "bridge": {"kind": "initial"}, "decoder": {}, role: section}
     parts = {}
     for each, given in chosen.items():
@@ -195,7 +195,7 @@ def _equations(role: str, section: Mapping[str, Any], task: Task) -> list[str]:
         small = {"size": TINY, "embedding": {"size": TINY} if isinstance(usual.get("embedding"), dict) else TINY}
         parts[each], faults = resolved(each, {**given, **{key: small[key] for key in small if key in usual}}, task)
         assert not faults, faults
-    network = network_of(ModelSettings(**parts), {name: FACTS[name] for name in task.fields})
+    network = build(ModelSettings(**parts), {name: FACTS[name] for name in task.fields})
     made: Any = network.decoder.bridge if role == "bridge" else getattr(network, role)
     lines: list[str] = made.equations()
     return lines

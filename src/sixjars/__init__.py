@@ -1,4 +1,4 @@
-"""Every neural encoder-decoder, told as six jars: task, data, model, loss, learning, evaluation.
+"""Neural encoder-decoder models in six sections (the six jars): task, data, model, loss, learning, evaluation.
 
     import sixjars
     run = sixjars.train("translation/sample_attention", out="runs/en-hi")
@@ -8,78 +8,128 @@ The names below are loaded when they are first used, so that `import sixjars` co
 """
 
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sixjars.data.field import Field as Field
+    from sixjars.data.packing import packed as packed
     from sixjars.errors import SixJarsError as SixJarsError
-    from sixjars.flow.inputs import Padded as Padded
+    from sixjars.evaluation.metrics import Metric as Metric
+    from sixjars.evaluation.metrics import Outcome as Outcome
+    from sixjars.evaluation.metrics import Score as Score
+    from sixjars.evaluation.metrics import score as score
+    from sixjars.evaluation.search import beam_rows as beam_rows
+    from sixjars.evaluation.search import search as search
+    from sixjars.flow.contracts import Bridge as Bridge
+    from sixjars.flow.contracts import Decoder as Decoder
+    from sixjars.flow.contracts import Encoder as Encoder
+    from sixjars.flow.contracts import Generator as Generator
+    from sixjars.flow.contracts import SpecialTokens as SpecialTokens
+    from sixjars.flow.values import Batch as Batch
     from sixjars.flow.values import Encoded as Encoded
     from sixjars.flow.values import Hypothesis as Hypothesis
-    from sixjars.model.bridges.attention import AdditiveAttention as AdditiveAttention
-    from sixjars.model.bridges.attention import DotAttention as DotAttention
-    from sixjars.model.bridges.attention import GeneralAttention as GeneralAttention
+    from sixjars.flow.values import Layout as Layout
+    from sixjars.flow.values import Padded as Padded
+    from sixjars.flow.values import State as State
+    from sixjars.flow.values import StepOutput as StepOutput
+    from sixjars.inspection.draw import draw as draw
+    from sixjars.inspection.explanation import Explanation as Explanation
+    from sixjars.inspection.heatmap import heat_map as heat_map
+    from sixjars.loss import token_loss as token_loss
+    from sixjars.model.bridges.attention import Attention as Attention
     from sixjars.model.bridges.every_step import EveryStep as EveryStep
     from sixjars.model.bridges.initial import InitialState as InitialState
     from sixjars.model.bridges.pooling import AttentionPooling as AttentionPooling
     from sixjars.model.bridges.two_level import TwoLevelAttention as TwoLevelAttention
+    from sixjars.model.build import Network as Network
     from sixjars.model.decoders.label import LabelDecoder as LabelDecoder
     from sixjars.model.decoders.pointer import PointerDecoder as PointerDecoder
     from sixjars.model.decoders.sequence import SequenceDecoder as SequenceDecoder
     from sixjars.model.encoders.hierarchy import HierarchyEncoder as HierarchyEncoder
     from sixjars.model.encoders.image import ImageEncoder as ImageEncoder
-    from sixjars.model.encoders.image_question import ImageQuestionEncoder as ImageQuestionEncoder
+    from sixjars.model.encoders.image import ImageQuestionEncoder as ImageQuestionEncoder
     from sixjars.model.encoders.nothing import NothingEncoder as NothingEncoder
     from sixjars.model.encoders.points import PointsEncoder as PointsEncoder
     from sixjars.model.encoders.text import TextEncoder as TextEncoder
     from sixjars.model.encoders.video import VideoEncoder as VideoEncoder
     from sixjars.model.layers import WordEmbedding as WordEmbedding
-    from sixjars.model.network import Network as Network
-    from sixjars.model.sight import Sight as Sight
-    from sixjars.serving.predictor import Predictor as Predictor
-    from sixjars.serving.predictor import load as load
-    from sixjars.tasks.training import train as train
+    from sixjars.model.visual import VisualInput as VisualInput
+    from sixjars.progress import ConsoleProgress as ConsoleProgress
+    from sixjars.recipe.sections import Recipe as Recipe
+    from sixjars.recipe.sections import SearchSettings as SearchSettings
+    from sixjars.runs.compare import Comparison as Comparison
+    from sixjars.runs.compare import compare as compare
+    from sixjars.runs.evaluate import evaluate as evaluate
+    from sixjars.runs.explain import explain as explain
+    from sixjars.runs.predict import Prediction as Prediction
+    from sixjars.runs.predict import Predictor as Predictor
+    from sixjars.runs.predict import load as load
+    from sixjars.runs.prepare import generate_sample as generate_sample
+    from sixjars.runs.recipes import read_recipe as read_recipe
+    from sixjars.runs.starter import new as new
+    from sixjars.runs.train import train as train
 
-_HOMES = {
-    "AdditiveAttention": "sixjars.model.bridges.attention",
-    "AttentionPooling": "sixjars.model.bridges.pooling",
-    "DotAttention": "sixjars.model.bridges.attention",
-    "Encoded": "sixjars.flow.values",
-    "EveryStep": "sixjars.model.bridges.every_step",
-    "GeneralAttention": "sixjars.model.bridges.attention",
-    "HierarchyEncoder": "sixjars.model.encoders.hierarchy",
-    "Hypothesis": "sixjars.flow.values",
-    "ImageEncoder": "sixjars.model.encoders.image",
-    "ImageQuestionEncoder": "sixjars.model.encoders.image_question",
-    "InitialState": "sixjars.model.bridges.initial",
-    "LabelDecoder": "sixjars.model.decoders.label",
-    "Network": "sixjars.model.network",
-    "NothingEncoder": "sixjars.model.encoders.nothing",
-    "Padded": "sixjars.flow.inputs",
-    "PointerDecoder": "sixjars.model.decoders.pointer",
-    "PointsEncoder": "sixjars.model.encoders.points",
-    "Predictor": "sixjars.serving.predictor",
-    "SequenceDecoder": "sixjars.model.decoders.sequence",
-    "Sight": "sixjars.model.sight",
-    "SixJarsError": "sixjars.errors",
-    "TextEncoder": "sixjars.model.encoders.text",
-    "TwoLevelAttention": "sixjars.model.bridges.two_level",
-    "VideoEncoder": "sixjars.model.encoders.video",
-    "WordEmbedding": "sixjars.model.layers",
-    "load": "sixjars.serving.predictor",
-    "train": "sixjars.tasks.training",
+_MODULES = {
+    "data.field": "Field",
+    "data.packing": "packed",
+    "errors": "SixJarsError",
+    "evaluation.metrics": "Metric Outcome Score score",
+    "evaluation.search": "beam_rows search",
+    "flow.contracts": "Bridge Decoder Encoder Generator SpecialTokens",
+    "flow.values": "Batch Encoded Hypothesis Layout Padded State StepOutput",
+    "inspection.draw": "draw",
+    "inspection.explanation": "Explanation",
+    "inspection.heatmap": "heat_map",
+    "loss": "token_loss",
+    "model.bridges.attention": "Attention",
+    "model.bridges.every_step": "EveryStep",
+    "model.bridges.initial": "InitialState",
+    "model.bridges.pooling": "AttentionPooling",
+    "model.bridges.two_level": "TwoLevelAttention",
+    "model.build": "Network",
+    "model.decoders.label": "LabelDecoder",
+    "model.decoders.pointer": "PointerDecoder",
+    "model.decoders.sequence": "SequenceDecoder",
+    "model.encoders.hierarchy": "HierarchyEncoder",
+    "model.encoders.image": "ImageEncoder ImageQuestionEncoder",
+    "model.encoders.nothing": "NothingEncoder",
+    "model.encoders.points": "PointsEncoder",
+    "model.encoders.text": "TextEncoder",
+    "model.encoders.video": "VideoEncoder",
+    "model.layers": "WordEmbedding",
+    "model.visual": "VisualInput",
+    "progress": "ConsoleProgress",
+    "recipe.sections": "Recipe SearchSettings",
+    "runs.compare": "Comparison compare",
+    "runs.evaluate": "evaluate",
+    "runs.explain": "explain",
+    "runs.predict": "Prediction Predictor load",
+    "runs.prepare": "generate_sample",
+    "runs.recipes": "read_recipe",
+    "runs.starter": "new",
+    "runs.train": "train",
 }
+_HOMES = {name: f"sixjars.{module}" for module, names in _MODULES.items() for name in names.split()}
 
-__all__ = list(_HOMES)
+__all__ = sorted(_HOMES)
+
+
+def version_of(package: str = "sixjars") -> str:
+    """As installed; one that is run from its sources, or comes inside another package, has none."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return version("sixjars")
+        return version_of()
     if name not in _HOMES:
         raise AttributeError(f"module 'sixjars' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOMES, "__version__"])
+    return [*__all__, "__version__"]

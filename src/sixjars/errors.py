@@ -3,9 +3,9 @@
 SixJarsError
 |-- RecipeError    the recipe asks for something that cannot be built; carries every fault found
 |-- DataError      a file or an example is missing or malformed
-|-- ShapeError     two parts do not fit together
+|-- ShapeError     two components do not fit together
 |-- RunError       a run folder is missing, damaged, or does not belong to this recipe
-|-- LearningError  the numbers went wild
+|-- LearningError  training diverged
 |-- MissingExtra   an optional library is not installed
 `-- Interrupted    the user stopped the work; what was saved is usable
 
@@ -14,7 +14,8 @@ SixJarsError
 
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
-from typing import final
+from reprlib import Repr
+from typing import Final, final
 
 
 class SixJarsError(Exception):
@@ -61,7 +62,7 @@ class DataError(SixJarsError):
 
 @final
 class ShapeError(SixJarsError):
-    """Two parts do not fit together; the sentence has both numbers.
+    """Two components do not fit together; the sentence has both numbers.
 
     >>> import sixjars, torch
     >>> sixjars.Encoded(memory=torch.zeros(2, 3, 4), mask=torch.ones(2, 5), summary=torch.zeros(2, 4))
@@ -115,12 +116,49 @@ class Interrupted(SixJarsError):
     exit_code = 130
 
 
+_SHORT: Final = Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
+ALIASES: Final = dict(
+    pair.split("=")
+    for pair in """
+    lr=rate learning_rate=rate batch_size=batch_examples num_epochs=epochs max_epochs=epochs max_steps=steps
+    hidden_size=size hidden_dim=size embedding_dim=size vocab_size=size max_vocab=size num_layers=layers n_layers=layers
+    bidirectional=direction num_beams=width beam_size=width max_len=max_length label_smoothing=smoothing
+    gradient_clip=clip grad_clip=clip where=filter several=multi_label parts=segments tuned=frozen keys=rationale
+    numbers=dimensions text_classification=document_classification classification=document_classification
+    sentiment_analysis=document_classification machine_translation=translation seq2seq=translation
+    captioning=image_captioning vqa=image_question_answering visual_question_answering=image_question_answering
+    chatbot=conversation dialogue=dialog language_modeling=language_model language_modelling=language_model
+    pointer_network=pointing summarisation=summarization
+    """.split()
+)
+"""Names that people know from elsewhere, or from an earlier version -> ours."""
+
+
+def shown(value: object) -> str:
+    """A value as a message quotes it: its beginning will do.
+
+    >>> shown("jam"), len(shown("j" * 100_000))
+    ("'jam'", 80)
+    """
+    return _SHORT.repr(value)
+
+
+def hint(got: object, known: Collection[str]) -> str:
+    """The right name that a wrong one may stand for, as a sentence; nothing where none is near.
+
+    >>> hint("hiden", ["hidden", "layers"]), hint("lr", ["rate"])
+    (" Did you mean 'hidden'?", " Did you mean 'rate'?")
+    """
+    name = str(got)[:200]
+    near = [ALIASES[name]] if ALIASES.get(name) in known else get_close_matches(name, known, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
 def unknown(what: str, got: object, known: Collection[str]) -> str:
     """One sentence for a name nobody knows: what it is, what was given, what would be right.
 
     >>> unknown("key", "hiden", ["hidden", "layers"])
     "key 'hiden' is unknown. Did you mean 'hidden'? Known: hidden, layers."
     """
-    near = get_close_matches(str(got), known, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{what} {str(got)!r} is unknown.{hint} Known: {', '.join(sorted(known))}."
+    return f"{what} {shown(str(got))} is unknown.{hint(got, known)} Known: {', '.join(sorted(known))}."

@@ -12,16 +12,17 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from sixjars.data.text import STOP
-from sixjars.flow import Bridge, Chooser, Decoder, Encoded, Padded, Taught, Writer
+from sixjars.flow.contracts import Bridge, Decoder, Generator
+from sixjars.flow.special import STOP
+from sixjars.flow.values import DecoderOutput, Encoded, Padded
 from sixjars.model.bridges import ATTENTIONS, BRIDGES
 from sixjars.model.bridges.pooling import AttentionPooling
 from sixjars.model.bridges.two_level import TwoLevelAttention
-from sixjars.model.cells import CellName
 from sixjars.model.decoders.label import LabelDecoder
 from sixjars.model.decoders.pointer import PointerDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder
-from sixjars.tasks.table import LOOKING
+from sixjars.model.recurrent import CellName
+from sixjars.tasks import LOOKING
 
 from .promises import TARGETS, encoded, stretched, words
 
@@ -43,11 +44,11 @@ Make = Callable[[], Decoder]
 
 
 def _bridge(hears: str, kind: type[Decoder], settings: Mapping[str, Any]) -> Bridge:
-    shape = kind.first_shape(settings)
+    shape = kind.state_shape(settings)
     sizes = {
         "source_size": SIZE,
         "summary_size": SUMMARY,
-        "above_size": ABOVE if hears in TWO_LEVELS else 0,
+        "segment_size": ABOVE if hears in TWO_LEVELS else 0,
         "state_size": shape.state_size,
         "copies": shape.copies,
     }
@@ -55,8 +56,8 @@ def _bridge(hears: str, kind: type[Decoder], settings: Mapping[str, Any]) -> Bri
     return HEARING[hears](**{name: size for name, size in sizes.items() if name in wanted})
 
 
-def _sequence(cell: CellName, layers: int, hears: str, *, tied: bool, frozen: bool = False) -> Callable[[], Writer]:
-    def make() -> Writer:
+def _sequence(cell: CellName, layers: int, hears: str, *, tied: bool, frozen: bool = False) -> Callable[[], Generator]:
+    def make() -> Generator:
         bridge = _bridge(hears, SequenceDecoder, {"cell": cell, "size": SIZE, "layers": layers})
         embedding = words(size=SIZE if tied else SIZE - 1, frozen=frozen)
         return SequenceDecoder(
@@ -66,8 +67,8 @@ def _sequence(cell: CellName, layers: int, hears: str, *, tied: bool, frozen: bo
     return make
 
 
-def _pointer(cell: CellName, layers: int, hears: str, visits: Visits) -> Callable[[], Writer]:
-    def make() -> Writer:
+def _pointer(cell: CellName, layers: int, hears: str, visits: Visits) -> Callable[[], Generator]:
+    def make() -> Generator:
         bridge = _bridge(hears, PointerDecoder, {"cell": cell, "size": SIZE, "layers": layers})
         sizes = {"source_size": SIZE, "size": SIZE, "layers": layers, "attention": SIZE + 1}
         return PointerDecoder(bridge=bridge, cell=cell, dropout=0.2, visits=visits, **sizes)
@@ -75,8 +76,8 @@ def _pointer(cell: CellName, layers: int, hears: str, visits: Visits) -> Callabl
     return make
 
 
-def _label(hears: str) -> Callable[[], Chooser]:
-    def make() -> Chooser:
+def _label(hears: str) -> Callable[[], Decoder]:
+    def make() -> Decoder:
         bridge = _bridge(hears, LabelDecoder, {"size": SIZE})
         return LabelDecoder(bridge=bridge, classes=CLASSES, size=SIZE, dropout=0.2)
 
@@ -93,7 +94,7 @@ POINTERS = {
     for visits, hears in product(get_args(Visits), HEARING)
 }
 
-WRITERS: dict[str, Callable[[], Writer]] = {
+WRITERS: dict[str, Callable[[], Generator]] = {
     "sequence-frozen-vectors": _sequence("gru", 1, "additive", tied=False, frozen=True),
     "sequence-frozen-vectors-tied": _sequence("gru", 1, "additive", tied=True, frozen=True),
     **EVERY_SEQUENCE,
@@ -105,7 +106,7 @@ WRITERS: dict[str, Callable[[], Writer]] = {
     "pointer-lstm-stacked": _pointer("lstm", 2, "initial", "all"),
     "pointer-lstm-stacked-follows": _pointer("lstm", 2, "additive", "some"),
 }
-CHOOSERS: dict[str, Callable[[], Chooser]] = {f"label-{hears}": _label(hears) for hears in HEARING}
+CHOOSERS: dict[str, Callable[[], Decoder]] = {f"label-{hears}": _label(hears) for hears in HEARING}
 CASES: dict[str, Make] = {**WRITERS, **CHOOSERS}
 
 
@@ -118,7 +119,7 @@ def truth_for(decoder: Decoder) -> Padded:
     """What they should say: texts or orders of different lengths with junk behind them, or one label each."""
     if isinstance(decoder, PointerDecoder):
         return stretched(Padded.of(list(ORDERS if decoder.stop is None else SOME)), 0)
-    return Padded.of([[3], [0], [5]]) if isinstance(decoder, Chooser) else stretched(Padded.of(list(TARGETS)), 0)
+    return Padded.of([[3], [0], [5]]) if isinstance(decoder, Decoder) else stretched(Padded.of(list(TARGETS)), 0)
 
 
 def looks(decoder: Decoder) -> bool:
@@ -135,7 +136,7 @@ def hears_summary(decoder: Decoder) -> bool:
 
 def asks_above(decoder: Decoder) -> bool:
     """Whether its bridge weighs the parts of a level above."""
-    return bool(getattr(decoder.bridge, "above_size", isinstance(decoder.bridge, TwoLevelAttention)))
+    return bool(getattr(decoder.bridge, "segment_size", isinstance(decoder.bridge, TwoLevelAttention)))
 
 
 def mixes(decoder: Decoder) -> bool:
@@ -144,7 +145,7 @@ def mixes(decoder: Decoder) -> bool:
     return isinstance(decoder, PointerDecoder) or (looks(decoder) and not pools_parts)
 
 
-def weight_on_source(decoder: Decoder, taught: Taught) -> Tensor:
+def weight_on_source(decoder: Decoder, taught: DecoderOutput) -> Tensor:
     """How much weight lies on real positions at every step: all of it, or what a pointer does not give to `<stop>`."""
     share_BT = taught.scores.softmax(-1)[..., STOP]
     return 1 - share_BT if isinstance(decoder, PointerDecoder) else torch.ones_like(share_BT)

@@ -5,17 +5,16 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Literal, get_args
 
-from sixjars.flow import Encoder, Padded
-from sixjars.model.cells import CellName
+from sixjars.flow.contracts import Encoder
+from sixjars.flow.values import Padded
 from sixjars.model.encoders.hierarchy import HierarchyEncoder
-from sixjars.model.encoders.image import ImageEncoder
-from sixjars.model.encoders.image_question import ImageQuestionEncoder
+from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.points import PointsEncoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
-from sixjars.model.reading import Direction
-from sixjars.model.sight import Sight
+from sixjars.model.recurrent import CellName, Direction
+from sixjars.model.visual import VisualInput
 
 from .promises import LENGTHS, documents, films, texts, words
 
@@ -38,28 +37,28 @@ class Case:
     summarises: bool = True
     """Whether all its weights are heard in the summary."""
     unheard: tuple[str, ...] = ()
-    """Parts inside it whose weights this make of it has no use for, so that they never learn."""
+    """Segments inside it whose weights this make of it has no use for, so that they never learn."""
 
 
-def _learning(*, tuned: bool | str = False) -> Sight:
-    return Sight(pixels=PIXELS, widths=(4, 6), tuned=tuned)
+def _learning(*, tuned: bool | str = False) -> VisualInput:
+    return VisualInput(pixels=PIXELS, widths=(4, 6), tuned=tuned)
 
 
-def _features() -> Sight:
-    return Sight(pixels=32, name="efficientnet_lite0")
+def _features() -> VisualInput:
+    return VisualInput(pixels=32, name="efficientnet_lite0")
 
 
-def _vectors() -> Sight:
-    return Sight(pixels=32, name="efficientnet_lite0", cells=False)
+def _vectors() -> VisualInput:
+    return VisualInput(pixels=32, name="efficientnet_lite0", cells=False)
 
 
-def _films(sight: Callable[[], Sight] = _learning, lengths: tuple[int, ...] = LENGTHS) -> Padded:
+def _films(sight: Callable[[], VisualInput] = _learning, lengths: tuple[int, ...] = LENGTHS) -> Padded:
     eyes = sight()
     learns = eyes.backbone is not None
     return films(3 * eyes.pixels**2 if learns else eyes.shape.numbers, pixels=learns, lengths=lengths)
 
 
-def _pictures(sight: Callable[[], Sight] = _learning) -> Padded:
+def _pictures(sight: Callable[[], VisualInput] = _learning) -> Padded:
     return _films(sight, lengths=(1, 1, 1))
 
 
@@ -107,12 +106,12 @@ def _video(reads: Reads, cell: CellName, direction: Direction, layers: int = 1) 
     return Case(make, lambda: {"video": _films()}, "video", unheard=unheard)
 
 
-def _asked(summary: Literal["both", "question"], sight: Callable[[], Sight]) -> ImageQuestionEncoder:
+def _asked(summary: Literal["both", "question"], sight: Callable[[], VisualInput]) -> ImageQuestionEncoder:
     question = TextEncoder(embedding=words(), size=3, direction="both")
     return ImageQuestionEncoder(image=ImageEncoder(backbone=sight()), question=question, summary=summary)
 
 
-def _questions(sight: Callable[[], Sight] = _learning) -> Inputs:
+def _questions(sight: Callable[[], VisualInput] = _learning) -> Inputs:
     return {"image": _pictures(sight), "question": texts()}
 
 

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import torch
 
-from sixjars.flow import Padded, Parts
+from sixjars.flow.values import Padded, Segments
 
 Documents = list[list[list[int]]]
 """Of each row its parts, of each part its words."""
@@ -49,7 +49,7 @@ def repacked(documents: Documents, widths: tuple[int, ...], *, positions: int = 
     for row, document in enumerate(documents):
         numbers = [number for number, part in enumerate(document) for _ in part]
         of_BS[row, : len(numbers)] = torch.tensor(numbers, dtype=torch.long)
-    return Padded(values_BS, mask_BS, Parts(tuple(map(torch.tensor, packs)), home_BP, back_BS, of_BS))
+    return Padded(values_BS, mask_BS, Segments(tuple(map(torch.tensor, packs)), home_BP, back_BS, of_BS))
 
 
 def parts_of(padded: Padded) -> Documents:

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim, export
 
-from sixjars.flow import Above, Encoded, Padded, Part
-from sixjars.inspection.explain import letter_of
+from sixjars.flow.values import Encoded, Padded, Part, SegmentLevel
+from sixjars.inspection.explanation import letter_of
 from sixjars.learning.checkpoints import load_weights, save_tensors
 from sixjars.model.layers import WordEmbedding
 
@@ -34,7 +34,7 @@ def words(*, size: int = 5, frozen: bool = False) -> WordEmbedding:
     if not frozen:
         return WordEmbedding(vocabulary=VOCABULARY, size=size, dropout=0.2)
     known = torch.tensor([5, 6, 9])
-    return WordEmbedding(vocabulary=VOCABULARY, size=size, tuned=False, vectors=(known, torch.randn(3, size)))
+    return WordEmbedding(vocabulary=VOCABULARY, size=size, frozen=True, vectors=(known, torch.randn(3, size)))
 
 
 def texts() -> Padded:
@@ -107,7 +107,7 @@ def encoded(size: int, lengths: tuple[int, ...] = LENGTHS, *, summary: int | Non
     return Encoded(memory_BSD, mask_BS, summary_BK, above=_level(mask_BS, above) if above else None)
 
 
-def _level(mask_BS: Tensor, size: int) -> Above:
+def _level(mask_BS: Tensor, size: int) -> SegmentLevel:
     """A level above with parts of two positions, of which the first weighs more; the last part may be short."""
     of_BS = (torch.arange(mask_BS.shape[1]) // 2).expand_as(mask_BS) * mask_BS
     first_BS = torch.arange(mask_BS.shape[1]).expand_as(mask_BS) % 2 == 0
@@ -115,7 +115,7 @@ def _level(mask_BS: Tensor, size: int) -> Above:
     memory_BPU = (torch.randn(*mask_BP.shape, size) * mask_BP.unsqueeze(-1)).requires_grad_()
     alone_BS = first_BS & ~nn.functional.pad(mask_BS, (0, 1))[:, 1:]
     within_BS = torch.where(alone_BS, 1.0, torch.where(first_BS, 0.75, 0.25)) * mask_BS
-    return Above(memory_BPU, mask_BP, of_BS, within_BS)
+    return SegmentLevel(memory_BPU, mask_BP, of_BS, within_BS)
 
 
 def stretched_source(source: Encoded, by: int) -> Encoded:
@@ -124,7 +124,7 @@ def stretched_source(source: Encoded, by: int) -> Encoded:
     above = source.above
     if above is not None:
         within_BS = None if above.within is None else nn.functional.pad(above.within, (0, by))
-        above = Above(*_stretched(above.memory, above.mask, by), nn.functional.pad(above.of, (0, by)), within_BS)
+        above = SegmentLevel(*_stretched(above.memory, above.mask, by), nn.functional.pad(above.of, (0, by)), within_BS)
     return Encoded(memory_BSD, mask_BS, source.summary.detach().clone().requires_grad_(), above=above)
 
 
@@ -143,7 +143,7 @@ def alone(source: Encoded, row: int) -> Encoded:
     if above is not None:
         parts = int(above.mask.sum())
         within = None if above.within is None else above.within[:, :length]
-        above = Above(above.memory[:, :parts], above.mask[:, :parts], above.of[:, :length], within)
+        above = SegmentLevel(above.memory[:, :parts], above.mask[:, :parts], above.of[:, :length], within)
     return Encoded(own.memory[:, :length], own.mask[:, :length], own.summary, above=above)
 
 

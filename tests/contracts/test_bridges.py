@@ -12,14 +12,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from sixjars.flow import Bridge, Carried, Context, Encoded
+from sixjars.flow.contracts import Bridge
+from sixjars.flow.values import Context, Encoded, Prepared
 from sixjars.model.bridges import ATTENTIONS, BRIDGES
 from sixjars.model.bridges.attention import AdditiveAttention, DotAttention, GeneralAttention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.bridges.pooling import AttentionPooling
 from sixjars.model.bridges.two_level import TwoLevelAttention
-from sixjars.tasks.table import LOOKING
+from sixjars.tasks import LOOKING
 
 from .promises import (
     LENGTHS,
@@ -72,19 +73,21 @@ CASES: dict[str, Case] = {
     "general-copy": Case(6, 4, lambda: GeneralAttention(source_size=6, summary_size=4, state_size=4, start="copy")),
     "pooling-linear": Case(6, 5, lambda: AttentionPooling(source_size=6, state_size=4, size=3, copies=2)),
     "pooling-copy": Case(4, 5, lambda: AttentionPooling(source_size=4, state_size=4, size=3, start="copy")),
-    "pooling-parts": Case(6, 5, lambda: AttentionPooling(source_size=6, above_size=3, state_size=4, size=3, copies=2)),
+    "pooling-parts": Case(
+        6, 5, lambda: AttentionPooling(source_size=6, segment_size=3, state_size=4, size=3, copies=2)
+    ),
     "pooling-parts-evenly": Case(
         6,
         5,
-        lambda: AttentionPooling(source_size=6, above_size=4, state_size=4, size=3, start="copy"),
+        lambda: AttentionPooling(source_size=6, segment_size=4, state_size=4, size=3, start="copy"),
         above=4,
         weighed=False,
     ),
     "two-level-linear": Case(
-        6, 5, lambda: TwoLevelAttention(source_size=6, above_size=3, summary_size=5, state_size=4, size=3, copies=2)
+        6, 5, lambda: TwoLevelAttention(source_size=6, segment_size=3, summary_size=5, state_size=4, size=3, copies=2)
     ),
     "two-level-copy": Case(
-        6, 4, lambda: TwoLevelAttention(source_size=6, above_size=4, state_size=4, size=3, start="copy"), above=4
+        6, 4, lambda: TwoLevelAttention(source_size=6, segment_size=4, state_size=4, size=3, start="copy"), above=4
     ),
 }
 
@@ -111,8 +114,8 @@ def query() -> Tensor:
 
 def heard(bridge: Bridge, source: Encoded, query: Tensor) -> tuple[Tensor, Context]:
     """The first state and one context: all that a decoder ever hears."""
-    carried = bridge.start(source)
-    return carried.first, bridge.step(query, carried)
+    prepared = bridge.start(source)
+    return prepared.first, bridge.step(query, prepared)
 
 
 def looks(bridge: Bridge) -> bool:
@@ -122,7 +125,7 @@ def looks(bridge: Bridge) -> bool:
 
 def asks_above(bridge: Bridge) -> bool:
     """Whether it weighs the parts of a level above."""
-    return bool(getattr(bridge, "above_size", isinstance(bridge, TwoLevelAttention)))
+    return bool(getattr(bridge, "segment_size", isinstance(bridge, TwoLevelAttention)))
 
 
 def mixes(bridge: Bridge) -> bool:
@@ -257,10 +260,10 @@ def test_two_sources_never_mix(bridge: Bridge, case: Case, source: Encoded, quer
 @pytest.mark.parametrize("change", ["pick", "spread"])
 def test_picking_and_spreading_keep_their_meaning(bridge: Bridge, source: Encoded, query: Tensor, change: str) -> None:
     rows = torch.tensor([2, 0, 2, 1]) if change == "pick" else torch.tensor([0, 0, 1, 1, 2, 2])
-    carried = bridge.start(source)
-    chosen: Carried = carried.pick(rows) if change == "pick" else carried.spread(2)
-    wanted, got = bridge.step(query, carried), bridge.step(query[rows], chosen)
-    torch.testing.assert_close(chosen.first, carried.first[rows])
+    prepared = bridge.start(source)
+    chosen: Prepared = prepared.pick(rows) if change == "pick" else prepared.repeat(2)
+    wanted, got = bridge.step(query, prepared), bridge.step(query[rows], chosen)
+    torch.testing.assert_close(chosen.first, prepared.first[rows])
     torch.testing.assert_close(got.vector, wanted.vector[rows])
     assert (got.weights is None) == (wanted.weights is None)
     if got.weights is not None and wanted.weights is not None:
@@ -280,8 +283,8 @@ def test_nothing_is_kept_between_calls(bridge: Bridge, source: Encoded, query: T
 
 
 def test_what_follows_the_state_depends_on_it_and_nothing_else_does(bridge: Bridge, source: Encoded) -> None:
-    carried = bridge.start(source)
-    one, two = (bridge.step(query, carried) for query in torch.randn(2, 3, STATE))
+    prepared = bridge.start(source)
+    one, two = (bridge.step(query, prepared) for query in torch.randn(2, 3, STATE))
     assert torch.equal(one.vector, two.vector) != bridge.follows
     if one.weights is not None and two.weights is not None:
         assert torch.equal(one.weights, two.weights) != bridge.follows

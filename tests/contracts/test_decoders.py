@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from sixjars.flow import Chooser, Decoder, Encoded, Padded, Writer
-from sixjars.loss.tokens import token_loss
+from sixjars.flow.contracts import Decoder, Generator
+from sixjars.flow.values import Encoded, Padded
+from sixjars.loss import token_loss
 from sixjars.model.decoders import DECODERS
 
 from .decoder_cases import (
@@ -57,7 +58,7 @@ def loss(decoder: Decoder, source: Encoded, target: Padded) -> Tensor:
 def test_every_decoder_has_a_case_with_every_bridge() -> None:
     made = [make() for make in CASES.values()]
     assert {(type(one), type(one.bridge)) for one in made} == set(product(DECODERS.values(), HEARING.values()))
-    assert all(isinstance(one, Writer) != isinstance(one, Chooser) for one in made)
+    assert all(isinstance(one, Generator) != isinstance(one, Decoder) for one in made)
     assert len(EVERY_SEQUENCE) == 3 * 2 * 6 * 2
 
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sixjars.flow import Encoded, Encoder, Padded, Parts
+from sixjars.flow.contracts import Encoder
+from sixjars.flow.values import Encoded, Padded, Segments
 from sixjars.model.encoders import ENCODERS
 from sixjars.model.encoders.nothing import NothingEncoder
 
@@ -70,7 +71,7 @@ def test_sizes_are_as_announced(encoder: Encoder, case: Case, inputs: Inputs) ->
     assert said.memory.shape == (*real.shape, encoder.output_size)
     assert said.summary.shape == (3, encoder.summary_size)
     assert encoder.attendable == (real.shape[1] > 0)
-    assert (said.above is not None) == (encoder.above_size > 0)
+    assert (said.above is not None) == (encoder.segment_size > 0)
     if said.layout.kind == "grid":
         assert said.layout.shape[0] * said.layout.shape[1] == real.shape[1]
 
@@ -106,7 +107,7 @@ def test_rows_do_not_see_each_other(encoder: Encoder, inputs: Inputs) -> None:
 def test_the_level_above_keeps_the_same_promises(encoder: Encoder, inputs: Inputs) -> None:
     """Sizes, padding, rows: what is said of a part depends on its own row alone."""
     said, long = encoder(**inputs).above, encoder(**longer(inputs)).above
-    assert said.memory.shape == (*said.mask.shape, encoder.above_size)
+    assert said.memory.shape == (*said.mask.shape, encoder.segment_size)
     assert said.mask.tolist() == [[True, True, True], [True, False, False], [True, True, False]]
     assert not long.memory[~long.mask].any()
     torch.testing.assert_close(long.memory[:, :3], said.memory)
@@ -169,7 +170,7 @@ def test_nothing_is_kept_between_calls(encoder: Encoder, case: Case, inputs: Inp
 def test_picking_and_spreading_keep_their_meaning(encoder: Encoder, inputs: Inputs) -> None:
     mixed, repeated = encoder(**chosen(inputs, 2, 0, 2, 1)), encoder(**chosen(inputs, 0, 0, 1, 1, 2, 2))
     said = encoder(**inputs)
-    for one, two in ((said.pick(torch.tensor([2, 0, 2, 1])), mixed), (said.spread(2), repeated)):
+    for one, two in ((said.pick(torch.tensor([2, 0, 2, 1])), mixed), (said.repeat(2), repeated)):
         torch.testing.assert_close(one.memory, two.memory)
         torch.testing.assert_close(one.summary, two.summary)
         assert torch.equal(one.mask, two.mask)
@@ -191,7 +192,7 @@ def plain(given: Padded) -> tuple[Tensor, ...]:
 
 def padded(values: Tensor, mask: Tensor, *level: Tensor) -> Padded:
     """Back from `plain`."""
-    return Padded(values, mask, Parts(level[3:], *level[:3]) if level else None)
+    return Padded(values, mask, Segments(level[3:], *level[:3]) if level else None)
 
 
 @final

@@ -8,16 +8,15 @@ import torch
 from torch import Tensor, nn
 
 from sixjars.errors import RecipeError, ShapeError
-from sixjars.flow import Encoded, Layout, Padded
+from sixjars.flow.values import Encoded, Layout, Padded
 from sixjars.model.backbones.small import SmallBackbone
 from sixjars.model.bridges.attention import AdditiveAttention
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.decoders.label import LabelDecoder
-from sixjars.model.encoders.image import ImageEncoder
-from sixjars.model.encoders.image_question import ImageQuestionEncoder
+from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
-from sixjars.model.sight import Sight, learns
+from sixjars.model.visual import VisualInput, learns
 
 from .promises import films, texts, words
 
@@ -25,15 +24,15 @@ PIXELS = 12
 """Of each side; three halvings leave 2×2 cells, two leave 3×3."""
 
 
-def sight() -> Sight:
-    return Sight(pixels=PIXELS, widths=(4, 6))
+def sight() -> VisualInput:
+    return VisualInput(pixels=PIXELS, widths=(4, 6))
 
 
 def film(lengths: tuple[int, ...] = (4, 1, 3)) -> Padded:
     return films(3 * PIXELS**2, pixels=True, lengths=lengths)
 
 
-def seen(eyes: Sight, frame: Tensor) -> tuple[Tensor, Tensor]:
+def seen(eyes: VisualInput, frame: Tensor) -> tuple[Tensor, Tensor]:
     """One frame alone through the backbone: its maps (C, h, w) and its vector."""
     assert isinstance(eyes.backbone, SmallBackbone)
     maps, vector = eyes.backbone(frame.view(1, 3, PIXELS, PIXELS))
@@ -41,15 +40,15 @@ def seen(eyes: Sight, frame: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def test_which_backbones_learn() -> None:
-    assert learns("small", tuned=False)
+    assert learns("small", frozen=True)
     assert learns("efficientnet_lite0", tuned=True)
     assert learns("efficientnet_lite0", tuned="block9")
-    assert not learns("efficientnet_lite0", tuned=False)
+    assert not learns("efficientnet_lite0", frozen=True)
 
 
 def test_weights_learn_from_the_named_layer_on() -> None:
     """Below it they stay as they are; the picture is seen the same."""
-    whole, half = sight(), Sight(pixels=PIXELS, widths=(4, 6), tuned="blocks.1")
+    whole, half = sight(), VisualInput(pixels=PIXELS, widths=(4, 6), tuned="blocks.1")
     half.load_state_dict(whole.state_dict())
     given = film()
     for one, two in zip(whole(given), half(given), strict=True):
@@ -58,7 +57,7 @@ def test_weights_learn_from_the_named_layer_on() -> None:
     assert frozen == {name for name, _ in half.named_parameters() if name.startswith("backbone.blocks.0.")} != set()
     assert all(weight.requires_grad for weight in whole.parameters())
     with pytest.raises(RecipeError, match=r"part of the backbone 'block9' is unknown\. Did you mean 'blocks'\?"):
-        Sight(pixels=PIXELS, widths=(4, 6), tuned="block9")
+        VisualInput(pixels=PIXELS, widths=(4, 6), tuned="block9")
 
 
 def test_every_frame_is_seen_alone_and_padding_is_dark() -> None:
@@ -74,7 +73,7 @@ def test_every_frame_is_seen_alone_and_padding_is_dark() -> None:
 
 def test_features_made_beforehand_are_read_back_as_they_were_written() -> None:
     """Maps first, channel by channel and row by row, then the vector; kept in 16 bits."""
-    eyes = Sight(pixels=32, name="efficientnet_lite0")
+    eyes = VisualInput(pixels=32, name="efficientnet_lite0")
     shape = eyes.shape
     maps_NCHW = torch.randn(3, shape.channels, shape.height, shape.width).half()
     vector_NK = torch.randn(3, shape.vector).half()
@@ -87,7 +86,7 @@ def test_features_made_beforehand_are_read_back_as_they_were_written() -> None:
 
 
 def test_the_vector_alone_is_kept_where_nobody_looks_at_cells() -> None:
-    eyes = Sight(pixels=32, name="efficientnet_lite0", cells=False)
+    eyes = VisualInput(pixels=32, name="efficientnet_lite0", cells=False)
     vector_BFK = torch.randn(2, 3, 1280).half()
     mask_BF = torch.tensor([[True, True, True], [True, False, False]])
     assert eyes.shape.numbers == eyes.shape.vector == 1280
@@ -102,14 +101,14 @@ def test_the_vector_alone_is_kept_where_nobody_looks_at_cells() -> None:
 
 def test_pixels_have_cells_whoever_looks() -> None:
     """A backbone that learns is given pixels all the same; there is nothing to leave out."""
-    assert Sight(pixels=PIXELS, widths=(4, 6), cells=False).shape == sight().shape
+    assert VisualInput(pixels=PIXELS, widths=(4, 6), cells=False).shape == sight().shape
 
 
 def test_what_sees_says_how() -> None:
     assert sight().equations() == [
         "a_1..a_S, v = CNN(I): 3×3 cells of 6 numbers, a vector of 128 (small, learns)",
     ]
-    assert Sight(pixels=32, name="efficientnet_lite0").equations() == [
+    assert VisualInput(pixels=32, name="efficientnet_lite0").equations() == [
         "a_1..a_S, v = CNN(I): 2×2 cells of 112 numbers, a vector of 1280 "
         "(efficientnet_lite0, computed once, does not learn)",
     ]
@@ -209,10 +208,10 @@ def test_attention_asks_for_a_label_with_the_first_state() -> None:
     bridge = AdditiveAttention(source_size=6, summary_size=3, state_size=4, size=5)
     decoder = LabelDecoder(bridge=bridge, classes=3, size=4).eval()
     source = Encoded(torch.randn(2, 5, 6), torch.ones(2, 5, dtype=torch.bool), torch.randn(2, 3))
-    carried = bridge.start(source)
-    context = bridge.step(carried.first, carried)
+    prepared = bridge.start(source)
+    context = bridge.step(prepared.first, prepared)
     assert decoder.mix is not None
-    mixed = torch.tanh(torch.cat([carried.first, context.vector], 1) @ decoder.mix.weight.T + decoder.mix.bias)
+    mixed = torch.tanh(torch.cat([prepared.first, context.vector], 1) @ decoder.mix.weight.T + decoder.mix.bias)
     scores = mixed @ decoder.output.weight.T + decoder.output.bias
     chosen = decoder.choose(source)
     torch.testing.assert_close(chosen.log_probabilities, scores.log_softmax(1))

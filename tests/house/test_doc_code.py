@@ -12,14 +12,13 @@ import yaml
 from PIL import Image
 
 from sixjars.cli import app
-from sixjars.data.films import write_film
-from sixjars.data.samples import sample_named
-from sixjars.recipe.reading import packaged
-from sixjars.tasks.corpus import corpus_of, facts_of
-from sixjars.tasks.parts import network_of
-from sixjars.tasks.reading import recipe_of
-from sixjars.tasks.table import TASKS
-from sixjars.tasks.vectors import vectors_of
+from sixjars.data.media.videos import write_video
+from sixjars.model.build import build
+from sixjars.recipe.files import packaged
+from sixjars.runs.data import corpus_of, facts_of, vectors_of
+from sixjars.runs.recipes import recipe_of
+from sixjars.samples import sample_named
+from sixjars.tasks import TASKS
 
 DOCS = Path(__file__).parents[2] / "docs"
 FENCE = re.compile(r"^```(?P<language>\w+)(?: file=(?P<file>\S+))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -52,7 +51,7 @@ def painted(path: Path) -> None:
     noise = np.random.default_rng(crc32(path.name.encode()))
     frames_FHWC = noise.integers(0, 256, (12, 48, 64, 3)).astype(np.uint8)
     if path.suffix == ".mp4":
-        write_film(path, frames_FHWC, rate=8)
+        write_video(path, frames_FHWC, rate=8)
     else:
         Image.fromarray(frames_FHWC[0]).save(path)
 
@@ -95,7 +94,7 @@ def test_recipes_of_a_page_read_their_data(
     facts = facts_of(recipe, corpus.tokens)
     for name, found in vectors.items():
         facts[name]["vectors"] = found
-    network = network_of(recipe.model, facts)
+    network = build(recipe.model, facts)
     assert len(corpus.train) + len(corpus.valid) > 1
     assert (corpus.skipped > 0) == (recipe.data.on_bad_row == "skip")
     sample = recipe.data.sample

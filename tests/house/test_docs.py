@@ -14,8 +14,8 @@ import pytest
 import typer
 
 from sixjars.cli import app
-from sixjars.recipe.reading import packaged
-from sixjars.tasks.table import TASKS
+from sixjars.recipe.files import packaged
+from sixjars.tasks import TASKS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

@@ -13,10 +13,10 @@ from sixjars.evaluation.metrics import METRICS
 from sixjars.model.bridges import ATTENTIONS, BRIDGES
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
-from sixjars.recipe.reading import overridden, packaged
-from sixjars.tasks.reading import recipe_of
-from sixjars.tasks.runs import flat
-from sixjars.tasks.table import TASKS, Task
+from sixjars.recipe.files import overridden, packaged
+from sixjars.runs.folder import flat
+from sixjars.runs.recipes import recipe_of
+from sixjars.tasks import TASKS, Task
 
 ROOT = Path(__file__).parents[2]
 Row = tuple[str, str, str, str]

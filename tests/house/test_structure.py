@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel
 
 import sixjars
-from sixjars.flow import Part
+from sixjars.flow.values import Part
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))

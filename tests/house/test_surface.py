@@ -1,4 +1,4 @@
-"""The public names: listed in one place, offered in another, explained in a third; all three agree."""
+"""The public names: listed in one place, offered in another, explain in a third; all three agree."""
 
 import ast
 import doctest

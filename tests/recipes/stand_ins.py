@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from sixjars.data.films import write_film
+from sixjars.data.media.videos import write_video
 from sixjars.recipe import Recipe
 
 Rows = list[dict[str, Any]]
@@ -34,7 +34,7 @@ def picture(name: str) -> bytes:
 def film(name: str) -> bytes:
     """A film of one colour and some noise, of five frames or six."""
     file = io.BytesIO()
-    write_film(file, _frames(name, 5 + crc32(name.encode()) % 2, 32, 48), rate=10)
+    write_video(file, _frames(name, 5 + crc32(name.encode()) % 2, 32, 48), rate=10)
     return file.getvalue()
 
 

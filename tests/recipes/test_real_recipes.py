@@ -1,14 +1,14 @@
-"""Every recipe on real data runs on a stand-in for it, and is explained where there is none."""
+"""Every recipe on real data runs on a stand-in for it, and is explain where there is none."""
 
 from pathlib import Path
 
 import pytest
 
 import sixjars
-from sixjars.recipe.fields import MediaSettings
-from sixjars.recipe.reading import packaged
-from sixjars.tasks.explaining import explained
-from sixjars.tasks.reading import read_recipe
+from sixjars.recipe.files import packaged
+from sixjars.recipe.sections import MediaSettings
+from sixjars.runs.explain import explain
+from sixjars.runs.recipes import read_recipe
 
 from .stand_ins import READ, SEEN, stand_in
 from .using import JARS, check_use
@@ -53,7 +53,7 @@ def test_it_runs_on_a_stand_in_for_its_data(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", REAL)
 def test_it_is_explained_without_its_data(name: str) -> None:
-    told = explained(name)
+    told = explain(name)
     assert [jar.name for jar in told.jars] == JARS
     assert any("the data is not here" in line for jar in told.jars for line in jar.lines)
     assert told.count > 10_000

@@ -8,9 +8,9 @@ import yaml
 
 import sixjars
 from sixjars.evaluation.metrics import metric_named
-from sixjars.recipe.reading import packaged
-from sixjars.tasks.reading import read_recipe
-from sixjars.tasks.table import TASKS
+from sixjars.recipe.files import packaged
+from sixjars.runs.recipes import read_recipe
+from sixjars.tasks import TASKS
 
 from .using import check_use
 
@@ -68,7 +68,7 @@ def test_every_variant_has_a_recipe() -> None:
         "copying": said("decoder", "copying"),
         "visits": said("decoder", "visits"),
         "coverage": {recipe.loss.coverage > 0 for recipe in told},
-        "parts": {recipe.data.source.parts for recipe in told if recipe.data.source is not None},
+        "segments": {recipe.data.source.parts for recipe in told if recipe.data.source is not None},
         "bridges": said("bridge", "kind"),
         "scores": said("bridge", "score"),
         "starts": said("bridge", "start"),
@@ -96,7 +96,7 @@ def test_every_variant_has_a_recipe() -> None:
         "copying": {True, False},
         "visits": {"all", "some"},
         "coverage": {True, False},
-        "parts": {"none", "lines", "turns"},
+        "segments": {"none", "lines", "turns"},
         "bridges": {"initial", "every_step", "attention", "pooling", "two_level"},
         "scores": {"additive", "dot", "general"},
         "starts": {"linear", "copy"},

@@ -1,16 +1,16 @@
-"""What everybody does with a run: ask it about something raw, score it again, have it explained."""
+"""What everybody does with a run: ask it about something raw, score it again, have it explain."""
 
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import sixjars
-from sixjars.data.labels import Labels
-from sixjars.data.points import Places
-from sixjars.serving.predictor import Asked, Prediction, Predictor
-from sixjars.tasks.evaluating import evaluated
-from sixjars.tasks.explaining import explained
-from sixjars.tasks.training import Trained
+from sixjars.data.fields.label import Labels
+from sixjars.data.fields.points import Places
+from sixjars.runs.evaluate import evaluate
+from sixjars.runs.explain import explain
+from sixjars.runs.predict import Prediction, Predictor, Wanted
+from sixjars.runs.train import Trained
 
 from .stand_ins import film, picture
 
@@ -18,7 +18,7 @@ JARS = ["task", "data", "model: encoder", "model: bridge", "model: decoder", "lo
 FILES = {"recipe.yaml", "run.json", "tokens", "model.safetensors", "log.jsonl", "scores.json", "checkpoints"}
 
 
-def raw(predictor: Predictor, folder: Path) -> Asked:
+def raw(predictor: Predictor, folder: Path) -> Wanted:
     """Something to ask about that was in no corpus."""
     task, points = predictor.task, predictor.recipe.data.points
     given = {"source": "ghar" if task.name == "transliteration" else "the dog is here now"}
@@ -34,15 +34,15 @@ def raw(predictor: Predictor, folder: Path) -> Asked:
 
 
 def check_use(trained: Trained, folder: Path) -> None:
-    """A run is whole: what it holds, what it says, how it is scored, how it is explained."""
+    """A run is whole: what it holds, what it says, how it is scored, how it is explain."""
     assert {path.name for path in trained.folder.iterdir()} >= FILES
     predictor = sixjars.load(trained.folder)
     prediction = predictor.predict([raw(predictor, folder)])[0]
     check_looks(prediction, predictor)
     check_said(prediction, predictor.tokens[predictor.task.output])
-    again = evaluated(trained.folder)
+    again = evaluate(trained.folder)
     assert [score.value for score in again.scores] == [score.value for score in trained.scores]
-    assert [jar.name for jar in explained(str(trained.folder)).jars] == JARS
+    assert [jar.name for jar in explain(str(trained.folder)).jars] == JARS
 
 
 def check_looks(prediction: Prediction, predictor: Predictor) -> None:
@@ -50,7 +50,7 @@ def check_looks(prediction: Prediction, predictor: Predictor) -> None:
     looks = predictor.recipe.model.bridge["kind"] in ("attention", "pooling", "two_level")
     looks = looks or predictor.task.output == "order"
     assert predictor.looks == looks
-    said = 1 if predictor.task.output == "label" else len(prediction.pieces)
+    said = 1 if predictor.task.output == "label" else len(prediction.tokens)
     assert len(prediction.weights) == (said if looks else 0)
     if prediction.layout.kind == "grid" and looks:
         assert {len(row) for row in prediction.weights} == {prod(prediction.layout.shape)}

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import sixjars
-from sixjars.data.samples.language_model import log_probability, true_perplexity
-from sixjars.recipe.reading import packaged
-from sixjars.tasks.reading import read_recipe
+from sixjars.recipe.files import packaged
+from sixjars.runs.recipes import read_recipe
+from sixjars.samples.language_model import log_probability, true_perplexity
 
 SAMPLES = [name for name in packaged() if "/sample" in name]
 FOR_A_GPU = {"pointing/sample_tours_large"}
@@ -30,11 +30,11 @@ def test_it_reaches_its_floor(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_attention_survives_long_inputs_and_the_options_do_not(tmp_path: Path) -> None:
     """Claim 1, by the command that the README gives."""
-    from sixjars.learning.progress import Silent
-    from sixjars.tasks.comparing import compared
+    from sixjars.progress import Reporter
+    from sixjars.runs.compare import compare
 
     names = [f"translation/sample_long_{how}" for how in ("initial", "every_step", "attention")]
-    found = compared(names, out=tmp_path, metric="exact_match", device="cpu", reporter=Silent)
+    found = compare(names, out=tmp_path, metric="exact_match", device="cpu", reporter=Reporter)
     initial, every_step, attention = (contender.buckets[-1].value or 0.0 for contender in found.contenders)
     assert attention > max(initial, every_step) + 0.5
 
@@ -77,7 +77,7 @@ def test_a_small_model_learns_to_transliterate(tmp_path: Path) -> None:
 
 def test_no_model_can_beat_the_grammar() -> None:
     """The language-model sample has a floor: a perplexity below it on fresh draws would be a bug in the metric."""
-    from sixjars.data.samples import make
+    from sixjars.samples import make
 
     sentences = [row["text"] for row in make("language_model", size=1, valid=1, test=4000)["test"]]
     tokens = sum(len(sentence.split()) + 1 for sentence in sentences)

@@ -16,7 +16,7 @@ import yaml
 
 import sixjars
 from sixjars.cli import main
-from sixjars.learning.progress import Reporter, Silent
+from sixjars.progress import Reporter
 
 TINY: dict[str, Any] = {
     "task": "transliteration",
@@ -38,9 +38,9 @@ TINY: dict[str, Any] = {
 SERVER = """
 import atexit, json, os, signal, sys, traceback
 import lightning_fabric
-import sixjars.cli.show, sixjars.learning.progress, sixjars.serving.predictor, sixjars.tasks.evaluating
+import sixjars.cli.show, sixjars.progress, sixjars.runs.predict, sixjars.runs.evaluate
 from sixjars.cli import main
-from sixjars.learning.progress import Reporter, Silent
+from sixjars.progress import Reporter, Reporter
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is born deaf to it
 for line in sys.stdin:
@@ -274,7 +274,7 @@ class Tired:
 
     def __init__(self, after: int) -> None:
         self.after = after
-        quiet = Silent()
+        quiet = Reporter()
         self.prepared, self.begin, self.validated, self.end = quiet.prepared, quiet.begin, quiet.validated, quiet.end
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:

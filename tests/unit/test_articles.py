@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from sixjars.data.samples import Row, articles, make, vectors
+from sixjars.samples import Row, articles, make, vectors
 
 NAME = re.compile(
     "(?:(?:br|kr|tr|st|[bdfgklmnprstvz])[aeiou]){3}(?:[nrsl]|tec|corp|gen|dyne|lux|ville|ford|burg|stad|ton)?"

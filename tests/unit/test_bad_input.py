@@ -435,24 +435,24 @@ def test_a_loss_that_is_no_number(call: Any, recipe: Maker, tmp_path: Path) -> N
 
 
 PHASES: dict[str, tuple[str, list[str], str]] = {
-    "reading a recipe": ("sixjars.tasks.training.read_recipe", ["train"], "stopped."),
+    "reading a recipe": ("sixjars.runs.train.read_recipe", ["train"], "stopped."),
     "reading data": (
-        "sixjars.tasks.training.corpus_of",
+        "sixjars.runs.train.corpus_of",
         ["train"],
         "stopped; the same command with --resume goes on from what {out} holds.",
     ),
     "training": (
-        "sixjars.loss.objective.token_loss",
+        "sixjars.loss.token_loss",
         ["train"],
         "stopped at update 1 of 8; the same command with --resume goes on from there.",
     ),
     "scoring": (
-        "sixjars.tasks.training._finished",
+        "sixjars.runs.train._finished",
         ["train"],
         "stopped; the same command with --resume goes on from what {out} holds.",
     ),
-    "predicting": ("sixjars.serving.predictor.found_by", ["predict", "a"], "stopped."),
-    "evaluating": ("sixjars.tasks.evaluating.scores_of", ["evaluate"], "stopped."),
+    "predicting": ("sixjars.runs.predict.found_by", ["predict", "a"], "stopped."),
+    "evaluating": ("sixjars.runs.evaluate.scores_of", ["evaluate"], "stopped."),
 }
 
 
@@ -486,8 +486,8 @@ def test_a_second_wish_does_not_wait(server: Any, recipe: Maker, tmp_path: Path)
     """An update that never ends is left by one more Ctrl-C."""
     before = """
 import time
-import sixjars.loss.objective
-sixjars.loss.objective.token_loss = lambda *arguments, **more: [time.sleep(0.05) for _ in range(10_000)]
+import sixjars.loss
+sixjars.loss.token_loss = lambda *arguments, **more: [time.sleep(0.05) for _ in range(10_000)]
 """
     process = server.start("train", recipe(), "--out", tmp_path / "run", before=before)
     while not (tmp_path / "run" / "tokens" / "target.json").exists():

@@ -13,7 +13,7 @@ import PIL.Image
 import pytest
 from numpy.typing import NDArray
 
-from sixjars.data.pictures import PICTURE_ENDINGS, read_picture, upright
+from sixjars.data.media.images import IMAGE_ENDINGS, read_image, upright
 from sixjars.errors import DataError, MissingExtra
 
 NO_PICTURE = (
@@ -34,7 +34,7 @@ def saved(image: PIL.Image.Image, kind: str, **options: Any) -> bytes:
 
 
 def read(content: bytes, max_pixels: int = 10**6) -> NDArray[np.uint8]:
-    return read_picture(io.BytesIO(content), "x.jpg", size=16, fit="crop", max_pixels=max_pixels)
+    return read_image(io.BytesIO(content), "x.jpg", size=16, fit="crop", max_pixels=max_pixels)
 
 
 def message(content: bytes, max_pixels: int = 10**6) -> str:
@@ -191,5 +191,5 @@ def test_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_ending_is_a_picture_for_pillow() -> None:
     PIL.Image.init()
     known = PIL.Image.registered_extensions()
-    kinds = {known[ending] for ending in PICTURE_ENDINGS}
+    kinds = {known[ending] for ending in IMAGE_ENDINGS}
     assert kinds == {"JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF", "JPEG2000"}

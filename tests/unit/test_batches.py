@@ -8,17 +8,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, Links
-from sixjars.data.columns import Ids, Nothing, Parted, laid_flat
-from sixjars.data.text import STOP
+from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, EmptyColumn, IdColumn, Links, SegmentColumn, laid_flat
+from sixjars.flow.special import STOP
 
 Pairs = list[tuple[list[int], list[int]]]
 
 
-def ids(rows: list[list[int]], *, stop: int | None = None, narrowest: int = 0) -> Ids:
+def ids(rows: list[list[int]], *, stop: int | None = None, narrowest: int = 0) -> IdColumn:
     flat = np.array(list(chain.from_iterable(rows)), dtype=np.int32)
     offsets = np.cumsum([0, *(len(row) for row in rows)]).astype(np.int64)
-    return Ids((flat, offsets), stop=stop, narrowest=narrowest)
+    return IdColumn((flat, offsets), stop=stop, narrowest=narrowest)
 
 
 def pairs(count: int, *, seed: int = 0) -> Pairs:
@@ -150,7 +149,7 @@ def test_target_tokens_count_the_stop() -> None:
 
 
 def test_without_a_source_there_are_rows_of_nothing() -> None:
-    batch = Batches({"source": Nothing(2)}, ids([[5, 6], [7]], stop=STOP)).collate(torch.tensor([1, 0]))
+    batch = Batches({"source": EmptyColumn(2)}, ids([[5, 6], [7]], stop=STOP)).collate(torch.tensor([1, 0]))
     assert batch.inputs["source"].values.shape == batch.inputs["source"].mask.shape == (2, 0)
     assert batch.target.values.tolist() == [[7, STOP, 0], [5, 6, STOP]]
 
@@ -168,7 +167,7 @@ def test_lengths_of_several_inputs_add_up() -> None:
 
 def test_texts_in_parts_are_as_long_as_their_words() -> None:
     """The ends of parts are no positions: two texts of three words, one of them in three parts."""
-    source = Parted(laid_flat([[4, STOP, 5, STOP, 6, STOP], [4, 5, 6, STOP], [4, STOP]]))
+    source = SegmentColumn(laid_flat([[4, STOP, 5, STOP, 6, STOP], [4, 5, 6, STOP], [4, STOP]]))
     found = Batches({"source": source}, ids([[1]] * 3), batch_tokens=8)
     assert found.input_lengths.tolist() == [3, 3, 1]
     assert sorted(len(rows) for rows in planned(found, 0)) == [1, 2]  # 2 * (3 + 1) fits

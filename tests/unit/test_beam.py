@@ -12,13 +12,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from sixjars.evaluation.search import rows_per_source, search
-from sixjars.flow import Hypothesis, Marks, Padded, Scored, State
-from sixjars.recipe.jars import SearchSettings
+from sixjars.evaluation.search import beam_rows, search
+from sixjars.flow.contracts import SpecialTokens
+from sixjars.flow.values import Hypothesis, Padded, State, StepOutput
+from sixjars.recipe.sections import SearchSettings
 
 GO, STOP, A, B, C = range(5)
 SIZE, POSITIONS = 5, 4
-MARKS = Marks(go=GO, stop=STOP)
+MARKS = SpecialTokens(go=GO, stop=STOP)
 Allowed = Callable[[tuple[int, ...]], set[int]]
 
 
@@ -44,16 +45,16 @@ class Table:
         return Table(self.log_probabilities[rows], self.weights[rows], self.mask[rows])
 
     def search(self, settings: SearchSettings, prefixes: list[list[int]] | None = None) -> list[list[Hypothesis]]:
-        copies = rows_per_source(settings)
+        copies = beam_rows(settings)
         source = torch.arange(len(self.mask)).repeat_interleave(copies)  # stays where it is, as keys do
 
-        def step(token: Tensor, state: State) -> tuple[Scored, State]:
+        def step(token: Tensor, state: State) -> tuple[StepOutput, State]:
             before = state.hidden[:, 0, 0].long()
             seen = source, before, token
-            return Scored(self.log_probabilities[seen], self.weights[seen]), State(token[:, None, None].float())
+            return StepOutput(self.log_probabilities[seen], self.weights[seen]), State(token[:, None, None].float())
 
-        start = State(torch.full((len(self.mask), 1, 1), float(GO))).spread(copies)
-        prefix = None if prefixes is None else Padded.of(prefixes).spread(copies)
+        start = State(torch.full((len(self.mask), 1, 1), float(GO))).repeat(copies)
+        prefix = None if prefixes is None else Padded.of(prefixes).repeat(copies)
         return search(step, start, settings, MARKS, prefix=prefix, mask=self.mask[source])
 
     def replayed(self, source: int, tokens: tuple[int, ...]) -> tuple[float, list[list[float]]]:
@@ -302,10 +303,10 @@ def test_beam_stops_once_nothing_can_get_better(alpha: float, steps: int) -> Non
     """
     made = 0
 
-    def step(token: Tensor, state: State) -> tuple[Scored, State]:
+    def step(token: Tensor, state: State) -> tuple[StepOutput, State]:
         nonlocal made
         made += 1
-        return Scored(torch.tensor([0.0, 0.6, 0.4]).log().expand(len(token), 3)), state
+        return StepOutput(torch.tensor([0.0, 0.6, 0.4]).log().expand(len(token), 3)), state
 
     settings = SearchSettings(kind="beam", width=2, max_length=20, length_penalty=alpha)
     ((found,),) = search(step, State(torch.zeros(2, 1, 1)), settings, MARKS)

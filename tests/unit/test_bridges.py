@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from sixjars.errors import ShapeError
-from sixjars.flow import Bridge, Encoded
+from sixjars.flow.contracts import Bridge
+from sixjars.flow.values import Encoded
 from sixjars.model.bridges.attention import AdditiveAttention, DotAttention, GeneralAttention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
@@ -68,17 +69,17 @@ def test_attention_equals_three_nested_loops(make: Callable[[], tuple[Bridge, Sc
 
 def test_initial_state_is_silent_after_the_start() -> None:
     bridge, read = InitialState(summary_size=5, state_size=5, copies=2, start="copy"), source(5)
-    carried = bridge.start(read)
-    assert torch.equal(carried.first, torch.cat([read.summary, read.summary], 1))
-    assert bridge.step(torch.randn(3, 5), carried).vector.shape == (3, 0)
+    prepared = bridge.start(read)
+    assert torch.equal(prepared.first, torch.cat([read.summary, read.summary], 1))
+    assert bridge.step(torch.randn(3, 5), prepared).vector.shape == (3, 0)
     assert (bridge.context_size, bridge.follows) == (0, False)
 
 
 def test_every_step_repeats_the_summary() -> None:
     bridge, read = EveryStep(summary_size=5, state_size=3), source(5)
-    carried = bridge.start(read)
+    prepared = bridge.start(read)
     for query in torch.randn(2, 3, 3):
-        assert torch.equal(bridge.step(query, carried).vector, read.summary)
+        assert torch.equal(bridge.step(query, prepared).vector, read.summary)
     assert bridge.context_size == 5
 
 
@@ -108,9 +109,9 @@ def test_attention_starts_from_a_summary_of_another_size(kind: Callable[..., Bri
     """A question asks, the cells of a picture answer."""
     read = Encoded(torch.randn(3, 4, 6), torch.ones(3, 4, dtype=torch.bool), torch.randn(3, 2))
     bridge = kind(source_size=6, summary_size=2, state_size=2, start="copy")
-    carried = bridge.start(read)
-    assert torch.equal(carried.first, read.summary)
-    assert bridge.step(carried.first, carried).vector.shape == (3, 6)
+    prepared = bridge.start(read)
+    assert torch.equal(prepared.first, read.summary)
+    assert bridge.step(prepared.first, prepared).vector.shape == (3, 6)
 
 
 @pytest.mark.parametrize("copies", [1, 2])
@@ -118,7 +119,7 @@ def test_pooling_equals_nested_loops(copies: int) -> None:
     """u_j = tanh(W_att h_j + b_att), α_j = softmax_j(u_jᵀ u), and the first state is the mixture."""
     bridge, read = AttentionPooling(source_size=5, state_size=5, size=3, copies=copies, start="copy"), source(5)
     with torch.no_grad():
-        carried = bridge.start(read)
+        prepared = bridge.start(read)
     weight, bias, question = bridge.key.weight.tolist(), bridge.key.bias.tolist(), bridge.question.weight.tolist()[0]
     for row, length in enumerate(LENGTHS):
         raised = []
@@ -131,9 +132,9 @@ def test_pooling_equals_nested_loops(copies: int) -> None:
             sum(wanted[place] * float(read.memory[row, place, feature]) for place in range(length))
             for feature in range(5)
         ]
-        assert carried.first[row].tolist() == pytest.approx(mixed * copies, abs=1e-5)
+        assert prepared.first[row].tolist() == pytest.approx(mixed * copies, abs=1e-5)
         for query in torch.randn(2, 3, 5):  # whatever is asked, and at every step
-            context = bridge.step(query, carried)
+            context = bridge.step(query, prepared)
             assert context.vector.shape == (3, 0)
             assert context.weights is not None
             assert context.weights[row].tolist() == pytest.approx(wanted, abs=1e-6)

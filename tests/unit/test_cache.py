@@ -12,20 +12,20 @@ import pyarrow
 import pytest
 
 from sixjars.data import cache
-from sixjars.data.cache import Table, cache_folder, cached
-from sixjars.data.cuts import Cut
-from sixjars.data.readers import Examples, examples_of
-from sixjars.data.text import Tokens
+from sixjars.data.storage.cache import Table, cache_folder, cached
+from sixjars.data.fields.text import Cut
+from sixjars.data.readers import Examples, Examples.of
+from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
-from sixjars.recipe.fields import TextSettings
+from sixjars.recipe.sections import TextSettings
 
 SOURCES = ["a b c d e", "b", "c a ❤", "e e e e e e e e"]
 TARGETS = ["x y", "y y y", "z", "x"]
 LIMITS = {"source": 4, "target": 9}
 
 
-def words(texts: list[str]) -> Tokens:
-    return Tokens.trained(texts, TextSettings(), "data.source")
+def words(texts: list[str]) -> TextTokenizer:
+    return TextTokenizer.trained(texts, TextSettings(), "data.source")
 
 
 TOKENS = {"source": words(SOURCES), "target": words(TARGETS)}
@@ -34,7 +34,7 @@ TOKENS = {"source": words(SOURCES), "target": words(TARGETS)}
 def examples(sources: list[str] = SOURCES) -> Examples:
     links = [f"{row}-0" if row else "" for row in range(len(sources))]
     columns = {"source": sources, "target": TARGETS[: len(sources)], "alignment": links}
-    return examples_of(columns, where="a test")
+    return Examples.of(columns, where="a test")
 
 
 def made(folder: Path, **more: Any) -> Table:
@@ -70,8 +70,8 @@ def test_ids_and_texts(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_ids_are_mapped_not_copied(tmp_path: Path) -> None:
-    long = examples_of({"target": ["w" * 10] * 50_000}, where="a test")
-    tokens = Tokens.trained(["w"], TextSettings(tokens="characters"), "data.target")
+    long = Examples.of({"target": ["w" * 10] * 50_000}, where="a test")
+    tokens = TextTokenizer.trained(["w"], TextSettings(tokens="characters"), "data.target")
     cuts = {"target": Cut("target", tokens, 99)}
     cached(long, cuts, folder=tmp_path)
     before = pyarrow.total_allocated_bytes()
@@ -93,7 +93,7 @@ def test_ids_are_mapped_not_copied(tmp_path: Path) -> None:
 
 def test_tokenised_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made(tmp_path)
-    monkeypatch.setattr(Tokens, "encode_many", lambda *_: pytest.fail("tokenised again"))
+    monkeypatch.setattr(TextTokenizer, "encode_many", lambda *_: pytest.fail("tokenised again"))
     assert made(tmp_path).texts("source") == SOURCES
     assert len(files(tmp_path)) == 1
 
@@ -158,14 +158,14 @@ def test_a_damaged_file_is_made_again(tmp_path: Path) -> None:
 BUILD = """
 import sys, time
 from pathlib import Path
-from sixjars.data.cache import cached
-from sixjars.data.readers import examples_of
-from sixjars.data.cuts import Cut
-from sixjars.data.text import Tokens
-from sixjars.recipe.fields import TextSettings
+from sixjars.data.storage.cache import cached
+from sixjars.data.readers import Examples.of
+from sixjars.data.fields.text import Cut
+from sixjars.data.text.tokenizer import TextTokenizer
+from sixjars.recipe.sections import TextSettings
 texts = [f"text number {n} of many" for n in range(20000)]
-tokens = {"target": Tokens.trained(texts, TextSettings(), "data.target")}
-found = examples_of({"target": texts}, where="a test")
+tokens = {"target": TextTokenizer.trained(texts, TextSettings(), "data.target")}
+found = Examples.of({"target": texts}, where="a test")
 Path(sys.argv[1], sys.argv[2]).touch()
 while not Path(sys.argv[1], "go").exists():
     time.sleep(0.001)
@@ -202,17 +202,17 @@ SLOW = """
 import sys, time
 from pathlib import Path
 from sixjars.data import cache
-from sixjars.data.readers import examples_of
-from sixjars.data.cuts import Cut
-from sixjars.data.text import Tokens
-from sixjars.recipe.fields import TextSettings
+from sixjars.data.readers import Examples.of
+from sixjars.data.fields.text import Cut
+from sixjars.data.text.tokenizer import TextTokenizer
+from sixjars.recipe.sections import TextSettings
 texts = ["a b"] * 10
-tokens = {"target": Tokens.trained(texts, TextSettings(), "data.target")}
+tokens = {"target": TextTokenizer.trained(texts, TextSettings(), "data.target")}
 def stuck(batch):
     Path(sys.argv[1], "writing").touch()
     time.sleep(60)
 cache._sum = stuck
-found = examples_of({"target": texts}, where="a test")
+found = Examples.of({"target": texts}, where="a test")
 cache.cached(found, {"target": Cut("target", tokens["target"], 5)}, folder=Path(sys.argv[1], "c"))
 """
 

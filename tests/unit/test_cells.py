@@ -9,11 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from sixjars.flow import Encoded, Padded, State
-from sixjars.model.cells import CellName, Recurrent, memories
+from sixjars.flow.values import Encoded, Padded, State
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.layers import WordEmbedding
-from sixjars.model.reading import Direction
+from sixjars.model.recurrent import CellName, Direction, Recurrent, memories
 
 CELLS: tuple[CellName, ...] = get_args(CellName)
 FUSED: dict[CellName, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from sixjars.cli.chatting import chat
+from sixjars.cli.chat import chat
 from sixjars.errors import DataError, SixJarsError
 
 HELP = """/new   forget the conversation and begin another
@@ -180,7 +180,7 @@ def test_the_streams_of_the_process_are_the_default(
     assert capsys.readouterr() == ("", BYE)
 
 
-PROGRAM = "from sixjars.cli.chatting import chat; chat(lambda turns: turns[-1].upper())"
+PROGRAM = "from sixjars.cli.chat import chat; chat(lambda turns: turns[-1].upper())"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from sixjars.evaluation.metrics import (
     per_class,
     score,
 )
-from sixjars.evaluation.metrics.classes import labels_of
+from sixjars.evaluation.metrics.answers import labels_of
 
 LABELS = ("run", "jump", "sit", "swim", "")
 outcomes_of_labels = st.lists(
@@ -154,7 +154,7 @@ def test_sets_equal_a_table_of_yes_and_no(rows: list[tuple[list[str], list[str]]
         if any(map(any, column)):
             cells[label] = column
     scores = {label: f1_of(column) for label, column in cells.items()}
-    assert {row.label: row.f1 for row in per_class(outcomes, several=True)} == pytest.approx(scores)
+    assert {row.label: row.f1 for row in per_class(outcomes, multi_label=True)} == pytest.approx(scores)
     assert value("labels_macro_f1", outcomes) == pytest.approx(sum(scores.values()) / max(1, len(scores)))
     assert value("labels_micro_f1", outcomes) == pytest.approx(f1_of([c for column in cells.values() for c in column]))
     exact = [all(column[at][0] == column[at][1] for column in cells.values()) for at in range(len(rows))]
@@ -172,7 +172,7 @@ def test_several_labels_by_hand() -> None:
     assert value("labels_micro_f1", outcomes) == pytest.approx(2 * 3 / (4 + 4))
     assert value("labels_macro_f1", outcomes) == pytest.approx((1 + 2 / 3 + 0) / 3)
     assert value("labels_exact", outcomes) == pytest.approx(1 / 3)
-    assert per_class(outcomes, several=True) == [
+    assert per_class(outcomes, multi_label=True) == [
         ClassRow("grain", count=2, precision=1.0, recall=0.5, f1=2 / 3),
         ClassRow("wheat", count=2, precision=1.0, recall=1.0, f1=1.0),
         ClassRow("crude", count=0, precision=0.0, recall=0.0, f1=0.0),

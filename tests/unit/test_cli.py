@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import sixjars
-from sixjars.data.samples import make
-from sixjars.recipe.reading import packaged
-from sixjars.tasks.table import TASKS
+from sixjars.recipe.files import packaged
+from sixjars.samples import make
+from sixjars.tasks import TASKS
 
 SIXJARS = str(Path(sys.executable).with_name("sixjars"))
 COMMANDS = ["compare", "demo", "evaluate", "explain", "new", "predict", "tasks", "train"]
@@ -71,7 +71,7 @@ def test_our_own_mistakes_are_shown_whole(call: Any, monkeypatch: pytest.MonkeyP
     def mistaken() -> dict[str, Path]:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr("sixjars.recipe.reading.packaged", mistaken)
+    monkeypatch.setattr("sixjars.recipe.files.packaged", mistaken)
     monkeypatch.setattr(sys, "argv", ["sixjars", "tasks"])
     with pytest.raises(ZeroDivisionError, match="ours"):
         sixjars.cli.main()
@@ -217,5 +217,5 @@ def test_version(call: Any) -> None:
 
 
 def test_a_run_is_explained_as_it_is(call: Any, run: Path) -> None:
-    told = "the command line: a run is explained as it is; only a recipe takes KEY=VALUE."
+    told = "the command line: a run is explain as it is; only a recipe takes KEY=VALUE."
     assert call("explain", run, "model.encoder.layers=2").sentence == told

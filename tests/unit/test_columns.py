@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sixjars.data.columns import Frames, Ids, Nothing, Parted, laid_flat, stacked
-from sixjars.data.store import Store
-from sixjars.data.text import STOP
+from sixjars.data.batches import EmptyColumn, FrameColumn, IdColumn, SegmentColumn, laid_flat, stacked
+from sixjars.data.storage.features import FeatureStore
+from sixjars.flow.special import STOP
 
 IdRows = list[list[int]]
 
 
-def ids(rows: IdRows, *, stop: int | None = None, narrowest: int = 0) -> Ids:
+def ids(rows: IdRows, *, stop: int | None = None, narrowest: int = 0) -> IdColumn:
     flat = np.array(list(chain.from_iterable(rows)), dtype=np.int32)
     offsets = np.cumsum([0, *(len(row) for row in rows)]).astype(np.int64)
-    return Ids((flat, offsets), stop=stop, narrowest=narrowest)
+    return IdColumn((flat, offsets), stop=stop, narrowest=narrowest)
 
 
 @given(
@@ -66,7 +66,7 @@ texts = st.lists(
 @given(texts, st.lists(st.integers(0, 5), max_size=7))
 def test_texts_in_parts_equal_a_loop(texts: list[tuple[IdRows, bool]], chosen: list[int]) -> None:
     chosen = [row % len(texts) for row in chosen]
-    column = Parted(laid_flat([kept(parts, cut=cut) for parts, cut in texts]))
+    column = SegmentColumn(laid_flat([kept(parts, cut=cut) for parts, cut in texts]))
     assert column.lengths.tolist() == [sum(map(len, parts)) for parts, _ in texts]
     padded = column.padded(np.array(chosen, dtype=np.int64))
     wanted = [list(chain.from_iterable(texts[row][0])) for row in chosen]
@@ -86,7 +86,7 @@ def test_texts_in_parts_equal_a_loop(texts: list[tuple[IdRows, bool]], chosen: l
 
 def test_a_rest_before_an_empty_part() -> None:
     """The first text ends where the second has its first end of a part."""
-    parts = Parted(laid_flat([[4, STOP, 5, 6], [STOP, 7, STOP], [], [8]])).padded(np.arange(4)).parts
+    parts = SegmentColumn(laid_flat([[4, STOP, 5, 6], [STOP, 7, STOP], [], [8]])).padded(np.arange(4)).parts
     assert parts is not None
     sizes = [int((line >= 0).sum()) for pack in parts.packs for line in pack]
     found = [[sizes[home] for home in row if home >= 0] for row in parts.home.tolist()]
@@ -95,9 +95,9 @@ def test_a_rest_before_an_empty_part() -> None:
 
 def test_a_large_file_is_looked_at_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [[4, STOP, 5, 6, STOP], [STOP], [7, 8], [9, STOP]]
-    whole = Parted(laid_flat(rows)).padded(np.arange(4)).parts
-    monkeypatch.setattr("sixjars.data.columns._AT_ONCE", 3)
-    pieces = Parted(laid_flat(rows)).padded(np.arange(4)).parts
+    whole = SegmentColumn(laid_flat(rows)).padded(np.arange(4)).parts
+    monkeypatch.setattr("sixjars.data.batches._AT_ONCE", 3)
+    pieces = SegmentColumn(laid_flat(rows)).padded(np.arange(4)).parts
     assert whole is not None
     assert pieces is not None
     assert torch.equal(pieces.home, whole.home)
@@ -111,10 +111,10 @@ def films(dtype: Any) -> dict[str, NDArray[Any]]:
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float16])
 def test_frames_equal_a_loop(dtype: Any, tmp_path: Path) -> None:
-    store, kept = Store(tmp_path, {"test": "frames"}), films(dtype)
+    store, kept = FeatureStore(tmp_path, {"test": "frames"}), films(dtype)
     store.add(list(kept), list(kept.values()))
     keys = ["b", "c", "a", "b"]
-    column = Frames(store.view(keys))
+    column = FrameColumn(store.view(keys))
     assert column.lengths.tolist() == [1, 4, 3, 1]
     rows = [2, 0, 3, 2]
     padded = column.padded(np.array(rows))
@@ -128,9 +128,9 @@ def test_frames_equal_a_loop(dtype: Any, tmp_path: Path) -> None:
 
 
 def test_frames_in_no_store_are_stacked_as_those_of_a_store(tmp_path: Path) -> None:
-    store, kept = Store(tmp_path, {"test": "stacked"}), films(np.uint8)
+    store, kept = FeatureStore(tmp_path, {"test": "stacked"}), films(np.uint8)
     store.add(list(kept), list(kept.values()))
-    wanted = Frames(store.view(list(kept))).padded(np.array([2, 0, 1]))
+    wanted = FrameColumn(store.view(list(kept))).padded(np.array([2, 0, 1]))
     got = stacked([kept["c"], kept["a"], kept["b"]])
     assert torch.equal(got.values, wanted.values)
     assert torch.equal(got.mask, wanted.mask)
@@ -138,15 +138,15 @@ def test_frames_in_no_store_are_stacked_as_those_of_a_store(tmp_path: Path) -> N
 
 def test_what_is_taken_can_be_written_to(tmp_path: Path) -> None:
     """A batch is a copy: changing it must not reach the files, which are mapped."""
-    store, kept = Store(tmp_path, {"test": "copies"}), films(np.uint8)
+    store, kept = FeatureStore(tmp_path, {"test": "copies"}), films(np.uint8)
     store.add(list(kept), list(kept.values()))
-    column = Frames(store.view(["a"]))
+    column = FrameColumn(store.view(["a"]))
     column.padded(np.array([0])).values.zero_()
     np.testing.assert_array_equal(column.padded(np.array([0])).values[0].numpy(), kept["a"])
 
 
 def test_nothing_has_rows_without_positions() -> None:
-    column = Nothing(5)
+    column = EmptyColumn(5)
     assert column.lengths.tolist() == [0] * 5
     padded = column.padded(np.array([4, 0, 2]))
     assert padded.values.shape == padded.mask.shape == (3, 0)

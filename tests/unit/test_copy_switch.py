@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from sixjars.errors import ShapeError
-from sixjars.flow import Padded
-from sixjars.loss.tokens import token_loss
-from sixjars.model.copying import CopySwitch
+from sixjars.flow.values import Padded
+from sixjars.loss import token_loss
+from sixjars.model.decoders.sequence import CopyGate
 
 VOCABULARY, FEATURES = 6, 3
 SAID = torch.tensor([[4, 7, 5, 7, 4], [6, 7, 6, 0, 0]])
@@ -26,12 +26,12 @@ WEIGHTS = torch.tensor(
 """Sums of powers of 2, which no precision rounds."""
 
 
-def given() -> tuple[CopySwitch, Tensor, Tensor]:
+def given() -> tuple[CopyGate, Tensor, Tensor]:
     """A switch, scores of the vocabulary, and what it hears."""
-    return CopySwitch(inputs=FEATURES), 3 * torch.randn(2, 2, VOCABULARY), torch.randn(2, 2, FEATURES)
+    return CopyGate(inputs=FEATURES), 3 * torch.randn(2, 2, VOCABULARY), torch.randn(2, 2, FEATURES)
 
 
-def by_hand(switch: CopySwitch, scores: Tensor, heard: Tensor, weights: Tensor, said: Tensor) -> list[float]:
+def by_hand(switch: CopyGate, scores: Tensor, heard: Tensor, weights: Tensor, said: Tensor) -> list[float]:
     """P of every number at one step, position by position."""
     [bias] = switch.gate.bias.tolist()
     gate = bias + sum(one * other for one, other in zip(switch.gate.weight[0].tolist(), heard.tolist(), strict=True))

@@ -9,13 +9,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.batches import Batches
-from sixjars.data.columns import Ids, Parted, laid_flat
+from sixjars.data.batches import Batches, IdColumn, SegmentColumn, laid_flat
 from sixjars.data.copying import Copying, copied, copyable
-from sixjars.data.text import STOP, UNK, Tokens
+from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
-from sixjars.flow import Padded
-from sixjars.recipe.fields import TextSettings
+from sixjars.flow.special import STOP, UNK
+from sixjars.flow.values import Padded
+from sixjars.recipe.sections import TextSettings
 
 KINDS: dict[str, dict[str, Any]] = {
     "punctuation": {"tokens": "words", "split": "punctuation"},
@@ -25,11 +25,11 @@ KINDS: dict[str, dict[str, Any]] = {
 SIZE = 10
 
 
-def trained(*texts: str, kind: str = "punctuation", **more: Any) -> Tokens:
-    return Tokens.trained(texts, TextSettings(**KINDS[kind], **more), "data.target")
+def trained(*texts: str, kind: str = "punctuation", **more: Any) -> TextTokenizer:
+    return TextTokenizer.trained(texts, TextSettings(**KINDS[kind], **more), "data.target")
 
 
-def hashed(tokens: Tokens, word: str) -> int:
+def hashed(tokens: TextTokenizer, word: str) -> int:
     return tokens.size + zlib.crc32(word.encode("utf-8")) % 2**30
 
 
@@ -64,10 +64,10 @@ def test_numbers_agree_with_looking_up_at_every_position(kind: str, lowercase: b
 
 @pytest.mark.parametrize(("kind", "can"), [("words", True), ("characters", True), ("bpe", False), ("unigram", False)])
 def test_pieces_of_words_cannot_be_copied(kind: Any, can: bool) -> None:
-    assert Tokens.trained(["some words"], TextSettings(tokens=kind), "x").can_copy is can
+    assert TextTokenizer.trained(["some words"], TextSettings(tokens=kind), "x").can_copy is can
 
 
-def rewritten(tokens: Tokens, source: str, target: str) -> str:
+def rewritten(tokens: TextTokenizer, source: str, target: str) -> str:
     """The target with all that can be copied from the source copied, back as a text."""
     words = Padded.of(tokens.encode_many([source], open=True))
     wanted = Padded.of(tokens.encode_many([target], open=True))
@@ -103,8 +103,8 @@ def test_readable_pieces_of_what_was_copied() -> None:
     tokens = trained("went to")
     beyond = tokens.cut("Ann went")
     assert beyond == ["▁Ann", "▁went"]
-    assert tokens.pieces([tokens.size, tokens.vocabulary()["▁to"], UNK], beyond) == ["Ann", "to", "<unk>"]
-    assert trained("a", kind="characters").pieces([6, 5], ["x", " "]) == ["␣", "x"]
+    assert tokens.tokens([tokens.size, tokens.vocabulary()["▁to"], UNK], beyond) == ["Ann", "to", "<unk>"]
+    assert trained("a", kind="characters").tokens([6, 5], ["x", " "]) == ["␣", "x"]
 
 
 def test_a_sign_that_was_copied_keeps_its_space() -> None:
@@ -135,9 +135,9 @@ def test_numbers_of_a_batch_equal_a_loop(source: list[list[int]], ends: list[int
 
 def test_a_batch_says_what_copying_would_write() -> None:
     """The words 70, 80 and 90 have no id; 90 is in the wrong source, and 80 in none."""
-    source = Parted(laid_flat([[5, STOP, UNK, 6, UNK, STOP], [UNK, STOP]]))
-    said = Parted(laid_flat([[5, STOP, 70, 6, 70, STOP], [90, STOP]]))
-    target = Ids(laid_flat([[70, 80, 5], [90, 70]]), stop=STOP)
+    source = SegmentColumn(laid_flat([[5, STOP, UNK, 6, UNK, STOP], [UNK, STOP]]))
+    said = SegmentColumn(laid_flat([[5, STOP, 70, 6, 70, STOP], [90, STOP]]))
+    target = IdColumn(laid_flat([[70, 80, 5], [90, 70]]), stop=STOP)
     found = Batches({"source": source}, target, copying=Copying(said, SIZE))
     batch = found.collate(torch.tensor([1, 0]))
     read = batch.inputs["source"]
@@ -155,9 +155,9 @@ def test_a_batch_from_texts_to_a_text() -> None:
     """With vocabularies of their own: the source's knows Ann, the target's does not."""
     reads, writes = trained("Ann went to Rome."), trained("to Rome.")
     texts, wanted = [["Rome.", "Ann went"], ["to Bob"]], ["Ann to Rome.", "Ann to Bob"]
-    source = Parted(laid_flat(reads.encode_parted(texts)))
-    said = Parted(laid_flat(writes.encode_parted(texts, open=True)))
-    target = Ids(laid_flat(writes.encode_many(wanted, open=True)), stop=STOP)
+    source = SegmentColumn(laid_flat(reads.encode_parted(texts)))
+    said = SegmentColumn(laid_flat(writes.encode_parted(texts, open=True)))
+    target = IdColumn(laid_flat(writes.encode_many(wanted, open=True)), stop=STOP)
     batch = Batches({"source": source}, target, copying=Copying(said, writes.size)).collate(torch.tensor([0, 1]))
     texts_written = [
         writes.decode(ids, [piece for part in parts for piece in writes.cut(part)])
@@ -168,9 +168,9 @@ def test_a_batch_from_texts_to_a_text() -> None:
 
 
 def test_an_input_that_is_cut_otherwise_is_refused() -> None:
-    source, said = Ids(laid_flat([[5], [5, 6]])), Ids(laid_flat([[5], [5, 6, 7]]))
+    source, said = IdColumn(laid_flat([[5], [5, 6]])), IdColumn(laid_flat([[5], [5, 6, 7]]))
     with pytest.raises(DataError) as caught:
-        Batches({"source": source}, Ids(laid_flat([[5], [5]])), copying=Copying(said, SIZE))
+        Batches({"source": source}, IdColumn(laid_flat([[5], [5]])), copying=Copying(said, SIZE))
     assert str(caught.value) == (
         "Row 2 of the source has 2 tokens by its own settings and 3 by the target's; to copy, give both the same "
         "tokens, split and lowercase."
@@ -178,7 +178,7 @@ def test_an_input_that_is_cut_otherwise_is_refused() -> None:
 
 
 def test_without_rows_there_is_nothing_to_copy() -> None:
-    none = Ids(laid_flat([]))
+    none = IdColumn(laid_flat([]))
     batch = Batches({"source": none}, none, copying=Copying(none, SIZE)).collate(torch.from_numpy(np.zeros(0, int)))
     assert batch.inputs["source"].said is not None
     assert batch.inputs["source"].said.shape == (0, 0)

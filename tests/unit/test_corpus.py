@@ -9,14 +9,13 @@ import torch
 import yaml
 
 import sixjars
-from sixjars.data.samples import make
+from sixjars.data.dataset import Part
 from sixjars.errors import DataError
 from sixjars.recipe import Recipe
-from sixjars.tasks.corpus import corpus_of
-from sixjars.tasks.evaluating import evaluated
-from sixjars.tasks.part import Part
-from sixjars.tasks.reading import recipe_of
-from sixjars.tasks.vectors import vectors_of
+from sixjars.runs.data import corpus_of, vectors_of
+from sixjars.runs.evaluate import evaluate
+from sixjars.runs.recipes import recipe_of
+from sixjars.samples import make
 
 
 def recipe(**data: object) -> Recipe:
@@ -65,7 +64,7 @@ def test_rows_with_the_same_input_are_held_out_together(tmp_path: Path) -> None:
 PARTS = ("train", "dev", "elsewhere", "train", "exam")
 
 
-def parted(folder: Path, count: int = 15) -> str:
+def segments_of(folder: Path, count: int = 15) -> str:
     """Pairs whose third column says which part they belong to."""
     rows = [(f"word{n} cat", f"wort{n % 3} katze", PARTS[n % 5]) for n in range(count)]
     return write(folder, rows, header="en\tde\tpart")
@@ -73,7 +72,7 @@ def parted(folder: Path, count: int = 15) -> str:
 
 def test_a_column_may_tell_the_parts_apart(tmp_path: Path) -> None:
     """Rows with other values are in none of them."""
-    file = parted(tmp_path)
+    file = segments_of(tmp_path)
     corpus = corpus_of(recipe(folder=str(tmp_path), train=file, split={"column": "part", "valid": "dev"}))
     assert sources(corpus.train) == [f"word{n} cat" for n in range(15) if n % 5 in (0, 3)]
     assert sources(corpus.valid) == [f"word{n} cat" for n in (1, 6, 11)]
@@ -91,7 +90,7 @@ def test_a_column_may_tell_the_parts_apart(tmp_path: Path) -> None:
 
 
 def test_a_part_that_no_row_belongs_to(tmp_path: Path) -> None:
-    file = parted(tmp_path)
+    file = segments_of(tmp_path)
     with pytest.raises(DataError, match=r"pairs\.tsv: no row is left of 15; 0 were bad and 15 did not fit"):
         corpus_of(recipe(folder=str(tmp_path), train=file, split={"column": "part"}))
     with pytest.raises(DataError, match=r"pairs\.tsv: column 'split' is unknown\. Known: de, en, part\."):
@@ -101,7 +100,7 @@ def test_a_part_that_no_row_belongs_to(tmp_path: Path) -> None:
 def test_a_run_whose_parts_are_told_apart_by_a_column_is_loaded_again(tmp_path: Path) -> None:
     data = {
         "folder": str(tmp_path),
-        "train": parted(tmp_path, 40),
+        "train": segments_of(tmp_path, 40),
         "split": {"column": "part", "valid": "dev", "test": "exam"},
         "source": {"column": "en"},
         "target": {"column": "de"},
@@ -116,12 +115,12 @@ def test_a_run_whose_parts_are_told_apart_by_a_column_is_loaded_again(tmp_path: 
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(values))
     trained = sixjars.train(tmp_path / "recipe.yaml", out=tmp_path / "run")
     assert (trained.examples, trained.where) == (8, f"the test part of {tmp_path / 'pairs.tsv'}")
-    again = evaluated(tmp_path / "run")
+    again = evaluate(tmp_path / "run")
     assert (again.examples, again.where) == (trained.examples, trained.where)
     said = sixjars.load(tmp_path / "run").predict(["word0 cat", "word1 cat", "word2 cat"])
     assert [found.source[0] for found in said] == ["word0", "<unk>", "<unk>"]  # only the training part teaches words
     sixjars.train(tmp_path / "recipe.yaml", out=tmp_path / "run", resume=True)
-    assert evaluated(tmp_path / "run", data=tmp_path / "pairs.tsv").examples == 40
+    assert evaluate(tmp_path / "run", data=tmp_path / "pairs.tsv").examples == 40
 
 
 def test_a_language_model_holds_out_rows(tmp_path: Path) -> None:

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from sixjars.data.parting import parted
 from sixjars.data.readers import Examples, lines, read
+from sixjars.data.text.segments import segments_of
 from sixjars.errors import DataError
-from sixjars.recipe.fields import Column, Files
-from sixjars.recipe.jars import DataSettings
+from sixjars.recipe.sections import Column, DataSettings, Files
 
 TURNS: dict[str, Column] = {"source": "turns", "target": "turns"}
 GOOD = {"turns": ["Hello?", "Speaking.", "This is Ann."]}
@@ -55,7 +54,7 @@ def test_two_who_take_turns(name: str, block: int, tmp_path: Path, monkeypatch: 
     ]
     assert (found.skipped, found.where, found.table.column_names) == (0, str(path), ["source", "target", "line"])
     for source, _, _ in rows(found):
-        assert parted(source, "turns") == source.split("\n")
+        assert segments_of(source, "turns") == source.split("\n")
 
 
 def test_speakers(tmp_path: Path) -> None:

@@ -33,13 +33,13 @@ sys.addaudithook(watch)
 """
 DIES = """
 import os
-from sixjars.learning.loop import Learner
-before = Learner._update
+from sixjars.learning.loop import Trainer
+before = Trainer._update
 def update(self, group):
     if self.journal.step == 3:
         os._exit(5)
     return before(self, group)
-Learner._update = update
+Trainer._update = update
 """
 
 

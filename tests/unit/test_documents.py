@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from sixjars.data.samples import Row, Sample, articles, conversations, documents, make, vectors
+from sixjars.samples import Row, Sample, articles, conversations, documents, make, vectors
 
 LATE = {
     "document_classification": documents.SAMPLE,

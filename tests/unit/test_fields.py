@@ -8,22 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.columns import Ids, Parted, laid_flat
+from sixjars.data.batches import IdColumn, SegmentColumn, laid_flat
 from sixjars.data.copying import copyable
-from sixjars.data.cuts import Cut, Kept, latest
-from sixjars.data.labels import Labels
-from sixjars.data.points import Places
-from sixjars.data.text import STOP, UNK, Tokens
+from sixjars.data.dataset import SAID, Fields, written_fields
+from sixjars.data.fields.label import Labels
+from sixjars.data.fields.points import Places
+from sixjars.data.fields.text import Cut, Kept, latest
+from sixjars.data.text.tokenizer import TextTokenizer
+from sixjars.flow.special import STOP, UNK
 from sixjars.recipe import Recipe
-from sixjars.recipe.fields import TextSettings
-from sixjars.tasks.fields import SAID, Fields, written_fields
-from sixjars.tasks.reading import recipe_of
+from sixjars.recipe.sections import TextSettings
+from sixjars.runs.recipes import recipe_of
 
 WORDS = TextSettings(split="spaces")
 
 
-def tokens(*texts: str, **settings: Any) -> Tokens:
-    return Tokens.trained(texts, WORDS.model_copy(update=settings), "a test")
+def tokens(*texts: str, **settings: Any) -> TextTokenizer:
+    return TextTokenizer.trained(texts, WORDS.model_copy(update=settings), "a test")
 
 
 def recipe(task: str, *, copying: bool = False, **fields: Any) -> Recipe:
@@ -53,12 +54,12 @@ def test_words_outside_the_vocabulary_have_numbers_where_they_can_be_copied() ->
     number = kept.size + crc32(b"zed") % 2**30
     assert closed.encode(["a zed b zed"]) == [[*kept.encode("a"), UNK, *kept.encode("b"), UNK]]
     assert opened.encode(["a zed b zed"]) == [[*kept.encode("a"), number, *kept.encode("b"), number]]
-    parted = Cut("source", kept, parts="lines", open=True)
-    assert parted.encode(["zed\na"]) == [[number, STOP, *kept.encode("a"), STOP]]
+    segments_of = Cut("source", kept, parts="lines", open=True)
+    assert segments_of.encode(["zed\na"]) == [[number, STOP, *kept.encode("a"), STOP]]
 
 
 def test_labels_and_orders_are_cut_as_they_are() -> None:
-    several = Labels(["grain", "wheat"], several=True)
+    several = Labels(["grain", "wheat"], multi_label=True)
     assert Cut("label", several).encode(["wheat, corn, grain"]) == [[1, 0]]
     assert Cut("label", Labels(["no", "yes"]), limit=1).encode(["yes", "perhaps"]) == [[1], []]
     assert Cut("order", Places()).encode(["2 0 1"]) == [[6, 4, 5]]
@@ -98,9 +99,9 @@ def test_a_conversation_loses_its_beginning_and_a_document_its_end() -> None:
     kept = tokens("> < one two three")
     said = "one\ntwo\nthree"
     turns, lines = (Cut("source", kept, limit=6, parts=parts) for parts in ("turns", "lines"))
-    assert kept.pieces(turns.encode([said])[0]) == ["<", "two", "<stop>", ">", "three", "<stop>"]
-    assert kept.pieces(lines.encode([said])[0]) == ["one", "<stop>", "two", "<stop>", "three", "<stop>"]
-    assert kept.pieces(Cut("source", kept, limit=3, parts="lines").encode([said])[0]) == ["one", "<stop>", "two"]
+    assert kept.tokens(turns.encode([said])[0]) == ["<", "two", "<stop>", ">", "three", "<stop>"]
+    assert kept.tokens(lines.encode([said])[0]) == ["one", "<stop>", "two", "<stop>", "three", "<stop>"]
+    assert kept.tokens(Cut("source", kept, limit=3, parts="lines").encode([said])[0]) == ["one", "<stop>", "two"]
     assert latest([], 3, end=STOP) == []
 
 
@@ -116,16 +117,16 @@ def copying() -> Fields:
 
 
 def test_each_kind_of_field_is_cut_in_its_own_way() -> None:
-    values = recipe("document_classification", source=text("a", parts="lines"), label={"several": True})
-    fields = Fields.of(values, {"source": tokens("a b"), "label": Labels(["x", "y"], several=True)})
+    values = recipe("document_classification", source=text("a", parts="lines"), label={"multi_label": True})
+    fields = Fields.of(values, {"source": tokens("a b"), "label": Labels(["x", "y"], multi_label=True)})
     assert {name: (cut.limit, cut.parts, cut.open) for name, cut in fields.cuts.items()} == {
         "source": (200, "lines", False),
         "label": (None, "none", False),
     }
     assert not fields.copies
-    assert isinstance(fields.encoded("source", ["a"]), Parted)
+    assert isinstance(fields.encoded("source", ["a"]), SegmentColumn)
     labels = fields.encoded("label", ["y, x", "z"])
-    assert isinstance(labels, Ids)
+    assert isinstance(labels, IdColumn)
     assert labels.padded(np.array([1])).values.shape == (1, 1)  # one place at least, also where no label is known
     single = Fields.of(
         recipe("document_classification", source=text("a", parts="lines"), label={}),
@@ -141,7 +142,7 @@ def test_orders_end_in_stop_and_points_are_not_written() -> None:
     assert fields.encoded("order", ["1 0"]).padded(np.array([0])).values.tolist() == [[5, 4, STOP]]
     assert fields.normal("points", " 1,2  3,4 ") == " 1,2  3,4 "
     assert fields.text_of("order", [5, 4, STOP], []) == "1 0"
-    assert fields.pieces_of("order", [5, 4, STOP], []) == ["1", "0", "<stop>"]
+    assert fields.tokens_of("order", [5, 4, STOP], []) == ["1", "0", "<stop>"]
 
 
 def test_what_can_be_copied_is_cut_by_the_words_of_the_target(copying: Fields) -> None:
@@ -162,7 +163,7 @@ def test_copied_names_come_back(copying: Fields) -> None:
     beyond = copying.beyond(given_text, limited=False)
     assert beyond == "he met Zed Zed went to Ur".split()
     assert copying.text_of("target", [*said, STOP], beyond) == "he met Zed Zed went to Ur"
-    assert copying.pieces_of("target", [said[6], STOP], beyond) == ["Ur", "<stop>"]
+    assert copying.tokens_of("target", [said[6], STOP], beyond) == ["Ur", "<stop>"]
 
 
 @pytest.mark.parametrize(
@@ -178,18 +179,20 @@ def test_copied_names_come_back(copying: Fields) -> None:
 )
 def test_what_is_copied_from_a_conversation_that_was_cut(limit: int, left: str) -> None:
     """The first turns are dropped before the batch is made, and so they are where its numbers are spelled."""
-    source = {"column": "a", "parts": "turns", "max_length": limit}
+    source = {"column": "a", "segments": "turns", "max_length": limit}
     values = recipe("conversation", copying=True, source=source, target={"column": "b"})
     kept = tokens("> < met he", split="punctuation")
     fields = Fields.of(values, {"source": kept, "target": kept})
     told = "he met Zed\nUr\nhe met Ann Lu"
     words = fields.column(SAID, laid_flat(fields.cuts[SAID].encode([told]))).padded(np.array([0]))
     said = copyable(words.values, words.mask, kept.size)[0].tolist()
-    assert " ".join(fields.pieces_of("target", said, fields.beyond({"source": told}, limited=True))) == left
+    assert " ".join(fields.tokens_of("target", said, fields.beyond({"source": told}, limited=True))) == left
 
 
 def test_names_keep_their_spaces_between_signs() -> None:
-    values = recipe("summarization", copying=True, source={"column": "a", "parts": "sentences"}, target={"column": "b"})
+    values = recipe(
+        "summarization", copying=True, source={"column": "a", "segments": "sentences"}, target={"column": "b"}
+    )
     kept = tokens("He won , ( ) .", split="punctuation")
     fields = Fields.of(values, {"source": kept, "target": kept})
     given_text = {"source": "He won (Zed), Ur. Zed won."}

@@ -14,9 +14,9 @@ import PIL.Image
 import pytest
 from numpy.typing import NDArray
 
-from sixjars.data.films import FILM_ENDINGS, read_film, write_film
-from sixjars.data.media import Media
-from sixjars.data.pictures import Fit, read_picture
+from sixjars.data.media.files import MediaFiles
+from sixjars.data.media.images import Fit, read_image
+from sixjars.data.media.videos import VIDEO_ENDINGS, read_video, write_video
 from sixjars.errors import DataError, MissingExtra, ShapeError
 
 NO_FILM = "x.mp4 is not a film, or is cut off or damaged from its first bytes."
@@ -32,7 +32,7 @@ def corners(count: int, height: int = 32, width: int = 64) -> NDArray[np.uint8]:
 
 def written(frames: NDArray[np.uint8], rate: float = 10) -> bytes:
     file = io.BytesIO()
-    write_film(file, frames, rate=rate)
+    write_video(file, frames, rate=rate)
     return file.getvalue()
 
 
@@ -72,7 +72,7 @@ def read(
     content: bytes, *, size: int = 16, fit: Fit = "crop", max_pixels: int = 10**6, **more: Any
 ) -> NDArray[np.uint8]:
     given = {"frames": 8, "rate": None, **more}
-    return read_film(io.BytesIO(content), "x.mp4", size=size, fit=fit, max_pixels=max_pixels, **given)
+    return read_video(io.BytesIO(content), "x.mp4", size=size, fit=fit, max_pixels=max_pixels, **given)
 
 
 def message(content: bytes, **more: Any) -> str:
@@ -86,7 +86,7 @@ def test_a_frame_is_framed_like_a_picture(fit: Fit) -> None:
     frames_FHWC = corners(3)
     still = io.BytesIO()
     PIL.Image.fromarray(frames_FHWC[0]).save(still, "PNG")
-    want_CHW = read_picture(still, "x.png", size=32, fit=fit, max_pixels=10**6)
+    want_CHW = read_image(still, "x.png", size=32, fit=fit, max_pixels=10**6)
     got_FCHW = read(written(frames_FHWC), size=32, fit=fit)
     assert got_FCHW.shape == (3, 3, 32, 32)
     assert np.abs(got_FCHW.astype(int) - want_CHW).mean() < 3
@@ -132,7 +132,7 @@ def test_writing_is_the_same_each_time_and_anywhere(tmp_path: Path) -> None:
     frames_FHWC = np.random.default_rng(0).integers(0, 255, (12, 256, 40, 3), dtype=np.uint8)
     content = written(frames_FHWC, 12.5)
     for path in (tmp_path / "a.mp4", str(tmp_path / "b.mp4")):
-        write_film(path, frames_FHWC, rate=12.5)
+        write_video(path, frames_FHWC, rate=12.5)
         assert Path(path).read_bytes() == content
     assert b" threads=1 " in content  # x264 notes how it worked; more threads are other bytes
     with av.open(io.BytesIO(content)) as container:
@@ -174,8 +174,8 @@ def test_a_film_in_a_zip(tmp_path: Path) -> None:
     content = written(corners(5))
     with zipfile.ZipFile(tmp_path / "all.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("films/x.mp4", content)
-    with Media([tmp_path / "all.zip"], memory=tmp_path).open("x.mp4") as file:
-        got_FCHW = read_film(file, "x.mp4", size=16, fit="crop", max_pixels=10**6, frames=3, rate=None)
+    with MediaFiles([tmp_path / "all.zip"], memory=tmp_path).open("x.mp4") as file:
+        got_FCHW = read_video(file, "x.mp4", size=16, fit="crop", max_pixels=10**6, frames=3, rate=None)
     assert np.array_equal(got_FCHW, read(content, frames=3))
 
 
@@ -259,7 +259,7 @@ def test_a_disk_that_fails() -> None:
             raise OSError(5, "Input/output error")
 
     with pytest.raises(DataError) as caught:
-        read_film(Failing(b"x"), "x.mp4", size=16, fit="crop", max_pixels=10**6, frames=2, rate=None)
+        read_video(Failing(b"x"), "x.mp4", size=16, fit="crop", max_pixels=10**6, frames=2, rate=None)
     assert str(caught.value) == "x.mp4 cannot be read: Input/output error."
 
 
@@ -274,5 +274,5 @@ def test_without_the_libraries(library: str, extra: str, monkeypatch: pytest.Mon
 
 
 def test_endings() -> None:
-    assert {".mp4", ".avi", ".mkv", ".webm", ".gif", ".mov"} <= FILM_ENDINGS
-    assert all(ending == ending.lower() and ending.startswith(".") for ending in FILM_ENDINGS)
+    assert {".mp4", ".avi", ".mkv", ".webm", ".gif", ".mov"} <= VIDEO_ENDINGS
+    assert all(ending == ending.lower() and ending.startswith(".") for ending in VIDEO_ENDINGS)

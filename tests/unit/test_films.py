@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from sixjars.data import films
-from sixjars.data.films import evenly, read_film, write_film
-from sixjars.data.pictures import Fit
+from sixjars.data.media.images import Fit
+from sixjars.data.media.videos import evenly, read_video, write_video
 
 KINDS = {
     "mp4": ("libx264", "yuv420p"),
@@ -29,13 +29,13 @@ KINDS = {
 
 
 def grey(values: Sequence[int], height: int = 32, width: int = 48) -> NDArray[np.uint8]:
-    """Frames that are told by their brightness."""
+    """FrameColumn that are told by their brightness."""
     return np.broadcast_to(np.array(values, dtype=np.uint8)[:, None, None, None], (len(values), height, width, 3))
 
 
 def written(frames: NDArray[np.uint8], rate: float = 10) -> io.BytesIO:
     file = io.BytesIO()
-    write_film(file, frames, rate=rate)
+    write_video(file, frames, rate=rate)
     return file
 
 
@@ -57,7 +57,7 @@ def packed(kind: str, values: Sequence[int], times: Sequence[int] | None = None)
 def read(
     file: Any, *, fit: Fit = "crop", frames: int = 16, rate: float | None = None, size: int = 8
 ) -> NDArray[np.uint8]:
-    return read_film(file, "x.mp4", size=size, fit=fit, max_pixels=10**6, frames=frames, rate=rate)
+    return read_video(file, "x.mp4", size=size, fit=fit, max_pixels=10**6, frames=frames, rate=rate)
 
 
 def brightness(taken_FCHW: NDArray[np.uint8]) -> list[int]:

@@ -9,13 +9,13 @@ import pytest
 
 import sixjars
 from sixjars.errors import DataError
-from sixjars.learning.progress import Silent
+from sixjars.progress import Reporter
 from sixjars.recipe import Recipe
-from sixjars.tasks.corpus import corpus_of
-from sixjars.tasks.preparing import write_sample
-from sixjars.tasks.reading import read_recipe
-from sixjars.tasks.starter import write_starter
-from sixjars.tasks.table import TASKS
+from sixjars.runs.data import corpus_of
+from sixjars.runs.prepare import generate_sample
+from sixjars.runs.recipes import read_recipe
+from sixjars.runs.starter import new
+from sixjars.tasks import TASKS
 
 SEEING = [task.name for task in TASKS.values() if task.media]
 FEW = ["model.decoder.size=8", "learning.steps=2", "learning.batch_examples=4", "evaluation.batch_examples=4"]
@@ -27,7 +27,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))
 
     def write(task: str) -> Path:
-        write_sample(task, tmp_path / task, size=12, seed=0, reporter=Silent())
+        generate_sample(task, tmp_path / task, size=12, seed=0, reporter=Reporter())
         return tmp_path / task
 
     return write
@@ -43,7 +43,7 @@ def rows_of(file: Path) -> list[dict[str, Any]]:
 
 
 def started(folder: Path, task: str, data: Path) -> Recipe:
-    write_starter(folder / "new.yaml", task=task, data=data)
+    new(folder / "new.yaml", task=task, data=data)
     recipe = read_recipe(str(folder / "new.yaml"))
     (folder / "new.yaml").unlink()
     return recipe
@@ -52,7 +52,7 @@ def started(folder: Path, task: str, data: Path) -> Recipe:
 @pytest.mark.parametrize("task", SEEING)
 def test_pictures_and_films_are_learned_from_as_they_are(task: str, made: Any, tmp_path: Path) -> None:
     """With the pretrained backbone that it names, and with the one that it tells of."""
-    write_starter(tmp_path / "new.yaml", task=task, data=made(task) / "train.jsonl")
+    new(tmp_path / "new.yaml", task=task, data=made(task) / "train.jsonl")
     fewer = ["data.video.frames=2"] if "video" in task else []
     for number, backbone in enumerate(([], ["small", "null"])):
         inside = "model.encoder.image.backbone" if "question" in task else "model.encoder.backbone"
@@ -175,7 +175,7 @@ def test_captions_as_other_datasets_have_them(tmp_path: Path) -> None:
 def test_what_cannot_be_understood_is_one_sentence(tmp_path: Path) -> None:
     def sentence(task: str, data: Path) -> str:
         with pytest.raises(DataError) as caught:
-            write_starter(tmp_path / "new.yaml", task=task, data=data)
+            new(tmp_path / "new.yaml", task=task, data=data)
         assert not (tmp_path / "new.yaml").exists()
         return str(caught.value)
 

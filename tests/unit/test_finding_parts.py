@@ -9,11 +9,11 @@ import pyarrow.parquet
 import pytest
 
 import sixjars
-from sixjars.learning.progress import Silent
+from sixjars.progress import Reporter
 from sixjars.recipe import Recipe
-from sixjars.tasks.preparing import write_sample
-from sixjars.tasks.reading import read_recipe
-from sixjars.tasks.starter import write_starter
+from sixjars.runs.prepare import generate_sample
+from sixjars.runs.recipes import read_recipe
+from sixjars.runs.starter import new
 
 DOCUMENTS, TALK, POINTS = "document_classification", "conversation", "pointing"
 FEW = ["learning.steps=2", "data.valid=0.2", "evaluation.batch_examples=4"]
@@ -26,7 +26,7 @@ def lined(path: Path, *rows: dict[str, Any]) -> Path:
 
 def started(folder: Path, task: str, data: Path, *, trained: bool = True) -> Recipe:
     """The recipe for this data; it trains as it is."""
-    write_starter(folder / "new.yaml", task=task, data=data)
+    new(folder / "new.yaml", task=task, data=data)
     found = read_recipe(str(folder / "new.yaml"))
     if trained:
         assert sixjars.train(folder / "new.yaml", FEW, out=folder / "run").scores
@@ -37,7 +37,7 @@ def started(folder: Path, task: str, data: Path, *, trained: bool = True) -> Rec
     "task", [DOCUMENTS, TALK, "summarization/articles", POINTS, "pointing/hull", "pointing/sorting"]
 )
 def test_made_up_corpora_as_files(task: str, tmp_path: Path) -> None:
-    write_sample(task, tmp_path / "made", size=20, seed=0, reporter=Silent())
+    generate_sample(task, tmp_path / "made", size=20, seed=0, reporter=Reporter())
     found = started(tmp_path, task.split("/")[0], tmp_path / "made" / "train.jsonl")
     parts = found.data.source.parts if found.data.source is not None else None
     assert parts == {DOCUMENTS: "sentences", TALK: "turns", "summarization/articles": "none"}.get(task)
@@ -47,7 +47,7 @@ def test_made_up_corpora_as_files(task: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "parts", "several"),
+    ("row", "parts", "multi_label"),
     [
         ({"label": "good", "sentences": ["It was good.", "So good."]}, "lines", False),
         ({"label": "good", "text": "It was good. So good."}, "sentences", False),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sixjars.errors import ShapeError
-from sixjars.flow import Batch, Carried, Context, Encoded, Layout, Padded, Rows, State
+from sixjars.flow.values import Batch, Context, Encoded, Layout, Padded, Prepared, Rows, State
 
 
 @given(st.lists(st.lists(st.integers(1, 99), max_size=6), max_size=5))
@@ -68,7 +68,7 @@ def test_rows_and_device_are_those_of_any_tensor() -> None:
     assert batch().to("meta").device.type == "meta"
     assert Context(torch.zeros(2, 0)).rows == 2
     assert Padded.of([[], []]).rows == 2
-    assert State(torch.zeros(4, 1, 3)).spread(2).rows == 8
+    assert State(torch.zeros(4, 1, 3)).repeat(2).rows == 8
 
 
 def test_frames_of_numbers_are_picked_and_flattened_like_ids() -> None:
@@ -82,11 +82,11 @@ def test_frames_of_numbers_are_picked_and_flattened_like_ids() -> None:
 
 def test_a_summary_may_have_another_size_than_the_memory() -> None:
     read = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.zeros(2, 9))
-    assert read.spread(2).summary.shape == (4, 9)
+    assert read.repeat(2).summary.shape == (4, 9)
 
 
 def test_spreading_puts_copies_side_by_side() -> None:
-    state = State(torch.arange(6.0).view(2, 1, 3)).spread(3)
+    state = State(torch.arange(6.0).view(2, 1, 3)).repeat(3)
     assert state.hidden[:, 0, 0].tolist() == [0, 0, 0, 3, 3, 3]
     assert state.cell is None
 
@@ -99,9 +99,9 @@ def test_moving_to_a_device_keeps_the_value() -> None:
 
 def test_absent_tensors_stay_absent() -> None:
     rows = torch.tensor([1])
-    carried = Carried(torch.zeros(2, 3), torch.zeros(2, 4), torch.zeros(2, 5, 4), torch.ones(2, 5, dtype=torch.bool))
-    assert carried.pick(rows).keys is None
-    assert Context(torch.zeros(2, 0)).spread(2).weights is None
+    prepared = Prepared(torch.zeros(2, 3), torch.zeros(2, 4), torch.zeros(2, 5, 4), torch.ones(2, 5, dtype=torch.bool))
+    assert prepared.pick(rows).keys is None
+    assert Context(torch.zeros(2, 0)).repeat(2).weights is None
 
 
 def test_layout_is_kept() -> None:

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from sixjars.data.films import FILM_ENDINGS
-from sixjars.data.pictures import PICTURE_ENDINGS
+from sixjars.data.media.images import IMAGE_ENDINGS
+from sixjars.data.media.videos import VIDEO_ENDINGS
 from sixjars.data.readers import Examples, read
 from sixjars.errors import DataError
-from sixjars.recipe.fields import Column, Files
-from sixjars.recipe.jars import DataSettings
+from sixjars.recipe.sections import Column, DataSettings, Files
 
 PICTURES: dict[str, Column] = {"image": "image", "label": "label"}
 FILMS: dict[str, Column] = {"video": "video", "label": "label"}
@@ -113,12 +112,12 @@ HELP = "put the files of each label into a folder with its name."
 @pytest.mark.parametrize("place", ["train", "train.zip"])
 def test_nothing_that_counts(place: str, tmp_path: Path) -> None:
     path = laid_out(tmp_path, place, ["cat/notes.txt", "cat/walk.mp4"])
-    assert message(tmp_path, place) == f"{path} has no pictures ({' '.join(sorted(PICTURE_ENDINGS))}); {HELP}"
+    assert message(tmp_path, place) == f"{path} has no pictures ({' '.join(sorted(IMAGE_ENDINGS))}); {HELP}"
     path = laid_out(tmp_path / "other" if place == "train" else tmp_path, place, ["cat/1.jpg"])
-    assert message(path.parent, place, FILMS) == f"{path} has no films ({' '.join(sorted(FILM_ENDINGS))}); {HELP}"
+    assert message(path.parent, place, FILMS) == f"{path} has no films ({' '.join(sorted(VIDEO_ENDINGS))}); {HELP}"
     path = laid_out(tmp_path, "empty" + Path(place).suffix, [])
     path.touch() if path.suffix else path.mkdir()
-    both = " ".join(sorted(PICTURE_ENDINGS | FILM_ENDINGS))
+    both = " ".join(sorted(IMAGE_ENDINGS | VIDEO_ENDINGS))
     told = message(tmp_path, path.name, {"label": "label"})
     assert told == f"{path} has no pictures or films ({both}); {HELP}"
 

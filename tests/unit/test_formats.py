@@ -10,8 +10,7 @@ import pytest
 
 from sixjars.data.readers import Examples, read
 from sixjars.errors import DataError
-from sixjars.recipe.fields import Column, Files
-from sixjars.recipe.jars import DataSettings
+from sixjars.recipe.sections import Column, DataSettings, Files
 
 CAPTIONS: dict[str, Column] = {"image": "image", "target": "caption"}
 LABELS: dict[str, Column] = {"image": "image", "label": "label"}

@@ -11,13 +11,14 @@ from torch import Tensor, nn
 
 from sixjars.data.packing import packed
 from sixjars.errors import ShapeError
-from sixjars.flow import Above, Bridge, Encoded, Padded, Parts
+from sixjars.flow.contracts import Bridge
+from sixjars.flow.values import Encoded, Padded, SegmentLevel, Segments
 from sixjars.model.bridges.pooling import AttentionPooling
 from sixjars.model.bridges.two_level import TwoLevelAttention, softmax_in_parts
 from sixjars.model.encoders.hierarchy import HierarchyEncoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.layers import WordEmbedding
-from sixjars.model.reading import Direction
+from sixjars.model.recurrent import Direction
 
 Documents = list[list[list[int]]]
 Pool = Literal["last", "attention"]
@@ -42,7 +43,7 @@ def padded(documents: Documents, *, one: bool = False) -> Padded:
                     back.view(-1)[starts[row]] = number * longest + at
                     starts[row] += 1
                 number += 1
-        parts = Parts((pack,), home, back, parts.of)
+        parts = Segments((pack,), home, back, parts.of)
     return Padded(flat.values, flat.mask, parts)
 
 
@@ -117,16 +118,16 @@ def test_documents_without_words_are_read_as_zeros(documents: Documents, pool: P
     """Not a word in a whole batch, or in all but one part of it: for both levels, and for what looks at them."""
     encoder = hierarchy(pool, "both")
     bridges: list[Any] = [
-        TwoLevelAttention(source_size=8, above_size=5, state_size=6),
-        AttentionPooling(source_size=8, above_size=5, state_size=6),
+        TwoLevelAttention(source_size=8, segment_size=5, state_size=6),
+        AttentionPooling(source_size=8, segment_size=5, state_size=6),
     ]
     said = encoder(padded(documents))
     assert not said.memory[0].any()
     for bridge in bridges:
-        carried = bridge.start(said)
-        context = bridge.step(torch.randn(2, 6), carried)
+        prepared = bridge.start(said)
+        context = bridge.step(torch.randn(2, 6), prepared)
         assert context.weights.sum(1).tolist() == [0.0, float(documents[1] == [[], [5]])]
-        (carried.first.sum() + context.vector.sum()).backward(retain_graph=True)
+        (prepared.first.sum() + context.vector.sum()).backward(retain_graph=True)
     for part in (encoder, *bridges):
         assert all(weight.grad is None or weight.grad.isfinite().all() for weight in part.parameters())
 
@@ -142,7 +143,7 @@ def test_a_source_without_parts_is_refused() -> None:
 
 def test_an_encoder_of_one_level_is_refused() -> None:
     with pytest.raises(ShapeError) as error:
-        TwoLevelAttention(source_size=4, above_size=0, state_size=3)
+        TwoLevelAttention(source_size=4, segment_size=0, state_size=3)
     assert str(error.value) == (
         "bridge: two_level looks at the parts of a text and at the words in them, but this encoder has only one level. "
         "Use encoder: hierarchy, or bridge: attention."
@@ -158,7 +159,10 @@ def raised(query: Tensor, vector: Tensor, score: Any) -> float:
 @torch.no_grad()
 def test_two_levels_equal_nested_loops() -> None:
     """β over the parts that have words, α over the words of each; the products add up to 1."""
-    bridge, said = TwoLevelAttention(source_size=4, above_size=5, state_size=6, size=3), hierarchy()(padded(DOCUMENTS))
+    bridge, said = (
+        TwoLevelAttention(source_size=4, segment_size=5, state_size=6, size=3),
+        hierarchy()(padded(DOCUMENTS)),
+    )
     for weight in bridge.parameters():
         weight.copy_(2 * torch.randn_like(weight))
     query = torch.randn(4, 6)
@@ -183,11 +187,11 @@ def test_two_levels_equal_nested_loops() -> None:
 @torch.no_grad()
 def test_pooling_over_parts_equals_nested_loops(pool: Pool) -> None:
     """With attention below it is the hierarchical attention network: s = Σ_i α_i g_i, a word weighs α_i α_ij."""
-    bridge = AttentionPooling(source_size=4, above_size=5, state_size=5, size=3, start="copy")
+    bridge = AttentionPooling(source_size=4, segment_size=5, state_size=5, size=3, start="copy")
     encoder = hierarchy(pool)
     said: Encoded = encoder(padded(DOCUMENTS))
-    carried = bridge.start(said)
-    weights = bridge.step(torch.randn(4, 5), carried).weights
+    prepared = bridge.start(said)
+    weights = bridge.step(torch.randn(4, 5), prepared).weights
     assert said.above is not None
     assert weights is not None
     for row, document in enumerate(DOCUMENTS):
@@ -195,7 +199,7 @@ def test_pooling_over_parts_equals_nested_loops(pool: Pool) -> None:
         shares = [math.exp(float(keys[i])) if part else 0.0 for i, part in enumerate(document)]
         shares = [share / sum(shares) for share in shares]
         mixed = sum((share * g for share, g in zip(shares, said.above.memory[row], strict=False)), torch.zeros(5))
-        torch.testing.assert_close(carried.first[row], mixed)
+        torch.testing.assert_close(prepared.first[row], mixed)
         wanted: list[float] = []
         for share, part in zip(shares, document, strict=True):
             within = alone(encoder, part)[2].tolist() if pool == "attention" else [1 / len(part) for _ in part]
@@ -206,7 +210,7 @@ def test_pooling_over_parts_equals_nested_loops(pool: Pool) -> None:
 def test_scores_of_any_height_are_shared_in_parts() -> None:
     """Neither high nor low scores overflow, padding least of all; the gradient is that of a softmax for each part."""
     of, mask = torch.tensor([[0, 0, 1, 1, 2, 0]]), torch.tensor([[True, True, True, True, True, False]])
-    above = Above(torch.zeros(1, 4, 2), torch.ones(1, 4, dtype=torch.bool), of)
+    above = SegmentLevel(torch.zeros(1, 4, 2), torch.ones(1, 4, dtype=torch.bool), of)
     scores = torch.tensor([[900.0, 901.0, -900.0, -903.0, 3e38, 3e38]], requires_grad=True)
     shared = softmax_in_parts(scores, mask, above)
     loops = torch.cat([torch.softmax(scores[:, 2 * i : 2 * i + 2 - (i == 2)], 1) for i in range(3)], 1)
@@ -236,7 +240,7 @@ def test_a_hierarchy_tells_both_levels_apart() -> None:
         "g_K is the state after the last part",
         "h_T = g_K",
     ]
-    above: Bridge = AttentionPooling(source_size=4, above_size=5, state_size=5, start="copy")
+    above: Bridge = AttentionPooling(source_size=4, segment_size=5, state_size=5, start="copy")
     assert above.equations() == [
         "u_i = tanh(W_att g_i + b_att),  α_i = softmax_i(u_iᵀ u)",
         "h_T = Σ_i α_i g_i",

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from sixjars.errors import RecipeError
-from sixjars.recipe.reading import values_of
-from sixjars.tasks.reading import recipe_of
-from sixjars.tasks.training import metrics_of
+from sixjars.recipe.files import values_of
+from sixjars.runs.recipes import recipe_of
+from sixjars.runs.train import metrics_of
 
 DOCUMENTS, TALK, NEWS, POINTS = "document_classification", "conversation", "summarization", "pointing"
 FIELDS: dict[str, dict[str, Any]] = {
-    DOCUMENTS: {"source": {"parts": "sentences"}, "label": {}},
-    TALK: {"source": {"column": "turns", "parts": "turns"}, "target": {"column": "response"}},
+    DOCUMENTS: {"source": {"segments": "sentences"}, "label": {}},
+    TALK: {"source": {"column": "turns", "segments": "turns"}, "target": {"column": "response"}},
     NEWS: {"source": {"column": "article"}, "target": {"column": "title"}},
     POINTS: {"points": {}, "order": {}},
 }
@@ -38,23 +38,23 @@ def source(**settings: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        # Parts
+        # Segments
         (
             of(DOCUMENTS, {"source": {}}),
             "data.source.parts: a hierarchy reads parts of a text; say sentences, lines or turns.",
         ),
         (
-            of(DOCUMENTS, {"source": {"parts": "words"}}),
+            of(DOCUMENTS, {"source": {"segments": "words"}}),
             "data.source.parts: should be 'none', 'sentences', 'lines' or 'turns', but is 'words'.",
         ),
         (
-            of(TALK, {"target": {"column": "response", "parts": "lines"}}),
+            of(TALK, {"target": {"column": "response", "segments": "lines"}}),
             "data.target.parts: only a source has parts; leave it out.",
         ),
         (
             {
                 "task": "image_question_answering",
-                "data": {"train": "a.jsonl", "image": {}, "question": {"parts": "lines"}, "label": {}},
+                "data": {"train": "a.jsonl", "image": {}, "question": {"segments": "lines"}, "label": {}},
             },
             "data.question.parts: only a source has parts; leave it out.",
         ),
@@ -121,7 +121,7 @@ def source(**settings: Any) -> dict[str, Any]:
             "loss.smoothing: a decoder that points has no vocabulary to spread the truth over; leave it out.",
         ),
         (
-            of(DOCUMENTS, {"label": {"several": True}}, loss={"smoothing": 0.1}),
+            of(DOCUMENTS, {"label": {"multi_label": True}}, loss={"smoothing": 0.1}),
             "loss.smoothing: where an example has several labels each is a yes or no of its own; leave it out.",
         ),
         # Made-up corpora
@@ -196,7 +196,10 @@ def source(**settings: Any) -> dict[str, Any]:
             of(TALK, {"target": {"column": "turns"}}),
             "data: 'source' and 'target' are both column 'turns'; name two columns.",
         ),
-        (of(DOCUMENTS, {"label": {"several": "yes"}}), "data.label.several: should be a valid boolean, but is 'yes'."),
+        (
+            of(DOCUMENTS, {"label": {"multi_label": "yes"}}),
+            "data.label.several: should be a valid boolean, but is 'yes'.",
+        ),
     ],
 )
 def test_faults(values: dict[str, Any], message: str) -> None:
@@ -268,11 +271,11 @@ def test_speakers_without_whole_conversations() -> None:
 
 
 def test_several_labels_have_metrics_of_their_own() -> None:
-    found = recipe_of(of(DOCUMENTS, {"label": {"column": "y", "several": True}}), "test")
+    found = recipe_of(of(DOCUMENTS, {"label": {"column": "y", "multi_label": True}}), "test")
     assert metrics_of(found) == ["labels_micro_f1", "labels_macro_f1", "labels_exact"]
 
 
 def test_how_surprising_several_labels_are() -> None:
-    values = of(DOCUMENTS, {"label": {"several": True}}, evaluation={"metrics": ["perplexity"]})
+    values = of(DOCUMENTS, {"label": {"multi_label": True}}, evaluation={"metrics": ["perplexity"]})
     told = "perplexity tells how surprising one label is, but an example may have several; use labels_micro_f1."
     assert faults_of(values) == (f"evaluation.metrics: {told}",)

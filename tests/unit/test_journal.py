@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sixjars.errors import RunError
-from sixjars.learning.journal import Journal, Log
+from sixjars.learning.checkpoints import Log, TrainingState
 
 SCORES = st.lists(st.floats(-5, 5).map(lambda value: round(value, 1)), min_size=1, max_size=12)
 
 
 @given(scores=SCORES, better=st.sampled_from(["higher", "lower"]), keep=st.integers(1, 4))
 def test_the_best_are_remembered(scores: list[float], better: Literal["higher", "lower"], keep: int) -> None:
-    journal, wins = Journal(), []
+    journal, wins = TrainingState(), []
     for step, score in enumerate(scores, start=1):
         journal.step = step
         wins.append(journal.score(score, better=better, keep=keep))
@@ -33,16 +33,16 @@ def test_the_best_are_remembered(scores: list[float], better: Literal["higher", 
 
 
 def test_a_journal_comes_back_through_json() -> None:
-    journal = Journal(step=7, epoch=2, done_in_epoch=1, loss=1 / 3, tokens=9, log_bytes=80, finished=True)
+    journal = TrainingState(step=7, epoch=2, done_in_epoch=1, loss=1 / 3, tokens=9, log_bytes=80, finished=True)
     journal.score(0.1 + 0.2, better="lower", keep=2)
     journal.score(1e-300, better="lower", keep=2)
-    assert Journal.from_json(json.loads(json.dumps(journal.to_json()))) == journal
+    assert TrainingState.from_json(json.loads(json.dumps(journal.to_json()))) == journal
 
 
 def test_what_is_no_journal() -> None:
     for values in ({}, {"best": [], "steps": 3}, {"best": 5}, {"best": [[1, 2, 3]]}):
         with pytest.raises((KeyError, TypeError, ValueError)):
-            Journal.from_json(values)
+            TrainingState.from_json(values)
 
 
 def test_the_log_forgets_a_lost_future(tmp_path: Path) -> None:

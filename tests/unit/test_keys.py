@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sixjars.errors import DataError, ShapeError
-from sixjars.evaluation.metrics import KeyWeight, Outcome, key_weight, metric_named, score
+from sixjars.evaluation.metrics import Outcome, RationaleWeight, metric_named, rationale_weight, score
 
 WEIGHTS = [0.05, 0.05, 0.1, 0.2, 0.3, 0.05, 0.15, 0.1]
 OF = [0, 0, 1, 1, 1, 1, 2, 2]
@@ -22,16 +22,16 @@ OF = [0, 0, 1, 1, 1, 1, 2, 2]
     ],
 )
 def test_by_hand(sentence: int, word: int, expected: tuple[float, ...]) -> None:
-    found = key_weight(WEIGHTS, OF, sentence, word)
+    found = rationale_weight(WEIGHTS, OF, sentence, word)
     assert (found.sentence, found.word, found.near) == pytest.approx(expected)
 
 
 def test_a_sentence_without_weight_has_no_shares() -> None:
-    assert key_weight([0.0, 0.0, 1.0], [0, 0, 1], 0, 1) == KeyWeight(0.0, 0.0, 0.0)
+    assert rationale_weight([0.0, 0.0, 1.0], [0, 0, 1], 0, 1) == RationaleWeight(0.0, 0.0, 0.0)
 
 
 def test_a_sentence_of_one_word_is_the_word() -> None:
-    assert key_weight([0.25, 0.75], [0, 1], 1, 0) == KeyWeight(0.75, 1.0, 1.0)
+    assert rationale_weight([0.25, 0.75], [0, 1], 1, 0) == RationaleWeight(0.75, 1.0, 1.0)
 
 
 @given(
@@ -41,7 +41,7 @@ def test_a_sentence_of_one_word_is_the_word() -> None:
 def test_even_weights_give_shares_of_counts(sizes: list[int], at: tuple[int, int]) -> None:
     sentence, word = at[0] % len(sizes), at[1] % sizes[at[0] % len(sizes)]
     of = [part for part, size in enumerate(sizes) for _ in range(size)]
-    found = key_weight([1 / len(of)] * len(of), of, sentence, word)
+    found = rationale_weight([1 / len(of)] * len(of), of, sentence, word)
     beside = sum(abs(other - word) <= 1 for other in range(sizes[sentence]))
     assert found.sentence == pytest.approx(sizes[sentence] / len(of))
     assert found.word == pytest.approx(1 / sizes[sentence])
@@ -50,23 +50,23 @@ def test_even_weights_give_shares_of_counts(sizes: list[int], at: tuple[int, int
 
 def test_weights_must_fit_the_positions() -> None:
     with pytest.raises(ShapeError) as caught:
-        key_weight([0.5, 0.5], [0, 0, 1], 0, 0)
+        rationale_weight([0.5, 0.5], [0, 0, 1], 0, 0)
     assert str(caught.value) == "a document has 2 weights, but 3 positions have a sentence."
 
 
 @pytest.mark.parametrize(("sentence", "word", "count"), [(0, 2, 2), (0, -1, 2), (3, 0, 0)])
 def test_the_key_must_be_in_the_document(sentence: int, word: int, count: int) -> None:
     with pytest.raises(ShapeError) as caught:
-        key_weight([0.5, 0.25, 0.25], [0, 0, 1], sentence, word)
+        rationale_weight([0.5, 0.25, 0.25], [0, 0, 1], sentence, word)
     assert str(caught.value) == f"the key is word {word} of sentence {sentence}, but that sentence has {count} words."
 
 
 @pytest.mark.parametrize(("name", "expected"), [("key_sentence", 0.5), ("key_word", 0.3), ("key_word_near", 0.7)])
 def test_means_are_of_those_that_have_a_key(name: str, expected: float) -> None:
     outcomes = [
-        Outcome(("x",), key=KeyWeight(0.9, 0.5, 1.0)),
+        Outcome(("x",), key=RationaleWeight(0.9, 0.5, 1.0)),
         Outcome(("x",), ("x",)),
-        Outcome(("x",), key=KeyWeight(0.1, 0.1, 0.4)),
+        Outcome(("x",), key=RationaleWeight(0.1, 0.1, 0.4)),
     ]
     (found,) = score(outcomes, [name])
     assert found.value == pytest.approx(expected)

@@ -10,19 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from sixjars.data.batches import Batches
-from sixjars.data.columns import Ids, Nothing
-from sixjars.data.labels import Labels
+from sixjars.data.batches import Batches, EmptyColumn, IdColumn
+from sixjars.data.fields.label import Labels
 from sixjars.errors import DataError, RunError
-from sixjars.flow import Padded
-from sixjars.loss.tokens import token_loss
+from sixjars.evaluation.score import loss_of, outcomes_of, scores_of
+from sixjars.flow.values import Padded
+from sixjars.loss import token_loss
+from sixjars.model.build import build
 from sixjars.recipe import Recipe
-from sixjars.recipe.fields import LabelSettings
-from sixjars.recipe.jars import EvaluationSettings
-from sixjars.tasks.corpus import corpus_of, facts_of
-from sixjars.tasks.parts import network_of
-from sixjars.tasks.reading import recipe_of
-from sixjars.tasks.scoring import loss_of, outcomes_of, scores_of
+from sixjars.recipe.sections import EvaluationSettings, LabelSettings
+from sixjars.runs.data import corpus_of, facts_of
+from sixjars.runs.recipes import recipe_of
 
 SAID = ["dog", "cat", "ox", "cat", "dog", "ant", "cat", "Dog"]
 
@@ -80,7 +78,7 @@ def test_numbers_and_names_are_each_other_s_opposite(names: list[str]) -> None:
     labels = Labels(names)
     assert labels.size == len(names)
     assert [labels.decode(found) for found in labels.encode_many(names)] == names
-    assert labels.pieces(list(range(labels.size))) == names
+    assert labels.tokens(list(range(labels.size))) == names
 
 
 @given(st.lists(st.text(), min_size=2, unique=True), st.booleans())
@@ -113,7 +111,7 @@ def batches(labels: Labels, texts: list[str]) -> Batches:
     found = labels.encode_many(texts)
     flat = np.array([number for row in found for number in row], dtype=np.int32)
     offsets = np.cumsum([0, *(len(row) for row in found)]).astype(np.int64)
-    return Batches({"source": Nothing(len(texts))}, Ids((flat, offsets), narrowest=1), batch_examples=4)
+    return Batches({"source": EmptyColumn(len(texts))}, IdColumn((flat, offsets), narrowest=1), batch_examples=4)
 
 
 def test_a_label_in_no_list_has_no_loss_and_is_not_counted() -> None:
@@ -161,9 +159,9 @@ def answering(folder: Path) -> Recipe:
 def test_a_rare_answer_is_never_chosen_not_learned_from_and_wrong(tmp_path: Path) -> None:
     made = answering(tmp_path)
     corpus = corpus_of(made)
-    assert corpus.tokens["label"].pieces([0, 1]) == ["yes", "no"]
+    assert corpus.tokens["label"].tokens([0, 1]) == ["yes", "no"]
     assert corpus.tokens["label"].size == 2
-    network = network_of(made.model, facts_of(made, corpus.tokens)).eval()
+    network = build(made.model, facts_of(made, corpus.tokens)).eval()
     assert corpus.train.batches().target_tokens(torch.arange(12)) == 11
     outcomes = outcomes_of(network, corpus.train, EvaluationSettings(), ["accuracy@1", "perplexity"])
     assert [outcome.references for outcome in outcomes[-2:]] == [("no",), ("never",)]

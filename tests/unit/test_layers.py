@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from sixjars.errors import ShapeError
-from sixjars.flow import Encoded, Padded
+from sixjars.flow.values import Encoded, Padded
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.decoders.sequence import SequenceDecoder
-from sixjars.model.layers import FirstState, WordEmbedding, last_real, masked_softmax, reordered, reversal
+from sixjars.model.layers import StateProjection, WordEmbedding, last_real, masked_softmax, reordered, reversal
 
 RAGGED = torch.arange(4) < torch.tensor([4, 1, 3, 0])[:, None]
 
@@ -78,7 +78,7 @@ def trained(words: WordEmbedding, ids: Tensor, kind: type[torch.optim.Adam]) -> 
 
 @OPTIMIZERS
 def test_frozen_vectors_do_not_move_and_the_others_do(optimizer: type[torch.optim.Adam]) -> None:
-    words, ids = WordEmbedding(vocabulary=5, size=2, tuned=False, vectors=VECTORS), torch.arange(5)
+    words, ids = WordEmbedding(vocabulary=5, size=2, frozen=True, vectors=VECTORS), torch.arange(5)
     before = words(ids).detach().clone()
     assert before[[1, 3]].tolist() == [[1.0, 2.0], [3.0, 4.0]]
     trained(words, ids, optimizer)
@@ -117,10 +117,10 @@ def test_vectors_of_another_size_are_refused() -> None:
 
 def test_first_state_by_copy_and_by_projection() -> None:
     summary = torch.randn(2, 3)
-    copied = FirstState(summary_size=3, state_size=3, copies=2, start="copy")
+    copied = StateProjection(summary_size=3, state_size=3, copies=2, start="copy")
     assert torch.equal(copied(summary), torch.cat([summary, summary], dim=1))
     assert copied.equations() == ["s_0 = h_T"]
-    made = FirstState(summary_size=3, state_size=5, copies=2, start="linear")
+    made = StateProjection(summary_size=3, state_size=5, copies=2, start="linear")
     assert made.project is not None
     weight, bias = made.project.weight.tolist(), made.project.bias.tolist()
     for row in range(2):
@@ -132,7 +132,7 @@ def test_first_state_by_copy_and_by_projection() -> None:
 
 def test_copying_needs_equal_sizes() -> None:
     with pytest.raises(ShapeError) as error:
-        FirstState(summary_size=6, state_size=4, copies=1, start="copy")
+        StateProjection(summary_size=6, state_size=4, copies=1, start="copy")
     assert str(error.value) == (
         "start: copy needs a summary as large as the decoder's state, but they have 6 and 4 numbers. "
         "Make them equal, or use start: linear."

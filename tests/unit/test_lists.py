@@ -11,11 +11,10 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from sixjars.data.parting import spelled_labels, spelled_parts
 from sixjars.data.readers import Examples, read
+from sixjars.data.text.segments import text_of_labels, text_of_segments
 from sixjars.errors import DataError
-from sixjars.recipe.fields import Column, Files
-from sixjars.recipe.jars import DataSettings
+from sixjars.recipe.sections import Column, DataSettings, Files
 
 CAPTIONS: dict[str, Column] = {"image": "image", "target": "caption"}
 MANY = ("target",)
@@ -156,11 +155,11 @@ def test_an_unknown_place_may_be_empty(tmp_path: Path) -> None:
 # A list that is one value
 
 
-SPELLED = {"target": spelled_parts}
+SPELLED = {"target": text_of_segments}
 
 
 def nested(value: object) -> str:
-    """Numbers in lists in a list, as a caller of its own might spell them."""
+    """PointColumn in lists in a list, as a caller of its own might spell them."""
     if not isinstance(value, list) or not all(isinstance(one, list) for one in value):
         raise ValueError("holds no list of lists.")
     return " ".join(",".join(str(number) for number in one) for one in value)
@@ -173,17 +172,17 @@ def test_a_spelled_list_is_one_text(tmp_path: Path) -> None:
     ]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in rows_of))
     columns: dict[str, Column] = {**CAPTIONS, "label": "labels"}
-    spelled = {"target": spelled_parts, "label": spelled_labels}
+    spelled = {"target": text_of_segments, "label": text_of_labels}
     wanted = [("a", "one and\ntwo\n3\ntrue", "x, y", "1"), ("b", "plain\nstays", "x, y", "2")]
     assert rows(reading(tmp_path, "a.jsonl", columns, spelled=spelled)) == wanted
     assert rows(reading(tmp_path, "a.jsonl", columns, MANY, spelled)) == wanted
     assert rows(reading(tmp_path, "a.jsonl", columns, spelled=spelled, where={"labels": "x, y"})) == wanted
-    assert len(rows(reading(tmp_path, "a.jsonl", columns, MANY, {"label": spelled_labels}))) == 5
+    assert len(rows(reading(tmp_path, "a.jsonl", columns, MANY, {"label": text_of_labels}))) == 5
 
 
 def test_spelled_and_many_beside_each_other(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"image": ["a", "b"], "caption": ["one", "two"]}\n')
-    found = reading(tmp_path, "a.jsonl", many=MANY, spelled={"image": spelled_parts})
+    found = reading(tmp_path, "a.jsonl", many=MANY, spelled={"image": text_of_segments})
     assert rows(found) == [("a\nb", "one", "1"), ("a\nb", "two", "1")]
 
 

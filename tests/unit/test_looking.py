@@ -12,12 +12,12 @@ from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
 from sixjars.evaluation.metrics import Outcome
 from sixjars.inspection.curves import draw_by_length
 from sixjars.inspection.heatmap import draw, in_terminal
-from sixjars.learning.progress import Silent
-from sixjars.recipe.reading import packaged
-from sixjars.tasks.comparing import compared
-from sixjars.tasks.explaining import explained
-from sixjars.tasks.parts import network_of
-from sixjars.tasks.reading import read_recipe
+from sixjars.model.build import build
+from sixjars.progress import Reporter
+from sixjars.recipe.files import packaged
+from sixjars.runs.compare import compare
+from sixjars.runs.explain import explain
+from sixjars.runs.recipes import read_recipe
 
 FEW = [
     "data.sample.size=64",
@@ -32,9 +32,9 @@ FEW = [
 def test_every_parameter_has_its_letter_shape_and_count(name: str) -> None:
     recipe = read_recipe(name)
     fields = {"vocabulary": 50, "vectors": None, "pixels": 64, "pretrained": False, "cells": True}
-    fields |= {"classes": 4, "several": False, "numbers": 2}
-    network = network_of(recipe.model, {name: fields for name in recipe.data.fields()})
-    jars = explained(name, FEW[:3]).jars
+    fields |= {"classes": 4, "multi_label": False, "numbers": 2}
+    network = build(recipe.model, {name: fields for name in recipe.data.fields()})
+    jars = explain(name, FEW[:3]).jars
     told = {weight.name: weight for jar in jars for weight in jar.weights}
     truth = dict(network.named_parameters())
     assert {weight.name for weight in told.values() if weight.learned} == set(truth)
@@ -44,7 +44,7 @@ def test_every_parameter_has_its_letter_shape_and_count(name: str) -> None:
 
 
 def test_a_recipe_without_its_data_is_explained_all_the_same(tmp_path: Path) -> None:
-    told = explained("translation/multi30k_attention")
+    told = explain("translation/multi30k_attention")
     data = next(jar for jar in told.jars if jar.name == "data")
     assert any("the data is not here" in line for line in data.lines)
     assert told.count > 1_000_000
@@ -55,11 +55,11 @@ def test_a_network_that_points_is_explained_without_making_its_data(name: str, m
     def made(*_: object, **__: object) -> None:
         raise AssertionError("tours are being solved")
 
-    monkeypatch.setattr("sixjars.tasks.examples.make", made)
-    told = explained(name)
+    monkeypatch.setattr("sixjars.runs.data.make", made)
+    told = explain(name)
     recipe = read_recipe(name)
     assert recipe.data.points is not None
-    network = network_of(recipe.model, {"points": {"numbers": recipe.data.points.numbers}, "order": {}})
+    network = build(recipe.model, {"points": {"numbers": recipe.data.points.numbers}, "order": {}})
     assert told.count == sum(weight.numel() for weight in network.parameters())
     [data] = [jar for jar in told.jars if jar.name == "data"]
     assert not any("the data is not here" in line for line in data.lines)
@@ -95,8 +95,8 @@ def test_a_comparison_trains_recipes_and_takes_runs_as_they_are(tmp_path: Path) 
     made = {}
     for how in ("initial", "attention"):
         made[how] = sixjars.train(f"transliteration/sample_{how}", FEW, out=tmp_path / f"run_{how}").folder
-    found = compared(
-        [str(folder) for folder in made.values()], out=tmp_path, metric="exact_match", device="cpu", reporter=Silent
+    found = compare(
+        [str(folder) for folder in made.values()], out=tmp_path, metric="exact_match", device="cpu", reporter=Reporter
     )
     assert [contender.name for contender in found.contenders] == ["initial", "attention"]
     assert sum(bucket.count for bucket in found.contenders[0].buckets) == 12
@@ -105,19 +105,19 @@ def test_a_comparison_trains_recipes_and_takes_runs_as_they_are(tmp_path: Path) 
 
 def test_what_cannot_be_compared(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"compare needs two recipes or runs, or more\."):
-        compared(["x"], out=tmp_path, metric="bleu", device="cpu", reporter=Silent)
+        compare(["x"], out=tmp_path, metric="bleu", device="cpu", reporter=Reporter)
     with pytest.raises(RecipeError, match=r"metric 'blue' is unknown\. Did you mean 'bleu'"):
-        compared(["x", "y"], out=tmp_path, metric="blue", device="cpu", reporter=Silent)
+        compare(["x", "y"], out=tmp_path, metric="blue", device="cpu", reporter=Reporter)
     run = sixjars.train("language_model/sample_gru", FEW, out=tmp_path / "lm").folder
     for name in (str(run), "language_model/sample_gru"):
         with pytest.raises(
-            DataError, match="is a language_model model; it reads no text whose length could be compared"
+            DataError, match="is a language_model model; it reads no text whose length could be compare"
         ):
-            compared([name, name], out=tmp_path, metric="perplexity", device="cpu", reporter=Silent)
+            compare([name, name], out=tmp_path, metric="perplexity", device="cpu", reporter=Reporter)
     shutil.copytree(run, tmp_path / "transliteration-sample_initial")
     names = ["transliteration/sample_initial", "transliteration/sample_attention"]
     with pytest.raises(RunError, match="was begun with another recipe"):
-        compared(names, out=tmp_path, metric="exact_match", device="cpu", reporter=Silent)
+        compare(names, out=tmp_path, metric="exact_match", device="cpu", reporter=Reporter)
 
 
 def test_words_with_dollars_are_words(tmp_path: Path) -> None:

@@ -7,19 +7,15 @@ import torch
 from torch.nn import functional as F  # noqa: N812
 
 from sixjars.errors import RecipeError
-from sixjars.flow import Batch, Padded
-from sixjars.loss.coverage import coverage_loss
-from sixjars.loss.guided import guided_loss
-from sixjars.loss.labels import labels_loss
-from sixjars.loss.objective import Objective
-from sixjars.loss.tokens import token_loss
+from sixjars.flow.values import Batch, Padded
+from sixjars.loss import Objective, coverage_loss, guided_loss, labels_loss, token_loss
 from sixjars.model.bridges.attention import AdditiveAttention
 from sixjars.model.bridges.initial import InitialState
+from sixjars.model.build import Network
 from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.layers import WordEmbedding
-from sixjars.model.network import Network
-from sixjars.recipe.jars import LossSettings
+from sixjars.recipe.sections import LossSettings
 
 TARGET = Padded.of([[3, 5, 2], [2], [6, 2]])
 

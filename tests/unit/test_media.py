@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from sixjars.data import media
-from sixjars.data.media import Media
+from sixjars.data.media.files import MediaFiles
 from sixjars.errors import DataError
 
 CAT, DOG = b"a cat " * 1000, os.urandom(5000)
@@ -35,7 +35,7 @@ def laid_out(folder: Path, files: dict[str, bytes]) -> Path:
     return folder
 
 
-def content(found: Media, name: str) -> bytes:
+def content(found: MediaFiles, name: str) -> bytes:
     with found.open(name) as file:
         return file.read()
 
@@ -51,7 +51,7 @@ def message(call: Callable[..., object], *given: object) -> str:
 def test_a_zip_is_read_in_place(how: int, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(media, "_IN_MEMORY", limit)  # beyond it, members go to a temporary file
     path = packed(tmp_path / "all.zip", {"a/cat.jpg": CAT, "dog.jpg": DOG}, how)
-    found = Media([path], memory=tmp_path / "memory")
+    found = MediaFiles([path], memory=tmp_path / "memory")
     assert content(found, "a/cat.jpg") == CAT
     with found.open("dog.jpg") as file:
         assert file.seekable()
@@ -66,14 +66,14 @@ def test_a_zip_is_read_in_place(how: int, limit: int, tmp_path: Path, monkeypatc
 def test_names_of_all_sorts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = laid_out(tmp_path / "folder", {"a/cat.jpg": CAT})
     path = packed(tmp_path / "all.zip", {"deep/down/dog.jpg": DOG, "one/x.jpg": CAT, "two/x.jpg": DOG})
-    found = Media([folder, path], memory=tmp_path / "memory")
+    found = MediaFiles([folder, path], memory=tmp_path / "memory")
     assert content(found, "a/cat.jpg") == CAT
     assert content(found, str(folder / "a" / "cat.jpg")) == CAT
     assert content(found, "dog.jpg") == content(found, "down/dog.jpg") == content(found, "deep/down/dog.jpg") == DOG
     assert content(found, "two/x.jpg") == DOG
     monkeypatch.chdir(tmp_path)
-    assert content(Media([Path("folder")], memory=Path("memory")), "a/cat.jpg") == CAT
-    assert content(Media([], memory=tmp_path), str(folder / "a" / "cat.jpg")) == CAT
+    assert content(MediaFiles([Path("folder")], memory=Path("memory")), "a/cat.jpg") == CAT
+    assert content(MediaFiles([], memory=tmp_path), str(folder / "a" / "cat.jpg")) == CAT
     there = ["a/cat.jpg", "down/dog.jpg", "one/x.jpg", "x.jpg", str(folder / "a" / "cat.jpg")]
     missing = ["cat.jpg", "own/dog.jpg", "og.jpg", "a", "deep", "", "y" * 300, "a\0b", str(folder), "/no/such.jpg"]
     assert [name for name in [*there, *missing] if found.has(name)] == there
@@ -83,14 +83,14 @@ def test_the_first_place_counts_and_whole_names_before_ends(tmp_path: Path) -> N
     one = packed(tmp_path / "one.zip", {"deep/x.jpg": b"1"})
     two = packed(tmp_path / "two.zip", {"x.jpg": b"2"})
     three = laid_out(tmp_path / "three", {"x.jpg": b"3"})
-    assert content(Media([one, two, three], memory=tmp_path), "x.jpg") == b"2"
-    assert content(Media([one, three, two], memory=tmp_path), "x.jpg") == b"3"
+    assert content(MediaFiles([one, two, three], memory=tmp_path), "x.jpg") == b"2"
+    assert content(MediaFiles([one, three, two], memory=tmp_path), "x.jpg") == b"3"
 
 
 def test_what_is_not_found_is_told(tmp_path: Path) -> None:
     folder = laid_out(tmp_path / "folder", {"a/cat.jpg": CAT})
     path = packed(tmp_path / "all.zip", {"one/x.jpg": CAT, "two/x.jpg": DOG})
-    found = Media([folder, path], memory=tmp_path / "memory")
+    found = MediaFiles([folder, path], memory=tmp_path / "memory")
     hint = "'media' names the folders and .zip files to look in."
     for call in (found.open, found.key):
         assert message(call, "b.jpg") == f"There is no file 'b.jpg' in {folder}, {path}; {hint}"
@@ -101,24 +101,26 @@ def test_what_is_not_found_is_told(tmp_path: Path) -> None:
         assert message(call, str(folder)) == f"{folder} is a folder, not a file."
         several = f"one/x.jpg in {path}, two/x.jpg in {path}"
         assert message(call, "x.jpg") == (f"x.jpg is the end of several names: {several}; write the whole name.")
-    assert message(Media([], memory=tmp_path).open, "b.jpg") == (f"There is no file 'b.jpg' in no place at all; {hint}")
+    assert message(MediaFiles([], memory=tmp_path).open, "b.jpg") == (
+        f"There is no file 'b.jpg' in no place at all; {hint}"
+    )
 
 
 def test_places_that_are_none(tmp_path: Path) -> None:
     missing, text = tmp_path / "missing", tmp_path / "notes.txt"
     text.write_text("not a zip")
     hint = "'media' names the folders and .zip files to look in."
-    assert message(lambda: Media([missing], memory=tmp_path)) == f"{missing} does not exist; {hint}"
-    assert message(lambda: Media([text], memory=tmp_path)) == f"{text} is neither a folder nor a .zip file."
+    assert message(lambda: MediaFiles([missing], memory=tmp_path)) == f"{missing} does not exist; {hint}"
+    assert message(lambda: MediaFiles([text], memory=tmp_path)) == f"{text} is neither a folder nor a .zip file."
     whole = packed(tmp_path / "all.zip", {"cat.jpg": CAT}).read_bytes()
     cut = tmp_path / "cut.zip"
     cut.write_bytes(whole[:-30])
-    assert message(lambda: Media([cut], memory=tmp_path)) == (
+    assert message(lambda: MediaFiles([cut], memory=tmp_path)) == (
         f"{cut} is not a .zip file or is damaged: File is not a zip file."
     )
     other = tmp_path / "all.data"
     other.write_bytes(whole)
-    assert content(Media([other], memory=tmp_path), "cat.jpg") == CAT
+    assert content(MediaFiles([other], memory=tmp_path), "cat.jpg") == CAT
 
 
 def test_damaged_and_locked_members(tmp_path: Path) -> None:
@@ -126,7 +128,7 @@ def test_damaged_and_locked_members(tmp_path: Path) -> None:
     whole = bytearray(path.read_bytes())
     whole[whole.index(DOG)] ^= 1
     path.write_bytes(whole)
-    found = Media([path], memory=tmp_path)
+    found = MediaFiles([path], memory=tmp_path)
     sentence = f"dog.jpg in {path} is damaged: Bad CRC-32 for file 'dog.jpg'."
     assert message(found.open, "dog.jpg") == message(found.key, "dog.jpg") == sentence
     assert content(found, "cat.jpg") == b"x" * 9
@@ -134,19 +136,19 @@ def test_damaged_and_locked_members(tmp_path: Path) -> None:
     whole = bytearray(path.read_bytes())
     whole[40:60] = bytes(20)
     path.write_bytes(whole)
-    assert message(Media([path], memory=tmp_path).open, "cat.jpg").startswith(
+    assert message(MediaFiles([path], memory=tmp_path).open, "cat.jpg").startswith(
         f"cat.jpg in {path} is damaged: Error -3 while decompressing data"
     )
     for at in (6, whole.index(b"PK\x01\x02") + 8):  # the bit that says so, beside the file and in the list
         whole[at] |= 1
     path.write_bytes(whole)
-    assert message(Media([path], memory=tmp_path).open, "cat.jpg") == (
+    assert message(MediaFiles([path], memory=tmp_path).open, "cat.jpg") == (
         f"cat.jpg in {path} is locked with a password; pack it again without one."
     )
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Media([laid_out(tmp_path / "folder", {"cat.jpg": CAT})], memory=tmp_path)
+    found = MediaFiles([laid_out(tmp_path / "folder", {"cat.jpg": CAT})], memory=tmp_path)
 
     def refuse(*_: object) -> BinaryIO:
         raise PermissionError(13, "Permission denied")
@@ -159,7 +161,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_the_key_is_the_content(tmp_path: Path) -> None:
     folder = laid_out(tmp_path / "folder", {"cat.jpg": CAT, "same.png": CAT, "dog.jpg": DOG})
     path = packed(tmp_path / "all.zip", {"packed/cat.jpg": CAT})
-    found = Media([folder, path], memory=tmp_path / "deep" / "memory")
+    found = MediaFiles([folder, path], memory=tmp_path / "deep" / "memory")
     want = hashlib.blake2b(CAT, digest_size=16).hexdigest()
     assert len(want) == 32
     for _ in range(2):
@@ -176,20 +178,20 @@ def test_the_key_is_the_content(tmp_path: Path) -> None:
 def test_the_next_run_reads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = laid_out(tmp_path / "folder", {"cat.jpg": CAT})
     path = packed(tmp_path / "all.zip", {"dog.jpg": DOG})
-    keys = [Media([folder, path], memory=tmp_path).key(name) for name in ("cat.jpg", "dog.jpg")]
+    keys = [MediaFiles([folder, path], memory=tmp_path).key(name) for name in ("cat.jpg", "dog.jpg")]
     monkeypatch.setattr(media, "_hash", lambda _: pytest.fail("read again"))
     monkeypatch.chdir(tmp_path)
-    again = Media([Path("folder"), Path("all.zip")], memory=tmp_path)
+    again = MediaFiles([Path("folder"), Path("all.zip")], memory=tmp_path)
     assert [again.key(name) for name in ("cat.jpg", "dog.jpg")] == keys
 
 
 def test_a_memory_that_cannot_be_used_costs_only_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = laid_out(tmp_path / "folder", {"cat.jpg": CAT})
     want = hashlib.blake2b(CAT, digest_size=16).hexdigest()
-    assert Media([folder], memory=folder / "cat.jpg").key("cat.jpg") == want  # a file where the folder should be
+    assert MediaFiles([folder], memory=folder / "cat.jpg").key("cat.jpg") == want  # a file where the folder should be
     broken = tmp_path / "contents.sqlite"
     broken.write_bytes(b"no database " * 100)
-    found = Media([folder], memory=tmp_path)
+    found = MediaFiles([folder], memory=tmp_path)
     assert found.key("cat.jpg") == found.key("cat.jpg") == want
     with closing(sqlite3.connect(broken)) as connection:
         assert connection.execute("SELECT key FROM contents").fetchall() == [(want,)]
@@ -202,8 +204,8 @@ def test_a_memory_that_cannot_be_used_costs_only_time(tmp_path: Path, monkeypatc
 KEYS = """
 import sys
 from pathlib import Path
-from sixjars.data.media import Media
-found = Media([Path(sys.argv[1], "folder"), Path(sys.argv[1], "all.zip")], memory=Path(sys.argv[1], "memory"))
+from sixjars.data.media.files import MediaFiles
+found = MediaFiles([Path(sys.argv[1], "folder"), Path(sys.argv[1], "all.zip")], memory=Path(sys.argv[1], "memory"))
 print(*[found.key(f"{n}.jpg") for n in range(80)])
 """
 
@@ -222,7 +224,7 @@ def test_two_processes_share_a_memory(tmp_path: Path) -> None:
 
 def test_many_threads_read_one_zip(tmp_path: Path) -> None:
     files = {f"{n}.jpg": bytes([n]) * 50_000 + os.urandom(100) for n in range(20)}
-    found = Media([packed(tmp_path / "all.zip", files)], memory=tmp_path)
+    found = MediaFiles([packed(tmp_path / "all.zip", files)], memory=tmp_path)
     wrong: list[str] = []
 
     def work(start: int) -> None:
@@ -240,7 +242,7 @@ def test_many_threads_read_one_zip(tmp_path: Path) -> None:
 
 
 def test_a_fork_reads_with_a_handle_of_its_own(tmp_path: Path) -> None:
-    found = Media([packed(tmp_path / "all.zip", {"cat.jpg": CAT}, zipfile.ZIP_STORED)], memory=tmp_path)
+    found = MediaFiles([packed(tmp_path / "all.zip", {"cat.jpg": CAT}, zipfile.ZIP_STORED)], memory=tmp_path)
     archive: Any = found._places[0]
     before = archive._zip.fp
     archive._process = -1  # as if this were the child

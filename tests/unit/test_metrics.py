@@ -16,7 +16,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from sixjars.errors import DataError, RecipeError
-from sixjars.evaluation.metrics import METRICS, KeyWeight, Metric, Outcome, Score, metric_named, names, score
+from sixjars.evaluation.metrics import METRICS, Metric, Outcome, RationaleWeight, Score, metric_named, names, score
 
 SACRE = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
 ROUGE = ("rouge1", "rouge2", "rougeL")
@@ -56,7 +56,7 @@ FULL = [
         familiar=True,
         focus=1.5,
         given="on the mat is a cat",
-        key=KeyWeight(0.5, 0.25, 0.75),
+        key=RationaleWeight(0.5, 0.25, 0.75),
     ),
     Outcome(
         ("मैं घर जा रहा हूँ",),
@@ -79,7 +79,7 @@ FULL = [
         familiar=False,
         focus=0.0,
         given="",
-        key=KeyWeight(0.0, 0.0, 0.0),
+        key=RationaleWeight(0.0, 0.0, 0.0),
     ),
 ]
 
@@ -512,7 +512,7 @@ def test_order_of_examples_does_not_matter(name: str) -> None:
             familiar=draw.random() < 0.5,
             focus=draw.random(),
             given=" ".join(draw.choices(WORDS, k=20)),
-            key=KeyWeight(draw.random(), draw.random(), draw.random()),
+            key=RationaleWeight(draw.random(), draw.random(), draw.random()),
         )
         for _ in range(12)
     ]

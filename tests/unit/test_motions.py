@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sixjars.data.films import read_film
-from sixjars.data.samples import SAMPLES, Row, make, materialise, motions
-from sixjars.data.samples.motions import frames_of, paint
-from sixjars.data.samples.painting import COLOURS, painted
+from sixjars.data.media.videos import read_video
 from sixjars.errors import DataError, MissingExtra
+from sixjars.samples import SAMPLES, Row, make, materialise, motions
+from sixjars.samples.motions import frames_of, paint
+from sixjars.samples.painting import COLOURS, painted
 
 FILMED = ["video_captioning", "video_classification"]
 OPPOSITES = {"left_to_right": "right_to_left", "upwards": "downwards", "growing": "shrinking"}
@@ -29,7 +29,7 @@ def corpora() -> dict[str, list[Row]]:
 
 def watched(name: str) -> NDArray[np.int64]:
     """The frames of a film file, (F, 48, 48, 3)."""
-    frames = read_film(io.BytesIO(paint(name)), name, size=48, fit="crop", max_pixels=5000, frames=99, rate=None)
+    frames = read_video(io.BytesIO(paint(name)), name, size=48, fit="crop", max_pixels=5000, frames=99, rate=None)
     return frames.transpose(0, 2, 3, 1).astype(np.int64)
 
 
@@ -180,7 +180,7 @@ def test_what_is_there_stays_and_progress_is_told(tmp_path: Path) -> None:
 def test_two_processes_paint_the_same_files(tmp_path: Path) -> None:
     names = [f"red-circle-{x}-{y}-16.png" for x in range(18, 30) for y in range(18, 28)]
     code = (
-        "import pathlib; from sixjars.data.samples import materialise;"
+        "import pathlib; from sixjars.samples import materialise;"
         f"materialise('image_captioning', {names!r}, pathlib.Path({str(tmp_path)!r}))"
     )
     for process in [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]:

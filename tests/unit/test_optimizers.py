@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn, optim
 
-from sixjars.learning.optimizers import Schedule, optimizer_for
-from sixjars.recipe.jars import LearningSettings
+from sixjars.learning.engine import Schedule, optimizer_for
+from sixjars.recipe.sections import LearningSettings
 
 RATE, DECAY = 0.3, 0.01
 RULES: dict[str, tuple[dict[str, Any], type[optim.Optimizer], dict[str, Any]]] = {

@@ -11,7 +11,7 @@ from rich.console import Console, RenderableType
 
 from sixjars.errors import ShapeError
 from sixjars.inspection.confusion import confusion_in_terminal, draw_confusion
-from sixjars.inspection.filmstrip import draw_frames, in_terminal_frames
+from sixjars.inspection.frames import draw_frames, in_terminal_frames
 from sixjars.inspection.heatmap import in_terminal
 from sixjars.inspection.overlay import DARK, Box, draw_regions, in_terminal_regions, lit
 

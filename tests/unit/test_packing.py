@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sixjars.data.packing import MOST, TOLERATED, packed
-from sixjars.flow import Parts
+from sixjars.flow.values import Segments
 
 Rows = list[list[int]]
 """The lengths of the parts of each text."""
 
 
-def packing(rows: Rows) -> Parts:
+def packing(rows: Rows) -> Segments:
     lengths = np.array([length for row in rows for length in row], dtype=np.int64)
     return packed(lengths, np.array([len(row) for row in rows], dtype=np.int64))
 
 
-def followed(parts: Parts, rows: Rows) -> None:
+def followed(parts: Segments, rows: Rows) -> None:
     """Each text is written as (row, part, place) at each position, then read back in all the ways there are."""
     width = max([sum(row) for row in rows], default=0)
     texts = [
@@ -56,7 +56,7 @@ def area(lengths: list[int], widths: tuple[int, ...]) -> int:
     return sum(min(width for width in widths if width >= length) for length in lengths)
 
 
-def padding(parts: Parts) -> float:
+def padding(parts: Segments) -> float:
     """The share of all places that hold nothing."""
     places: list[int] = [place for pack in parts.packs for line in pack.tolist() for place in line]
     return sum(place < 0 for place in places) / len(places)

@@ -1,4 +1,4 @@
-"""Lists from Python, tours longer than a search is asked for, answers that are empty, and what is explained."""
+"""Lists from Python, tours longer than a search is asked for, answers that are empty, and what is explain."""
 
 import json
 from pathlib import Path
@@ -8,13 +8,13 @@ import pytest
 import yaml
 
 import sixjars
-from sixjars.cli.chatting import hold_conversation
+from sixjars.cli.chat import hold_conversation
 from sixjars.errors import DataError, RecipeError
 from sixjars.evaluation.by_length import scores_by_length
-from sixjars.evaluation.metrics import KeyWeight, Outcome
-from sixjars.serving.predictor import Predictor
-from sixjars.tasks.explaining import explained
-from sixjars.tasks.reading import read_recipe
+from sixjars.evaluation.metrics import Outcome, RationaleWeight
+from sixjars.runs.explain import explain
+from sixjars.runs.predict import Predictor
+from sixjars.runs.recipes import read_recipe
 
 SMALL = {"size": 6, "embedding": {"size": 5}}
 TINY = {"steps": 2, "batch_examples": 16}
@@ -36,7 +36,7 @@ def pointer(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
 
 @pytest.fixture(scope="module")
 def talker(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
-    data = {"sample": {"size": 32, "valid": 4, "test": 4}, "source": {"parts": "turns"}}
+    data = {"sample": {"size": 32, "valid": 4, "test": 4}, "source": {"segments": "turns"}}
     model = {"encoder": {"words": SMALL, "size": 6}, "bridge": {"size": 6}, "decoder": SMALL}
     return trained(tmp_path_factory.mktemp("conversation"), "conversation", data, model)
 
@@ -89,7 +89,7 @@ def test_an_empty_answer_does_not_change_who_speaks(
         told.extend(asked)
         return [type("Said", (), {"text": next(answers)})]
 
-    monkeypatch.setattr("sixjars.cli.chatting.chat", chat)
+    monkeypatch.setattr("sixjars.cli.chat.chat", chat)
     monkeypatch.setattr(talker, "predict", predict)
     hold_conversation(talker, talker.recipe.evaluation.search)
     assert told == ["> hello .", "> hello .\n> how are you ?"]
@@ -100,18 +100,22 @@ def test_what_is_explained_of_several_labels_and_of_looking_twice(tmp_path: Path
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     values = {
         "task": "document_classification",
-        "data": {"train": str(tmp_path / "rows.jsonl"), "source": {"parts": "lines"}, "label": {"several": True}},
+        "data": {
+            "train": str(tmp_path / "rows.jsonl"),
+            "source": {"segments": "lines"},
+            "label": {"multi_label": True},
+        },
     }
     (tmp_path / "several.yaml").write_text(yaml.safe_dump(values))
-    jars = {jar.name: " ".join(jar.lines) for jar in explained(str(tmp_path / "several.yaml")).jars}
+    jars = {jar.name: " ".join(jar.lines) for jar in explain(str(tmp_path / "several.yaml")).jars}
     assert "log(1 - P(y_c | x))" in jars["loss"]
     assert "all labels with P(y_c | x) ≥ 1/2" in jars["evaluation"]
-    jars = {jar.name: " ".join(jar.lines) for jar in explained("summarization/sample_copy").jars}
+    jars = {jar.name: " ".join(jar.lines) for jar in explain("summarization/sample_copy").jars}
     assert "+ 0.1 Σ_t Σ_j min(α_jt, Σ_τ<t α_jτ): looking twice costs" in jars["loss"]
 
 
 def test_lengths_at_which_no_key_is_known() -> None:
-    known = Outcome(("a",), key=KeyWeight(0.5, 0.5, 0.5))
+    known = Outcome(("a",), key=RationaleWeight(0.5, 0.5, 0.5))
     found = scores_by_length([known, Outcome(("a",))], [3, 9], metric="key_sentence", edges=[(3, 6), (7, 10)])
     assert [(bucket.count, bucket.value) for bucket in found] == [(1, 0.5), (1, None)]
 
@@ -148,7 +152,7 @@ def test_keys_that_are_none(key: str, message: str, tmp_path: Path) -> None:
     rows = [{"text": "a b\nc", "label": "x", "key": "0 1"}, {"text": "b c", "label": "y", "key": key}]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     file = str(tmp_path / "rows.jsonl")
-    data = {"train": file, "valid": file, "source": {"parts": "lines"}, "label": {}, "keys": "key"}
+    data = {"train": file, "valid": file, "source": {"segments": "lines"}, "label": {}, "keys": "key"}
     model = {"encoder": {"words": SMALL, "size": 6}, "decoder": {"size": 6}}
     with pytest.raises(DataError, match=message):
         trained(tmp_path, "document_classification", data, model, evaluation={"metrics": ["key_word"]})

@@ -40,7 +40,7 @@ def fields(task: str, **source: Any) -> dict[str, Any]:
     said: dict[str, Any] = {"label": {}} if task == "document_classification" else {"target": {"column": "said"}}
     if task == "document_classification":
         said["label"]["column"] = "said"
-    return {"source": {"column": "read", "parts": parts, "max_length": 3000, **source}, **said}
+    return {"source": {"column": "read", "segments": parts, "max_length": 3000, **source}, **said}
 
 
 def recipe(folder: Path, task: str, rows: Sequence[Any], **data: Any) -> Path:
@@ -112,7 +112,7 @@ def test_a_conversation_of_one_turn(call: Any, tmp_path: Path) -> None:
     assert call("train", path, "--out", tmp_path / "run").code == 0
     assert json.loads(call("predict", tmp_path / "run", "hello", "--json").out)["source"] == [">", "hello"]
     whole = [{"turns": ["hello"]}, {"turns": ["hello", "you"]}]
-    columns = {"source": {"column": "turns", "parts": "turns"}, "target": {"column": "turns"}, "format": "dialogs"}
+    columns = {"source": {"column": "turns", "segments": "turns"}, "target": {"column": "turns"}, "format": "dialogs"}
     path = recipe(tmp_path, "conversation", whole, **columns)
     said = call("train", path, "--out", tmp_path / "whole")
     assert said.code == 0, said
@@ -137,7 +137,7 @@ def test_several_labels(call: Any, tmp_path: Path) -> None:
     """Lists of them are learned from, scored as sets and told in order; a table of each, and no confusion."""
     topics = [["grain"], ["grain", "wheat"], ["oil"], ["oil", "grain"]]
     rows = [{"read": f"{' '.join(found)} rose", "said": found} for found in topics * 4]
-    data = fields("document_classification") | {"label": {"column": "said", "several": True}}
+    data = fields("document_classification") | {"label": {"column": "said", "multi_label": True}}
     path = recipe(tmp_path, "document_classification", rows, **data)
     more = [
         "evaluation.metrics=[labels_micro_f1, labels_exact]",
@@ -187,7 +187,7 @@ def test_several_labels(call: Any, tmp_path: Path) -> None:
 )
 def test_what_is_no_list_of_labels(labels: Any, told: str, call: Any, tmp_path: Path) -> None:
     rows = [{"read": "a b", "said": found} for found in (["x"], ["y"], labels)]
-    data = fields("document_classification") | {"label": {"column": "said", "several": True}}
+    data = fields("document_classification") | {"label": {"column": "said", "multi_label": True}}
     path = recipe(tmp_path, "document_classification", rows, **data)
     assert call("train", path, "--out", tmp_path / "run").sentence == f"{tmp_path / 'rows.jsonl'}, line 3: {told}"
 

@@ -15,19 +15,19 @@ from sixjars.errors import Interrupted
 WORDS = {"size": 6, "direction": "both", "embedding": {"size": 5}}
 RECIPES: dict[str, dict[str, Any]] = {
     "document_classification": {
-        "data": {"source": {"parts": "lines"}, "label": {}},
+        "data": {"source": {"segments": "lines"}, "label": {}},
         "model": {"encoder": {"words": WORDS, "size": 6, "pool": "attention"}, "decoder": {"size": 6}},
         "evaluation": {"metrics": ["accuracy@1", "key_sentence"]},
     },
     "conversation": {
-        "data": {"source": {"parts": "turns"}},
+        "data": {"source": {"segments": "turns"}},
         "model": {"encoder": {"words": WORDS, "size": 6}, "bridge": {"size": 6}, "decoder": {"size": 6}},
         "evaluation": {"search": {"max_length": 5}, "metrics": ["exact_match", "perplexity"]},
     },
     "summarization": {
         "data": {
             "sample": {"kind": "articles"},
-            "source": {"parts": "lines", "split": "spaces", "min_count": 3},
+            "source": {"segments": "lines", "split": "spaces", "min_count": 3},
             "target": {"split": "spaces", "min_count": 3},
         },
         "model": {
@@ -207,7 +207,7 @@ def test_whole_conversations_are_learned_from(call: Any, tmp_path: Path) -> None
     """Every turn but the first is an example; all of one conversation are held out together."""
     rows = [{"turns": ["hello", f"hello {n}", "who are you", f"I am {n}"], "who": list("abab")} for n in range(8)]
     data = lined(tmp_path / "a.jsonl", rows)
-    columns = {"source": {"column": "turns", "parts": "turns"}, "target": {"column": "turns"}}
+    columns = {"source": {"column": "turns", "segments": "turns"}, "target": {"column": "turns"}}
     more: dict[str, Any] = {"format": "dialogs", "speakers": "who", "valid": 0.25}
     recipe = written(tmp_path, "conversation", train=str(data), **columns, **more)
     assert call("train", recipe, "--out", tmp_path / "run").code == 0

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.labels import Labels
-from sixjars.data.parting import (
+from sixjars.data.fields.label import Labels
+from sixjars.data.text.segments import (
     HEARD,
     KINDS,
     SPOKEN,
     joined,
     kind_of,
-    parted,
-    spelled_labels,
-    spelled_parts,
+    segments_of,
+    text_of_labels,
+    text_of_segments,
     texts_of,
 )
 
@@ -33,44 +33,44 @@ TEXT = " One. Two.\n\n \tThree?  \nfour "
 )
 def test_every_kind(kind: str, parts: list[str]) -> None:
     assert kind in KINDS
-    assert parted(TEXT, kind) == parts
-    assert parted(" \n ", kind) == ([" \n "] if kind == "none" else [])
+    assert segments_of(TEXT, kind) == parts
+    assert segments_of(" \n ", kind) == ([" \n "] if kind == "none" else [])
 
 
 def test_an_unknown_kind() -> None:
     with pytest.raises(ValueError, match=r"^kind of parts 'line' is unknown\. Did you mean 'lines'\?"):
-        parted("x", "line")
+        segments_of("x", "line")
 
 
 def test_the_last_turn_was_heard() -> None:
-    assert parted("a\nb", "turns") == ["< a", "> b"]
-    assert parted("a", "turns") == ["> a"]
+    assert segments_of("a\nb", "turns") == ["< a", "> b"]
+    assert segments_of("a", "turns") == ["> a"]
     assert (HEARD, SPOKEN) == (">", "<")
 
 
 def test_marks_stay_where_every_line_has_one() -> None:
     marked = "> a\n> b\n< c"
-    assert parted(marked, "turns") == ["> a", "> b", "< c"]
-    assert parted("> a\n<b", "turns") == ["< > a", "> <b"]
-    assert parted("> a\nb", "turns") == ["< > a", "> b"]
+    assert segments_of(marked, "turns") == ["> a", "> b", "< c"]
+    assert segments_of("> a\n<b", "turns") == ["< > a", "> <b"]
+    assert segments_of("> a\nb", "turns") == ["< > a", "> b"]
 
 
 @given(st.lists(st.text(max_size=8).filter(str.strip), min_size=1, max_size=6))
 def test_joined_lines_come_back(parts: list[str]) -> None:
     text = joined(parts)
-    found = parted(text, "lines")
+    found = segments_of(text, "lines")
     assert [line.split() for line in found] == [part.split() for part in parts]
-    assert [turn[2:].split() for turn in parted(text + "\nlast", "turns")[:-1]] == [part.split() for part in parts]
+    assert [turn[2:].split() for turn in segments_of(text + "\nlast", "turns")[:-1]] == [part.split() for part in parts]
 
 
 def test_lists_become_texts() -> None:
-    assert spelled_parts(["One\r\nline.", "Two.", "3", 4, 0.5, False]) == "One line.\nTwo.\n3\n4\n0.5\nfalse"
-    assert spelled_labels(["grain", " winter\nwheat ", 3]) == "grain, winter wheat, 3"
+    assert text_of_segments(["One\r\nline.", "Two.", "3", 4, 0.5, False]) == "One line.\nTwo.\n3\n4\n0.5\nfalse"
+    assert text_of_labels(["grain", " winter\nwheat ", 3]) == "grain, winter wheat, 3"
     labels = ["grain", "winter wheat"]
-    assert Labels(labels, several=True).encode_many([spelled_labels(labels)]) == [[0, 1]]
+    assert Labels(labels, multi_label=True).encode_many([text_of_labels(labels)]) == [[0, 1]]
 
 
-@pytest.mark.parametrize("spelled", [spelled_parts, spelled_labels, texts_of])
+@pytest.mark.parametrize("spelled", [text_of_segments, text_of_labels, texts_of])
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
@@ -102,7 +102,7 @@ def test_what_is_no_list_of_texts(spelled: Any, value: object, sentence: str) ->
 )
 def test_labels_that_cannot_be_told_apart(labels: list[str], sentence: str) -> None:
     with pytest.raises(ValueError, match="holds") as caught:
-        spelled_labels(labels)
+        text_of_labels(labels)
     assert str(caught.value) == sentence
 
 

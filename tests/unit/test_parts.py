@@ -6,22 +6,20 @@ import pytest
 import torch
 
 from sixjars.errors import ShapeError
-from sixjars.flow import Padded
+from sixjars.flow.values import Padded
 from sixjars.model.bridges.attention import AdditiveAttention, DotAttention, GeneralAttention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.bridges.pooling import AttentionPooling
+from sixjars.model.build import Facts, Network, build, class_of, inputs_of, resolved
 from sixjars.model.decoders.label import LabelDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder
-from sixjars.model.encoders.image import ImageEncoder
-from sixjars.model.encoders.image_question import ImageQuestionEncoder
+from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
-from sixjars.model.network import Network
 from sixjars.recipe import ModelSettings
-from sixjars.tasks.parts import Facts, class_of, inputs_of, network_of, resolved
-from sixjars.tasks.table import TASKS
+from sixjars.tasks import TASKS
 
 TRANSLATION, LANGUAGE_MODEL = TASKS["translation"], TASKS["language_model"]
 ROLES = ("encoder", "bridge", "decoder")
@@ -39,7 +37,7 @@ def words(**vocabularies: int) -> dict[str, dict[str, Any]]:
 
 
 def network(task: str = "translation", /, facts: Facts | None = None, **sections: dict[str, Any]) -> Network:
-    return network_of(jar(task, **sections), facts or words(source=9, target=7))
+    return build(jar(task, **sections), facts or words(source=9, target=7))
 
 
 def test_an_empty_section_is_the_task_s_own_choice_with_all_defaults() -> None:

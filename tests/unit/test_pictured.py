@@ -10,12 +10,12 @@ import yaml
 
 import sixjars
 from sixjars.errors import DataError, Interrupted
-from sixjars.recipe.jars import SearchSettings
-from sixjars.tasks.corpus import sample_folder
-from sixjars.tasks.evaluating import evaluated, scored_part
-from sixjars.tasks.explaining import explained
-from sixjars.tasks.runs import open_run
-from sixjars.tasks.scoring import outcomes_of
+from sixjars.evaluation.score import outcomes_of
+from sixjars.recipe.sections import SearchSettings
+from sixjars.runs.data import sample_folder
+from sixjars.runs.evaluate import evaluate, scored_part
+from sixjars.runs.explain import explain
+from sixjars.runs.folder import open_run
 
 EYES = {"name": "small", "widths": [4, 6]}
 WORDS = {"size": 8, "embedding": {"size": 6}}
@@ -97,7 +97,7 @@ def asked(task: str, count: int = 3) -> list[Any]:
 @pytest.mark.parametrize("task", RECIPES)
 def test_what_training_scored_is_scored_again(task: str, run: Run) -> None:
     kept = json.loads((run(task) / "scores.json").read_text())
-    found = evaluated(run(task))
+    found = evaluate(run(task))
     assert found.examples == 12
     assert {score.name: score.value for score in found.scores} == {
         name: pytest.approx(value["value"]) for name, value in kept["scores"].items()
@@ -134,9 +134,9 @@ def test_weights_lie_on_cells_or_frames(task: str, run: Run) -> None:
         assert found.layout.kind == ("frames" if films else "grid")
         assert found.layout.shape == (() if films else (4, 4))
         assert found.source == (("1", "2", "3", "4") if films else ())
-        assert len(found.weights) == len(found.pieces) >= 1
+        assert len(found.weights) == len(found.tokens) >= 1
         assert all(len(row) == (FRAMES if films else CELLS) for row in found.weights)
-        assert [sum(row) for row in found.weights] == pytest.approx([1.0] * len(found.pieces), abs=1e-5)
+        assert [sum(row) for row in found.weights] == pytest.approx([1.0] * len(found.tokens), abs=1e-5)
         assert found.to_json()["layout"] == (["frames"] if films else ["grid", 4, 4])
     assert set(found.inputs) == set(predictor.task.inputs)
 
@@ -145,7 +145,7 @@ def test_weights_lie_on_cells_or_frames(task: str, run: Run) -> None:
 def test_the_same_alone_or_in_a_batch(task: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     predictor = sixjars.load(run(task))
     together = predictor.predict(asked(task, 7))
-    monkeypatch.setattr("sixjars.serving.predictor.FILES_AT_ONCE", 3)
+    monkeypatch.setattr("sixjars.runs.predict.FILES_AT_ONCE", 3)
     portions = predictor.predict(asked(task, 7))
     alone = [predictor.predict([one])[0] for one in asked(task, 7)]
     assert [found.text for found in together] == [found.text for found in alone] == [found.text for found in portions]
@@ -158,17 +158,17 @@ def test_labels_are_told_with_their_probabilities(task: str, run: Run) -> None:
     predictor = sixjars.load(run(task))
     labels = predictor.tokens["label"]
     for found in predictor.nbest(asked(task), search=SearchSettings(nbest=100)):
-        assert sorted(answer.text for answer in found) == sorted(labels.pieces(range(labels.size)))
+        assert sorted(answer.text for answer in found) == sorted(labels.tokens(range(labels.size)))
         chances = [answer.probability for answer in found]
         assert chances == sorted(chances, reverse=True)
         assert sum(chances) == pytest.approx(1.0, abs=1e-5)
-        assert all(answer.finished and answer.pieces == (answer.text,) for answer in found)
+        assert all(answer.finished and answer.tokens == (answer.text,) for answer in found)
     assert len(predictor.nbest(asked(task, 1), search=SearchSettings(nbest=2))[0]) == 2
 
 
 @pytest.mark.parametrize("task", RECIPES)
 def test_a_run_explains_itself(task: str, run: Run) -> None:
-    told = explained(str(run(task)))
+    told = explain(str(run(task)))
     network = open_run(run(task)).network(open_run(run(task)).tokens())
     learned = sum(weight.numel() for weight in network.parameters())
     assert told.count == learned
@@ -182,7 +182,7 @@ def test_a_run_explains_itself(task: str, run: Run) -> None:
 def test_a_recipe_is_explained_before_anything_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))
     for task in RECIPES:
-        assert explained(write(tmp_path, task)).count > 1000
+        assert explain(write(tmp_path, task)).count > 1000
         assert not sample_folder(task).exists()
 
 

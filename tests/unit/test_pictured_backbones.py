@@ -12,10 +12,10 @@ from torch import Tensor, nn
 import sixjars
 from sixjars.errors import RecipeError, RunError
 from sixjars.model.backbones import Backbone, MapShape
+from sixjars.runs.data import corpus_of, sample_folder
+from sixjars.runs.evaluate import evaluate
+from sixjars.runs.recipes import read_recipe
 from sixjars.tasks import seeing
-from sixjars.tasks.corpus import corpus_of, sample_folder
-from sixjars.tasks.evaluating import evaluated
-from sixjars.tasks.reading import read_recipe
 
 FRAMES = 4
 FIELDS = {"image_captioning": {"image": {"size": 16}}, "video_captioning": {"video": {"size": 16, "frames": FRAMES}}}
@@ -60,9 +60,9 @@ LOADED = seeing._loaded.__wrapped__
 
 
 def install(monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
-    monkeypatch.setattr("sixjars.tasks.seeing.backbone_named", lambda name, **_: Corners(scale))
+    monkeypatch.setattr("sixjars.data.fields.image.backbone_named", lambda name, **_: Corners(scale))
     monkeypatch.setattr(seeing, "_loaded", LOADED)
-    monkeypatch.setattr("sixjars.model.sight.shape_of", lambda name, **_: MapShape(3, 2, 2, 3))
+    monkeypatch.setattr("sixjars.model.visual.shape_of", lambda name, **_: MapShape(3, 2, 2, 3))
 
 
 @pytest.mark.parametrize("task", FIELDS)
@@ -78,7 +78,7 @@ def test_one_that_does_not_learn(task: str, bridge: str, tmp_path: Path, monkeyp
     assert all(len(row) == positions for row in found[0].weights)
     install(monkeypatch, 0.02)
     told = f"the backbone that sees the {task.split('_')[0]} has other weights than when {out} was trained. "
-    for use in (sixjars.load, evaluated, lambda folder: sixjars.train(recipe, out=folder, resume=True)):
+    for use in (sixjars.load, evaluate, lambda folder: sixjars.train(recipe, out=folder, resume=True)):
         with pytest.raises(RunError) as error:
             use(out)
         assert str(error.value) == told + "Install the version that run.json names, or train anew."

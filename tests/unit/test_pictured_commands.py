@@ -11,8 +11,8 @@ import yaml
 from PIL import Image
 
 import sixjars
-from sixjars.data.pictures import PICTURE_ENDINGS
-from sixjars.tasks.corpus import sample_folder
+from sixjars.data.media.images import IMAGE_ENDINGS
+from sixjars.runs.data import sample_folder
 
 EYES = {"name": "small", "widths": [4, 6]}
 MODELS: dict[str, dict[str, Any]] = {
@@ -27,7 +27,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "video_captioning": {"video": {"size": 16, "frames": 3}},
     "video_classification": {"video": {"size": 16, "frames": 3}, "label": {}},
 }
-ENDINGS = " ".join(sorted(PICTURE_ENDINGS))
+ENDINGS = " ".join(sorted(IMAGE_ENDINGS))
 Run = Callable[[str], Path]
 
 
@@ -236,5 +236,5 @@ def test_a_list_of_labels_that_is_damaged_or_gone(call: Any, run: Run, tmp_path:
 
 def test_what_sees_cannot_be_compared_by_length(call: Any, run: Run, tmp_path: Path) -> None:
     name = run("image_captioning")
-    said = call("compare", name, name, "--out", tmp_path / "compared", "--metric", "exact_match")
-    assert said.sentence.endswith("image_captioning model; it reads no text whose length could be compared.")
+    said = call("compare", name, name, "--out", tmp_path / "compare", "--metric", "exact_match")
+    assert said.sentence.endswith("image_captioning model; it reads no text whose length could be compare.")

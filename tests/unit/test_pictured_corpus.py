@@ -10,15 +10,14 @@ import torch
 from PIL import Image
 
 from sixjars.errors import DataError
-from sixjars.flow import Encoded, Hypothesis
-from sixjars.model.network import Network
+from sixjars.evaluation.score import found_by
+from sixjars.flow.values import Encoded, Hypothesis
+from sixjars.model.build import Network, build
 from sixjars.recipe import Recipe
-from sixjars.recipe.jars import EvaluationSettings, SearchSettings
+from sixjars.recipe.sections import EvaluationSettings, SearchSettings
+from sixjars.runs.data import corpus_of, facts_of
+from sixjars.runs.recipes import recipe_of
 from sixjars.tasks import scoring
-from sixjars.tasks.answering import found_by
-from sixjars.tasks.corpus import corpus_of, facts_of
-from sixjars.tasks.parts import network_of
-from sixjars.tasks.reading import recipe_of
 
 WIDTH, HEIGHT = 12, 8
 COLOURS = ("red", "green", "blue", "white")
@@ -133,7 +132,7 @@ def test_a_box_of_a_word_that_is_not_there(word: int, tmp_path: Path) -> None:
 
 
 def network_for(made: Recipe) -> Network:
-    return network_of(made.model, facts_of(made, corpus_of(made).tokens))
+    return build(made.model, facts_of(made, corpus_of(made).tokens))
 
 
 def test_boxes_of_words_that_were_cut_off_do_not_count(tmp_path: Path) -> None:

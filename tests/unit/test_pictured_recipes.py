@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from sixjars.errors import RecipeError
-from sixjars.recipe.reading import values_of
-from sixjars.tasks.reading import recipe_of
+from sixjars.recipe.files import values_of
+from sixjars.runs.recipes import recipe_of
 
 
 def one_fault(values: dict[str, Any]) -> str:

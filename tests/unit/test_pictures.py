@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sixjars.data import pictures
-from sixjars.data.pictures import Fit, placed, read_picture, upright
+from sixjars.data.media.images import Fit, placed, read_image, upright
 
 FITS: tuple[Fit, ...] = get_args(Fit)
 RED, BLUE, GREEN, WHITE = (255, 0, 0), (0, 0, 255), (0, 255, 0), (255, 255, 255)
@@ -33,7 +33,7 @@ def saved(image: PIL.Image.Image, kind: str, **options: Any) -> bytes:
 
 
 def read(content: bytes, *, size: int = 16, fit: Fit = "crop", max_pixels: int = 10**6) -> NDArray[np.uint8]:
-    return read_picture(io.BytesIO(content), "x.jpg", size=size, fit=fit, max_pixels=max_pixels)
+    return read_image(io.BytesIO(content), "x.jpg", size=size, fit=fit, max_pixels=max_pixels)
 
 
 def of_one_colour(content: bytes) -> list[int]:

@@ -11,16 +11,17 @@ import pytest
 import torch
 from torch import nn
 
-from sixjars.data.text import GO, PAD, STOP, UNK
-from sixjars.evaluation.search import rows_per_source, search
-from sixjars.flow import Bridge, Encoded, Hypothesis, Padded
-from sixjars.loss.tokens import token_loss
+from sixjars.evaluation.search import beam_rows, search
+from sixjars.flow.contracts import Bridge
+from sixjars.flow.special import GO, PAD, STOP, UNK
+from sixjars.flow.values import Encoded, Hypothesis, Padded
+from sixjars.loss import token_loss
 from sixjars.model.bridges.attention import AdditiveAttention
 from sixjars.model.bridges.initial import InitialState
+from sixjars.model.build import Network
 from sixjars.model.decoders.pointer import PointerDecoder
 from sixjars.model.encoders.points import PointsEncoder
-from sixjars.model.network import Network
-from sixjars.recipe.jars import SearchSettings
+from sixjars.recipe.sections import SearchSettings
 
 SIZE, STATE = 4, 6
 Visits = Literal["all", "some"]
@@ -48,9 +49,9 @@ def source(*lengths: int) -> Encoded:
 
 
 def found(decoder: PointerDecoder, read: Encoded, settings: SearchSettings) -> list[list[Hypothesis]]:
-    copies = rows_per_source(settings)
-    state, carried = (value.spread(copies) for value in decoder.start(read))
-    return search(lambda token, now: decoder.step(token, now, carried), state, settings, decoder.marks)  # type: ignore[arg-type]
+    copies = beam_rows(settings)
+    state, prepared = (value.repeat(copies) for value in decoder.start(read))
+    return search(lambda token, now: decoder.step(token, now, prepared), state, settings, decoder.marks)  # type: ignore[arg-type]
 
 
 def orders(points: int, visits: Visits) -> list[tuple[int, ...]]:
@@ -118,7 +119,7 @@ def test_stop_is_certain_when_nothing_is_left_and_impossible_before() -> None:
 def test_a_target_that_cannot_be_is_still_a_number(visits: Visits, row: list[int]) -> None:
     decoder, read = pointer(visits).train(), source(3)
     target = Padded(torch.tensor([row, [5, 4, 6, STOP]]), torch.tensor([[False] * 4, [True] * 4]))
-    read = read.spread(2)
+    read = read.repeat(2)
     taught = decoder.teach(read, target)
     reachable = Padded(target.values.clamp(max=6), target.mask)
     token_loss(taught.scores, reachable).sum().backward()  # type: ignore[no-untyped-call]

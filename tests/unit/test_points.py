@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.points import Numbers, Places, order_of, points_of, spelled_order, spelled_points
+from sixjars.data.fields.points import Places, PointColumn, order_of, points_of, text_of_order, text_of_points
 from sixjars.errors import DataError, RunError
 from sixjars.model.encoders.points import PointsEncoder
 
@@ -73,12 +73,12 @@ def test_what_is_no_order(text: str, told: str) -> None:
 
 
 def test_json_becomes_text() -> None:
-    assert spelled_points([["0.1", 2], [3.5, "-4e-2"]]) == "0.1,2 3.5,-4e-2"
-    assert spelled_points([5, " 0.25\n"]) == "5 0.25"
-    assert spelled_points(["0.1,2", [3, 4]]) == "0.1,2 3,4"
-    assert spelled_points("0.1,2 3,4") == "0.1,2 3,4"
-    assert spelled_order([2, "0", 1]) == "2 0 1"
-    assert spelled_order("2 0 1") == "2 0 1"
+    assert text_of_points([["0.1", 2], [3.5, "-4e-2"]]) == "0.1,2 3.5,-4e-2"
+    assert text_of_points([5, " 0.25\n"]) == "5 0.25"
+    assert text_of_points(["0.1,2", [3, 4]]) == "0.1,2 3,4"
+    assert text_of_points("0.1,2 3,4") == "0.1,2 3,4"
+    assert text_of_order([2, "0", 1]) == "2 0 1"
+    assert text_of_order("2 0 1") == "2 0 1"
 
 
 @pytest.mark.parametrize(
@@ -96,16 +96,16 @@ def test_json_becomes_text() -> None:
 )
 def test_json_that_is_no_points(value: object, told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        spelled_points(value)
+        text_of_points(value)
 
 
 def test_json_that_is_no_order() -> None:
     with pytest.raises(ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but is 3\.$"):
-        spelled_order(3)
+        text_of_order(3)
     with pytest.raises(ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but has \[1\] in it\.$"):
-        spelled_order([0, [1]])
+        text_of_order([0, [1]])
     with pytest.raises(ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but has '0 1' in it\.$"):
-        spelled_order(["0 1", 2])
+        text_of_order(["0 1", 2])
 
 
 # Rectangles
@@ -113,7 +113,7 @@ def test_json_that_is_no_order() -> None:
 
 @given(clouds)
 def test_a_rectangle_holds_what_the_texts_say(cloud: list[list[list[float]]]) -> None:
-    numbers = Numbers.parsed([spelled_points(row) for row in cloud])
+    numbers = PointColumn.parsed([text_of_points(row) for row in cloud])
     assert numbers.numbers == len(cloud[0][0])
     assert numbers.lengths.tolist() == [len(row) for row in cloud]
     rows = list(range(len(cloud)))[::-1]
@@ -126,7 +126,7 @@ def test_a_rectangle_holds_what_the_texts_say(cloud: list[list[list[float]]]) ->
 
 
 def test_unusual_spelling_is_read_all_the_same() -> None:
-    usual, unusual = Numbers.parsed(["1000,2 3,4"]), Numbers.parsed([" 1_000,2\t3,4 "])
+    usual, unusual = PointColumn.parsed(["1000,2 3,4"]), PointColumn.parsed([" 1_000,2\t3,4 "])
     assert np.array_equal(usual.points_MN, unusual.points_MN)
 
 
@@ -146,7 +146,7 @@ def test_unusual_spelling_is_read_all_the_same() -> None:
 )
 def test_the_row_that_is_wrong_is_named(texts: list[str], told: str) -> None:
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the sentence is read below
-        Numbers.parsed(texts)
+        PointColumn.parsed(texts)
     assert str(error.value).startswith(told)
 
 
@@ -154,13 +154,13 @@ def test_many_rows_are_read_fast() -> None:
     rng = Random(0)
     texts = [" ".join(f"{rng.random():.4f},{rng.random():.4f}" for _ in range(10)) for _ in range(2000)] * 100
     begin = time.process_time()
-    numbers = Numbers.parsed(texts)
+    numbers = PointColumn.parsed(texts)
     assert time.process_time() - begin < 10
     assert numbers.lengths.sum() == len(numbers.points_MN) == 2_000_000
     assert points_of(texts[-1])[-1] == pytest.approx(tuple(numbers.points_MN[-1].tolist()))
 
 
-# Tokens
+# TextTokenizer
 
 
 def test_places_stand_where_tokens_can() -> None:
@@ -168,15 +168,15 @@ def test_places_stand_where_tokens_can() -> None:
     assert places.size == 4
     assert places.encode_many(["2 0 1", " 10 ", ""]) == [[6, 4, 5], [14], []]
     assert places.decode([1, 6, 4, 5, 2, 0, 3]) == "2 0 1"
-    assert places.pieces([6, 2, 14]) == ["2", "<stop>", "10"]
+    assert places.tokens([6, 2, 14]) == ["2", "<stop>", "10"]
     assert places.normal(" 02  0\t1 ") == "2 0 1"
     assert places.normal("2  and 1") == "2 and 1"
 
 
 @given(st.lists(st.integers(0, 999), min_size=1))
 def test_orders_and_tokens_are_each_other_s_opposite(order: list[int]) -> None:
-    [ids] = Places().encode_many([spelled_order(order)])
-    assert Places().decode(ids) == " ".join(Places().pieces(ids)) == spelled_order(order)
+    [ids] = Places().encode_many([text_of_order(order)])
+    assert Places().decode(ids) == " ".join(Places().tokens(ids)) == text_of_order(order)
 
 
 def test_an_order_that_cannot_be_read() -> None:
@@ -195,7 +195,7 @@ def test_damaged_places(text: str) -> None:
 
 def test_each_point_is_embedded_before_it_is_read() -> None:
     encoder = PointsEncoder(numbers=2, embedding=3, cell="rnn", size=4)
-    points = Numbers.parsed(["0.5,1 2,3 -1,0"]).padded(np.array([0]))
+    points = PointColumn.parsed(["0.5,1 2,3 -1,0"]).padded(np.array([0]))
     [onward] = encoder.reading.readers[0].values()  # type: ignore[operator]
     stack, state = onward.stack, torch.zeros(4)
     for at, point in enumerate(points.values[0]):

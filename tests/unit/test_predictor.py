@@ -9,8 +9,8 @@ import pytest
 
 import sixjars
 from sixjars.errors import DataError
-from sixjars.recipe.jars import SearchSettings
-from sixjars.serving.predictor import Predictor
+from sixjars.recipe.sections import SearchSettings
+from sixjars.runs.predict import Predictor
 
 LETTERS = "abdeghijklmnorstuv"
 SAMPLE = SearchSettings(kind="sample", max_length=12, seed=3)
@@ -57,11 +57,11 @@ def test_pieces_and_weights(predictor: Predictor) -> None:
             ranks = [answer.log_probability if search.kind == "sample" else answer.score for answer in found]
             assert ranks == sorted(ranks, reverse=True)
             for answer in found:
-                assert answer.finished == (answer.pieces[-1:] == ("<stop>",))
-                assert answer.text == "".join(answer.pieces).removesuffix("<stop>").replace("␣", " ")
-                assert len(answer.weights) == len(answer.pieces)
+                assert answer.finished == (answer.tokens[-1:] == ("<stop>",))
+                assert answer.text == "".join(answer.tokens).removesuffix("<stop>").replace("␣", " ")
+                assert len(answer.weights) == len(answer.tokens)
                 assert all(len(row) == len(answer.source) for row in answer.weights)
-                assert [sum(row) for row in answer.weights] == pytest.approx([1.0] * len(answer.pieces), abs=1e-5)
+                assert [sum(row) for row in answer.weights] == pytest.approx([1.0] * len(answer.tokens), abs=1e-5)
 
 
 def test_samples_differ_from_row_to_row_and_batch_to_batch(predictor: Predictor) -> None:
@@ -79,7 +79,7 @@ def test_samples_differ_from_row_to_row_and_batch_to_batch(predictor: Predictor)
 
 
 def test_samples_of_evaluation_differ_from_batch_to_batch(run: Path) -> None:
-    from sixjars.tasks.answering import drawn_anew
+    from sixjars.evaluation.score import drawn_anew
 
     seeds = [drawn_anew(SAMPLE, number).seed for number in range(50)]
     assert len(set(seeds)) == 50
@@ -141,7 +141,7 @@ def test_the_same_from_a_file_and_from_stdin(call: Any, run: Path, tmp_path: Pat
 def test_more_than_one_portion(call: Any, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stdin = "\n".join(words(35)).encode()
     whole = call("predict", run, stdin=stdin).out
-    monkeypatch.setattr("sixjars.cli.using.AT_ONCE", 10)
+    monkeypatch.setattr("sixjars.cli.predict.AT_ONCE", 10)
     assert call("predict", run, stdin=stdin).out == whole
     drawn = call("predict", run, "--search", "sample", stdin=b"namaste\n" * 30).out.splitlines()
     assert len(set(drawn)) > 25

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sixjars.data.readers import Examples, examples_of, lines, read
+from sixjars.data.readers import Examples, Examples.of, lines, read
 from sixjars.errors import DataError, MissingExtra
-from sixjars.recipe.fields import Column, Files
-from sixjars.recipe.jars import DataSettings
+from sixjars.recipe.sections import Column, Files
+from sixjars.recipe.sections import DataSettings
 
 BOTH: dict[str, Column] = {"source": "en", "target": "de"}
 Pairs = list[tuple[str, str]]
@@ -753,7 +753,7 @@ def test_hub_needs_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_examples_from_no_file() -> None:
-    found = examples_of({"source": ["a"], "target": ["b"]}, where="the sample")
+    found = Examples.of({"source": ["a"], "target": ["b"]}, where="the sample")
     assert (rows(found), line_numbers(found), found.skipped, found.where) == (
         [("a", "b")],
         [1],

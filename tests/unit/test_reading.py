@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from sixjars.errors import DataError, RecipeError
-from sixjars.recipe.reading import find, overridden, packaged, read_text, values_of
-from sixjars.tasks.reading import read_recipe, recipe_of
+from sixjars.recipe.files import find, overridden, packaged, read_text, values_of
+from sixjars.runs.recipes import read_recipe, recipe_of
 
 FILES: dict[str, Any] = {"train": "a.tsv", "source": {"column": "en"}, "target": {"column": "de"}}
 

@@ -8,14 +8,13 @@ import pytest
 import torch
 from rich.console import Console
 
-from sixjars.cli.asking import files_of
-from sixjars.data.batches import Batches
-from sixjars.data.columns import Ids, Nothing
-from sixjars.data.films import read_film, write_film
+from sixjars.cli.inputs import files_of
+from sixjars.data.batches import Batches, EmptyColumn, IdColumn
+from sixjars.data.media.videos import read_video, write_video
 from sixjars.errors import DataError, RecipeError
-from sixjars.learning.progress import OnConsole
-from sixjars.tasks.corpus import corpus_of
-from sixjars.tasks.reading import recipe_of
+from sixjars.progress import ConsoleProgress
+from sixjars.runs.data import corpus_of
+from sixjars.runs.recipes import recipe_of
 
 PICTURES = {"image": {"size": 16}, "question": {}, "label": {"column": "answer"}, "sample": {"size": 9}}
 
@@ -37,8 +36,8 @@ def test_a_model_that_ignores_an_input_is_refused(model: dict[str, object], sent
 
 
 def test_unlisted_labels_are_not_trained_on() -> None:
-    labels = Ids((np.array([1, 0, 1], dtype=np.int32), np.array([0, 1, 1, 2, 3])), narrowest=1)
-    batches = Batches({"source": Nothing(4)}, labels, batch_examples=2)
+    labels = IdColumn((np.array([1, 0, 1], dtype=np.int32), np.array([0, 1, 1, 2, 3])), narrowest=1)
+    batches = Batches({"source": EmptyColumn(4)}, labels, batch_examples=2)
     planned = torch.cat([rows for group in batches.plan(epoch=0) for rows in group])
     assert sorted(planned.tolist()) == [0, 2, 3]
     assert sorted(torch.cat(batches.in_order(2)).tolist()) == [0, 1, 2, 3]
@@ -53,7 +52,7 @@ def test_parts_of_a_split_differ() -> None:
 def test_labels_of_which_none_was_learned_are_told(tmp_path: Path) -> None:
     for name, label in (("train", "Yes"), ("train", "No"), ("valid", "yes")):
         film = tmp_path / f"{name}{label}.mp4"
-        write_film(film, np.zeros((3, 16, 16, 3), dtype=np.uint8), rate=3.0)
+        write_video(film, np.zeros((3, 16, 16, 3), dtype=np.uint8), rate=3.0)
         with (tmp_path / f"{name}.tsv").open("a") as rows:
             rows.write(f"{film.name}\t{label}\n")
     data: dict[str, object] = {"folder": str(tmp_path), "train": "train.tsv", "valid": "valid.tsv"}
@@ -76,7 +75,7 @@ def test_titles_that_are_not_utf_8_are_no_fault(tmp_path: Path) -> None:
         container.mux(stream.encode())
     path.write_bytes(path.read_bytes().replace(b"Stra__e", b"Stra\xdf e"))
     with path.open("rb") as file:
-        assert read_film(file, "titled.avi", size=8, fit="crop", max_pixels=10**6, frames=4, rate=None).shape[0] == 1
+        assert read_video(file, "titled.avi", size=8, fit="crop", max_pixels=10**6, frames=4, rate=None).shape[0] == 1
 
 
 def test_hidden_files_of_a_folder_are_left_out(tmp_path: Path) -> None:
@@ -87,7 +86,7 @@ def test_hidden_files_of_a_folder_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_bar_that_was_not_finished_goes_away_at_the_end() -> None:
-    told = OnConsole(Console(force_terminal=True, file=StringIO()))
+    told = ConsoleProgress(Console(force_terminal=True, file=StringIO()))
     told.prepared("seeing", done=1, total=2)
     assert told.preparing is not None
     bar = told.preparing[0]

@@ -15,7 +15,8 @@ from statistics import fmean, stdev
 import pytest
 
 from sixjars.data import samples
-from sixjars.data.samples import (
+from sixjars.errors import DataError
+from sixjars.samples import (
     SAMPLES,
     Row,
     Sample,
@@ -26,9 +27,8 @@ from sixjars.data.samples import (
     translation,
     vectors,
 )
-from sixjars.data.samples.language_model import GRAMMAR, Grammar, Rules
-from sixjars.data.samples.transliteration import devanagari
-from sixjars.errors import DataError
+from sixjars.samples.language_model import GRAMMAR, Grammar, Rules
+from sixjars.samples.transliteration import devanagari
 
 PAIRED = sorted(task for task, sample in SAMPLES.items() if sample.source)
 PICTURED = sorted(task for task, sample in SAMPLES.items() if sample.media)
@@ -125,7 +125,7 @@ def test_another_seed_is_another_corpus() -> None:
 
 def test_every_process_makes_the_same_corpus_without_torch() -> None:
     code = (
-        "import sys, json; from sixjars.data.samples import *; assert not {'torch', 'PIL', 'av'} & set(sys.modules);"
+        "import sys, json; from sixjars.samples import *; assert not {'torch', 'PIL', 'av'} & set(sys.modules);"
         f"made = [make(t, size=40, valid=5, test=5, seed=3) for t in SAMPLES], [vectors(t, size=4) for t in {WORDED}];"
         "print(json.dumps(made))"
     )

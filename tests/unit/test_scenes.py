@@ -13,10 +13,10 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from sixjars.data.samples import Row, make, scenes
-from sixjars.data.samples.painting import COLOURS, SHAPES, Thing, painted
-from sixjars.data.samples.scenes import paint
 from sixjars.errors import DataError, MissingExtra
+from sixjars.samples import Row, make, scenes
+from sixjars.samples.painting import COLOURS, SHAPES, Thing, painted
+from sixjars.samples.scenes import paint
 
 PICTURED = ["image_captioning", "image_question_answering"]
 Seen = tuple[str, str, int, int, int]
@@ -65,7 +65,7 @@ def test_both_endings_are_frequent_in_every_part() -> None:
 def test_a_picture_has_the_same_bytes_in_every_process() -> None:
     names = ["red-circle-20-20-16_blue-square-50-44-10.png", "green-star-30-30-12.jpg"]
     code = (
-        "import sys; from sixjars.data.samples.scenes import paint;"
+        "import sys; from sixjars.samples.scenes import paint;"
         f"sys.stdout.buffer.write(b''.join(paint(name) for name in {names!r}))"
     )
     for salt in ("1", "2"):

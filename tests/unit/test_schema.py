@@ -5,7 +5,7 @@ from typing import Any, Literal, final
 import pytest
 from pydantic import BaseModel
 
-from sixjars.recipe.ranges import Positive, Share
+from sixjars.flow.limits import Positive, Share
 from sixjars.recipe.schema import Nested, checked, schema_of
 
 

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from sixjars.errors import RecipeError, ShapeError
-from sixjars.evaluation.search import rows_per_source, search
-from sixjars.evaluation.search.rules import banned, forced_prefix, min_length, no_repeated_ngram, together
-from sixjars.evaluation.search.sampling import likely
-from sixjars.flow import Hypothesis, Marks, Padded, Scored, State
-from sixjars.recipe.jars import SearchSettings
+from sixjars.evaluation.search import beam_rows, likely, search
+from sixjars.evaluation.search.problem import banned, forced_prefix, min_length, no_repeated_ngram, together
+from sixjars.flow.contracts import SpecialTokens
+from sixjars.flow.values import Hypothesis, Padded, State, StepOutput
+from sixjars.recipe.sections import SearchSettings
 
 GO, STOP = 0, 5
-MARKS = Marks(go=GO, stop=STOP)
+MARKS = SpecialTokens(go=GO, stop=STOP)
 KINDS = ["greedy", "sample", "beam"]
 
 
@@ -25,9 +25,9 @@ def rows(count: int) -> State:
     return State(torch.zeros(count, 1, 1))
 
 
-def counting(token: Tensor, state: State) -> tuple[Scored, State]:
+def counting(token: Tensor, state: State) -> tuple[StepOutput, State]:
     """After each number the next one, for certain."""
-    return Scored(nn.functional.one_hot((token + 1).clamp(max=STOP), STOP + 1).float().log()), state
+    return StepOutput(nn.functional.one_hot((token + 1).clamp(max=STOP), STOP + 1).float().log()), state
 
 
 def always(probabilities: list[float]) -> Tensor:
@@ -38,13 +38,15 @@ def settings_of(kind: str, **others: object) -> SearchSettings:
     return SearchSettings.model_validate({"kind": kind, **others})
 
 
-def run(log_probabilities: Tensor, settings: SearchSettings, marks: Marks, sources: int = 1) -> list[list[Hypothesis]]:
+def run(
+    log_probabilities: Tensor, settings: SearchSettings, marks: SpecialTokens, sources: int = 1
+) -> list[list[Hypothesis]]:
     """Search where every step has the same distribution."""
 
-    def step(token: Tensor, state: State) -> tuple[Scored, State]:
-        return Scored(log_probabilities.expand(len(token), -1)), state
+    def step(token: Tensor, state: State) -> tuple[StepOutput, State]:
+        return StepOutput(log_probabilities.expand(len(token), -1)), state
 
-    return search(step, rows(sources * rows_per_source(settings)), settings, marks)
+    return search(step, rows(sources * beam_rows(settings)), settings, marks)
 
 
 def test_greedy_needs_no_network() -> None:
@@ -64,7 +66,7 @@ def test_limit_counts_stop(kind: str) -> None:
 def test_search_stops_when_every_row_has(kind: str) -> None:
     told = []
 
-    def step(token: Tensor, state: State) -> tuple[Scored, State]:
+    def step(token: Tensor, state: State) -> tuple[StepOutput, State]:
         told.append(token.tolist())
         return counting(token, state)
 
@@ -74,7 +76,7 @@ def test_search_stops_when_every_row_has(kind: str) -> None:
 
 def test_greedy_scores_by_length() -> None:
     settings = settings_of("greedy", max_length=3, length_penalty=0.5)
-    ((found,),) = run(always([0.1, 0.3, 0.6]), settings, Marks(go=0, stop=1))
+    ((found,),) = run(always([0.1, 0.3, 0.6]), settings, SpecialTokens(go=0, stop=1))
     assert found.tokens == (2, 2, 2)
     assert found.log_probability == pytest.approx(3 * math.log(0.6))
     assert found.score == pytest.approx(3 * math.log(0.6) / 3**0.5)
@@ -84,19 +86,19 @@ def test_greedy_scores_by_length() -> None:
 def test_search_leaves_no_gradients_behind(kind: str) -> None:
     weight = nn.Parameter(torch.zeros(3))
 
-    def step(token: Tensor, state: State) -> tuple[Scored, State]:
+    def step(token: Tensor, state: State) -> tuple[StepOutput, State]:
         scores = weight.log_softmax(0).expand(len(token), 3)
         assert not scores.requires_grad
-        return Scored(scores), state
+        return StepOutput(scores), state
 
-    search(step, rows(5), settings_of(kind, max_length=3), Marks(go=0, stop=1))
+    search(step, rows(5), settings_of(kind, max_length=3), SpecialTokens(go=0, stop=1))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_numbers_of_any_size(kind: str, dtype: torch.dtype) -> None:
     ((found,),) = run(
-        always([0.125, 0.25, 0.625]).to(dtype), settings_of(kind, width=1, max_length=9), Marks(go=0, stop=1)
+        always([0.125, 0.25, 0.625]).to(dtype), settings_of(kind, width=1, max_length=9), SpecialTokens(go=0, stop=1)
     )
     count = len(found.tokens)
     expected = count * math.log(0.625) + found.finished * math.log(0.25)
@@ -108,9 +110,9 @@ def test_no_rows_no_hypotheses() -> None:
 
 
 def test_rows_per_source() -> None:
-    assert rows_per_source(settings_of("greedy", width=7, nbest=3)) == 1
-    assert rows_per_source(settings_of("sample", width=7, nbest=3)) == 3
-    assert rows_per_source(settings_of("beam", width=7, nbest=3)) == 7
+    assert beam_rows(settings_of("greedy", width=7, nbest=3)) == 1
+    assert beam_rows(settings_of("sample", width=7, nbest=3)) == 3
+    assert beam_rows(settings_of("beam", width=7, nbest=3)) == 7
 
 
 # rules
@@ -119,20 +121,20 @@ def test_rows_per_source() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_go_and_banned_tokens_are_never_written(kind: str) -> None:
     settings = settings_of(kind, nbest=5, max_length=20)
-    found = run(always([0.3, 0.1, 0.3, 0.2, 0.1]), settings, Marks(go=0, stop=1, banned=(2,)), sources=4)
+    found = run(always([0.3, 0.1, 0.3, 0.2, 0.1]), settings, SpecialTokens(go=0, stop=1, banned=(2,)), sources=4)
     assert {token for each in itertools.chain(*found) for token in each.tokens} <= {3, 4}
     assert any(3 in each.tokens for each in itertools.chain(*found))
 
 
 def test_go_may_be_the_same_token_as_stop() -> None:
-    ((found,),) = run(always([0.6, 0.4]), SearchSettings(), Marks(go=0, stop=0))
+    ((found,),) = run(always([0.6, 0.4]), SearchSettings(), SpecialTokens(go=0, stop=0))
     assert found.finished
     assert found.tokens == ()
 
 
 def test_min_length_holds_stop_back() -> None:
     settings = settings_of("greedy", min_length=3, max_length=9)
-    ((found,),) = run(always([0.1, 0.6, 0.3]), settings, Marks(go=0, stop=1))
+    ((found,),) = run(always([0.1, 0.6, 0.3]), settings, SpecialTokens(go=0, stop=1))
     assert found.tokens == (2, 2, 2)
     assert found.finished
     assert found.log_probability == pytest.approx(3 * math.log(0.3) + math.log(0.6))
@@ -186,12 +188,12 @@ def test_forced_prefix_overrules_every_other_rule() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_prefix_is_written_and_paid_for(kind: str) -> None:
     settings = settings_of(kind, nbest=2, max_length=4, no_repeat_ngram=1, min_length=3)
-    copies = rows_per_source(settings)
-    prefix = Padded.of([[2, 2], [3, STOP], [1, 1, 1, 1, 1]]).spread(copies)
+    copies = beam_rows(settings)
+    prefix = Padded.of([[2, 2], [3, STOP], [1, 1, 1, 1, 1]]).repeat(copies)
     chances = always([0.1, 0.1, 0.2, 0.2, 0.3, 0.1])
 
-    def step(token: Tensor, state: State) -> tuple[Scored, State]:
-        return Scored(chances.expand(len(token), -1)), state
+    def step(token: Tensor, state: State) -> tuple[StepOutput, State]:
+        return StepOutput(chances.expand(len(token), -1)), state
 
     two, stopped, long = search(step, rows(3 * copies), settings, MARKS, prefix=prefix)
     assert all(each.tokens[:2] == (2, 2) and len(each.tokens) >= 3 for each in two)
@@ -208,7 +210,7 @@ def test_draws_have_the_models_probabilities() -> None:
     """Pearson's χ² over all outcomes of two draws stays below its 0.999 quantile (26.1 for 8 degrees)."""
     chances, draws = [0.5, 0.2, 0.3], 20_000
     settings = settings_of("sample", nbest=draws, max_length=2, seed=3)
-    (found,) = run(always([*chances, 0.0, 0.0]), settings, Marks(go=3, stop=4))
+    (found,) = run(always([*chances, 0.0, 0.0]), settings, SpecialTokens(go=3, stop=4))
     seen = Counter(each.tokens for each in found)
     expected = {pair: draws * chances[pair[0]] * chances[pair[1]] for pair in itertools.product(range(3), repeat=2)}
     assert set(seen) == set(expected)
@@ -219,7 +221,7 @@ def test_temperature_changes_the_draws_but_not_the_log_probability() -> None:
     """At temperature 0.5 probabilities are squared: 0.64 to 0.04 becomes 16 to 1 (χ² with 1 degree: 10.8)."""
     draws = 10_000
     settings = settings_of("sample", nbest=draws, max_length=1, temperature=0.5)
-    (found,) = run(always([0.0, 0.0, 0.8, 0.2]), settings, Marks(go=0, stop=1))
+    (found,) = run(always([0.0, 0.0, 0.8, 0.2]), settings, SpecialTokens(go=0, stop=1))
     likely_ones = sum(each.tokens == (2,) for each in found)
     wanted = draws * 16 / 17
     assert (likely_ones - wanted) ** 2 / wanted + (likely_ones - wanted) ** 2 / (draws - wanted) < 10.8
@@ -229,14 +231,14 @@ def test_temperature_changes_the_draws_but_not_the_log_probability() -> None:
 
 def test_draws_come_most_probable_first() -> None:
     settings = settings_of("sample", nbest=50, max_length=6)
-    for found in run(always([0.0, 0.2, 0.3, 0.5]), settings, Marks(go=0, stop=1), sources=3):
+    for found in run(always([0.0, 0.2, 0.3, 0.5]), settings, SpecialTokens(go=0, stop=1), sources=3):
         chances = [each.log_probability for each in found]
         assert chances == sorted(chances, reverse=True)
         assert len(set(chances)) > 5
 
 
 def test_same_seed_same_draws_and_the_global_state_stays() -> None:
-    chances, marks = always([0.0, 0.1, 0.4, 0.5]), Marks(go=0, stop=1)
+    chances, marks = always([0.0, 0.1, 0.4, 0.5]), SpecialTokens(go=0, stop=1)
     before = torch.get_rng_state()
     one, again, other = (run(chances, settings_of("sample", nbest=20, seed=seed), marks) for seed in (1, 1, 2))
     assert torch.equal(torch.get_rng_state(), before)
@@ -258,7 +260,7 @@ def test_support_against_a_sort_by_hand(top_k: int, top_p: float) -> None:
 
 
 def test_only_likely_tokens_are_drawn() -> None:
-    chances, marks = always([0.0, 0.05, 0.4, 0.3, 0.25]), Marks(go=0, stop=1)
+    chances, marks = always([0.0, 0.05, 0.4, 0.3, 0.25]), SpecialTokens(go=0, stop=1)
     for update, expected in (({"top_k": 2}, {2, 3}), ({"top_p": 0.75}, {2, 3, 4}), ({"top_k": 1}, {2})):
         (found,) = run(chances, settings_of("sample", nbest=100, max_length=5, **update), marks)
         assert {token for each in found for token in each.tokens} == expected
@@ -272,7 +274,7 @@ def test_rows_must_be_spread() -> None:
         search(counting, rows(7), settings_of("beam", width=5), MARKS)
     assert str(caught.value) == (
         "search of kind beam needs 5 rows for each source, side by side, but got 7 rows in all. "
-        "Spread the state, and what the step knows, by rows_per_source(settings)."
+        "Spread the state, and what the step knows, by beam_rows(settings)."
     )
 
 
@@ -281,7 +283,7 @@ def test_prefix_and_mask_must_be_spread_too() -> None:
     with pytest.raises(ShapeError) as caught:
         search(counting, rows(10), settings, MARKS, prefix=Padded.of([[1], [2]]))
     assert str(caught.value) == (
-        "the prefix has 2 rows, but the state has 10. Spread the prefix by rows_per_source(settings) too."
+        "the prefix has 2 rows, but the state has 10. Spread the prefix by beam_rows(settings) too."
     )
     with pytest.raises(ShapeError, match="the mask has 2 rows, but the state has 10"):
         search(counting, rows(10), settings, MARKS, mask=torch.ones(2, 3, dtype=torch.bool))
@@ -299,9 +301,9 @@ def test_coverage_penalty_needs_weights(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_position_nobody_looked_at_costs_much_but_not_everything(kind: str) -> None:
-    def step(token: Tensor, state: State) -> tuple[Scored, State]:
+    def step(token: Tensor, state: State) -> tuple[StepOutput, State]:
         scored, state = counting(token, state)
-        return Scored(scored.log_probabilities, torch.tensor([[1.0, 0.0]])), state
+        return StepOutput(scored.log_probabilities, torch.tensor([[1.0, 0.0]])), state
 
     settings = settings_of(kind, width=1, coverage_penalty=1.0)
     ((found,),) = search(step, rows(1), settings, MARKS)

@@ -14,15 +14,15 @@ from PIL import Image
 from torch import Tensor, nn
 
 from sixjars.data import media as media_files
-from sixjars.data.media import Media
-from sixjars.data.pictures import read_picture
-from sixjars.learning.progress import Silent
+from sixjars.data.fields.image import LARGEST, Kept, Seeing, keep, media_of, records_of
+from sixjars.data.media.files import MediaFiles
+from sixjars.data.media.images import read_image
 from sixjars.model.backbones import Backbone, MapShape
-from sixjars.recipe.fields import ImageSettings, MediaSettings, VideoSettings
+from sixjars.model.build import resolved, sight_of
+from sixjars.progress import Reporter
+from sixjars.recipe.sections import ImageSettings, MediaSettings, VideoSettings
+from sixjars.tasks import TASKS
 from sixjars.tasks import seeing as seeing_files
-from sixjars.tasks.parts import resolved, sight_of
-from sixjars.tasks.seeing import LARGEST, Kept, Seeing, keep, media_of, records_of
-from sixjars.tasks.table import TASKS
 
 SIDE = 8
 COLOURS = ("red", "green", "blue", "white", "black", "orange", "purple")
@@ -66,9 +66,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     def counting(file: Any, name: str, **settings: Any) -> NDArray[np.uint8]:
         count[name] += 1
-        return read_picture(file, name, **settings)
+        return read_image(file, name, **settings)
 
-    monkeypatch.setattr(seeing_files, "read_picture", counting)
+    monkeypatch.setattr(seeing_files, "read_image", counting)
     return count
 
 
@@ -96,7 +96,7 @@ def frozen(*, cells: bool = True, layer: str | None = None) -> Seeing:
 
 
 def kept(names: list[str], folder: Path, seeing: Seeing | None = None) -> Kept:
-    return keep(names, media_of([folder]), seeing or learning(), Silent())
+    return keep(names, media_of([folder]), seeing or learning(), Reporter())
 
 
 def names(folder: Path) -> list[str]:
@@ -112,7 +112,7 @@ def test_pixels_are_those_of_the_file(folder: Path) -> None:
     assert lengths.tolist() == [1, 1, 1]
     for at, name in enumerate(order):
         with (folder / name).open("rb") as file:
-            wanted = read_picture(file, name, size=SIDE, fit="crop", max_pixels=1000)
+            wanted = read_image(file, name, size=SIDE, fit="crop", max_pixels=1000)
         np.testing.assert_array_equal(numbers[at, 0].reshape(3, SIDE, SIDE), wanted)
 
 
@@ -177,7 +177,7 @@ class Killer:
     def __init__(self, after: int) -> None:
         self.told: list[tuple[str, int, int]] = []
         self.after = after
-        quiet = Silent()
+        quiet = Reporter()
         self.begin, self.stepped, self.validated, self.end = quiet.begin, quiet.stepped, quiet.validated, quiet.end
 
     def prepared(self, what: str, *, done: int, total: int) -> None:
@@ -211,7 +211,7 @@ def test_features_are_those_of_the_backbone(
     assert numbers.dtype == np.float16
     for at, name in enumerate(names(folder)):
         with (folder / name).open("rb") as file:
-            pixels = read_picture(file, name, size=SIDE, fit="crop", max_pixels=1000)
+            pixels = read_image(file, name, size=SIDE, fit="crop", max_pixels=1000)
         colour = torch.from_numpy(pixels).float().mean((1, 2)) * 0.37
         wanted = torch.cat([colour.repeat_interleave(4), colour])  # a picture of one colour is that colour everywhere
         torch.testing.assert_close(torch.from_numpy(numbers[at, 0]).float(), wanted, rtol=2e-3, atol=1e-3)
@@ -293,6 +293,6 @@ def test_what_numbers_do_not_depend_on_makes_none(cache: Path) -> None:
 def test_names_lead_to_files_in_folders_and_zips(folder: Path) -> None:
     shutil.make_archive(str(folder.parent / "packed"), "zip", folder)
     packed = media_of([folder.parent / "packed.zip"])
-    assert isinstance(packed, Media)
-    found = keep(["red.png", "blue.png"], packed, learning(), Silent())
+    assert isinstance(packed, MediaFiles)
+    found = keep(["red.png", "blue.png"], packed, learning(), Reporter())
     assert found == kept(["red.png", "blue.png"], folder)

@@ -6,13 +6,12 @@ import pytest
 import torch
 
 from sixjars.errors import ShapeError
-from sixjars.flow import Padded
-from sixjars.model.encoders.image_question import ImageQuestionEncoder
-from sixjars.model.network import Network
-from sixjars.model.sight import Sight
+from sixjars.flow.values import Padded
+from sixjars.model.build import Facts, Network, all_heard, build, looks_at_cells, resolved, sight_of
+from sixjars.model.encoders.image import ImageQuestionEncoder
+from sixjars.model.visual import VisualInput
 from sixjars.recipe import ModelSettings
-from sixjars.tasks.parts import Facts, all_heard, looks_at_cells, network_of, resolved, sight_of
-from sixjars.tasks.table import TASKS
+from sixjars.tasks import TASKS
 
 SMALL = {"name": "small", "widths": [4, 6]}
 EYES: dict[str, Any] = {"backbone": SMALL}
@@ -30,7 +29,7 @@ def words(**vocabularies: int) -> dict[str, dict[str, Any]]:
 
 
 def network(task: str, /, facts: Facts, **sections: dict[str, Any]) -> Network:
-    return network_of(jar(task, **sections), facts)
+    return build(jar(task, **sections), facts)
 
 
 def pixels(rows: int, frames: int, *, side: int = 16) -> Padded:
@@ -136,10 +135,10 @@ def test_whether_all_weights_are_heard(task: str, encoder: dict[str, Any], bridg
     eyes = {"pixels": 32, "cells": looks_at_cells(model), "pretrained": False}
     facts = {"image": eyes, "video": eyes, **words(question=9, target=8), "label": {"classes": 6}}
     unused = ("target",) if TASKS[task].output == "label" else ("label",)
-    whole = network_of(model, {name: told for name, told in facts.items() if name not in unused})
+    whole = build(model, {name: told for name, told in facts.items() if name not in unused})
     frames = pixels(2, 3 if "video" in task else 1, side=32)
     sight = whole.encoder.image.backbone if isinstance(whole.encoder, ImageQuestionEncoder) else whole.encoder.backbone
-    assert isinstance(sight, Sight)
+    assert isinstance(sight, VisualInput)
     if sight.backbone is None:
         frames = Padded(torch.randn(*frames.mask.shape, sight.shape.numbers).half(), frames.mask)
     given = {"image": frames, "video": frames, "question": Padded.of([[4, 5], [6]])}

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.cuts import Cut
-from sixjars.data.labels import Labels
-from sixjars.data.sentences import MAY_END, NAME_FOLLOWS, NUMBER_FOLLOWS, sentences_of
+from sixjars.data.fields.label import Labels
+from sixjars.data.fields.text import Cut
+from sixjars.data.text.sentences import MAY_END, NAME_FOLLOWS, NUMBER_FOLLOWS, sentences_of
 
 # `|` stands where one sentence ends and the next begins; a space around it is not part of the text's sentences.
 WITH_SPACES = [
@@ -25,7 +25,7 @@ WITH_SPACES = [
     "Who? me? | No.",
     '"What?" he said. | "Go!" | She went.',
     "Oranges, pears etc., and apples etc. | The end.",
-    "Tokens are cut , e.g . here etc . , like so . | Next .",
+    "TextTokenizer are cut , e.g . here etc . , like so . | Next .",
     "Well... maybe not. | Hmm… | I see. | And... | So what?",
     "He came in. (see below.) | Then he left.",
     # abbreviations
@@ -175,5 +175,5 @@ def test_what_was_kept_by_another_rule_is_not_read(monkeypatch: pytest.MonkeyPat
     kept = Labels(["no", "yes"])
     cuts = {parts: Cut("source", kept, parts=parts) for parts in ("none", "sentences", "lines", "turns")}
     before = {parts: cut.key() for parts, cut in cuts.items()}
-    monkeypatch.setattr("sixjars.data.cuts.RULE", 2)
+    monkeypatch.setattr("sixjars.data.fields.text.RULE", 2)
     assert [parts for parts, cut in cuts.items() if cut.key() != before[parts]] == ["sentences"]

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import sixjars
 from sixjars.errors import DataError, RecipeError
 from sixjars.recipe import Recipe
-from sixjars.tasks.reading import read_recipe
-from sixjars.tasks.starter import _inline, write_starter
-from sixjars.tasks.table import TASKS
+from sixjars.runs.recipes import read_recipe
+from sixjars.runs.starter import _inline, new
+from sixjars.tasks import TASKS
 
 
 def pairs(folder: Path, rows: int = 60, header: str = "") -> Path:
@@ -34,13 +34,13 @@ def columns(recipe: Recipe) -> list[str | int]:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_it_is_a_right_recipe_without_data_too(task: str, tmp_path: Path) -> None:
-    write_starter(tmp_path / "new.yaml", task=task)
+    new(tmp_path / "new.yaml", task=task)
     assert read_recipe(str(tmp_path / "new.yaml")).task == task
     assert "# Run     sixjars train" in (tmp_path / "new.yaml").read_text(encoding="utf-8")
 
 
 def test_it_trains_on_the_data_it_was_made_for(tmp_path: Path) -> None:
-    write_starter(tmp_path / "new.yaml", task="translation", data=pairs(tmp_path))
+    new(tmp_path / "new.yaml", task="translation", data=pairs(tmp_path))
     recipe = read_recipe(str(tmp_path / "new.yaml"))
     assert columns(recipe) == [1, 2]
     few = ["learning.steps=2", "model.encoder.size=8", "model.decoder.size=8", "evaluation.search.max_length=4"]
@@ -48,7 +48,7 @@ def test_it_trains_on_the_data_it_was_made_for(tmp_path: Path) -> None:
 
 
 def test_columns_are_found_by_their_usual_names(tmp_path: Path) -> None:
-    write_starter(tmp_path / "new.yaml", task="translation", data=pairs(tmp_path, header="source\ttarget"))
+    new(tmp_path / "new.yaml", task="translation", data=pairs(tmp_path, header="source\ttarget"))
     recipe = read_recipe(str(tmp_path / "new.yaml"))
     assert columns(recipe) == ["source", "target"]
 
@@ -57,7 +57,7 @@ def test_json_names_its_columns_and_the_longest_text_is_the_document(tmp_path: P
     row = {"id": "1", "title": "short", "article": "a long text " * 30, "summary": "a text", "size": 3}
     with gzip.open(tmp_path / "news.jsonl.gz", "wt", encoding="utf-8") as file:
         file.write((json.dumps(row) + "\n") * 5)
-    write_starter(tmp_path / "new.yaml", task="summarization", data=tmp_path / "news.jsonl.gz")
+    new(tmp_path / "new.yaml", task="summarization", data=tmp_path / "news.jsonl.gz")
     recipe = read_recipe(str(tmp_path / "new.yaml"))
     assert columns(recipe) == ["article", "summary"]
 
@@ -67,22 +67,22 @@ def test_more_data_makes_a_larger_model(tmp_path: Path) -> None:
     for rows in (100, 6_000):
         folder = tmp_path / str(rows)
         folder.mkdir()
-        write_starter(folder / "new.yaml", task="translation", data=pairs(folder, rows))
+        new(folder / "new.yaml", task="translation", data=pairs(folder, rows))
         sizes.append(read_recipe(str(folder / "new.yaml")).model.decoder["size"])
     assert sizes == [128, 256]
 
 
 def test_what_can_be_wrong(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=r"task 'dialogue' is unknown\. Did you mean 'dialog'"):
-        write_starter(tmp_path / "new.yaml", task="dialogue")
+        new(tmp_path / "new.yaml", task="dialogue")
     with pytest.raises(DataError, match=r"data file .*nowhere\.tsv does not exist\."):
-        write_starter(tmp_path / "new.yaml", task="dialog", data=tmp_path / "nowhere.tsv")
+        new(tmp_path / "new.yaml", task="dialog", data=tmp_path / "nowhere.tsv")
     (tmp_path / "odd.jsonl").write_text("[1, 2]\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"odd\.jsonl, line 1 cannot be read: .*\."):
-        write_starter(tmp_path / "new.yaml", task="dialog", data=tmp_path / "odd.jsonl")
+        new(tmp_path / "new.yaml", task="dialog", data=tmp_path / "odd.jsonl")
     (tmp_path / "here.yaml").write_text("task: dialog\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"here\.yaml exists already; choose another name\."):
-        write_starter(tmp_path / "here.yaml", task="dialog")
+        new(tmp_path / "here.yaml", task="dialog")
     assert not (tmp_path / "new.yaml").exists()
 
 
@@ -93,7 +93,7 @@ ODD = ["no", "on", "1.5", "1", "a: b", "a, b", "{a}", "x #y", "~", "'a'", '"', "
 def test_odd_names_of_columns_are_quoted(name: str, tmp_path: Path) -> None:
     row = {"source": "a cat", name: "eine katze"}
     (tmp_path / "odd.jsonl").write_text((json.dumps(row) + "\n") * 5, encoding="utf-8")
-    write_starter(tmp_path / "new.yaml", task="translation", data=tmp_path / "odd.jsonl")
+    new(tmp_path / "new.yaml", task="translation", data=tmp_path / "odd.jsonl")
     recipe = read_recipe(str(tmp_path / "new.yaml"))
     assert columns(recipe) == ["source", name]
 
@@ -102,12 +102,12 @@ def test_odd_names_of_columns_are_quoted(name: str, tmp_path: Path) -> None:
 def test_odd_paths_are_quoted(folder: str, tmp_path: Path) -> None:
     (tmp_path / folder).mkdir()
     file = pairs(tmp_path / folder)
-    write_starter(tmp_path / "new.yaml", task="translation", data=file)
+    new(tmp_path / "new.yaml", task="translation", data=file)
     assert read_recipe(str(tmp_path / "new.yaml")).data.train == str(file)
 
 
 def test_plain_names_stay_plain(tmp_path: Path) -> None:
-    write_starter(tmp_path / "new.yaml", task="translation", data=pairs(tmp_path, header="source\ttarget"))
+    new(tmp_path / "new.yaml", task="translation", data=pairs(tmp_path, header="source\ttarget"))
     text = (tmp_path / "new.yaml").read_text(encoding="utf-8")
     assert "{column: source, " in text
     assert f"  train: {tmp_path / 'pairs.tsv'}\n" in text
@@ -126,14 +126,14 @@ def test_a_parquet_file_that_cannot_be_read(tmp_path: Path) -> None:
     for content in (b"", b"no parquet at all", whole.read_bytes()[:-20]):
         (tmp_path / "odd.parquet").write_bytes(content)
         with pytest.raises(DataError) as caught:
-            write_starter(tmp_path / "new.yaml", task="translation", data=tmp_path / "odd.parquet")
+            new(tmp_path / "new.yaml", task="translation", data=tmp_path / "odd.parquet")
         start = f"{tmp_path / 'odd.parquet'} is not a Parquet file or is damaged: "
         assert str(caught.value).startswith(start)
         assert str(caught.value).endswith(".")
         assert "\n" not in str(caught.value)
     pyarrow.parquet.write_table(pyarrow.table({"source": pyarrow.array([], pyarrow.string())}), whole)
     with pytest.raises(DataError) as caught:
-        write_starter(tmp_path / "new.yaml", task="translation", data=whole)
+        new(tmp_path / "new.yaml", task="translation", data=whole)
     assert str(caught.value) == f"{whole} has no rows."
     assert not (tmp_path / "new.yaml").exists()
 
@@ -156,7 +156,7 @@ def test_only_the_first_row_of_a_parquet_file_names_its_columns(
 
     monkeypatch.setattr(pyarrow.parquet, "ParquetFile", Counting)
     monkeypatch.delattr(pyarrow.parquet, "read_table")
-    write_starter(tmp_path / "new.yaml", task="translation", data=file)
+    new(tmp_path / "new.yaml", task="translation", data=file)
     assert taken == [[1], [50]]  # the names, then the sizes
     recipe = read_recipe(str(tmp_path / "new.yaml"))
     assert columns(recipe) == ["on", "target"]

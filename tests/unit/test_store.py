@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sixjars.data import store
-from sixjars.data.store import Records, Store
+from sixjars.data.storage.features import FeatureStore, Records
 from sixjars.errors import DataError, ShapeError
 
 PLAN: dict[str, Any] = {"backbone": "lenet", "layer": 3, "dtype": "uint8"}
@@ -25,16 +25,16 @@ Array = NDArray[Any]
 
 
 def record(key: str, frames: int = 2, numbers: int = 5, dtype: Any = np.uint8) -> Array:
-    """Numbers that depend on the key alone."""
+    """PointColumn that depend on the key alone."""
     seed = int.from_bytes(key.encode(), "big") % 2**32
     return np.random.default_rng(seed).integers(0, 200, (frames, numbers)).astype(dtype)
 
 
-def fill(kept: Store, keys: str) -> None:
+def fill(kept: FeatureStore, keys: str) -> None:
     kept.add(list(keys), [record(key) for key in keys])
 
 
-def shards(kept: Store) -> list[Path]:
+def shards(kept: FeatureStore) -> list[Path]:
     return sorted(kept.folder.glob("*.shard"))
 
 
@@ -44,12 +44,12 @@ def rows_of(records: Records) -> list[Array]:
 
 
 def test_what_is_added_is_there(tmp_path: Path) -> None:
-    kept = Store(tmp_path, PLAN)
+    kept = FeatureStore(tmp_path, PLAN)
     assert kept.missing(["b", "a", "b"]) == ["b", "a"]
     kept.add(["a", "long"], [record("a"), record("long", 4)])
     kept.add(["none"], [record("none", 0)])
     assert kept.missing(["c", "a", "c", "long", "none", "d"]) == ["c", "d"]
-    found = Store(tmp_path, PLAN).view(["none", "a", "long", "a"])
+    found = FeatureStore(tmp_path, PLAN).view(["none", "a", "long", "a"])
     assert (len(found), found.numbers, found.dtype) == (4, 5, np.dtype(np.uint8))
     assert found.lengths.tolist() == [0, 2, 4, 2]
     assert found.lengths.dtype == np.int64
@@ -65,7 +65,7 @@ def test_what_is_added_is_there(tmp_path: Path) -> None:
 
 
 def test_nothing(tmp_path: Path) -> None:
-    kept = Store(tmp_path / "new", PLAN)
+    kept = FeatureStore(tmp_path / "new", PLAN)
     kept.add([], [])
     assert kept.missing([]) == []
     found = kept.view([])
@@ -89,10 +89,10 @@ def test_round_trip(frames: list[int], numbers: int, dtype: Any, cuts: set[int],
     wanted = [record(key, count, numbers, dtype) for key, count in zip(keys, frames, strict=True)]
     edges = [0, *sorted(cut for cut in cuts if cut < len(keys)), len(keys)]
     with tempfile.TemporaryDirectory() as folder:
-        kept = Store(Path(folder), PLAN)
+        kept = FeatureStore(Path(folder), PLAN)
         for start, end in pairwise(edges):
             kept.add(keys[start:end], wanted[start:end])
-        for again in (kept, Store(Path(folder), PLAN)):
+        for again in (kept, FeatureStore(Path(folder), PLAN)):
             rows = np.array([pick for pick in picks if pick < len(keys)], dtype=np.int64)
             taken, lengths = again.view(keys).take(rows)
             longest = max((frames[row] for row in rows), default=0)
@@ -105,26 +105,26 @@ def test_round_trip(frames: list[int], numbers: int, dtype: Any, cuts: set[int],
 
 def test_bits_are_kept(tmp_path: Path) -> None:
     every = np.arange(2**16, dtype=np.uint16).view(np.float16).reshape(4, -1)  # all numbers there are, and none too
-    kept = Store(tmp_path, PLAN)
+    kept = FeatureStore(tmp_path, PLAN)
     kept.add(["every", "turned"], [every, np.asfortranarray(every[::-1])])
-    first, second = rows_of(Store(tmp_path, PLAN).view(["every", "turned"]))
+    first, second = rows_of(FeatureStore(tmp_path, PLAN).view(["every", "turned"]))
     np.testing.assert_array_equal(first.view(np.uint16), every.view(np.uint16))
     np.testing.assert_array_equal(second.view(np.uint16), every[::-1].view(np.uint16))
 
 
 def test_another_plan_is_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = Store(tmp_path, PLAN)
+    kept = FeatureStore(tmp_path, PLAN)
     fill(kept, "a")
     assert kept.folder.parent == tmp_path
     assert json.loads((kept.folder / "plan.json").read_text())["plan"] == PLAN
-    assert Store(tmp_path, dict(reversed(PLAN.items()))).missing(["a"]) == []
-    assert Store(tmp_path, PLAN | {"layer": 4}).missing(["a"]) == ["a"]
+    assert FeatureStore(tmp_path, dict(reversed(PLAN.items()))).missing(["a"]) == []
+    assert FeatureStore(tmp_path, PLAN | {"layer": 4}).missing(["a"]) == ["a"]
     monkeypatch.setattr(store, "FORMAT", store.FORMAT + 1)
-    assert Store(tmp_path, PLAN).missing(["a"]) == ["a"]
+    assert FeatureStore(tmp_path, PLAN).missing(["a"]) == ["a"]
 
 
 def test_records_must_agree(tmp_path: Path) -> None:
-    kept = Store(tmp_path, PLAN)
+    kept = FeatureStore(tmp_path, PLAN)
     with pytest.raises(ShapeError) as caught:
         kept.add(["a"], [np.zeros((2, 3, 4))])
     assert str(caught.value) == "A record must have 2 dimensions (frames and numbers), but has shape (2, 3, 4)."
@@ -132,7 +132,7 @@ def test_records_must_agree(tmp_path: Path) -> None:
         kept.add(["a", "b"], [record("a"), record("b", numbers=6, dtype=np.float16)])
     assert str(caught.value) == "Records must agree: one has frames of 5 uint8 numbers, another of 6 float16."
     fill(kept, "a")
-    for other in (kept, Store(tmp_path, PLAN)):
+    for other in (kept, FeatureStore(tmp_path, PLAN)):
         other.missing([])
         with pytest.raises(ShapeError) as caught:
             other.add(["b"], [record("b", numbers=4)])
@@ -147,7 +147,7 @@ def test_records_must_agree(tmp_path: Path) -> None:
 
 
 def test_a_key_that_was_never_added(tmp_path: Path) -> None:
-    kept = Store(tmp_path, PLAN)
+    kept = FeatureStore(tmp_path, PLAN)
     fill(kept, "a")
     with pytest.raises(DataError) as caught:
         kept.view(["a", "b", "c", "b"])
@@ -156,11 +156,11 @@ def test_a_key_that_was_never_added(tmp_path: Path) -> None:
 
 def test_nothing_is_read_before_it_is_taken(tmp_path: Path) -> None:
     keys = [str(row) for row in range(64)]
-    kept = Store(tmp_path, PLAN)
+    kept = FeatureStore(tmp_path, PLAN)
     kept.add(keys, [record(key, 1, 100_000) for key in keys])
     before = pyarrow.total_allocated_bytes()
     open_before = len(os.listdir("/proc/self/fd"))
-    again = Store(tmp_path, PLAN)
+    again = FeatureStore(tmp_path, PLAN)
     found = again.view(keys)
     found.take(np.array([3]))
     assert pyarrow.total_allocated_bytes() - before < 100_000  # the numbers are 6.4 MB
@@ -177,7 +177,7 @@ def test_nothing_is_read_before_it_is_taken(tmp_path: Path) -> None:
 
 def test_taking_is_quick(tmp_path: Path) -> None:
     keys = [str(row) for row in range(64)]
-    kept = Store(tmp_path, PLAN)
+    kept = FeatureStore(tmp_path, PLAN)
     kept.add(keys, [record(key, 8, 2750, np.float16) for key in keys])  # 44 KB each
     found, rows = kept.view(keys), np.arange(64)
     spent = []
@@ -192,7 +192,7 @@ def test_taking_is_quick(tmp_path: Path) -> None:
 
 
 def test_a_shard_that_is_no_shard_is_made_again(tmp_path: Path) -> None:
-    kept = Store(tmp_path, PLAN)
+    kept = FeatureStore(tmp_path, PLAN)
     fill(kept, "ab")
     (path,) = shards(kept)
     fill(kept, "cd")
@@ -202,7 +202,7 @@ def test_a_shard_that_is_no_shard_is_made_again(tmp_path: Path) -> None:
     for content in (b"", b"no shard", whole[:100], whole[: len(whole) // 2], whole[:-1], whole + b"x", other):
         path.unlink()
         path.write_bytes(content)
-        again = Store(tmp_path, PLAN)
+        again = FeatureStore(tmp_path, PLAN)
         assert again.missing(list("abcd")) == ["a", "b"]
         fill(again, "ab")
         assert path.read_bytes() == whole
@@ -211,28 +211,28 @@ def test_a_shard_that_is_no_shard_is_made_again(tmp_path: Path) -> None:
 
 
 def test_every_byte_is_watched(tmp_path: Path) -> None:
-    kept = Store(tmp_path, PLAN)
+    kept = FeatureStore(tmp_path, PLAN)
     fill(kept, "ab")
     (path,) = shards(kept)
     whole = path.read_bytes()
     for at in range(len(whole)):
         path.unlink(missing_ok=True)
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
-        again = Store(tmp_path, PLAN)
+        again = FeatureStore(tmp_path, PLAN)
         if not again.missing(["a", "b"]):
             with pytest.raises(DataError, match="damaged"):
                 rows_of(again.view(["a", "b"]))
 
 
 def test_numbers_that_changed_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = Store(tmp_path, PLAN)
+    kept = FeatureStore(tmp_path, PLAN)
     fill(kept, "ab")
     (path,) = shards(kept)
     whole = path.read_bytes()
     at = whole.index(record("b").tobytes()) + 3
     path.unlink()
     path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-    again = Store(tmp_path, PLAN)
+    again = FeatureStore(tmp_path, PLAN)
     found = again.view(["a", "b"])
     np.testing.assert_array_equal(found.take(np.array([0]))[0][0], record("a"))
 
@@ -251,7 +251,7 @@ def test_numbers_that_changed_on_the_disk(tmp_path: Path, monkeypatch: pytest.Mo
     assert str(caught.value) == (
         f"{path} was damaged on the disk and is removed; start again, and what it held is made anew."
     )
-    for other in (again, Store(tmp_path, PLAN)):
+    for other in (again, FeatureStore(tmp_path, PLAN)):
         assert other.missing(["a", "b"]) == ["a", "b"]
     fill(again, "ab")
     np.testing.assert_array_equal(rows_of(again.view(["b"]))[0], record("b"))
@@ -268,7 +268,7 @@ def test_trouble_with_the_disk(number: int, reason: str, tmp_path: Path, monkeyp
     def refuse(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    kept = Store(tmp_path, PLAN)
+    kept = FeatureStore(tmp_path, PLAN)
     monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(DataError) as caught:
         fill(kept, "a")
@@ -279,4 +279,4 @@ def test_trouble_with_the_disk(number: int, reason: str, tmp_path: Path, monkeyp
 def test_a_disk_that_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "_opened", lambda _: None)
     with pytest.raises(DataError, match=r"\.shard cannot be read back; is the disk damaged\? Set SIXJARS_CACHE\.$"):
-        fill(Store(tmp_path, PLAN), "a")
+        fill(FeatureStore(tmp_path, PLAN), "a")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sixjars.data.store import Store
+from sixjars.data.storage.features import FeatureStore
 
 KEYS = [f"film {number}" for number in range(60)]
 
@@ -16,10 +16,10 @@ WORK = """
 import os, sys, time
 from pathlib import Path
 import numpy as np
-from sixjars.data.store import Store
+from sixjars.data.storage.features import FeatureStore
 
 folder, name, steps = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-kept = Store(folder / "store", {"layer": 1})
+kept = FeatureStore(folder / "store", {"layer": 1})
 missing = kept.missing([f"film {number}" for number in range(60)])
 (folder / name).touch()
 while not (folder / "go").exists():
@@ -61,7 +61,7 @@ def finished(process: "subprocess.Popen[str]") -> int:
     return int(said)
 
 
-def check_all(kept: Store) -> None:
+def check_all(kept: FeatureStore) -> None:
     assert kept.missing(KEYS) == []
     found = kept.view(KEYS)
     assert found.lengths.tolist() == [number % 4 for number in range(60)]
@@ -81,9 +81,9 @@ def test_killed_work_goes_on(tmp_path: Path) -> None:
         process.communicate()
         (tmp_path / "stuck").unlink()
         left -= 15  # three shards were whole, the fourth was not
-        assert len(Store(tmp_path / "store", {"layer": 1}).missing(KEYS)) == left
+        assert len(FeatureStore(tmp_path / "store", {"layer": 1}).missing(KEYS)) == left
     assert finished(work(tmp_path, "third")) == left
-    kept = Store(tmp_path / "store", {"layer": 1})
+    kept = FeatureStore(tmp_path / "store", {"layer": 1})
     check_all(kept)
     remains = sorted(kept.folder.glob(".making-*"))
     assert len(remains) == 2
@@ -98,17 +98,17 @@ def test_two_at_once(tmp_path: Path) -> None:
     both = [work(tmp_path, name) for name in ("one", "two")]
     for name in ("one", "two"):
         wait_for(tmp_path / name)
-    kept = Store(tmp_path / "store", {"layer": 1})
+    kept = FeatureStore(tmp_path / "store", {"layer": 1})
     assert kept.missing(KEYS) == KEYS
     (tmp_path / "go").touch()
     assert [finished(process) for process in both] == [60, 60]
     check_all(kept)
-    check_all(Store(tmp_path / "store", {"layer": 1}))
+    check_all(FeatureStore(tmp_path / "store", {"layer": 1}))
     assert len(list(kept.folder.iterdir())) == 60 // 5 + 1  # a shard for each five keys, and the plan
 
 
 def test_what_others_add_is_found(tmp_path: Path) -> None:
-    one, two = (Store(tmp_path, {}) for _ in range(2))
+    one, two = (FeatureStore(tmp_path, {}) for _ in range(2))
     assert two.missing(["a", "b"]) == ["a", "b"]
     one.add(["a"], [np.array([[1, 2]], dtype=np.uint8)])
     assert two.missing(["a", "b"]) == ["b"]

@@ -1,4 +1,4 @@
-"""Tokens: text to ids and back, in four kinds."""
+"""TextTokenizer: text to ids and back, in four kinds."""
 
 import hashlib
 import json
@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sixjars.data.text import GO, PAD, SPECIAL, STOP, UNK, Tokens
+from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError, RunError
-from sixjars.recipe.fields import TextSettings
+from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
+from sixjars.recipe.sections import TextSettings
 
 KINDS: dict[str, dict[str, Any]] = {
     "words, punctuation": {"tokens": "words", "split": "punctuation"},
@@ -39,8 +40,8 @@ def kind(request: pytest.FixtureRequest) -> dict[str, Any]:
     return chosen
 
 
-def trained(texts: list[str], **kind: Any) -> Tokens:
-    return Tokens.trained(texts, TextSettings(**kind), "data.source")
+def trained(texts: list[str], **kind: Any) -> TextTokenizer:
+    return TextTokenizer.trained(texts, TextSettings(**kind), "data.source")
 
 
 def regular(text: str) -> str:
@@ -99,7 +100,7 @@ def test_words_and_punctuation() -> None:
     tokens = trained(TEXTS, **KINDS["words, punctuation"])
     assert tokens.encode('"Hello') == [tokens.vocabulary()['▁"'], UNK]  # only ▁Hello was seen
     ids = tokens.encode("Hello, how are you?")
-    assert tokens.pieces(ids) == ["Hello", ",", "how", "are", "you", "?"]
+    assert tokens.tokens(ids) == ["Hello", ",", "how", "are", "you", "?"]
     by_id = {number: token for token, number in tokens.vocabulary().items()}
     assert [by_id[number] for number in ids] == ["▁Hello", ",", "▁how", "▁are", "▁you", "?"]
     assert tokens.decode([*ids[:1], UNK, *ids[1:]]) == "Hello <unk>, how are you?"
@@ -109,14 +110,14 @@ def test_words_at_spaces() -> None:
     tokens = trained(["Hello , you ?"], **KINDS["words, spaces"])
     assert set(tokens.vocabulary()) == {*SPECIAL, "Hello", ",", "you", "?"}
     assert tokens.decode([*tokens.encode("you , me"), STOP]) == "you , <unk>"
-    assert tokens.pieces(tokens.encode("you ?")) == ["you", "?"]
+    assert tokens.tokens(tokens.encode("you ?")) == ["you", "?"]
 
 
 def test_characters_are_code_points() -> None:
     tokens = trained(["मैं घर ab"], **KINDS["characters"])
     text = "मैं ab"
     ids = tokens.encode(text)
-    assert tokens.pieces(ids) == [*"मैं", "␣", "a", "b"]
+    assert tokens.tokens(ids) == [*"मैं", "␣", "a", "b"]
     assert len(ids) == len(text)
     assert tokens.encode("xyz") == [UNK] * 3
     assert tokens.decode([*tokens.encode("a"), UNK]) == "a<unk>"
@@ -125,9 +126,9 @@ def test_characters_are_code_points() -> None:
 def test_pieces_name_every_id(kind: dict[str, Any]) -> None:
     tokens = trained(TEXTS, **kind)
     ids = [*range(tokens.size)]
-    assert len(tokens.pieces(ids)) == tokens.size
-    assert tokens.pieces([PAD, GO, STOP, UNK]) == list(SPECIAL)
-    assert all(tokens.pieces(ids))
+    assert len(tokens.tokens(ids)) == tokens.size
+    assert tokens.tokens([PAD, GO, STOP, UNK]) == list(SPECIAL)
+    assert all(tokens.tokens(ids))
 
 
 @pytest.mark.parametrize("text", ["<stop>", "a <stop> b", "x<stop>", "<pad><go><stop>", " <stop>", "<stop> <go>"])
@@ -135,7 +136,7 @@ def test_no_text_makes_a_special_token(kind: dict[str, Any], text: str) -> None:
     often = ["x<stop>", "x<pad>", "x<go>", "<stop>", "<go>", "<pad>", "a b", "<pad><go><stop>"] * 40
     for tokens in (trained(often, **kind), trained(["a b"], **kind), trained(often, min_count=3, **kind)):
         assert not {PAD, GO, STOP} & set(tokens.encode(text))
-        again = Tokens.from_json(tokens.to_json())
+        again = TextTokenizer.from_json(tokens.to_json())
         assert not {PAD, GO, STOP} & set(again.encode(text))
     assert tokens.decode(tokens.encode(text)) == text.strip()
 
@@ -237,7 +238,7 @@ def test_plain_words_for_vector_files() -> None:
 
 def test_saved_and_loaded(kind: dict[str, Any]) -> None:
     tokens = trained(TEXTS, lowercase=True, **kind)
-    again = Tokens.from_json(tokens.to_json())
+    again = TextTokenizer.from_json(tokens.to_json())
     assert again.to_json() == tokens.to_json()
     assert again.vocabulary() == tokens.vocabulary()
     for text in TEXTS:
@@ -265,7 +266,7 @@ def damaged() -> list[str]:
 @pytest.mark.parametrize("number", range(7))
 def test_damaged_json(number: int) -> None:
     with pytest.raises(RunError, match=r"^The saved tokenizer is damaged or of another version: .+\.$"):
-        Tokens.from_json(damaged()[number])
+        TextTokenizer.from_json(damaged()[number])
 
 
 def test_half_a_character(kind: dict[str, Any]) -> None:
@@ -277,11 +278,11 @@ def test_half_a_character(kind: dict[str, Any]) -> None:
 
 PRINT_DIGEST = """
 import hashlib, json, sys
-from sixjars.data.text import Tokens
-from sixjars.recipe.fields import TextSettings
+from sixjars.data.text.tokenizer import TextTokenizer
+from sixjars.recipe.sections import TextSettings
 texts, kinds = json.load(sys.stdin)
 for kind in kinds:
-    tokens = Tokens.trained(texts, TextSettings(**kind), "x")
+    tokens = TextTokenizer.trained(texts, TextSettings(**kind), "x")
     print(hashlib.sha256((tokens.to_json() + str(tokens.encode_many(texts))).encode()).hexdigest())
 assert not {"torch", "pyarrow"} & set(sys.modules), "text needs neither"
 """

@@ -61,7 +61,7 @@ def test_the_line_is_closed_and_goes_in_order(tmp_path: Path, figures: list[Figu
     assert arrows(axes) == list(zip(corners, [*corners[1:], corners[0]], strict=True))
     assert numbers(axes) == {str(at): point for at, point in enumerate(SQUARE)}
     assert axes.get_title() == "The closed line is 4.00 long. Not pointed at: 4."
-    assert axes.get_xlabel() == "Numbers: places in the input. Orange: where it starts."
+    assert axes.get_xlabel() == "PointColumn: places in the input. Orange: where it starts."
     assert figures[0].get_suptitle() == "a square"
     assert axes.get_aspect() == 1.0
     edges = [to_hex(line.get_markeredgecolor()) for line in axes.lines]

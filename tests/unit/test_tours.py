@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.points import order_of, points_of
-from sixjars.data.samples import SAMPLES, Row, make, materialise, tours, vectors
-from sixjars.data.samples.hull import hull
+from sixjars.data.fields.points import order_of, points_of
 from sixjars.errors import DataError
 from sixjars.evaluation.metrics import METRICS, Outcome, score
+from sixjars.samples import SAMPLES, Row, make, materialise, tours, vectors
+from sixjars.samples.hull import hull
 
 Point = tuple[float, ...]
 KINDS = ("tours", "hull", "sorting")

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from sixjars.errors import DataError
-from sixjars.learning.updates import ahead
+from sixjars.learning.engine import ahead
 
 
 def test_the_next_is_made_while_the_present_one_is_used() -> None:

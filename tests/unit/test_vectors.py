@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sixjars.data.vectors import read_vectors
+from sixjars.data.text.vectors import read_vectors
 from sixjars.errors import DataError
 
 GLOVE = "the 0.1 -2 3e-1\n. . . 7 8 9\ncat 4 5 6\nthe 9 9 9\nCat 1 1 1\n"

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from sixjars.cli import looking, preparing, training, using
+from sixjars.cli import inspect, predict, prepare, train
 from sixjars.errors import Interrupted, SixJarsError
 
 app = typer.Typer(
@@ -22,16 +22,17 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for command in (
-    training.demo,
-    looking.tasks,
-    training.new,
-    preparing.sample,
-    preparing.features,
-    training.train,
-    using.predict,
-    using.evaluate,
-    looking.explain,
-    looking.compare,
+    train.demo,
+    inspect.tasks,
+    train.new,
+    prepare.sample,
+    prepare.features,
+    prepare.cache,
+    train.train,
+    predict.predict,
+    predict.evaluate,
+    inspect.explain,
+    inspect.compare,
 ):
     app.command()(command)
 
@@ -40,7 +41,7 @@ for command in (
 def about(
     *, version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False
 ) -> None:
-    """Neural encoder-decoders, told as six jars: train one, use it, measure it, look at what it attends to."""
+    """Neural encoder-decoder models: train one from a recipe, use it, score it, draw what it attends to."""
     if version:
         import sixjars
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the two consoles: results go to stdout, talk to stderr."""
+"""Options that several commands share, and the two consoles: results go to stdout, everything else to stderr."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -8,24 +8,41 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+AllowOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow",
+        metavar="PACKAGE",
+        help="A package of yours that the recipe may take components from; its code is run.",
+        show_default=False,
+    ),
+]
 DeviceOption = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Where to compute.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Overrides = Annotated[
     list[str] | None,
     typer.Argument(metavar="KEY=VALUE", help="Any key: learning.rate=5e-4", show_default=False),
 ]
+RecipeArgument = Annotated[
+    str, typer.Argument(metavar="RECIPE", help="A file, or a name that `sixjars tasks` lists.", show_default=False)
+]
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.", show_default=False)]
 
 
-def talk() -> "Console":
-    """The console for progress and remarks."""
+def notes() -> "Console":
+    """The console for progress and notes."""
     from rich.console import Console
 
     return Console(stderr=True, soft_wrap=True)
 
 
+def note(text: str) -> None:
+    """One line that is no result."""
+    notes().print(text, highlight=False, markup=False)
+
+
 def results() -> "Console":
-    """The console for what was asked for; plain where it is not a terminal."""
+    """The console for results; plain where it is not a terminal."""
     from rich.console import Console
 
     console = Console(soft_wrap=True, highlight=False, emoji=False, markup=False)

@@ -10,9 +10,9 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from sixjars.evaluation.metrics import ClassRow, Confusion, Score
-    from sixjars.inspection.explain import Explanation, Weight
-    from sixjars.tasks.comparing import Comparison
-    from sixjars.tasks.training import Trained
+    from sixjars.inspection.explanation import Explanation, Weight
+    from sixjars.runs.compare import Comparison
+    from sixjars.runs.train import Trained
 
 MOST_LABELS = 20
 """Lines of the table of labels."""
@@ -53,51 +53,48 @@ def show_trained(console: Console, trained: "Trained") -> None:
     """Where the run is, and how good."""
     if trained.skipped:
         console.print(f"{trained.skipped} bad rows of the data were skipped")
+    if trained.dropped:
+        console.print(f"{trained.dropped} training rows were dropped: too long (max_length), or an unlisted label")
     show_scores(console, trained.scores, examples=trained.examples, where=trained.where)
     console.print(f"run: {trained.folder}")
 
 
 def show_demo(console: Console, folder: Path) -> None:
-    """Sentences that the model never saw, and what it looked at in one."""
-    from sixjars.inspection.heatmap import draw, in_terminal
-    from sixjars.serving.predictor import load
-    from sixjars.tasks.evaluating import scored_part
-    from sixjars.tasks.runs import open_run
+    """Sentences of the test set, and the attention of one."""
+    from sixjars.inspection.draw import draw
+    from sixjars.inspection.heatmap import in_terminal
+    from sixjars.runs.evaluate import scored_dataset
+    from sixjars.runs.folder import open_run
+    from sixjars.runs.predict import load
 
-    predictor, part = load(folder, device="cpu"), scored_part(open_run(folder))
+    predictor, dataset = load(folder, device="cpu"), scored_dataset(open_run(folder))
     console.print()
-    console.print("Sentences it never saw:", style="bold")
-    sources = [given["source"] for given in part.inputs[:6]]
-    for source, truth, said in zip(sources, part.targets[:6], predictor.predict(sources), strict=True):
+    console.print("Sentences of the test set, which it never saw:", style="bold")
+    sources = [given["source"] for given in dataset.inputs[:6]]
+    for source, truth, said in zip(sources, dataset.targets[:6], predictor.predict(sources), strict=True):
         mark = ("✓", "green") if said.text == truth else ("✗", "red")
         console.print(Text.assemble("  ", mark, f" {source} ", ("→ ", "dim"), (said.text, "bold")))
     prediction = predictor.predict([HEADLINE])[0]
     picture = folder / "attention.png"
-    draw(
-        picture,
-        prediction.weights,
-        source=prediction.source,
-        target=prediction.pieces,
-        title=f"{HEADLINE} → {prediction.text}",
-    )
+    draw(picture, predictor, prediction)
     console.print()
-    console.print(f"What it looks at when it writes {prediction.text!r}:", style="bold")
-    console.print(in_terminal(prediction.weights, source=prediction.source, target=prediction.pieces))
+    console.print(f"Attention for {prediction.text!r}:", style="bold")
+    console.print(in_terminal(prediction.weights, source=prediction.source, target=prediction.tokens))
     console.print()
     console.print(f"picture: {picture}")
     console.print(f"try:     sixjars predict {folder} 'she is reading a book'")
 
 
 def show_explanation(console: Console, explanation: "Explanation") -> None:
-    """Six jars, each with its lines and its weights."""
-    for jar in explanation.jars:
-        console.print(Text(jar.name, style="bold"))
-        for line in jar.lines:
+    """Six sections, each with its lines and its weights."""
+    for section in explanation.sections:
+        console.print(Text(section.name, style="bold"))
+        for line in section.lines:
             console.print(f"    {line}")
-        if jar.weights:
-            console.print(_weights(jar.weights))
+        if section.weights:
+            console.print(_weights(section.weights))
         console.print()
-    console.print(f"{explanation.count:,} numbers are learned.")
+    console.print(f"{explanation.count:,} trainable parameters.")
 
 
 def _weights(weights: "Sequence[Weight]") -> Table:
@@ -106,8 +103,8 @@ def _weights(weights: "Sequence[Weight]") -> Table:
         table.add_column(name, justify="right" if name == "count" else "left", no_wrap=True, header_style="dim")
     for weight in weights:
         shape = " × ".join(str(size) for size in weight.shape)
-        learned = "" if weight.learned else " (fixed)"
-        table.add_row(f"    {weight.name}", weight.letter, shape, f"{weight.count:,}{learned}")
+        fixed = "" if weight.trainable else " (not trained)"
+        table.add_row(f"    {weight.name}", weight.letter, shape, f"{weight.count:,}{fixed}")
     return table
 
 

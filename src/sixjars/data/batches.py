@@ -1,64 +1,224 @@
-"""Batches of examples of like length, in an order that a seed and an epoch decide.
+"""Columns of fields, and batches of examples of like length from them, in an order that a seed and an epoch decide.
 
-Dims: B batch, S source positions, T target positions.
+Dims: B batch, S positions, T target positions, F frames, N numbers of a frame, M segments of all rows.
 """
 
-from collections.abc import Mapping
-from typing import Protocol, final
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sixjars.data.columns import Column
-from sixjars.data.copying import Copying
-from sixjars.flow import Batch
+from sixjars.data.packing import packed
+from sixjars.data.storage.features import Store
+from sixjars.flow.special import STOP
+from sixjars.flow.values import Batch, Padded
+
+Rows = NDArray[np.int64]
+"""Numbers of examples."""
+Flat = tuple[NDArray[np.int32], NDArray[np.int64]]
+"""Token ids of all rows one after the other, and where each row begins (one entry more than rows)."""
+
+_AT_ONCE = 2**22  # ids that are looked at together, so that those of a large file are never all in memory
+
+
+class Column(Protocol):
+    """What batches know of a field."""
+
+    lengths: NDArray[np.int64]
+    """Positions of each row."""
+
+    def padded(self, rows: Rows) -> Padded:
+        """These rows in one rectangle."""
+        ...
+
+
+@final
+class IdColumn:
+    """Ids, each row with `stop` behind it if given. A row longer than `limit` is cut, and has no `stop`: it goes on.
+
+    >>> column = IdColumn((np.array([7, 8, 9], dtype=np.int32), np.array([0, 2, 3])), stop=2, limit=1)
+    >>> column.padded(np.array([1, 0])).values
+    tensor([[9, 2],
+            [7, 0]])
+    """
+
+    def __init__(self, flat: Flat, *, stop: int | None = None, narrowest: int = 0, limit: int | None = None) -> None:
+        self.ids, self.offsets = flat
+        self.stop = stop
+        self.narrowest = narrowest
+        whole = np.diff(self.offsets)
+        self._kept = whole if limit is None else np.minimum(whole, limit)
+        self._stops = (self._kept == whole) & (stop is not None)
+        self.lengths = self._kept + self._stops
+
+    def padded(self, rows: Rows) -> Padded:
+        """Ids (B, S), at least `narrowest` wide."""
+        begins, ends, kept, stops = self.offsets[rows], self.lengths[rows], self._kept[rows], self._stops[rows]
+        positions = np.arange(max(int(ends.max(initial=0)), self.narrowest))
+        inside = positions < kept[:, None]
+        values = np.zeros(inside.shape, dtype=np.int64)
+        values[inside] = self.ids[(begins[:, None] + positions)[inside]]
+        if self.stop is not None:
+            values[np.flatnonzero(stops), kept[stops]] = self.stop
+        return Padded(torch.from_numpy(values), torch.from_numpy(positions < ends[:, None]))
+
+
+@final
+class SegmentColumn:
+    """Ids of texts in segments, stored with `<stop>` behind every segment; given without, and with the segments packed.
+
+    >>> flat = np.array([7, 8, STOP, 9, STOP, 6], dtype=np.int32), np.array([0, 5, 6])
+    >>> column = SegmentColumn(flat)  # the second row was cut before its `<stop>`
+    >>> column.padded(np.array([0, 1])).values, column.lengths.tolist()
+    (tensor([[7, 8, 9],
+            [6, 0, 0]]), [3, 1])
+    """
+
+    def __init__(self, flat: Flat) -> None:
+        self.ids, self.offsets = flat
+        stops = _places(self.ids, STOP)
+        stopped = np.diff(np.searchsorted(stops, self.offsets))
+        self.lengths = np.diff(self.offsets) - stopped
+        # A row that does not end in <stop> has one segment more than it has stops: the one that was cut.
+        has_rest = np.diff(self.offsets) > 0
+        has_rest[has_rest] = self.ids[self.offsets[1:][has_rest] - 1] != STOP
+        self.counts = stopped + has_rest
+        self._ends = np.sort(np.concatenate([stops, self.offsets[1:][has_rest]]))
+        self._firsts = np.concatenate([[0], np.cumsum(self.counts)])
+        # A segment begins behind the end of the one before it; the first of a row, where the row begins.
+        self._begins = np.concatenate([[0], self._ends[:-1] + 1])[: len(self._ends)]
+        self._begins[self._firsts[:-1][self.counts > 0]] = self.offsets[:-1][self.counts > 0]
+
+    def padded(self, rows: Rows) -> Padded:
+        """Ids (B, S) and their segments."""
+        counts_B, lengths_B = self.counts[rows], self.lengths[rows]
+        segments_M = _ranges(self._firsts[rows], counts_B)
+        begins_M, lengths_M = self._begins[segments_M], self._ends[segments_M] - self._begins[segments_M]
+        mask_BS = np.arange(int(lengths_B.max(initial=0))) < lengths_B[:, None]
+        values_BS = np.zeros(mask_BS.shape, dtype=np.int64)
+        values_BS[mask_BS] = self.ids[_ranges(begins_M, lengths_M)]
+        return Padded(torch.from_numpy(values_BS), torch.from_numpy(mask_BS), packed(lengths_M, counts_B))
+
+
+def _places(ids: NDArray[np.int32], wanted: int) -> NDArray[np.int64]:
+    """Where an id stands."""
+    found = [np.flatnonzero(ids[at : at + _AT_ONCE] == wanted) + at for at in range(0, len(ids), _AT_ONCE)]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+
+
+def _ranges(begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers of many ranges, one range after the other."""
+    shifts = begins - (np.cumsum(lengths) - lengths)
+    return np.repeat(shifts, lengths) + np.arange(int(lengths.sum()))
+
+
+@final
+class FrameColumn:
+    """Images (one frame each) or videos, as the numbers of each frame."""
+
+    def __init__(self, keys: Sequence[str], store: Store) -> None:
+        self.keys = keys
+        self.store = store
+        self.lengths = store.lengths(keys)
+
+    def padded(self, rows: Rows) -> Padded:
+        """Numbers (B, F, N)."""
+        return stacked([self.store.take(self.keys[row]) for row in rows])
+
+
+def stacked(records: Sequence[NDArray[Any]]) -> Padded:
+    """Arrays (S,) or (S, N) of different lengths as one rectangle, zeros behind each.
+
+    >>> stacked([np.ones((2, 3)), np.ones((1, 3))]).mask
+    tensor([[ True,  True],
+            [ True, False]])
+    """
+    lengths_B = np.array([len(record) for record in records], dtype=np.int64)
+    mask_BS = np.arange(int(lengths_B.max(initial=0))) < lengths_B[:, None]
+    values = np.zeros((*mask_BS.shape, *records[0].shape[1:]), dtype=records[0].dtype)
+    for row, record in enumerate(records):
+        values[row, : len(record)] = record
+    return Padded(torch.from_numpy(values), torch.from_numpy(mask_BS))
+
+
+@final
+class ArrayColumn:
+    """Arrays that are all in memory, (S,) or (S, N) each: what a field of one's own needs to give."""
+
+    def __init__(self, arrays: Sequence[NDArray[Any]]) -> None:
+        self.arrays = arrays
+        self.lengths = np.array([len(array) for array in arrays], dtype=np.int64)
+
+    def padded(self, rows: Rows) -> Padded:
+        """Values (B, S) or (B, S, N)."""
+        return stacked([self.arrays[row] for row in rows])
+
+
+@final
+class EmptyColumn:
+    """No input at all: rows without positions."""
+
+    def __init__(self, count: int) -> None:
+        self.lengths = np.zeros(count, dtype=np.int64)
+
+    def padded(self, rows: Rows) -> Padded:
+        """As many empty rows."""
+        return Padded.of([[] for _ in rows])
+
 
 DEFAULT_EXAMPLES = 64
-Links = tuple[tuple[int, int], ...]
+TokenLinks = tuple[tuple[int, int], ...]
 """True pairs (source position, target position) of token positions."""
 
 
-class Alignments(Protocol):
-    """Whoever knows the true links of a row."""
+class Joint(Protocol):
+    """What inputs and target must be put together for, such as words that are copied."""
 
-    def __call__(self, row: int, /) -> Links:
-        """Between token positions."""
+    def check(self, inputs: Mapping[str, Column]) -> None:
+        """Refuses columns that cannot be joined."""
+        ...
+
+    def join(self, rows: Rows, inputs: Mapping[str, Padded], target: Padded) -> tuple[dict[str, Padded], Padded]:
+        """The same rows, joined."""
         ...
 
 
 @final
 class Batches:
-    """All batches of a part of the data.
+    """All batches of a dataset.
 
-    Rows are sorted by length, those of equal lengths by chance; cut into batches; and the batches shuffled. The same
+    Rows are sorted by length, those of equal lengths at random; cut into batches; and the batches shuffled. The same
     seed and epoch give the same plan on any machine, so a run goes on in the middle of an epoch by skipping, and every
     epoch has the same number of batches.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - columns, limits, and what ties them together
         self,
         inputs: Mapping[str, Column],
         target: Column,
         *,
+        usable: NDArray[np.bool_] | None = None,
         batch_tokens: int | None = None,
         batch_examples: int | None = None,
         seed: int = 0,
-        alignments: Alignments | None = None,
-        copying: Copying | None = None,
+        links: Sequence[TokenLinks] | None = None,
+        joint: Joint | None = None,
     ) -> None:
         self.inputs = dict(inputs)
         self.target = target
         self.batch_tokens = batch_tokens
         self.batch_examples = batch_examples or (None if batch_tokens else DEFAULT_EXAMPLES)
         self.seed = seed
-        self.alignments = alignments
-        self.copying = copying
-        if copying is not None:
-            copying.check(self.inputs[copying.source])
+        self.links = links
+        self.joint = joint
+        if joint is not None:
+            joint.check(self.inputs)
         self.target_lengths = target.lengths
         self.input_lengths = sum((column.lengths for column in inputs.values()), np.zeros(len(self), dtype=np.int64))
+        self.usable = np.ones(len(self), dtype=bool) if usable is None else usable
 
     def __len__(self) -> int:
         return len(self.target_lengths)
@@ -67,13 +227,15 @@ class Batches:
         """The row numbers of every batch of an epoch, in groups that make one update each."""
         noise = np.random.default_rng([self.seed, epoch])
         order = np.lexsort((noise.random(len(self)), self.target_lengths, self.input_lengths))
-        batches = self._cut(order[self.target_lengths[order] > 0])  # there is nothing to learn from an unlisted label
+        batches = self._cut(order[self.usable[order]])
         shuffled = [torch.from_numpy(batches[number]) for number in noise.permutation(len(batches))]
         return [shuffled[at : at + accumulate] for at in range(0, len(shuffled), accumulate)]
 
-    def in_order(self, examples: int) -> list[Tensor]:
-        """Every row once, longest first, for scoring: like lengths together, no chance involved."""
+    def in_order(self, examples: int, rows: Sequence[int] | None = None) -> list[Tensor]:
+        """Every row once (or those given), longest first, for scoring: like lengths together, nothing random."""
         order = np.argsort(-(self.input_lengths + self.target_lengths), kind="stable")
+        if rows is not None:
+            order = order[np.isin(order, np.fromiter(rows, dtype=np.int64))]
         return [torch.from_numpy(order[at : at + examples]) for at in range(0, len(order), examples)]
 
     def updates_per_epoch(self, accumulate: int) -> int:
@@ -91,16 +253,12 @@ class Batches:
             wide_target = max(target, int(self.target_lengths[row]))
             if at > begin and (at - begin + 1) * (wide_source + wide_target) > self.batch_tokens:
                 batches.append(order[begin:at])
-                begin, wide_source, wide_target = (
-                    at,
-                    int(self.input_lengths[row]),
-                    int(self.target_lengths[row]),
-                )
+                begin, wide_source, wide_target = at, int(self.input_lengths[row]), int(self.target_lengths[row])
             source, target = wide_source, wide_target
         return [*batches, order[begin:]] if len(order) else []
 
     def target_tokens(self, rows: Tensor) -> int:
-        """How much the decoder says for these rows: tokens with `<stop>`, or labels of the list."""
+        """How much the decoder outputs for these rows: tokens with `<stop>`, or labels of the list."""
         return int(self.target_lengths[rows.numpy()].sum())
 
     def share(self, rows: Tensor, *, rank: int, world: int) -> Tensor:
@@ -112,19 +270,18 @@ class Batches:
         numbers = rows.numpy()
         inputs = {name: column.padded(numbers) for name, column in self.inputs.items()}
         target = self.target.padded(numbers)
-        if self.copying is not None:
-            name = self.copying.source
-            inputs[name], target = self.copying.of(numbers, inputs[name], target)
+        if self.joint is not None:
+            inputs, target = self.joint.join(numbers, inputs, target)
         truth = None
-        if self.alignments is not None:
-            truth = self._truth(numbers, inputs["source"].mask.shape[1], target.mask.shape[1])
+        if self.links is not None:
+            truth = self._truth(numbers, self.links, inputs["source"].mask.shape[1], target.mask.shape[1])
         return Batch(inputs, target, rows, truth)
 
-    def _truth(self, rows: NDArray[np.int64], source: int, target: int) -> Tensor:
-        """True attention (B, T, S): each target token's mass spread evenly over its source tokens."""
-        assert self.alignments is not None
+    @staticmethod
+    def _truth(rows: NDArray[np.int64], links: Sequence[TokenLinks], source: int, target: int) -> Tensor:
+        """True attention (B, T, S): the weight of each target token spread evenly over its source tokens."""
         truth_BTS = torch.zeros(len(rows), target, source)
         for at, row in enumerate(rows):
-            for source_position, target_position in self.alignments(int(row)):
+            for source_position, target_position in links[row]:
                 truth_BTS[at, target_position, source_position] = 1.0
         return truth_BTS / truth_BTS.sum(-1, keepdim=True).clamp(min=1.0)

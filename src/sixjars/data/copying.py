@@ -1,38 +1,41 @@
-"""What a decoder that copies may write: words of its vocabulary, and places of the source.
+"""Words of the source that a decoder may copy: numbers for what its vocabulary does not hold.
 
-In kept data a word outside the vocabulary is a number from its size on, the same wherever the word stands (see `text`).
-In a batch it is the size plus the first position of the word in its own source.
+In stored data a word outside the vocabulary is a number from its size on, a hash of the word (see `text.tokenizer`), so
+that the same word has the same number in source and target without a list of all words anywhere. In a batch it is the
+size plus the first position of the word in its own source, so that V + S numbers are enough for the decoder.
 
 Dims: B rows, S source positions, T target positions.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sixjars.data.columns import Column, Rows
-from sixjars.data.vocabularies import UNK
+from sixjars.data.batches import Column, Rows
+from sixjars.data.storage.cache import IdEncoder, Table
 from sixjars.errors import DataError
-from sixjars.flow import Padded
+from sixjars.flow.special import UNK
+from sixjars.flow.values import Padded
 
-_SHIFT = 32  # an id takes fewer bits
+_SHIFT = 32  # an id takes fewer bits, so row and id fit one number
 
 
 def copyable(ids_BS: Tensor, mask_BS: Tensor, size: int) -> Tensor:
-    """What copying each source position writes: its word, or `size` + the first position of a word that has no id.
+    """What copying each source position outputs: its word, or `size` + the first position of a word that has no id.
 
     >>> copyable(torch.tensor([[5, 99, 7, 99]]), torch.ones(1, 4, dtype=torch.bool), 10)
     tensor([[ 5, 11,  7, 11]])
     """
-    said_BS = np.where(mask_BS.numpy(), ids_BS.numpy(), 0)
-    rows, positions, words = _beyond(said_BS, size)
+    copy_BS = np.where(mask_BS.numpy(), ids_BS.numpy(), 0)
+    rows, positions, words = _outside(copy_BS, size)
     _, firsts, same = np.unique(words, return_index=True, return_inverse=True)
-    said_BS[rows, positions] = size + positions[firsts][same]
-    return torch.from_numpy(said_BS)
+    copy_BS[rows, positions] = size + positions[firsts][same]
+    return torch.from_numpy(copy_BS)
 
 
 def copied(target_BT: Tensor, ids_BS: Tensor, mask_BS: Tensor, size: int) -> Tensor:
@@ -42,19 +45,19 @@ def copied(target_BT: Tensor, ids_BS: Tensor, mask_BS: Tensor, size: int) -> Ten
     >>> copied(torch.tensor([[99, 5, 88]]), *source, 10)
     tensor([[11,  5,  3]])
     """
-    written_BT = target_BT.numpy().copy()
-    rows, positions, wanted = _beyond(written_BT, size)
-    _, places, words = _beyond(np.where(mask_BS.numpy(), ids_BS.numpy(), 0), size)
+    output_BT = target_BT.numpy().copy()
+    rows, positions, wanted = _outside(output_BT, size)
+    _, places, words = _outside(np.where(mask_BS.numpy(), ids_BS.numpy(), 0), size)
     known, firsts = np.unique(words, return_index=True)
     at = np.searchsorted(known, wanted)
     found = at < len(known)
     found[found] = known[at[found]] == wanted[found]
-    written_BT[rows, positions] = UNK
-    written_BT[rows[found], positions[found]] = size + places[firsts[at[found]]]
-    return torch.from_numpy(written_BT)
+    output_BT[rows, positions] = UNK
+    output_BT[rows[found], positions[found]] = size + places[firsts[at[found]]]
+    return torch.from_numpy(output_BT)
 
 
-def _beyond(ids: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _outside(ids: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Where the words outside a vocabulary stand: row, position, and a number for the word in this row."""
     rows, positions = np.nonzero(ids >= size)
     return rows, positions, (rows << _SHIFT) + ids[rows, positions]
@@ -63,28 +66,63 @@ def _beyond(ids: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArr
 @final
 @dataclass(frozen=True)
 class Copying:
-    """How the words of one input are written by the decoder."""
+    """How the words of one input are output by the decoder."""
 
-    said: Column
+    words: Column
     """The words of the input as the target's vocabulary numbers them, those that it does not hold told apart."""
     size: int
     """Of that vocabulary."""
-    source: str = "source"
+    source: str
     """Which input is copied from."""
 
-    def check(self, source: Column) -> None:
-        """Refuses an input that its own vocabulary cuts into other positions than the target's."""
-        differ = np.flatnonzero(self.said.lengths != source.lengths)
+    def check(self, inputs: Mapping[str, Column]) -> None:
+        """Refuses an input that its own vocabulary splits into other positions than the target's."""
+        own = inputs[self.source].lengths
+        differ = np.flatnonzero(self.words.lengths != own)
         if len(differ):
             row = differ[0]
             raise DataError(
-                f"Row {row + 1} of the {self.source} has {source.lengths[row]} tokens by its own settings and "
-                f"{self.said.lengths[row]} by the target's; to copy, give both the same tokens, split and lowercase."
+                f"Row {row + 1} of the {self.source} has {own[row]} tokens by its own settings and "
+                f"{self.words.lengths[row]} by the target's; to copy, give both the same tokens, split and lowercase."
             )
 
-    def of(self, rows: Rows, source: Padded, target: Padded) -> tuple[Padded, Padded]:
-        """The input with what copying it would write, and the target with words to copy in place of unknown ones."""
-        words = self.said.padded(rows)
-        said_BS = copyable(words.values, words.mask, self.size)
+    def join(self, rows: Rows, inputs: Mapping[str, Padded], target: Padded) -> tuple[dict[str, Padded], Padded]:
+        """The input with what copying it would output, and the target with words to copy in place of unknown ones."""
+        words = self.words.padded(rows)
+        copy_BS = copyable(words.values, words.mask, self.size)
         target_BT = copied(target.values, words.values, words.mask, self.size)
-        return replace(source, said=said_BS), replace(target, values=target_BT)
+        source = replace(inputs[self.source], copy_ids=copy_BS)
+        return {**inputs, self.source: source}, replace(target, values=target_BT)
+
+
+@final
+@dataclass(frozen=True)
+class CopyLink:
+    """A source text whose words can be copied into a target text."""
+
+    source: Any
+    """The `TextField` that is copied from."""
+    target: Any
+    """The `TextField` that is copied into; its vocabulary numbers the words of both."""
+
+    @property
+    def _name(self) -> str:
+        return f"copies of {self.source.name}"
+
+    def encoders(self) -> dict[str, IdEncoder]:
+        """The source as the target's vocabulary numbers it."""
+        return {self._name: self.source.encoding(self.target.tokenizer, copies=True)}
+
+    def joint(self, table: Table) -> Copying:
+        """What puts words to copy into batches."""
+        words = self.source.id_column(table.ids(self._name))
+        return Copying(words, self.target.tokenizer.size, self.source.name)
+
+    def source_words(self, row: Mapping[str, str]) -> list[str]:
+        """What stands at each position of the source, as the tokenizer spells it."""
+        words: list[str] = self.source.encoding(self.target.tokenizer, copies=True).words(row[self.source.name])
+        return words
+
+    def shown(self, words: Sequence[str]) -> list[str]:
+        """The same without the tokenizer's marks."""
+        return [self.target.tokenizer.plain(word) for word in words]

@@ -1,68 +1,71 @@
-"""The parts of many texts packed into a few rectangles, parts of like length together.
+"""The segments of many texts packed into a few rectangles, segments of like length together.
 
-Dims: B rows, S positions, P parts of a row, M parts of all rows, N parts of a rectangle, L its width, K widths that a
-      rectangle may have.
+Dims: B rows, S positions, P segments of a row, M segments of all rows, N segments of a pack, L its width, K widths
+      that a pack may have.
+
+Why: a batch of documents as one rectangle of sentences is four fifths padding, because its longest sentence sets the
+width for all. A few rectangles, the best widths found by dynamic programming, bring that below a fifth.
 """
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sixjars.flow import Parts
+from sixjars.flow.values import Segments
 
 MOST = 6
-"""Rectangles at most: each is one more call of the network that reads them."""
+"""Packs at most: each is one more call of the network that encodes them."""
 TOLERATED = 0.15
-"""Share of padding that is not worth one more rectangle."""
+"""Share of padding that is not worth one more pack."""
 _FINEST = 128  # widths that are compared; with more of them, comparing takes longer than it saves
 
 Numbers = NDArray[np.int64]
 
 
-def packed(lengths_M: Numbers, counts_B: Numbers) -> Parts:
-    """The parts of a batch, from the length of every part, row by row, and how many parts each row has.
+def packed(lengths_M: Numbers, counts_B: Numbers) -> Segments:
+    """The segments of a batch, from the length of every segment, row by row, and how many segments each row has.
 
-    The first rectangle holds the longest parts, and the parts of each stand longest first. A part of length 0 is a row
-    of padding.
+    The first pack holds the longest segments, and those of each stand longest first. A segment of length 0 is a row of
+    padding.
 
-    >>> parts = packed(np.array([4, 3, 4, 9]), np.array([3, 1]))  # the first row has parts of 4, 3 and 4 positions
-    >>> [tuple(pack.shape) for pack in parts.packs], parts.home.tolist()
+    >>> segments = packed(np.array([4, 3, 4, 9]), np.array([3, 1]))  # the first row has segments of 4, 3 and 4 words
+    >>> [tuple(pack.shape) for pack in segments.packs], segments.segment_index.tolist()
     ([(1, 9), (3, 4)], [[1, 3, 2], [0, -1, -1]])
     """
     starts_M, totals_B = _starts(lengths_M, counts_B)
     width = int(totals_B.max(initial=0))
     rows_M = np.repeat(np.arange(len(counts_B)), counts_B)
     places_M = np.arange(len(lengths_M)) - np.repeat(np.cumsum(counts_B) - counts_B, counts_B)
-    home_BP = np.full((len(counts_B), max(int(counts_B.max(initial=0)), 1)), -1, dtype=np.int64)
+    index_BP = np.full((len(counts_B), max(int(counts_B.max(initial=0)), 1)), -1, dtype=np.int64)
     order_M = np.argsort(-lengths_M, kind="stable")
-    home_BP[rows_M[order_M], places_M[order_M]] = np.arange(len(order_M))
+    index_BP[rows_M[order_M], places_M[order_M]] = np.arange(len(order_M))
     of_BS = np.zeros((len(counts_B), width), dtype=np.int64)
     of_BS[np.arange(width) < totals_B[:, None]] = np.repeat(places_M, lengths_M)
-    packs, back = _rectangles((rows_M * width + starts_M)[order_M], lengths_M[order_M], len(counts_B) * width)
+    packs, back = _packs((rows_M * width + starts_M)[order_M], lengths_M[order_M], len(counts_B) * width)
     tensors = tuple(torch.from_numpy(pack_NL) for pack_NL in packs)
-    back_BS = torch.from_numpy(back.reshape(len(counts_B), width))
-    return Parts(tensors, torch.from_numpy(home_BP), back_BS, torch.from_numpy(of_BS))
+    places_BS = torch.from_numpy(back.reshape(len(counts_B), width))
+    return Segments(tensors, torch.from_numpy(index_BP), places_BS, torch.from_numpy(of_BS))
 
 
 def _starts(lengths_M: Numbers, counts_B: Numbers) -> tuple[Numbers, Numbers]:
-    """At which position of its row each part begins, and how many positions each row has."""
+    """At which position of its row each segment begins, and how many positions each row has."""
     ends_M = np.concatenate([[0], np.cumsum(lengths_M)])
     borders_B = np.concatenate([[0], np.cumsum(counts_B)])
     begins_B = ends_M[borders_B[:-1]]
     return ends_M[:-1] - np.repeat(begins_B, counts_B), ends_M[borders_B[1:]] - begins_B
 
 
-def _rectangles(begins_M: Numbers, lengths_M: Numbers, places: int) -> tuple[list[Numbers], Numbers]:
-    """Where each place of the rectangles is in the batch laid flat, and where each of its places is among theirs.
+def _packs(begins_M: Numbers, lengths_M: Numbers, places: int) -> tuple[list[Numbers], Numbers]:
+    """Where each place of the packs is in the flattened batch, and where each of its places is among theirs.
 
-    Parts are given longest first, by where they begin in the batch laid flat.
+    Segments are given longest first, by where they begin in the flattened batch.
     """
     back = np.zeros(places, dtype=np.int64)
     if not len(lengths_M):
         return [np.full((1, 1), -1)], back
     packs, before = [], 0
     widths = _widths(lengths_M)
-    borders = np.searchsorted(-lengths_M, [-width for width in widths[1:]])  # the first part that the next one holds
+    borders = np.searchsorted(-lengths_M, [-width for width in widths[1:]])  # the first segment that the next one holds
     for width, begins_N, lengths_N in zip(
         widths, np.split(begins_M, borders), np.split(lengths_M, borders), strict=True
     ):
@@ -75,10 +78,10 @@ def _rectangles(begins_M: Numbers, lengths_M: Numbers, places: int) -> tuple[lis
 
 
 def _widths(lengths_M: Numbers) -> list[int]:
-    """How wide the rectangles are, widest first: the fewest with little enough padding, else the best `MOST`.
+    """How wide the packs are, widest first: the fewest with little enough padding, else the best `MOST`.
 
-    A rectangle that holds the parts longer than the i-th width, up to the j-th, has as many places as there are such
-    parts times the j-th width. The least area of r rectangles up to j is the least, over i, of that of r - 1 up to i
+    A pack that holds the segments longer than the i-th width, up to the j-th, has as many places as there are such
+    segments times the j-th width. The least area of r packs up to j is the least, over i, of that of r - 1 up to i
     and this one.
     """
     sizes_K, counts_K = np.unique(np.maximum(lengths_M, 1), return_counts=True)
@@ -95,6 +98,6 @@ def _widths(lengths_M: Numbers) -> list[int]:
         least_K = sums_KK.min(axis=0)
     found, at = [int(widths_K[-1])], len(widths_K) - 1
     for cut_K in reversed(cuts):
-        at = int(cut_K[at]) - 1  # never before the first: as long as there are widths, one more rectangle is better
+        at = int(cut_K[at]) - 1  # never before the first: as long as there are widths, one more pack is better
         found.append(int(widths_K[at]))
     return found

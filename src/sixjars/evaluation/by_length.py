@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from sixjars.evaluation.metrics import Outcome, metric_named, score
+from sixjars.evaluation.metrics import Metric, Outcome, score
 
 
 @final
@@ -30,25 +30,26 @@ def edges_of(lengths: Sequence[int], *, buckets: int) -> list[tuple[int, int]]:
     return [(low + number * width, low + (number + 1) * width - 1) for number in range(buckets)]
 
 
-def _told(outcomes: Sequence[Outcome], metric: str) -> bool:
+def _can_score(outcomes: Sequence[Outcome], metric: Metric) -> bool:
     """Whether there is anything to score: some examples, and a place to look at in one where that is compared."""
-    needs = metric_named(metric).needs
-    return any(outcome.key is not None for outcome in outcomes) if "key" in needs else bool(outcomes)
+    needs = metric.needs
+    return any(outcome.rationale is not None for outcome in outcomes) if "rationale" in needs else bool(outcomes)
 
 
 def scores_by_length(
-    outcomes: Sequence[Outcome], lengths: Sequence[int], *, metric: str, edges: Sequence[tuple[int, int]]
+    outcomes: Sequence[Outcome], lengths: Sequence[int], *, metric: Metric, edges: Sequence[tuple[int, int]]
 ) -> list[Bucket]:
     """One score for each range of lengths.
 
+    >>> from sixjars.evaluation.metrics import metric_named
     >>> right, wrong = Outcome(("a",), ("a",)), Outcome(("a",), ("b",))
-    >>> buckets = scores_by_length([right, wrong], [3, 9], metric="exact_match", edges=[(3, 6), (7, 10)])
+    >>> buckets = scores_by_length([right, wrong], [3, 9], metric=metric_named("exact_match"), edges=[(3, 6), (7, 10)])
     >>> [(bucket.count, bucket.value) for bucket in buckets]
     [(1, 1.0), (1, 0.0)]
     """
     found = []
     for shortest, longest in edges:
         inside = [o for o, length in zip(outcomes, lengths, strict=True) if shortest <= length <= longest]
-        value = score(inside, [metric])[0].value if _told(inside, metric) else None
+        value = score(inside, [metric])[0].value if _can_score(inside, metric) else None
         found.append(Bucket(shortest, longest, len(inside), value))
     return found

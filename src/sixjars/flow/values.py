@@ -1,54 +1,184 @@
-"""The values that flow from encoder to bridge to decoder to search.
+"""The values that flow from data to encoder, bridge, decoder and search.
 
-Dims: B batch, S source positions, T target positions, D source features, C context features,
-      H decoder features, L layers, V vocabulary, R rows open in search (B times beam width),
-      K summary features, P parts of a row, U features of the level above.
+Dims: B batch, S source positions, T target positions, D source features, C context features, H state features,
+      A attention features, K summary features, L layers, V vocabulary, R rows open in search (B times beam width),
+      F frames, N numbers of a frame or point (of a pack, its rows), P segments of a row, U features of a segment.
 
-Every tensor here is batch-first, so that picking rows is one call whatever the value holds.
+Every tensor is batch-first, so that picking rows is one call whatever the value holds.
 """
 
-from dataclasses import dataclass
-from typing import Literal, final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, Self, final
 
+import torch
 from torch import Tensor
 
 from sixjars.errors import ShapeError
-from sixjars.flow.rows import Rows
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """A value made of tensors, directly or in values inside it."""
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same value on another device."""
+        eager = torch.device(device).type == "cuda"
+        return self.mapped(lambda tensor: tensor.to(device, non_blocking=eager))
+
+    def mapped(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """The same value with every tensor changed, those of nested values included."""
+        return replace(self, **{field.name: _mapped(getattr(self, field.name), change) for field in fields(self)})
+
+
+def _mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, Tensors):
+        return value.mapped(change)
+    if isinstance(value, Mapping):
+        return {key: _mapped(inner, change) for key, inner in value.items()}
+    if isinstance(value, tuple):
+        return tuple(_mapped(inner, change) for inner in value)
+    return value
+
+
+@dataclass(frozen=True)
+class Rows(Tensors):
+    """A value whose tensors all have the batch as their first dimension."""
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self._some().shape[0]
+
+    @property
+    def device(self) -> torch.device:
+        """Where they are."""
+        return self._some().device
+
+    def _some(self) -> Tensor:
+        """Any of the tensors: all agree on rows and device."""
+        values = [getattr(self, field.name) for field in fields(self)]
+        return next(value if isinstance(value, Tensor) else value._some() for value in values if _holds(value))
+
+    def pick(self, rows: Tensor) -> Self:
+        """The given rows, in the given order; a row may be named several times."""
+        return self.mapped(lambda tensor: tensor.index_select(0, rows))
+
+    def repeat(self, times: int) -> Self:
+        """Each row `times` times, its copies side by side: (B, ...) -> (B * times, ...)."""
+        return self.mapped(lambda tensor: tensor.repeat_interleave(times, dim=0))
+
+
+def _holds(value: object) -> bool:
+    return isinstance(value, Tensor | Rows)
+
+
+@final
+@dataclass(frozen=True)
+class Segments(Tensors):
+    """How the positions of texts fall into segments: the sentences of documents, the turns of conversations.
+
+    The segments of all rows of a batch are packed into a few rectangles, segments of like length together, so that
+    short and long ones are encoded at once with little padding. There is always at least one rectangle.
+    """
+
+    packs: tuple[Tensor, ...]
+    """Each (N, L): where every position of N segments stands in the flattened batch, row · S + position; -1 where a
+    segment is shorter than L."""
+    segment_index: Tensor
+    """Which of the packed segments, counted through all packs, is the p-th of each row, (B, P); -1 where none is."""
+    position_index: Tensor
+    """Where each position stands among all packs, flattened one after the other, (B, S); 0 where padded."""
+    segment_of: Tensor
+    """Which segment of its row each position belongs to, (B, S); 0 where padded."""
+
+
+@final
+@dataclass(frozen=True)
+class Padded(Rows):
+    """Sequences of different lengths in one rectangle.
+
+    >>> Padded.of([[5, 6, 7], [8]]).values
+    tensor([[5, 6, 7],
+            [8, 0, 0]])
+    """
+
+    values: Tensor
+    """Token ids (B, S), or the numbers of each frame of an image or video (B, F, N)."""
+    mask: Tensor
+    """True where a position is real, (B, S). Real positions come first."""
+    segments: Segments | None = None
+    """The segments of texts that have some."""
+    copy_ids: Tensor | None = None
+    """What a decoder that copies would output for each position, (B, S): a token of its vocabulary; or, for a word
+    that is not in it, the size of the vocabulary plus the first position of that word."""
+
+    @classmethod
+    def of(cls, sequences: list[list[int]]) -> "Padded":
+        """From plain lists of ids."""
+        longest = max((len(sequence) for sequence in sequences), default=0)
+        values = torch.tensor([[*sequence, *[0] * (longest - len(sequence))] for sequence in sequences])
+        lengths = torch.tensor([len(sequence) for sequence in sequences])
+        return cls(values.reshape(len(sequences), longest).long(), torch.arange(longest) < lengths[:, None])
+
+    def pick(self, rows: Tensor) -> Self:
+        """The given rows; a text in segments is refused, because its segments are packed across rows."""
+        if self.segments is not None:
+            raise ShapeError("rows of a text in segments cannot be picked: its segments are packed across rows.")
+        return super().pick(rows)
+
+
+@final
+@dataclass(frozen=True)
+class Batch(Rows):
+    """What data gives a network: one padded value for each input, and the target."""
+
+    inputs: Mapping[str, Padded]
+    """By the name of the encoder's parameter: `source`, `image`, `video`, `question`, `points`."""
+    target: Padded
+    """Token ids that end in `<stop>`, (B, T); or labels, (B, 1) or more, masked out where they are not in the list."""
+    numbers: Tensor
+    """Which example of the dataset each row is, (B,)."""
+    alignment: Tensor | None = None
+    """True attention where it is known, (B, T, S); rows of zeros where it is not."""
 
 
 @final
 @dataclass(frozen=True)
 class Layout:
-    """How to draw the source positions: as words, as the cells of a picture row by row, or as frames of a film."""
+    """What the source positions are, and so how to draw attention over them."""
 
-    kind: Literal["words", "grid", "frames"] = "words"
+    kind: Literal["words", "segments", "grid", "frames", "points"] = "words"
+    """Words (or other tokens), words in segments, cells of an image row by row, frames of a video, or points."""
     shape: tuple[int, ...] = ()
-    """Of a grid: how many cells it is high and wide."""
+    """Of a grid: its rows and columns."""
 
 
 @final
 @dataclass(frozen=True)
-class Above(Rows):
-    """The upper level of a hierarchy: a vector for each part."""
+class SegmentLevel(Rows):
+    """The upper level of a hierarchy: a vector for each segment."""
 
     memory: Tensor
-    """One annotation vector for each part, zero where there is none, (B, P, U)."""
+    """One annotation vector for each segment, zero where there is none, (B, P, U)."""
     mask: Tensor
-    """True where a part is real, (B, P)."""
-    of: Tensor
-    """Which part each position below belongs to, (B, S)."""
-    within: Tensor | None = None
-    """How an encoder that pools by attention weighed each position of a part, (B, S): adds up to 1 over each part."""
+    """True where a segment is real, (B, P)."""
+    segment_of: Tensor
+    """Which segment each position of the lower level belongs to, (B, S)."""
+    weights: Tensor | None = None
+    """The attention of an encoder that pools the positions of each segment, (B, S): sums to 1 over each segment."""
 
 
 @final
 @dataclass(frozen=True)
 class Encoded(Rows):
-    """What an encoder hands to a bridge, whatever it read.
+    """What an encoder gives a bridge, whatever it encoded.
 
     >>> import torch
-    >>> read = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.zeros(2, 4))
-    >>> read.pick(torch.tensor([0])).memory.shape
+    >>> encoded = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.zeros(2, 4))
+    >>> encoded.pick(torch.tensor([0])).memory.shape
     torch.Size([1, 3, 4])
     """
 
@@ -59,10 +189,10 @@ class Encoded(Rows):
     summary: Tensor
     """One vector for each example, (B, K); K is D for most encoders."""
     layout: Layout = Layout()
-    above: Above | None = None
-    """The level above, where the encoder has two."""
-    said: Tensor | None = None
-    """What copying each position would write, (B, S); see `Padded`."""
+    segments: SegmentLevel | None = None
+    """The upper level, where the encoder has two."""
+    copy_ids: Tensor | None = None
+    """What copying each position would output, (B, S); see `Padded`."""
 
     def __post_init__(self) -> None:
         if self.memory.shape[:2] != self.mask.shape:
@@ -73,11 +203,11 @@ class Encoded(Rows):
 
 @final
 @dataclass(frozen=True)
-class Carried(Rows):
+class Prepared(Rows):
     """What a bridge prepared once for each source."""
 
-    first: Tensor
-    """What the decoder's first state is made of, (B, H) or (B, L * H * memories of the cell)."""
+    first_state: Tensor
+    """What the decoder's initial state is made of, (B, H) or (B, L * H * states of the cell)."""
     summary: Tensor
     """(B, K)."""
     memory: Tensor
@@ -85,24 +215,24 @@ class Carried(Rows):
     mask: Tensor
     """(B, S)."""
     keys: Tensor | None = None
-    """The memory as the score function wants it, (B, S, A); only attention has it."""
-    above: Above | None = None
-    """The level above, for bridges that look at both."""
-    above_keys: Tensor | None = None
-    """Its memory as the score function wants it, (B, P, A)."""
-    said: Tensor | None = None
-    """What copying each position would write, (B, S); see `Padded`."""
+    """The memory as the score function needs it, (B, S, A); only attention has it."""
+    segments: SegmentLevel | None = None
+    """The upper level, for bridges that attend to both."""
+    segment_keys: Tensor | None = None
+    """Its memory as the score function needs it, (B, P, A)."""
+    copy_ids: Tensor | None = None
+    """What copying each position would output, (B, S); see `Padded`."""
 
 
 @final
 @dataclass(frozen=True)
 class Context(Rows):
-    """What a bridge tells the decoder at one step."""
+    """What a bridge gives the decoder at one step."""
 
     vector: Tensor
-    """(B, C); C is 0 where the bridge is silent after the first state."""
+    """The context vector, (B, C); C is 0 where the decoder is conditioned by its initial state alone."""
     weights: Tensor | None = None
-    """Attention over the source positions, (B, S); adds up to 1 over real ones."""
+    """Attention over the source positions, (B, S); sums to 1 over real ones."""
 
 
 @final
@@ -111,28 +241,28 @@ class State(Rows):
     """All that a recurrent decoder remembers between steps."""
 
     hidden: Tensor
-    """What the cell shows, (B, L, H)."""
+    """The hidden states, (B, L, H)."""
     cell: Tensor | None = None
-    """What an LSTM keeps to itself, (B, L, H)."""
+    """The memory cells of an LSTM, (B, L, H)."""
 
 
 @final
 @dataclass(frozen=True)
-class Taught(Rows):
-    """What a decoder says of a whole target at once."""
+class DecoderOutput(Rows):
+    """What a decoder outputs for a whole target at once, with teacher forcing."""
 
-    scores: Tensor
+    logits: Tensor
     """Before the softmax, (B, T, V)."""
     weights: Tensor | None = None
-    """(B, T, S)."""
-    several: bool = False
-    """Whether any number of labels may be right, each judged by its own: σ in place of the softmax."""
+    """Attention, (B, T, S)."""
+    multi_label: bool = False
+    """Whether any number of labels may be right, each with a probability of its own: σ in place of the softmax."""
 
 
 @final
 @dataclass(frozen=True)
-class Scored(Rows):
-    """What one step of search sees."""
+class StepOutput(Rows):
+    """What one step of search reads."""
 
     log_probabilities: Tensor
     """(R, V)."""
@@ -142,21 +272,8 @@ class Scored(Rows):
 
 @final
 @dataclass(frozen=True)
-class Marks:
-    """The tokens that mean something to search."""
-
-    go: int
-    """What the first step is told; never written (unless `<stop>` is the same token)."""
-    stop: int
-    """What ends a hypothesis."""
-    banned: tuple[int, ...] = ()
-    """What else is never written: `<pad>`, and `<unk>` if it should not appear."""
-
-
-@final
-@dataclass(frozen=True)
 class Hypothesis:
-    """One thing that search found, or one label that was chosen.
+    """One output that search found, or the labels that were chosen.
 
     >>> found = Hypothesis(tokens=(7, 9), score=-0.5, log_probability=-1.5)
     >>> found.tokens, found.finished
@@ -173,14 +290,3 @@ class Hypothesis:
     """One row for each token (and one for `<stop>` if finished), over the source positions."""
     finished: bool = True
     """Whether `<stop>` was reached before the limit."""
-
-
-@final
-@dataclass(frozen=True)
-class FirstShape:
-    """What a decoder's first state is made of."""
-
-    state_size: int
-    """H, the size of one vector; also of the query that a bridge hears."""
-    copies: int
-    """How many such vectors: layers times memories of the cell."""

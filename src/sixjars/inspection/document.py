@@ -76,18 +76,18 @@ def draw_document(
     path: Path,
     *,
     words: Sequence[str],
-    parts: Sequence[int],
+    segments: Sequence[int],
     weights: Sequence[float],
     title: str = "",
 ) -> None:
     """A block for each sentence: its number, its weight p_s as a shaded cell, and its shaded words.
 
-    `parts` says which sentence each word belongs to, counted from 0; `weights` are over the words of the whole
+    `segments` says which sentence each word belongs to, counted from 0; `weights` are over the words of the whole
     document. A word is as dark as √p_s · p_w beside the largest of the document, where p_w = weight / p_s is its
     share of its sentence (Yang et al. 2016, section 3.4): so a strong word of a weak sentence is seen, but less than
     that of a strong one.
     """
-    sentences = _sentences(words, parts, weights)
+    sentences = _sentences(words, segments, weights)
     heading = tuple(wrap(title, int(WIDTH * 11), max_lines=3, placeholder=" …"))
     with saved_figure(path, WIDTH, 1.0) as figure:
         blocks = _chosen([_Block((one,), lines) for one, lines in _in_lines(figure, sentences)])
@@ -107,17 +107,17 @@ def draw_document(
             page.text(MARGIN, top + 0.1 + 0.16 * at, line, va="center", fontsize=SMALL, color=GREY)
 
 
-def _sentences(words: Sequence[str], parts: Sequence[int], weights: Sequence[float]) -> list[_Sentence]:
+def _sentences(words: Sequence[str], segments: Sequence[int], weights: Sequence[float]) -> list[_Sentence]:
     """The document taken apart, with how light everything is."""
-    if not len(words) == len(parts) == len(weights):
+    if not len(words) == len(segments) == len(weights):
         raise ShapeError(
             f"each word has a sentence and a weight, but there are {len(words)} words, "
-            f"{len(parts)} sentences' numbers and {len(weights)} weights."
+            f"{len(segments)} sentences' numbers and {len(weights)} weights."
         )
-    back = next((two for two in pairwise(parts) if two[1] < two[0]), None)
+    back = next((two for two in pairwise(segments) if two[1] < two[0]), None)
     if back is not None:
         raise ShapeError(f"sentences come one after the other, but {back[1]} comes after {back[0]}.")
-    found = [(part, tuple(group)) for part, group in groupby(range(len(words)), key=parts.__getitem__)]
+    found = [(part, tuple(group)) for part, group in groupby(range(len(words)), key=segments.__getitem__)]
     sums = [math.fsum(weights[at] for at in positions) for _, positions in found]
     peak = max(sums, default=0.0) or 1.0
     lambdas = [

@@ -81,7 +81,7 @@ def fit(text: "Writing", inches: float) -> None:
         text.set_text(text.get_text()[:-2] + "…")
 
 
-def draw(path: Path, weights: Weights, *, source: Sequence[str], target: Sequence[str], title: str = "") -> None:
+def heat_map(path: Path, weights: Weights, *, source: Sequence[str], target: Sequence[str], title: str = "") -> None:
     """A heat map of α_tj as a picture: each cell is one weight, each row adds up to 1."""
     width, height = 2.2 + 0.55 * len(source), 1.6 + 0.42 * len(target)
     with saved_figure(path, width, height, layout="constrained") as figure:

@@ -1,4 +1,4 @@
-"""The learning loop: update, validate, save; and go on exactly where a kill left it.
+"""The training loop: update, validate, save; and go on exactly where a kill left it.
 
 Gradient descent with backpropagation through time, all the way into the encoder. The loss of an update is the sum
 over all its tokens, whatever batches and processes they are spread over, divided by their number.
@@ -20,13 +20,11 @@ from torch import Tensor
 
 from sixjars.data.batches import Batches
 from sixjars.errors import Interrupted, LearningError, RunError
-from sixjars.learning.journal import Journal
-from sixjars.learning.optimizers import Schedule, optimizer_for
-from sixjars.learning.progress import Reporter
-from sixjars.learning.saving import Saves
-from sixjars.learning.updates import Load, Update, ahead
-from sixjars.loss.objective import Objective
-from sixjars.recipe.jars import LearningSettings
+from sixjars.learning.checkpoints import RunFiles, TrainingState
+from sixjars.learning.engine import Load, Schedule, Update, ahead, optimizer_for
+from sixjars.loss import Objective, Sealed
+from sixjars.progress import Reporter
+from sixjars.recipe.sections import LearningSettings
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -48,7 +46,7 @@ def seed_of(seed: int, step: int, rank: int) -> int:
 @final
 @dataclass(frozen=True)
 class Surroundings:
-    """What the loop needs and does not know: where to save, how to score, whom to tell."""
+    """What the loop needs and does not know: where to save, how to score, whom to report to."""
 
     folder: Path
     """The run's folder."""
@@ -60,8 +58,8 @@ class Surroundings:
 
 
 @final
-class Learner:
-    """One run of learning."""
+class Trainer:
+    """One run of training."""
 
     def __init__(
         self,
@@ -76,69 +74,72 @@ class Learner:
         self.settings = settings
         self.around = around
         self.fabric = fabric
-        self.journal = Journal()
-        self.saves = Saves(around.folder)
+        self.state = TrainingState()
+        self.files = RunFiles(around.folder)
         trained = [weight for weight in objective.parameters() if weight.requires_grad]
         self.objective, self.optimizer = fabric.setup(objective, optimizer_for(trained, settings))
         self.per_epoch = batches.updates_per_epoch(settings.accumulate)
         self.total = min(settings.steps or self.per_epoch * settings.epochs, self.per_epoch * settings.epochs)
         self.schedule = Schedule(settings, total=self.total)
-        self.untold: Update | None = None
+        self.pending: Update | None = None
         self.asked_at: float | None = None
-        self.told_at = self.saved_at = time.monotonic()
+        self.reported_at = self.saved_at = time.monotonic()
 
     def resume(self) -> None:
         """Take up the last saved state; where none was saved yet, begin at the beginning."""
-        if self.saves.last.is_file():
-            self.journal = self.saves.load(self.network, self.optimizer, self.fabric.strategy.precision)
+        if self.files.last.is_file():
+            self.state = self.files.load(self.network, self.optimizer, self.fabric.strategy.precision)
+            state = self.state
+            if state.step != state.epoch * self.per_epoch + state.done_in_epoch or state.step > self.total:
+                raise RunError(f"{self.files.last} does not belong to this recipe: it stands at update {state.step}.")
 
     def run(self) -> None:
-        """Learn until the end, early stopping or Ctrl-C."""
+        """Train until the end, early stopping or Ctrl-C."""
         if self.leads:
-            self.saves.log.cut(self.journal.log_bytes)
-        self.around.reporter.begin(step=self.journal.step, total=self.total)
+            self.files.log.cut(self.state.log_bytes)
+        self.around.reporter.begin(step=self.state.step, total=self.total)
         try:
             with self._minding_signals():
-                while not self.journal.finished:
+                while not self.state.finished:
                     self._one_epoch()
         finally:
             self.around.reporter.end()
         self._finish()
 
     def _one_epoch(self) -> None:
-        journal = self.journal
-        plan = self.batches.plan(epoch=journal.epoch, accumulate=self.settings.accumulate)
-        self.told_at = time.monotonic()
-        for load in ahead(self._load, plan[journal.done_in_epoch :]):
+        state = self.state
+        plan = self.batches.plan(epoch=state.epoch, accumulate=self.settings.accumulate)
+        self.reported_at = time.monotonic()
+        for load in ahead(self._load, plan[state.done_in_epoch :]):
             loss = self._update(load)
-            journal.step, journal.done_in_epoch = journal.step + 1, journal.done_in_epoch + 1
-            self._tell()
-            self.untold = Update(journal.step, load.tokens, loss)
-            if journal.done_in_epoch == len(plan):
-                journal.epoch, journal.done_in_epoch = journal.epoch + 1, 0
+            state.step, state.done_in_epoch = state.step + 1, state.done_in_epoch + 1
+            self._report()
+            self.pending = Update(state.step, load.tokens, loss)
+            if state.done_in_epoch == len(plan):
+                state.epoch, state.done_in_epoch = state.epoch + 1, 0
             self._after_update()
-            if journal.finished:
+            if state.finished:
                 return
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Take in and report the loss of the update before this one.
 
-        Asking for a loss waits for the device, so it is asked for when the device has the next update to work on.
+        Reading a loss waits for the device, so it is read when the device has the next update to work on.
         """
-        if self.untold is None:
+        if self.pending is None:
             return
-        update, self.untold = self.untold, None
+        update, self.pending = self.pending, None
         loss = update.loss()
         if not math.isfinite(loss):
             raise LearningError(f"the loss is no longer a number at update {update.step}; try a lower learning.rate.")
-        self.journal.tokens, self.journal.loss = self.journal.tokens + update.tokens, self.journal.loss + loss
-        before, self.told_at = self.told_at, time.monotonic()
-        speed = update.tokens / max(self.told_at - before, 1e-9)
+        self.state.tokens, self.state.loss = self.state.tokens + update.tokens, self.state.loss + loss
+        before, self.reported_at = self.reported_at, time.monotonic()
+        speed = update.tokens / max(self.reported_at - before, 1e-9)
         self.around.reporter.stepped(step=update.step, loss=loss / update.tokens, tokens_per_second=speed)
 
     def _load(self, group: list[Tensor]) -> Load:
         """What one update learns from, ready to be moved to the device."""
-        tokens = max(sum(self.batches.target_tokens(rows) for rows in group), 1)  # labels may all be unlisted
+        tokens = max(sum(self.batches.target_tokens(rows) for rows in group), 1)  # labels may all be outside the list
         rank, world = self.fabric.global_rank, self.fabric.world_size
         mine = [self.batches.share(rows, rank=rank, world=world) for rows in group]
         batches = [self.batches.collate(own if len(own) else rows[:1]) for own, rows in zip(mine, group, strict=True)]
@@ -149,11 +150,11 @@ class Learner:
     def _update(self, load: Load) -> Tensor:
         """One step of the optimizer; the summed loss of all processes, still on the device."""
         share = self.fabric.world_size / load.tokens
-        self._sow(seed_of(self.settings.seed, self.journal.step, self.fabric.global_rank))
+        self._seed(seed_of(self.settings.seed, self.state.step, self.fabric.global_rank))
         loss = torch.zeros((), device=self.fabric.device)
         for number, (batch, counts) in enumerate(zip(load.batches, load.counts, strict=True), start=1):
             with self.fabric.no_backward_sync(self.objective, enabled=number < len(load.batches)):
-                total, plain = self.objective(batch.to(self.fabric.device).tensors())
+                total, plain = self.objective(Sealed(batch.to(self.fabric.device)))
                 self.fabric.backward(total * share * counts)
             loss += plain.detach() * counts
         if self.settings.clip is not None:
@@ -161,13 +162,13 @@ class Learner:
                 self.objective, self.optimizer, max_norm=self.settings.clip, error_if_nonfinite=False
             )
         for parameters in self.optimizer.param_groups:
-            parameters["lr"] = self.schedule.rate(self.journal.step + 1, halvings=self.journal.halvings)
+            parameters["lr"] = self.schedule.rate(self.state.step + 1, halvings=self.state.halvings)
         self.optimizer.step()
         self.optimizer.zero_grad()
         return self._summed(loss)
 
-    def _sow(self, seed: int) -> None:
-        """Seed the chance that this process uses; `torch.manual_seed` also seeds every kind of device there is not."""
+    def _seed(self, seed: int) -> None:
+        """Seed the generators in use; `torch.manual_seed` also seeds every kind of device there is not."""
         torch.default_generator.manual_seed(seed)
         if self.fabric.device.type == "cuda":
             torch.cuda.manual_seed(seed)
@@ -179,60 +180,58 @@ class Learner:
         return summed
 
     def _after_update(self) -> None:
-        journal, every = self.journal, self.settings.validate_every
-        at_end = journal.step >= self.total
-        validates = at_end or (journal.done_in_epoch == 0 if every is None else journal.step % every == 0)
+        state, every = self.state, self.settings.validate_every
+        at_end = state.step >= self.total
+        validates = at_end or (state.done_in_epoch == 0 if every is None else state.step % every == 0)
         if validates:
-            self._tell()
+            self._report()
             self._validate()
-            self.told_at = time.monotonic()
-            journal.finished = at_end or (
-                self.settings.patience is not None and journal.stale >= self.settings.patience
-            )
+            self.reported_at = time.monotonic()
+            state.finished = at_end or (self.settings.patience is not None and state.stale >= self.settings.patience)
         stop, due = self._agreed(
             self.asked_at is not None, time.monotonic() - self.saved_at > self.settings.save_seconds
         )
         if validates or stop or due:
-            self._tell()
+            self._report()
             self._save()
-        if stop and not journal.finished:
+        if stop and not state.finished:
             raise Interrupted(
-                f"stopped at update {journal.step} of {self.total}; the same command with --resume goes on from there."
+                f"stopped at update {state.step} of {self.total}; the same command with --resume goes on from there."
             )
 
     def _validate(self) -> None:
         scores: dict[str, float] = self.around.validate() if self.leads else {}
         scores = self.fabric.broadcast(scores)
-        journal = self.journal
-        is_best = journal.score(scores[self.settings.metric], better=self.around.better, keep=self.settings.average)
-        if self.settings.schedule == "plateau" and journal.since_halving > self.settings.plateau_patience:
-            journal.halvings, journal.since_halving = journal.halvings + 1, 0
+        state = self.state
+        is_best = state.score(scores[self.settings.metric], better=self.around.better, keep=self.settings.average)
+        if self.settings.schedule == "plateau" and state.since_halving > self.settings.plateau_patience:
+            state.halvings, state.since_halving = state.halvings + 1, 0
         record = {
-            "epoch": journal.step / self.per_epoch,
-            "step": journal.step,
+            "epoch": state.step / self.per_epoch,
+            "step": state.step,
             "rate": self.optimizer.param_groups[0]["lr"],
-            "train_loss": journal.loss / max(journal.tokens, 1),
+            "train_loss": state.loss / max(state.tokens, 1),
             **scores,
         }
-        journal.loss, journal.tokens = 0.0, 0
+        state.loss, state.tokens = 0.0, 0
         if self.leads:
-            journal.log_bytes = self.saves.log.add(record)
-            self.saves.keep_best(self.network, journal, is_best=is_best, average=self.settings.average)
+            state.log_bytes = self.files.log.add(record)
+            self.files.keep_best(self.network, state, is_best=is_best, average=self.settings.average)
         self.around.reporter.validated(record, is_best=is_best)
 
     def _save(self) -> None:
         self.saved_at = time.monotonic()
         if self.leads:
-            self.saves.save(self.network, self.optimizer, self.journal, self.fabric.strategy.precision)
+            self.files.save(self.network, self.optimizer, self.state, self.fabric.strategy.precision)
 
     def _finish(self) -> None:
         if self.leads:
-            self.saves.sweep(self.journal)  # a kill may have come before the last time
+            self.files.sweep(self.state)  # a kill may have come before the last time
             if self.settings.average > 1:
-                self.saves.average(self.journal)
-            if not self.saves.model.is_file():
+                self.files.average(self.state)
+            if not self.files.model.is_file():
                 raise RunError(
-                    f"{self.saves.model} is gone, and only training from the start would bring it back; "
+                    f"{self.files.model} is gone, and only training from the start would bring it back; "
                     "begin a new run with another --out."
                 )
         self.fabric.barrier()
@@ -248,7 +247,7 @@ class Learner:
 
     @property
     def leads(self) -> bool:
-        """Whether this process writes and talks; of several, one does."""
+        """Whether this process writes and reports; of several, one does."""
         return self.fabric.global_rank == 0
 
     @contextmanager

@@ -1,16 +1,17 @@
-"""Small pieces that several parts share.
+"""Small layers that several components share.
 
 Dims: B batch, S source positions, T target positions, E embedding features, K summary features, H state features,
       V vocabulary, F any features.
 """
 
-from typing import Literal, final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, final
 
 import torch
 from torch import Tensor, nn
 
 from sixjars.errors import ShapeError
-from sixjars.recipe.ranges import Positive, Share
+from sixjars.flow.limits import Share, Size
 
 Start = Literal["linear", "copy"]
 
@@ -49,10 +50,10 @@ def last_real(values: Tensor, mask: Tensor) -> Tensor:
     return found_BF * mask.any(1, keepdim=True)
 
 
-def told_before(target: Tensor, first: int) -> Tensor:
-    """What each step of a target (B, T) is told: the token before it, `first` at the first.
+def shift_right(target: Tensor, first: int) -> Tensor:
+    """The input of each step of a target (B, T): the token before it, `first` at the first step.
 
-    >>> told_before(torch.tensor([[7, 8, 2]]), 1)
+    >>> shift_right(torch.tensor([[7, 8, 2]]), 1)
     tensor([[1, 7, 8]])
     """
     return torch.cat([target.new_full((target.shape[0], 1), first), target[:, :-1]], dim=1)
@@ -60,22 +61,25 @@ def told_before(target: Tensor, first: int) -> Tensor:
 
 @final
 class WordEmbedding(nn.Module):
-    """A vector for each token, e(y): learned, or begun from pretrained ones.
+    """A vector for each token, E[y]: learned, or started from pretrained ones.
 
-    With `tuned=False` the words that have a pretrained vector keep it; the others (special tokens among them) learn.
+    With `frozen` the words that have a pretrained vector keep it; the others (special tokens among them) learn.
 
     >>> known = (torch.tensor([1]), torch.tensor([[0.5, 2.0]]))
-    >>> WordEmbedding(vocabulary=3, size=2, tuned=False, vectors=known)(torch.tensor(1)).tolist()
+    >>> WordEmbedding(vocabulary=3, size=2, frozen=True, vectors=known)(torch.tensor(1)).tolist()
     [0.5, 2.0]
     """
+
+    given: ClassVar[tuple[str, ...]] = ("vocabulary", "vectors")
+    """Parameters that come from the data."""
 
     def __init__(
         self,
         *,
         vocabulary: int,
-        size: Positive = 64,
+        size: Size = 64,
         dropout: Share = 0.0,
-        tuned: bool = True,
+        frozen: bool = False,
         vectors: tuple[Tensor, Tensor] | None = None,
     ) -> None:
         super().__init__()
@@ -85,13 +89,13 @@ class WordEmbedding(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.fixed: Tensor | None
         self.is_fixed: Tensor | None
-        self.register_buffer("fixed", None if tuned else torch.zeros(vocabulary, size))
-        self.register_buffer("is_fixed", None if tuned else torch.zeros(vocabulary, 1, dtype=torch.bool))
+        self.register_buffer("fixed", torch.zeros(vocabulary, size) if frozen else None)
+        self.register_buffer("is_fixed", torch.zeros(vocabulary, 1, dtype=torch.bool) if frozen else None)
         if vectors is not None:
-            self._begin_from(*vectors)
+            self._start_from(*vectors)
 
     @torch.no_grad()
-    def _begin_from(self, rows: Tensor, values: Tensor) -> None:
+    def _start_from(self, rows: Tensor, values: Tensor) -> None:
         if values.shape[1] != self.size:
             raise ShapeError(f"embedding.size is {self.size}, but the word vectors have {values.shape[1]} numbers.")
         if self.fixed is None or self.is_fixed is None:
@@ -114,29 +118,38 @@ class WordEmbedding(nn.Module):
         dropped: Tensor = self.dropout(vectors)
         return dropped
 
+    @classmethod
+    def section_misfits(cls, section: Mapping[str, Any], where: str, field: Any) -> list[str]:
+        """Frozen vectors must come from somewhere."""
+        if not section["frozen"] or field.settings.vectors is not None:
+            return []
+        return [f"{where}.frozen: true keeps pretrained vectors as they are, but data.{field.name}.vectors names none."]
+
 
 @final
-class FirstState(nn.Module):
-    """The decoder's first state from the summary: s_0 = h_T, or s_0 = tanh(W_0 h_T + b_0), which fits any sizes."""
+class StateProjection(nn.Module):
+    """The decoder's initial state from the summary: s_0 = h_T, or s_0 = tanh(W_0 h_T + b_0), which fits any sizes."""
 
-    def __init__(self, *, summary_size: int, state_size: int, copies: int, start: Start) -> None:
+    letters: ClassVar[Mapping[str, str]] = {"project.weight": "W_0", "project.bias": "b_0"}
+
+    def __init__(self, *, summary_size: int, state_size: int, state_count: int, start: Start) -> None:
         super().__init__()
-        self.copies = copies
+        self.state_count = state_count
         self.project: nn.Linear | None = None
         if start == "linear":
-            self.project = nn.Linear(summary_size, state_size * copies)  # W_0, b_0
+            self.project = nn.Linear(summary_size, state_size * state_count)  # W_0, b_0
         elif summary_size != state_size:
             raise ShapeError(
-                f"start: copy needs a summary as large as the decoder's state, but they have {summary_size} and "
+                f"start: copy needs a summary of the decoder's hidden size, but they have {summary_size} and "
                 f"{state_size} numbers. Make them equal, or use start: linear."
             )
 
     def forward(self, summary: Tensor) -> Tensor:
-        """(B, K) -> (B, copies * H): one vector for each layer and memory of the decoder's cell."""
+        """(B, K) -> (B, state_count * H): one vector for each layer and state of the decoder's cell."""
         if self.project is None:
-            return summary.repeat(1, self.copies)
+            return summary.repeat(1, self.state_count)
         return torch.tanh(self.project(summary))
 
     def equations(self) -> list[str]:
-        """The line of the lecture."""
+        """The one line."""
         return ["s_0 = h_T" if self.project is None else "s_0 = tanh(W_0 h_T + b_0)"]

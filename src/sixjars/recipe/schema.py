@@ -1,64 +1,92 @@
-"""The signature is the schema: what a recipe may say of a part is what its constructor takes.
+"""The signature is the schema: what a recipe may say of a component is what its constructor takes.
 
 A keyword-only, typed, defaulted parameter of a constructor is a key of the recipe; its default is written once,
-there. Parameters that the toolkit fills in itself (sizes of vocabularies, parts built earlier) are `given` and
-may not stand in a recipe. A parameter that is itself a part becomes a nested section.
+there. Parameters that the toolkit fills in itself (sizes of vocabularies, components built earlier) are `given` and
+may not stand in a recipe. A parameter that is itself a module becomes a nested section.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import deepcopy
-from difflib import get_close_matches
 from inspect import Parameter, signature
-from reprlib import Repr
-from typing import Any, ClassVar, Final, TypeVar, get_args, get_type_hints
+from typing import Any, ClassVar, Final, Self, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 from pydantic_core import ErrorDetails
 
-from sixjars.errors import unknown
+from sixjars.errors import RecipeError, hint, shown, unknown
 
 M = TypeVar("M", bound=BaseModel)
-SHORT: Final = Repr()
-"""How a wrong value is quoted: its beginning will do."""
-SHORT.maxstring = SHORT.maxother = SHORT.maxlong = 80
+Misfit = tuple[tuple[str, ...], str]
+"""Keys that do not fit each other, and the sentence that says why."""
 PLAINLY: Final = {
     "dict_type": "should be a section of keys",
     "model_type": "should be a section of keys",
     "tuple_type": "should be a list",
+    "finite_number": "should be a finite number",
 }
 """Pydantic's words, where they speak of Python."""
-Nested = Mapping[type, Collection[str]]
-"""Parts that stand inside other parts, each with the parameters that the toolkit fills in."""
+_BRANCHES: Final = {"bool", "str", "int", "float", "nullable", "constrained-str", "constrained-int"}
 
 
-class PartSettings(BaseModel):
-    """What a recipe may say of a part; `schema_of` adds the keys."""
+class Misfits(ValueError):
+    """Keys of one section that do not fit each other."""
+
+    def __init__(self, found: Collection[Misfit]) -> None:
+        self.found = tuple(found)
+        super().__init__(" ".join(sentence for _, sentence in found))
+
+
+class Settings(BaseModel):
+    """A section of a recipe: frozen, and strict about keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+    def misfits(self) -> list[Misfit]:
+        """Keys that do not fit each other, a sentence each."""
+        return []
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if found := self.misfits():
+            raise Misfits(found)
+        return self
+
+
+class ComponentSettings(BaseModel):
+    """What a recipe may say of a component; `schema_of` adds the keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=False, allow_inf_nan=False)
     filled_in: ClassVar[Collection[str]] = ()
-    """Parameters of the part that are not for a recipe to choose."""
+    """Parameters of the component that are not for a recipe to choose."""
 
     @model_validator(mode="before")
     @classmethod
     def _named(cls, section: Any) -> Any:
-        """A word alone is the part's name, where it has one: `backbone: efficientnet_lite0`."""
+        """A word alone is the name, where there is such a key: `backbone: efficientnet_lite0`."""
         return {"name": section} if isinstance(section, str) and "name" in cls.model_fields else section
 
 
-def schema_of(part: type, given: Collection[str], nested: Nested) -> type[PartSettings]:
-    """The settings of a part, read off its signature."""
-    hints = get_type_hints(vars(part)["__init__"], include_extras=True)
+def schema_of(component: type, given: Collection[str], is_section: Callable[[Any], bool]) -> type[ComponentSettings]:
+    """The settings of a component, read off its signature.
+
+    A module inside it is a section of its own; its `given` names the parameters that the toolkit fills in there.
+    """
+    hints = get_type_hints(component.__init__, include_extras=True)  # type: ignore[misc]
     keys: dict[str, Any] = {}
-    for name, parameter in signature(part).parameters.items():
+    for name, parameter in signature(component).parameters.items():
         if name in given:
             continue
-        if hints[name] in nested:
-            inner = schema_of(hints[name], nested[hints[name]], nested)
+        if name not in hints:
+            raise RecipeError(
+                [f"{component.__name__}: parameter {name!r} needs a type, for it is a key of the recipe."]
+            )
+        if is_section(hints[name]):
+            inner = schema_of(hints[name], {*given, *getattr(hints[name], "given", ())}, is_section)
             keys[name] = (inner, inner())
         else:
             keys[name] = (hints[name], ... if parameter.default is Parameter.empty else parameter.default)
-    schema = create_model(part.__name__, __base__=PartSettings, **keys)
+    schema = create_model(component.__name__, __base__=ComponentSettings, **keys)
     schema.filled_in = tuple(given)
     return schema
 
@@ -66,27 +94,27 @@ def schema_of(part: type, given: Collection[str], nested: Nested) -> type[PartSe
 def checked(schema: type[M], section: object, where: str) -> tuple[M | None, list[str]]:
     """The section as settings, or every fault in it as a sentence."""
     if not isinstance(section, Mapping):
-        return None, [f"{where}: must be a section of keys, but is {SHORT.repr(section)}."]
+        return None, [f"{where}: must be a section of keys, but is {shown(section)}."]
     try:
         return schema.model_validate(dict(section)), []
     except ValidationError as error:
         found = _worth_telling(error)
         told = [sentence for fault in found for sentence in _sentences(fault, schema, where)]
-        return None, list(dict.fromkeys(told + _hidden(schema, dict(section), found, where)))
+        return None, list(dict.fromkeys([*told, *_hidden(schema, dict(section), found, where)]))
 
 
-def _hidden(schema: type[M], section: dict[str, Any], found: list[ErrorDetails], where: str) -> list[str]:
-    """Faults of several keys together, which show only when each key alone is right: look without the wrong ones."""
+def _hidden(schema: type[M], section: dict[str, Any], found: list[ErrorDetails], where: str) -> Iterator[str]:
+    """Misfits of several keys, which show only when each key alone is right: look without the wrong ones."""
     rest, wrong = deepcopy(section), {str(fault["loc"][-1]) for fault in found if fault["loc"]}
     for fault in found:
         _take_out(rest, fault["loc"])
     try:
         schema.model_validate(rest)
     except ValidationError as error:
-        faults = [fault for fault in _worth_telling(error) if fault["type"] == "value_error"]
-        told = [sentence for fault in faults for sentence in _sentences(fault, schema, where)]
-        return [sentence for sentence in told if not any(key in sentence for key in wrong)]
-    return []
+        for fault in _worth_telling(error):
+            for keys, sentence in _misfits(fault):
+                if not wrong.intersection(keys):  # what a key that was taken out would have said, nobody knows
+                    yield f"{'.'.join([where, *map(str, fault['loc'])])}: {sentence}"
 
 
 def _take_out(section: Any, place: tuple[int | str, ...]) -> None:
@@ -101,48 +129,42 @@ def _worth_telling(error: ValidationError) -> list[ErrorDetails]:
     """One fault for each key: of a union's complaints only the first, or the one that looked inside."""
     seen: dict[tuple[int | str, ...], ErrorDetails] = {}
     for fault in error.errors():
-        place = tuple(part for part in fault["loc"] if not _is_tag(part))
+        place = tuple(step for step in fault["loc"] if "[" not in str(step) and str(step) not in _BRANCHES)
         seen.setdefault(place, {**fault, "loc": place})
     above = {place[:end] for place in seen for end in range(len(place))}
     return [fault for place, fault in seen.items() if place not in above]
 
 
-def _is_tag(part: int | str) -> bool:
-    """Whether pydantic put this into a location to name a branch of a union."""
-    text = str(part)
-    return "[" in text or text in {"bool", "str", "int", "float", "nullable", "constrained-str", "constrained-int"}
+def _misfits(fault: ErrorDetails) -> tuple[Misfit, ...]:
+    error = fault.get("ctx", {}).get("error")
+    return error.found if isinstance(error, Misfits) else ()
 
 
 def _sentences(fault: ErrorDetails, schema: type[BaseModel], where: str) -> list[str]:
     """A fault in words; one of several keys together may be several."""
-    return [_sentence({**fault, "msg": line}, schema, where) for line in fault["msg"].splitlines()]
-
-
-def _sentence(fault: ErrorDetails, schema: type[BaseModel], where: str) -> str:
-    *above, last = [str(part) for part in fault["loc"]] or [""]
+    *above, last = [str(step) for step in fault["loc"]] or [""]
     place = ".".join(filter(None, [where, *above]))
     full = ".".join(filter(None, [place, last]))
+    if misfits := _misfits(fault):
+        return [f"{full}: {sentence}" for _, sentence in misfits]
     if fault["type"] == "extra_forbidden":
-        return _unexpected(place, last, _inside(schema, above))
+        return [_unexpected(place, last, _inside(schema, above))]
     if fault["type"] == "missing":
-        return f"{place}: key {last!r} is missing."
+        return [f"{place}: key {last!r} is missing."]
     told = str(fault["msg"]).removeprefix("Value error, ").removeprefix("Input ").rstrip(".")
     told = PLAINLY.get(fault["type"], re.sub(r", unable to .*", "", told))
-    if fault["type"] == "value_error" and isinstance(fault["input"], Mapping):  # of a whole section, and says it all
-        return f"{full}: {told}."
-    return f"{full}: {told}, but is {SHORT.repr(fault['input'])}.{_nearest(fault)}"
+    return [f"{full}: {told}, but is {shown(fault['input'])}.{_nearest(fault)}"]
 
 
 def _nearest(fault: ErrorDetails) -> str:
     """The right word that a wrong one may stand for."""
     if fault["type"] != "literal_error" or not isinstance(fault["input"], str):
         return ""
-    near = get_close_matches(fault["input"], re.findall(r"'([^']*)'", fault["msg"]), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    return hint(fault["input"], re.findall(r"'([^']*)'", fault["msg"]))
 
 
 def _unexpected(place: str, key: str, schema: type[BaseModel] | None) -> str:
-    if schema is not None and issubclass(schema, PartSettings) and key in schema.filled_in:
+    if schema is not None and issubclass(schema, ComponentSettings) and key in schema.filled_in:
         return f"{place}: key {key!r} is filled in by the toolkit; remove it."
     return unknown(f"{place}: key", key, [] if schema is None else list(schema.model_fields))
 

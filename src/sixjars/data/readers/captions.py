@@ -1,4 +1,4 @@
-"""Captions of pictures as two well-known datasets write them down: COCO and Flickr8k.
+"""Captions of images as two well-known datasets write them down: COCO and Flickr8k.
 
 Chen et al. 2015 (https://arxiv.org/abs/1504.00325); Hodosh, Young & Hockenmaier 2013
 (https://doi.org/10.1613/jair.3994). Both give a row for each caption.
@@ -10,45 +10,31 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import numpy
-import pyarrow
-
-from sixjars.data.readers.jsonl import DECODER, text_of
-from sixjars.data.readers.lines import Lines, lines_of, opened
-from sixjars.data.readers.rows import Asked, Block, Examples, Fault, Key, Places, check_columns, sieved
+from sixjars.data.readers.lines import decoded_lines
+from sixjars.data.readers.records import DECODER, Record, blocks_of, text_of
+from sixjars.data.readers.rows import Fault, Places, Wanted, check_columns, kept
+from sixjars.data.storage.cache import Examples
+from sixjars.data.text.files import opened
 from sixjars.errors import DataError, unknown
 
 IMAGE: Final = "image"
-"""The column that names the file of a picture."""
+"""The column that names the file of an image."""
 CAPTION: Final = "caption"
 """The column of what is said about it."""
 
 
-def read_coco(place: Places, asked: Asked) -> Examples:
+def read_coco(place: Places, wanted: Wanted) -> Examples:
     """One file of JSON: `images`, each with `id` and `file_name`; `annotations`, each with `image_id` and `caption`.
 
     The rows stand in the order of the annotations, and `line` is the number of the annotation.
     """
     if isinstance(place, Mapping):
         raise DataError(f"Format coco is one .json file, but files are given for {', '.join(place)}; name one file.")
-    check_columns(asked, (IMAGE, CAPTION), place)
+    check_columns(wanted, (IMAGE, CAPTION), place)
     images, annotations = _coco_lists(place)
     names = _coco_names(images, place)
-    rows, lines, faults = [], [], []
-    for number, annotation in enumerate(annotations, 1):
-        try:
-            rows.append(_annotated(annotation, names))
-            lines.append(number)
-        except ValueError as error:
-            faults.append(Fault(number, str(error)))
-    return sieved([_block(rows, lines, faults)], asked, name=str(place), unit="annotation")
-
-
-def _block(rows: list[tuple[str | None, str | None]], lines: list[int], faults: list[Fault]) -> Block:
-    columns: dict[Key, Any] = {
-        key: pyarrow.array((row[at] for row in rows), pyarrow.string()) for at, key in enumerate((IMAGE, CAPTION))
-    }
-    return Block(columns, numpy.array(lines, dtype=numpy.int64), faults)
+    records = ((number, _annotated(number, one, names)) for number, one in enumerate(annotations, 1))
+    return kept(blocks_of(records, wanted), wanted, name=str(place), unit="annotation")
 
 
 def _coco_lists(path: Path) -> tuple[list[Any], list[Any]]:
@@ -72,7 +58,7 @@ def _coco_lists(path: Path) -> tuple[list[Any], list[Any]]:
 
 
 def _coco_names(images: list[Any], path: Path) -> dict[str, Any]:
-    """The file of each picture, by its id; numbers are text here, as they are written."""
+    """The file of each image, by its id; numbers are text here, as they are written."""
     names: dict[str, Any] = {}
     for image in images:
         if isinstance(image, dict) and isinstance(image.get("id"), str):
@@ -82,20 +68,23 @@ def _coco_names(images: list[Any], path: Path) -> dict[str, Any]:
     return names
 
 
-def _annotated(annotation: Any, names: Mapping[str, Any]) -> tuple[str | None, str | None]:
+def _annotated(number: int, annotation: Any, names: Mapping[str, Any]) -> Mapping[str, Any] | Fault:
     if not isinstance(annotation, dict):
-        raise ValueError('is not an object like {"image_id": 1, "caption": "..."}.')
+        return Fault(number, 'is not an object like {"image_id": 1, "caption": "..."}.')
     for key in ("image_id", "caption"):
         if key not in annotation:
-            raise ValueError(f"has no key {key!r}; is this a file of captions?")
+            return Fault(number, f"has no key {key!r}; is this a file of captions?")
     image = annotation["image_id"]
     if not isinstance(image, str) or image not in names:
-        raise ValueError(f"is about image {image}, which is not in 'images'.")
-    return text_of(names[image], "file_name"), text_of(annotation["caption"], "caption")
+        return Fault(number, f"is about image {image}, which is not in 'images'.")
+    try:
+        return {IMAGE: text_of(names[image], "file_name"), CAPTION: text_of(annotation["caption"], "caption")}
+    except ValueError as error:
+        return Fault(number, str(error))
 
 
-def read_flickr8k(place: Places, asked: Asked) -> Examples:
-    """Lines `name.jpg#0<TAB>caption`, and optionally a file with the names of the pictures that are wanted.
+def read_flickr8k(place: Places, wanted: Wanted) -> Examples:
+    """Lines `name.jpg#0<TAB>caption`, and optionally a file with the names of the images that are wanted.
 
     `{captions: Flickr8k.token.txt, images: Flickr_8k.trainImages.txt}`, or the file of captions alone. The rows stand
     in the order of the captions, and `line` is the line of the caption.
@@ -107,44 +96,37 @@ def read_flickr8k(place: Places, asked: Asked) -> Examples:
     if "captions" not in places:
         raise DataError("Format flickr8k needs the file 'captions'; 'images' only says which of them are wanted.")
     captions = places["captions"]
-    check_columns(asked, (IMAGE, CAPTION), captions)
-    if "images" not in places:
-        return sieved((_captioned(lines, None) for lines in lines_of(captions)), asked, name=str(captions))
-    asked = replace(asked, files={IMAGE: str(captions), CAPTION: str(captions)})
-    blocks = _wanted_blocks(captions, places["images"])
-    return sieved(blocks, asked, name=f"{captions} + {places['images']}")
+    check_columns(wanted, (IMAGE, CAPTION), captions)
+    name = str(captions)
+    if "images" in places:
+        wanted = replace(wanted, files={IMAGE: name, CAPTION: name})
+        name = f"{captions} + {places['images']}"
+    return kept(blocks_of(_captions(captions, places.get("images")), wanted), wanted, name=name)
 
 
-def _wanted_blocks(captions: Path, images: Path) -> Iterator[Block]:
-    """The captions of the pictures in a list, and then what is wrong with the list."""
-    wanted: dict[str, int] = {}
-    faults = []
-    for lines in lines_of(images):
-        for name, line in zip(lines.texts.to_pylist(), lines.numbers.tolist(), strict=True):
-            if name.strip():
-                wanted.setdefault(name.strip(), line)
-        faults += [replace(fault, file=str(images)) for fault in lines.faults]
-    without = dict(wanted)
-    for lines in lines_of(captions):
-        block = _captioned(lines, wanted)
-        for name in set(block.columns[IMAGE].to_pylist()):
-            without.pop(name, None)
-        yield replace(block, faults=[replace(fault, file=str(captions)) for fault in block.faults])
-    faults += [Fault(line, f"{name!r} has no caption in {captions}.", str(images)) for name, line in without.items()]
-    yield _block([], [], faults)
+def _captions(captions: Path, images: Path | None) -> Iterator[Record]:
+    """The captions of the images in a list, and then what is wrong with the list."""
+    listed: dict[str, int] = {}
+    for line, text in decoded_lines(images) if images is not None else ():
+        if isinstance(text, Fault):
+            yield line, replace(text, file=str(images))
+        elif text.strip():
+            listed.setdefault(text.strip(), line)
+    without = dict(listed)
+    for line, text in decoded_lines(captions):
+        found = text if isinstance(text, Fault) else _captioned(line, text)
+        if isinstance(found, Fault):
+            yield line, replace(found, file=str(captions))
+        elif images is None or found[IMAGE] in listed:
+            without.pop(found[IMAGE], None)
+            yield line, found
+    for name, line in without.items():
+        yield line, Fault(line, f"{name!r} has no caption in {captions}.", str(images))
 
 
-def _captioned(lines: Lines, wanted: Mapping[str, int] | None) -> Block:
-    rows: list[tuple[str | None, str | None]] = []
-    kept: list[int] = []
-    faults = list(lines.faults)
-    for text, line in zip(lines.texts.to_pylist(), lines.numbers.tolist(), strict=True):
-        head, tab, caption = text.partition("\t")
-        name, _, number = head.rpartition("#")
-        if not tab or not name or not number.isdigit():
-            sentence = "is not `name.jpg#0`, a tab and a caption." if text.strip() else "the line is empty."
-            faults.append(Fault(line, sentence))
-        elif wanted is None or name in wanted:
-            rows.append((name, caption))
-            kept.append(line)
-    return _block(rows, kept, faults)
+def _captioned(line: int, text: str) -> dict[str, str] | Fault:
+    head, tab, caption = text.partition("\t")
+    name, _, number = head.rpartition("#")
+    if tab and name and number.isdigit():
+        return {IMAGE: name, CAPTION: caption}
+    return Fault(line, "is not `name.jpg#0`, a tab and a caption." if text.strip() else "the line is empty.")

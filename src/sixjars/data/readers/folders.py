@@ -1,4 +1,4 @@
-"""A folder (or a .zip) with one folder for each label, and pictures or films in them."""
+"""A folder (or a .zip) with one folder for each label, and images or videos in them."""
 
 import os
 import zipfile
@@ -7,42 +7,41 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final, NoReturn
 
-import numpy
-import pyarrow
-
-from sixjars.data.films import FILM_ENDINGS
-from sixjars.data.pictures import PICTURE_ENDINGS
-from sixjars.data.readers.lines import check_file
-from sixjars.data.readers.rows import Asked, Block, Examples, Fault, Key, Places, check_columns, sieved
+from sixjars.data.media.images import IMAGE_ENDINGS
+from sixjars.data.media.videos import VIDEO_ENDINGS
+from sixjars.data.readers.records import Record, blocks_of
+from sixjars.data.readers.rows import Fault, Places, Wanted, check_columns, kept
+from sixjars.data.storage.cache import Examples
+from sixjars.data.text.files import check_file
 from sixjars.errors import DataError
 
 LABEL: Final = "label"
 """The column with the name of the folder."""
-ENDINGS: Final = {"image": PICTURE_ENDINGS, "video": FILM_ENDINGS}
+ENDINGS: Final = {"image": IMAGE_ENDINGS, "video": VIDEO_ENDINGS}
 """The columns that name the file, and the files that count as such."""
-_SPOKEN = {"image": "pictures", "video": "films"}
+_CALLED = {"image": "images", "video": "videos"}
 _HIDDEN = (".", "__MACOSX")
 
 
-def read_folders(place: Places, asked: Asked) -> Examples:
+def read_folders(place: Places, wanted: Wanted) -> Examples:
     """A row for each file, in the order of their names: its path from here, and the folder that it lies in.
 
-    If `image` is asked for, the files are those that end like pictures; if `video`, like films. Hidden files and all
+    If `image` is wanted for, the files are those that end like images; if `video`, like videos. Hidden files and all
     others are not looked at. Folders below those of the labels belong to their label. `line` is the number of the file.
     """
     if isinstance(place, Mapping):
         raise DataError(f"Format folders is one folder (or .zip), but {', '.join(place)} are given; name one folder.")
-    check_columns(asked, (*ENDINGS, LABEL), place)
-    kinds = [kind for kind in ENDINGS if kind in asked.keys] or list(ENDINGS)
+    check_columns(wanted, (*ENDINGS, LABEL), place)
+    kinds = [kind for kind in ENDINGS if kind in wanted.keys] or list(ENDINGS)
     endings = tuple(sorted({ending for kind in kinds for ending in ENDINGS[kind]}))
     names = sorted({name for name in map(PurePosixPath, _listed(place)) if _counts(name, endings)}, key=_parts)
     if not names:
         raise DataError(
-            f"{place} has no {' or '.join(_SPOKEN[kind] for kind in kinds)} ({' '.join(endings)}); "
+            f"{place} has no {' or '.join(_CALLED[kind] for kind in kinds)} ({' '.join(endings)}); "
             "put the files of each label into a folder with its name."
         )
     _check_depth(names, place)
-    return sieved([_block(names, asked.keys)], asked, name=str(place), unit="file")
+    return kept(blocks_of(_records(names), wanted), wanted, name=str(place), unit="file")
 
 
 def _listed(path: Path) -> Iterable[str]:
@@ -103,21 +102,14 @@ def _check_depth(names: list[PurePosixPath], path: Path) -> None:
         )
 
 
-def _block(names: list[PurePosixPath], keys: list[Key]) -> Block:
-    rows: list[tuple[str, str]] = []
-    lines: list[int] = []
-    faults = []
+def _records(names: list[PurePosixPath]) -> Iterator[Record]:
     for number, name in enumerate(names, 1):
         try:
             str(name).encode()
         except UnicodeEncodeError:
-            faults.append(Fault(number, f"the name {str(name)!a} is not UTF-8; rename the file."))
+            yield number, Fault(number, f"the name {str(name)!a} is not UTF-8; rename the file.")
             continue
         if len(name.parts) == 1:
-            faults.append(Fault(number, f"{str(name)!r} lies in no folder, so it has no label."))
-            continue
-        rows.append((str(name), name.parts[0]))
-        lines.append(number)
-    files, labels = (pyarrow.array((row[at] for row in rows), pyarrow.string()) for at in (0, 1))
-    columns = {key: labels if key == LABEL else files for key in keys}
-    return Block(columns, numpy.array(lines, dtype=numpy.int64), faults)
+            yield number, Fault(number, f"{str(name)!r} lies in no folder, so it has no label.")
+        else:
+            yield number, {**dict.fromkeys(ENDINGS, str(name)), LABEL: name.parts[0]}

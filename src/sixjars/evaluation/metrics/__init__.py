@@ -1,30 +1,20 @@
-"""Jar 6, the measuring: outcomes in, one signed number out for each metric.
+"""Jar 6, the metrics: outcomes in, one number with its signature out for each metric.
 
 Nothing heavy loads here; each metric imports its library when it is first computed.
 """
 
-from sixjars.evaluation.metrics.captions import caption_words
-from sixjars.evaluation.metrics.classes import ClassRow, Confusion, confusion, per_class
-from sixjars.evaluation.metrics.focus import Box, focus_of
-from sixjars.evaluation.metrics.keys import key_weight
-from sixjars.evaluation.metrics.outcome import KeyWeight, Metric, Outcome, Score
-from sixjars.evaluation.metrics.table import METRICS, metric_named, names, score
-
-__all__ = [
-    "METRICS",
-    "Box",
-    "ClassRow",
-    "Confusion",
-    "KeyWeight",
-    "Metric",
-    "Outcome",
-    "Score",
-    "caption_words",
-    "confusion",
-    "focus_of",
-    "key_weight",
-    "metric_named",
-    "names",
-    "per_class",
-    "score",
-]
+from sixjars.data.annotations import Box as Box
+from sixjars.evaluation.metrics.answers import ClassRow as ClassRow
+from sixjars.evaluation.metrics.answers import Confusion as Confusion
+from sixjars.evaluation.metrics.answers import confusion as confusion
+from sixjars.evaluation.metrics.answers import per_class as per_class
+from sixjars.evaluation.metrics.attention import focus_of as focus_of
+from sixjars.evaluation.metrics.attention import rationale_weight as rationale_weight
+from sixjars.evaluation.metrics.captions import caption_words as caption_words
+from sixjars.evaluation.metrics.outcome import Metric as Metric
+from sixjars.evaluation.metrics.outcome import Outcome as Outcome
+from sixjars.evaluation.metrics.outcome import RationaleWeight as RationaleWeight
+from sixjars.evaluation.metrics.outcome import Score as Score
+from sixjars.evaluation.metrics.table import METRICS as METRICS
+from sixjars.evaluation.metrics.table import metric_named as metric_named
+from sixjars.evaluation.metrics.table import score as score

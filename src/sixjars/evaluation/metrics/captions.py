@@ -14,7 +14,7 @@ from unicodedata import category
 
 from sixjars.evaluation.metrics.outcome import Outcome
 
-WORDS_SIGNATURE: Final = "tok:spaces, ends bare|case:lower"
+WORDS: Final = "tok:spaces, ends bare|case:lower"
 """What a signature says about `caption_words`."""
 
 Ngram = tuple[str, ...]
@@ -64,7 +64,7 @@ def caption_bleu(outcomes: Sequence[Outcome], *, n: int) -> float:
     matched, written = [0] * n, [0] * n
     said = wanted = 0
     for outcome in outcomes:
-        words = caption_words(outcome.best)
+        words = caption_words(outcome.candidates[0])
         references = [caption_words(reference) for reference in outcome.references]
         said += len(words)
         wanted += _nearest(len(words), [len(reference) for reference in references])
@@ -108,7 +108,7 @@ def rougeL_coco(outcomes: Sequence[Outcome]) -> float:  # noqa: N802
 def _rougeL(outcome: Outcome) -> float:  # noqa: N802
     from rapidfuzz.distance.LCSseq import similarity
 
-    said = caption_words(outcome.best)
+    said = caption_words(outcome.candidates[0])
     references = [words for words in map(caption_words, outcome.references) if words]
     common = [similarity(said, reference) for reference in references]
     if not any(common):
@@ -146,7 +146,7 @@ def cider_d(outcomes: Sequence[Outcome]) -> float:
     >>> round(cider_d(pictures), 6)
     5.0
     """
-    said = [_counted(outcome.best) for outcome in outcomes]
+    said = [_counted(outcome.candidates[0]) for outcome in outcomes]
     rights = [[_counted(reference) for reference in outcome.references] for outcome in outcomes]
     examples: Counter[Ngram] = Counter()
     for references in rights:

@@ -4,22 +4,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
-from sixjars.errors import DataError
-
 Links = frozenset[tuple[int, int]]
-Need = Literal["candidates", "familiar", "focus", "given", "key", "likelihood", "links"]
+Need = Literal["candidates", "familiar", "focus", "given", "likelihood", "links", "rationale"]
 Better = Literal["higher", "lower"]
 
 
 @final
 @dataclass(frozen=True)
-class KeyWeight:
+class RationaleWeight:
     """Attention on the place that decides a document: its sentence, its word, the word's neighbours."""
 
     sentence: float
-    """Weight on all words of the key sentence, of 1 for the whole document."""
+    """Weight on all words of the sentence that decides, of 1 for the whole document."""
     word: float
-    """Of that, the share on the key word itself."""
+    """Of that, the share on the word itself."""
     near: float
     """And the share on it and the words beside it."""
 
@@ -27,9 +25,9 @@ class KeyWeight:
 @final
 @dataclass(frozen=True)
 class Outcome:
-    """One example that was scored: what was right, what the model said.
+    """One example that was scored: what was right, what the model output.
 
-    >>> Outcome(references=("namaste",), candidates=("namaste", "namasté")).best
+    >>> Outcome(references=("namaste",), candidates=("namaste", "namasté")).candidates[0]
     'namaste'
     """
 
@@ -52,41 +50,38 @@ class Outcome:
     focus: float | None = None
     """How many times more attention than chance lies on the words' objects; nothing where no word has a box."""
     given: str | None = None
-    """What the model read: the text of its first input."""
-    key: KeyWeight | None = None
+    """The model's input: the text of its first field."""
+    rationale: RationaleWeight | None = None
     """How much attention lies where it should; nothing where that is not known."""
-
-    def __post_init__(self) -> None:
-        if not self.references:
-            raise DataError("references is empty, but an outcome needs one right answer or more. Give at least one.")
-
-    @property
-    def best(self) -> str:
-        """The first candidate."""
-        return self.candidates[0]
 
 
 Compute = Callable[[Sequence[Outcome]], float]
-Sign = Callable[[Sequence[Outcome]], str]
+How = tuple[str, ...] | Callable[[Sequence[Outcome]], str | tuple[str, ...]]
 
 
 @final
 @dataclass(frozen=True)
 class Metric:
-    """One row of the table of metrics."""
+    """One row of the table of metrics, or one of yours.
+
+    >>> from sixjars import score
+    >>> loud = Metric("loud", lambda outcomes: sum(one.candidates[0].isupper() for one in outcomes) / len(outcomes))
+    >>> score([Outcome(("YES",), ("YES",))], [loud])[0].value
+    1.0
+    """
 
     name: str
     """As recipes write it."""
     compute: Compute
     """The value, for one outcome or more that have what the metric needs; `score` checks that first."""
-    better: Better
+    better: Better = "higher"
     """Which way is good."""
-    needs: frozenset[Need]
-    """What every outcome must have, besides its references; of `focus` and `key`, one outcome at least."""
-    signature: Sign
-    """How the value came about, in one line; two values compare only when these are equal."""
+    needs: frozenset[Need] = frozenset({"candidates"})
+    """What every outcome must have, besides its references; of `focus` and `rationale`, one outcome at least."""
+    how: How = ()
+    """How the value comes about, for its signature: two values compare only when these are equal."""
     nbest: int = 1
-    """How many candidates it wants."""
+    """How many candidates it needs."""
 
 
 @final
@@ -100,19 +95,3 @@ class Score:
     better: Better
     count: int
     """How many examples were scored."""
-
-
-def signed(*parts: str) -> Sign:
-    """A signature that is the same for all outcomes: the parts, then our version.
-
-    >>> signed("exact_match", "any reference")([]).rsplit(":", 1)[0]
-    'exact_match|any reference|sixjars'
-    """
-    return lambda _: signature_of(*parts)
-
-
-def signature_of(*parts: str) -> str:
-    """The parts and our version in one line."""
-    from importlib.metadata import version
-
-    return "|".join([*parts, f"sixjars:{version('sixjars')}"])

@@ -1,19 +1,19 @@
-"""How many pieces the output shares with the references, or with itself.
+"""How much the output shares with the references or with itself, and how much of it would have to be corrected.
 
 BLEU, chrF and TER are sacrebleu's, ROUGE is rouge-score's; both libraries load when first used.
 """
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, final
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Literal, final
 
-from sixjars.evaluation.metrics.outcome import Outcome, signature_of
+from sixjars import version_of
+from sixjars.evaluation.metrics.outcome import Outcome
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as SacreMetric
 
 SacreName = Literal["bleu", "chrf", "ter"]
-RougeName = Literal["rouge1", "rouge2", "rougeL"]
 
 
 def bleu(outcomes: Sequence[Outcome]) -> float:
@@ -59,7 +59,7 @@ def _sacre(outcomes: Sequence[Outcome], name: SacreName) -> float:
         [outcome.references[place] if place < len(outcome.references) else None for outcome in outcomes]
         for place in range(width)
     ]
-    texts = [outcome.best for outcome in outcomes]
+    texts = [outcome.candidates[0] for outcome in outcomes]
     return float(_sacre_metric(name).corpus_score(texts, streams).score)  # type: ignore[arg-type]
 
 
@@ -96,57 +96,98 @@ class SpaceTokenizer:
         return text.lower().split()
 
 
-def rouge1(outcomes: Sequence[Outcome]) -> float:
-    r"""F-score of shared words, best reference of each example, averaged; 0 to 1.
+def rouge_n(outcomes: Sequence[Outcome], *, name: str) -> float:
+    r"""F-score of shared words or pairs of words, best reference of each example, averaged; 0 to 1.
 
     .. math:: \frac1N \sum_i \max_{r \in R_i} \frac{2 P R}{P + R}, \quad
               P = \frac{|\hat y_i \cap r|}{|\hat y_i|}, \; R = \frac{|\hat y_i \cap r|}{|r|}
 
-    The sets count repeats. Lin 2004, section 2 (https://aclanthology.org/W04-1013/), with an F-score as in
-    its ROUGE-1.5.5 script and in rouge-score. Words are split at spaces (see `SpaceTokenizer`), so
-    punctuation stays with its word. An empty text shares nothing: 0.
+    The sets count repeats. Lin 2004, section 2 (https://aclanthology.org/W04-1013/), with an F-score and Porter stems
+    as in its ROUGE-1.5.5 script: what rouge-score computes with its own tokenizer, which keeps the letters a to z and
+    digits alone. Names that end in `_spaces` split words at spaces and do not stem, for texts in any script. A text
+    without words, or of one word where pairs are counted, shares nothing: 0.
     """
-    return _rouge(outcomes, "rouge1")
+    return _rouge(outcomes, name)
 
 
-def rouge2(outcomes: Sequence[Outcome]) -> float:
-    r"""F-score of shared pairs of neighbouring words, best reference of each example, averaged; 0 to 1.
-
-    .. math:: \frac1N \sum_i \max_{r \in R_i} \frac{2 P R}{P + R}
-
-    As `rouge1` with bigrams. Lin 2004, section 2 (https://aclanthology.org/W04-1013/).
-    A text of one word has no pair, so it scores 0 even when it is right.
-    """
-    return _rouge(outcomes, "rouge2")
-
-
-def rougeL(outcomes: Sequence[Outcome]) -> float:  # noqa: N802
+def rouge_l(outcomes: Sequence[Outcome], *, name: str) -> float:
     r"""F-score of the longest common subsequence, best reference of each example, averaged; 0 to 1.
 
     .. math:: \frac1N \sum_i \max_{r \in R_i} \frac{2 P R}{P + R}, \quad
               P = \frac{LCS(\hat y_i, r)}{|\hat y_i|}, \; R = \frac{LCS(\hat y_i, r)}{|r|}
 
-    Lin 2004, section 3.1 (https://aclanthology.org/W04-1013/), with equal weight for P and R; each text is
-    one sentence. An empty text shares nothing: 0.
+    Lin 2004, section 3.1 (https://aclanthology.org/W04-1013/), with equal weight for P and R; each text is one
+    sentence. Words as for `rouge1` and `rouge1_spaces`.
     """
-    return _rouge(outcomes, "rougeL")
+    return _rouge(outcomes, name)
 
 
-def _rouge(outcomes: Sequence[Outcome], name: RougeName) -> float:
+ROUGES: Final[Mapping[str, Callable[..., float]]] = {
+    **{f"rouge{n}{ending}": rouge_n for ending in ("", "_spaces") for n in (1, 2)},
+    **{f"rougeL{ending}": rouge_l for ending in ("", "_spaces")},
+}
+
+
+def _rouge(outcomes: Sequence[Outcome], name: str) -> float:
     from rouge_score.rouge_scorer import RougeScorer
 
-    scorer = RougeScorer([name], tokenizer=SpaceTokenizer())
-    best = (scorer.score_multi(outcome.references, outcome.best)[name].fmeasure for outcome in outcomes)
+    kind, _, spaces = name.partition("_")
+    scorer = RougeScorer([kind], tokenizer=SpaceTokenizer()) if spaces else RougeScorer([kind], use_stemmer=True)
+    best = (scorer.score_multi(outcome.references, outcome.candidates[0])[kind].fmeasure for outcome in outcomes)
     return math.fsum(best) / len(outcomes)
 
 
-def rouge_signature(_: Sequence[Outcome], *, name: RougeName) -> str:
-    """Names the library, since the count is its own, and the tokenizer, since that is ours."""
-    from importlib.metadata import version
+def rouge_how(_: Sequence[Outcome], *, name: str) -> tuple[str, ...]:
+    """Names the library, since the count is its own, and the tokenizer."""
+    how = ("tok:spaces", "no stems") if name.endswith("_spaces") else ("tok:a-z0-9", "Porter stems")
+    return "F1", "best reference", *how, "case:lower", f"rouge-score:{version_of('rouge-score')}"
 
-    return signature_of(
-        name, "F1", "best reference", "tok:spaces", "case:lower", f"rouge-score:{version('rouge-score')}"
-    )
+
+def character_error_rate(outcomes: Sequence[Outcome]) -> float:
+    r"""Fewest characters to insert, delete or replace, for each character of the references.
+
+    .. math:: \frac{\sum_i d(\hat y_i, r_i)}{\sum_i |r_i|}, \quad r_i = \arg\min_{r \in R_i} d(\hat y_i, r)
+
+    The distance `d` is that of Levenshtein 1966, "Binary codes capable of correcting deletions,
+    insertions, and reversals". A character is a Unicode code point: a vowel sign of Devanagari counts, and so
+    does a space.
+    Of references that are equally near, the longest one is counted. The rate may exceed 1.
+    When every reference is empty there is nothing to divide by: 0 if every candidate is empty too, else 1,
+    which is also what sacrebleu's TER says.
+
+    >>> character_error_rate([Outcome(("kitten",), ("sitting",))])
+    0.5
+    """
+    return _error_rate(outcomes, units=list)
+
+
+def word_error_rate(outcomes: Sequence[Outcome]) -> float:
+    r"""Fewest words to insert, delete or replace, for each word of the references.
+
+    .. math:: \frac{\sum_i d(\hat y_i, r_i)}{\sum_i |r_i|}, \quad r_i = \arg\min_{r \in R_i} d(\hat y_i, r)
+
+    Levenshtein 1966, over what stands between spaces. Nearest reference, range and empty references as in
+    `character_error_rate`.
+
+    >>> word_error_rate([Outcome(("I am going home",), ("I going to home",))])
+    0.5
+    """
+    return _error_rate(outcomes, units=str.split)
+
+
+def _error_rate(outcomes: Sequence[Outcome], *, units: Callable[[str], list[str]]) -> float:
+    from rapidfuzz.distance.Levenshtein import distance
+
+    edits = length = 0
+    for outcome in outcomes:
+        said = units(outcome.candidates[0])
+        rights = [units(reference) for reference in outcome.references]
+        fewest, shortfall = min((distance(said, right), -len(right)) for right in rights)
+        edits += fewest
+        length -= shortfall
+    if length == 0:
+        return 1.0 if edits else 0.0
+    return edits / length
 
 
 def distinct1(outcomes: Sequence[Outcome]) -> float:
@@ -180,7 +221,7 @@ def distinct2(outcomes: Sequence[Outcome]) -> float:
 def _distinct(outcomes: Sequence[Outcome], *, n: int) -> float:
     ngrams = [
         tuple(words[start : start + n])
-        for words in (outcome.best.split() for outcome in outcomes)
+        for words in (outcome.candidates[0].split() for outcome in outcomes)
         for start in range(len(words) - n + 1)
     ]
     return len(set(ngrams)) / len(ngrams) if ngrams else 0.0

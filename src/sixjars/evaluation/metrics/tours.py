@@ -8,7 +8,7 @@ the other two speak of those alone. So report it beside them.
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from sixjars.data.pointing import order_of, points_of
+from sixjars.data.text.points import order_of, points_of
 from sixjars.errors import DataError
 from sixjars.evaluation.metrics.outcome import Outcome
 
@@ -87,7 +87,7 @@ def _said(outcomes: Sequence[Outcome]) -> Iterator[tuple[list[Point], list[int],
     """Points and tour of the outcomes whose best candidate is a tour."""
     for outcome in outcomes:
         points = _points(outcome)
-        tour = _tour(outcome.best, len(points))
+        tour = _tour(outcome.candidates[0], len(points))
         if tour is not None:
             yield points, tour, outcome
 

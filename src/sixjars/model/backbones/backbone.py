@@ -5,15 +5,13 @@ Dims: N pictures, C channels, H and W pixels or cells, K numbers of the vector.
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from hashlib import sha256
-from itertools import chain, takewhile
+from itertools import takewhile
 from typing import final
 
-import torch
 from torch import Tensor
 
 from sixjars.errors import RecipeError, unknown
-from sixjars.flow import Part
+from sixjars.flow.contracts import Component
 
 
 @final
@@ -40,7 +38,7 @@ class MapShape:
         return self.channels * self.height * self.width + self.vector
 
 
-class Backbone(Part):
+class Backbone(Component):
     """A convolutional network that turns pixels into maps to attend over and one vector, the lecture's fc7.
 
     A row never depends on the other rows of its batch, and it is the same in training and in use.
@@ -60,16 +58,7 @@ class Backbone(Part):
         """The line of the lecture, with the sizes."""
         shape = self.shape
         cells = f"{shape.height}×{shape.width} cells of {shape.channels} numbers"
-        return [f"a_1..a_S, v = CNN(I): {cells}, and a vector of {shape.vector}"]
-
-
-def fingerprint(backbone: Backbone) -> str:
-    """A number over all weights and buffers, which is another one when any of them is (SHA-256)."""
-    digest = sha256()
-    for name, tensor in chain(backbone.named_parameters(), backbone.named_buffers()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
-        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()
+        return [f"r_1..r_S, v = CNN(I): {cells}, and a vector of {shape.vector}"]
 
 
 def frozen_below(backbone: Backbone, name: str) -> None:

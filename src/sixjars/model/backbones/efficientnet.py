@@ -98,7 +98,7 @@ class EfficientNetLite0(Backbone):
     Layers are `stem`, `block0` … `block15` and `head`. Any size of picture can be read.
 
     >>> EfficientNetLite0(pretrained=False, layer="head").equations()
-    ['a_1..a_S, v = CNN(I): 7×7 cells of 1280 numbers, and a vector of 1280']
+    ['r_1..r_S, v = CNN(I): 7×7 cells of 1280 numbers, and a vector of 1280']
     """
 
     def __init__(self, *, layer: str = LAYER, size: int = SIZE, pretrained: bool = True) -> None:

@@ -1,7 +1,7 @@
-"""Bridges: how a decoder hears its encoder. These tables are the whole registry."""
+"""Bridges: how a decoder is conditioned on its encoder. This table is the whole registry."""
 
-from sixjars.flow import Bridge
-from sixjars.model.bridges.attention import AdditiveAttention, DotAttention, GeneralAttention
+from sixjars.flow.contracts import Bridge
+from sixjars.model.bridges.attention import Attention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.bridges.pooling import AttentionPooling
@@ -10,14 +10,7 @@ from sixjars.model.bridges.two_level import TwoLevelAttention
 BRIDGES: dict[str, type[Bridge]] = {
     "initial": InitialState,
     "every_step": EveryStep,
-    "attention": AdditiveAttention,
+    "attention": Attention,
     "pooling": AttentionPooling,
     "two_level": TwoLevelAttention,
 }
-
-ATTENTIONS: dict[str, type[Bridge]] = {
-    "additive": AdditiveAttention,
-    "dot": DotAttention,
-    "general": GeneralAttention,
-}
-"""`kind: attention` chooses among these by its key `score`."""

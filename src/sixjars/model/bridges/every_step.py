@@ -1,4 +1,4 @@
-"""Option 2: the decoder hears the summary at every step.
+"""Every-step conditioning (option 2): the encoder's summary is an input of every step of the decoder.
 
 Dims: B batch, K summary features, H state features.
 """
@@ -7,13 +7,14 @@ from typing import final
 
 from torch import Tensor
 
-from sixjars.flow import Bridge, Carried, Context, Encoded
-from sixjars.model.layers import FirstState, Start
+from sixjars.flow.contracts import Bridge
+from sixjars.flow.values import Context, Encoded, Prepared
+from sixjars.model.layers import Start, StateProjection
 
 
 @final
 class EveryStep(Bridge):
-    """s_0 = h_T, s_t = RNN(s_{t-1}, [e(ŷ_{t-1}), h_T]).
+    """s_0 = h_T, s_t = RNN(s_{t-1}, [E_dec[ŷ_{t-1}], h_T]).
 
     Cho et al. 2014 (https://arxiv.org/abs/1406.1078), section 2.2, with the summary given to the cell and not to the
     output layer.
@@ -25,22 +26,21 @@ class EveryStep(Bridge):
     True
     """
 
-    letters = {"project.weight": "W_0", "project.bias": "b_0"}
-    follows = False
-
-    def __init__(self, *, summary_size: int, state_size: int, copies: int = 1, start: Start = "linear") -> None:
+    def __init__(self, *, summary_size: int, state_size: int, state_count: int = 1, start: Start = "linear") -> None:
         super().__init__()
         self.context_size = summary_size
-        self.first = FirstState(summary_size=summary_size, state_size=state_size, copies=copies, start=start)
+        self.first = StateProjection(
+            summary_size=summary_size, state_size=state_size, state_count=state_count, start=start
+        )
 
-    def start(self, encoded: Encoded) -> Carried:
-        """The first state, and the summary to repeat."""
-        return Carried(self.first(encoded.summary), encoded.summary, encoded.memory, encoded.mask)
+    def start(self, encoded: Encoded) -> Prepared:
+        """The initial state, and the summary to repeat."""
+        return Prepared(self.first(encoded.summary), encoded.summary, encoded.memory, encoded.mask)
 
-    def step(self, query: Tensor, carried: Carried) -> Context:
-        """The summary, whatever was asked."""
-        return Context(carried.summary)
+    def step(self, query: Tensor, prepared: Prepared) -> Context:
+        """The summary, whatever the query."""
+        return Context(prepared.summary)
 
     def equations(self) -> list[str]:
-        """The lines of the lecture."""
+        """The initial state, and the context of every step."""
         return [*self.first.equations(), "c_t = h_T"]

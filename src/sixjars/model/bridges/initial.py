@@ -1,4 +1,4 @@
-"""Option 1: the decoder hears its encoder once, before its first word.
+"""Initial-state conditioning (option 1): the encoder's summary makes the decoder's initial state, and no more.
 
 Dims: B batch, K summary features, H state features.
 """
@@ -7,40 +7,41 @@ from typing import final
 
 from torch import Tensor
 
-from sixjars.flow import Bridge, Carried, Context, Encoded
-from sixjars.model.layers import FirstState, Start
+from sixjars.flow.contracts import Bridge
+from sixjars.flow.values import Context, Encoded, Prepared
+from sixjars.model.layers import Start, StateProjection
 
 
 @final
 class InitialState(Bridge):
-    """s_0 = h_T, s_t = RNN(s_{t-1}, e(ŷ_{t-1})).
+    """s_0 = h_T, s_t = RNN(s_{t-1}, E_dec[ŷ_{t-1}]).
 
-    Sutskever, Vinyals & Le 2014 (https://arxiv.org/abs/1409.3215). `copies` is how many vectors the decoder's first
-    state has: its layers, twice that for an LSTM. `start="linear"` fits any sizes by tanh(W_0 h_T + b_0).
+    Sutskever, Vinyals & Le 2014 (https://arxiv.org/abs/1409.3215). `state_count` is how many vectors the decoder's
+    initial state has: its layers, twice that for an LSTM. `start="linear"` fits any sizes by tanh(W_0 h_T + b_0).
 
     >>> import torch
     >>> bridge = InitialState(summary_size=4, state_size=4, start="copy")
     >>> source = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
-    >>> torch.equal(bridge.start(source).first, source.summary)
+    >>> torch.equal(bridge.start(source).first_state, source.summary)
     True
     """
 
-    letters = {"project.weight": "W_0", "project.bias": "b_0"}
     context_size = 0
-    follows = False
 
-    def __init__(self, *, summary_size: int, state_size: int, copies: int = 1, start: Start = "linear") -> None:
+    def __init__(self, *, summary_size: int, state_size: int, state_count: int = 1, start: Start = "linear") -> None:
         super().__init__()
-        self.first = FirstState(summary_size=summary_size, state_size=state_size, copies=copies, start=start)
+        self.first = StateProjection(
+            summary_size=summary_size, state_size=state_size, state_count=state_count, start=start
+        )
 
-    def start(self, encoded: Encoded) -> Carried:
-        """The first state; the rest is carried along unused."""
-        return Carried(self.first(encoded.summary), encoded.summary, encoded.memory, encoded.mask)
+    def start(self, encoded: Encoded) -> Prepared:
+        """The initial state; the rest is handed on unused."""
+        return Prepared(self.first(encoded.summary), encoded.summary, encoded.memory, encoded.mask)
 
-    def step(self, query: Tensor, carried: Carried) -> Context:
-        """Silence: a context of no features."""
-        return Context(carried.summary[:, :0])
+    def step(self, query: Tensor, prepared: Prepared) -> Context:
+        """A context of no features."""
+        return Context(prepared.summary[:, :0])
 
     def equations(self) -> list[str]:
-        """The lines of the lecture."""
+        """The initial state."""
         return self.first.equations()

@@ -1,6 +1,6 @@
-"""Attention pooling: the summary is a mixture of all positions, asked for with a vector that is learned.
+"""Attention pooling: the summary is a weighted sum of all positions, with a learned query.
 
-Dims: B batch, S source positions, P parts of a row, F features of what is pooled, H state features,
+Dims: B batch, S source positions, P segments of a row, F features of what is pooled, H state features,
       A attention features.
 """
 
@@ -9,87 +9,89 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from sixjars.flow import Bridge, Carried, Context, Encoded
-from sixjars.model.bridges.two_level import inhabited, softmax_in_parts
-from sixjars.model.layers import FirstState, Start, masked_softmax
-from sixjars.recipe.ranges import Positive
+from sixjars.flow.contracts import Bridge
+from sixjars.flow.limits import Size
+from sixjars.flow.values import Context, Encoded, Prepared
+from sixjars.model.bridges.two_level import non_empty, softmax_in_segments
+from sixjars.model.layers import Start, StateProjection, masked_softmax
 
 
 @final
 class AttentionPooling(Bridge):
-    r"""u_j = tanh(W_att h_j + b_att), α_j = softmax_j(u_jᵀ u), s_0 from Σ_j α_j h_j: option 1 with another summary.
+    r"""k_j = tanh(W_pool h_j + b_pool), α_j = softmax_j(u_poolᵀ k_j), s_0 from Σ_j α_j h_j.
 
-    Yang et al. 2016 (https://aclanthology.org/N16-1174/), section 2.2: what they do with the words of a sentence, for
-    positions of any kind. The question u is the same for every source and every step, so one look is enough.
+    Initial-state conditioning with another summary: Yang et al. 2016 (https://aclanthology.org/N16-1174/), section
+    2.2, for positions of any kind. The query u_pool is the same for every source and every step, so it is computed
+    once.
 
-    Where the encoder has a level above, its parts are pooled and not the positions, u_i = tanh(W_att g_i + b_att),
-    s_0 from Σ_i α_i g_i: the sentences of that paper (there W_s, b_s and u_s). The weight of a position is then that of
-    its part times that of the position within it, or an even share where nobody weighed the positions.
+    Where the encoder has an upper level, its segments are pooled and not the positions, k_i = tanh(W_pool g_i + b_pool)
+    and s_0 from Σ_i α_i g_i: the sentences of that paper (there W_s, b_s and u_s). The weight of a position is that
+    of its segment times that of the position within it, or an even share where the encoder has no such weights.
 
     >>> bridge = AttentionPooling(source_size=4, state_size=4, start="copy")
     >>> source = Encoded(torch.randn(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
-    >>> carried = bridge.start(source)
-    >>> weights = bridge.step(carried.first, carried).weights
-    >>> torch.allclose(carried.first, (weights.unsqueeze(-1) * source.memory).sum(1))
+    >>> prepared = bridge.start(source)
+    >>> weights = bridge.step(prepared.first_state, prepared).weights
+    >>> torch.allclose(prepared.first_state, (weights.unsqueeze(-1) * source.memory).sum(1))
     True
     """
 
-    letters = {
-        "project.weight": "W_0",
-        "project.bias": "b_0",
-        "key.weight": "W_att",
-        "key.bias": "b_att",
-        "question.weight": "u",
-    }
+    letters = {"key.weight": "W_pool", "key.bias": "b_pool", "query.weight": "u_pool"}
     context_size = 0
-    follows = False
+    has_attention = True
+    reads_summary = False
 
     def __init__(
         self,
         *,
         source_size: int,
-        above_size: int = 0,
+        segment_size: int = 0,
         state_size: int,
-        size: Positive = 128,
-        copies: int = 1,
+        size: Size = 128,
+        state_count: int = 1,
         start: Start = "linear",
     ) -> None:
         super().__init__()
-        self.above_size = above_size
-        pooled_size = above_size or source_size
-        self.key = nn.Linear(pooled_size, size)  # W_att, b_att
-        self.question = nn.Linear(size, 1, bias=False)  # u
-        self.first = FirstState(summary_size=pooled_size, state_size=state_size, copies=copies, start=start)
+        self.segment_size = segment_size
+        pooled_size = segment_size or source_size
+        self.key = nn.Linear(pooled_size, size)  # W_pool, b_pool
+        self.query = nn.Linear(size, 1, bias=False)  # u_pool
+        self.first = StateProjection(
+            summary_size=pooled_size, state_size=state_size, state_count=state_count, start=start
+        )
 
-    def start(self, encoded: Encoded) -> Carried:
-        """One look at every position, or every part; the weights of the positions are carried as the keys."""
-        pooled_BF, weights_BS = self._from_parts(encoded) if self.above_size else self._from_positions(encoded)
-        return Carried(self.first(pooled_BF), pooled_BF, encoded.memory, encoded.mask, weights_BS)
+    def start(self, encoded: Encoded) -> Prepared:
+        """Pool every position, or every segment; the weights of the positions are handed on as the keys."""
+        pooled_BF, weights_BS = self._segments(encoded) if self.segment_size else self._positions(encoded)
+        return Prepared(self.first(pooled_BF), pooled_BF, encoded.memory, encoded.mask, weights_BS)
 
-    def _from_positions(self, encoded: Encoded) -> tuple[Tensor, Tensor]:
+    def _positions(self, encoded: Encoded) -> tuple[Tensor, Tensor]:
         return self._pooled(encoded.memory, encoded.mask)
 
-    def _from_parts(self, encoded: Encoded) -> tuple[Tensor, Tensor]:
-        assert encoded.above is not None
-        above = inhabited(encoded.above, encoded.mask)
-        pooled_BF, shares_BP = self._pooled(above.memory, above.mask)
-        within_BS = above.within
+    def _segments(self, encoded: Encoded) -> tuple[Tensor, Tensor]:
+        assert encoded.segments is not None
+        level = non_empty(encoded.segments, encoded.mask)
+        pooled_BF, shares_BP = self._pooled(level.memory, level.mask)
+        within_BS = level.weights
         if within_BS is None:
-            within_BS = softmax_in_parts(torch.zeros_like(encoded.memory[..., 0]), encoded.mask, above)
-        return pooled_BF, shares_BP.gather(1, above.of) * within_BS * encoded.mask
+            within_BS = softmax_in_segments(torch.zeros_like(encoded.memory[..., 0]), encoded.mask, level)
+        return pooled_BF, shares_BP.gather(1, level.segment_of) * within_BS * encoded.mask
 
     def _pooled(self, vectors: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """The mixture (B, F) of one vector for each place, and the weight of each."""
-        weights_BS = masked_softmax(self.question(torch.tanh(self.key(vectors))).squeeze(-1), mask)
+        """The weighted sum (B, F) of one vector for each place, and the weight of each."""
+        weights_BS = masked_softmax(self.query(torch.tanh(self.key(vectors))).squeeze(-1), mask)
         return torch.bmm(weights_BS.unsqueeze(1), vectors).squeeze(1), weights_BS
 
-    def step(self, query: Tensor, carried: Carried) -> Context:
-        """Silence, and where it looked at the start."""
-        return Context(carried.summary[:, :0], carried.keys)
+    def step(self, query: Tensor, prepared: Prepared) -> Context:
+        """A context of no features, and the weights of the start."""
+        return Context(prepared.summary[:, :0], prepared.keys)
 
     def equations(self) -> list[str]:
-        """The lines of the paper."""
-        mixed = ["u_j = tanh(W_att h_j + b_att),  α_j = softmax_j(u_jᵀ u)", "h_T = Σ_j α_j h_j"]
-        if self.above_size:
-            mixed = ["u_i = tanh(W_att g_i + b_att),  α_i = softmax_i(u_iᵀ u)", "h_T = Σ_i α_i g_i"]
-        return [*mixed, *self.first.equations()]
+        """The pooled summary, and the initial state made from it."""
+        at, state = ("i", "g") if self.segment_size else ("j", "h")
+        return [
+            f"k_{at} = tanh(W_pool {state}_{at} + b_pool)",
+            f"α_{at} = softmax_{at}(u_poolᵀ k_{at})",
+            f"h_pool = Σ_{at} α_{at} {state}_{at}",
+            *[line.replace("h_T", "h_pool") for line in self.first.equations()],
+        ]

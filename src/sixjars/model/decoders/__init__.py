@@ -1,6 +1,6 @@
-"""Decoders: each file says its output in one way; this table is the whole registry."""
+"""Decoders: each file produces one kind of output; this table is the whole registry."""
 
-from sixjars.flow import Decoder
+from sixjars.flow.contracts import Decoder
 from sixjars.model.decoders.label import LabelDecoder
 from sixjars.model.decoders.pointer import PointerDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder

@@ -1,8 +1,9 @@
-r"""Chooses one label of a closed list, or all that fit.
+r"""Chooses one label of a closed list, or all that apply.
 
-Dims: B batch, S source positions, T = 1, H features of what is judged, V labels.
+Dims: B batch, S source positions, T = 1, H features that the label is chosen from, V labels.
 """
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, final
@@ -11,20 +12,24 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sixjars.flow import Bridge, Chooser, Encoded, FirstShape, Padded, Scored, Taught
-from sixjars.recipe.ranges import Positive, Share
+from sixjars.flow.contracts import Bridge, Decoder, ModelPlan, Search, StateShape
+from sixjars.flow.limits import Share, Size
+from sixjars.flow.values import DecoderOutput, Encoded, Hypothesis, Padded, StepOutput
+
+LIKELY = 0.5
+"""One of several labels is chosen from this probability on."""
 
 
 @final
-class LabelDecoder(Chooser):
-    r"""P(y | x) = softmax(V s + b), s = s_0, or s = tanh(W_c [s_0, c] + b_c) where the bridge also gives a context c.
+class LabelDecoder(Decoder):
+    r"""P(y | x) = softmax(V_out s + b_out), s = s_0, or s = tanh(W_c [s_0, c] + b_c) where there is a context c.
 
     With `start: copy` on the bridge, s_0 is the summary itself, as in the lecture; with `start: linear` there is a
-    hidden layer between, which a question about a picture needs: softmax(V [q; v] + b) alone adds what the question
-    and the picture say, and cannot tell 'is it red?' by both together. Attention asks with s_0; what it finds is mixed
-    with what was asked as in Luong, Pham & Manning 2015 (https://arxiv.org/abs/1508.04025), equation 5.
+    hidden layer between, which a question about an image needs: softmax(V_out [q; v] + b_out) alone adds the evidence
+    of question and image, and cannot tell 'is it red?' by both together. The query of attention is s_0; the context is
+    combined with it as in Luong, Pham & Manning 2015 (https://arxiv.org/abs/1508.04025), equation 5.
 
-    Where `several` labels may be right, each has a probability of its own, σ in place of the softmax.
+    With `multi_label` each label has a probability of its own, σ in place of the softmax.
 
     >>> from sixjars import InitialState
     >>> decoder = LabelDecoder(bridge=InitialState(summary_size=4, state_size=6), classes=3, size=6)
@@ -33,48 +38,108 @@ class LabelDecoder(Chooser):
     True
     """
 
-    letters = {"mix.weight": "W_c", "mix.bias": "b_c", "output.weight": "V", "output.bias": "b"}
+    produces = "classes"
+    searches = False
+    letters = {"mix.weight": "W_c", "mix.bias": "b_c", "output.weight": "V_out", "output.bias": "b_out"}
 
     def __init__(
-        self, *, bridge: Bridge, classes: int, several: bool = False, size: Positive = 128, dropout: Share = 0.0
+        self, *, bridge: Bridge, classes: int, multi_label: bool = False, size: Size = 128, dropout: Share = 0.0
     ) -> None:
         super().__init__()
         self.bridge = bridge
-        self.several = several
+        self.multi_label = multi_label
         self.dropout = nn.Dropout(dropout)
         self.mix: nn.Linear | None = None
         if bridge.context_size:
             self.mix = nn.Linear(size + bridge.context_size, size)  # W_c, b_c
-        self.output = nn.Linear(size, classes)  # V, b
+        self.output = nn.Linear(size, classes)  # V_out, b_out
 
     @staticmethod
-    def first_shape(settings: Mapping[str, Any]) -> FirstShape:
+    def state_shape(settings: Mapping[str, Any]) -> StateShape:
         """One vector."""
-        return FirstShape(settings["size"], copies=1)
+        return StateShape(settings["size"], state_count=1)
 
-    def teach(self, encoded: Encoded, target: Padded) -> Taught:
-        """Scores (B, 1, V): a label is a target of one token, and nothing is told before it."""
-        scores_BV, weights_BS = self._judged(encoded)
-        looked_BTS = None if weights_BS is None else weights_BS.unsqueeze(1)
-        return Taught(scores_BV.unsqueeze(1), looked_BTS, several=self.several)
+    @classmethod
+    def misfits(cls, plan: ModelPlan) -> list[str]:
+        """Labels that are judged one by one have no distribution to smooth."""
+        if plan.smoothing and plan.output.multi_label:
+            return ["loss.smoothing: with multi_label each label is a yes or no of its own; remove it."]
+        return []
 
-    def choose(self, encoded: Encoded) -> Scored:
+    @classmethod
+    def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
+        """A hidden layer of that size."""
+        return {"size": size, "dropout": dropout}
+
+    def teach(self, encoded: Encoded, target: Padded) -> DecoderOutput:
+        """Logits (B, 1, V): a label is a target of one token, and nothing comes before it."""
+        logits_BV, weights_BS = self._logits(encoded)
+        weights_BTS = None if weights_BS is None else weights_BS.unsqueeze(1)
+        return DecoderOutput(logits_BV.unsqueeze(1), weights_BTS, multi_label=self.multi_label)
+
+    def choose(self, encoded: Encoded) -> StepOutput:
         """The log probability of every label, (B, V)."""
-        scores_BV, weights_BS = self._judged(encoded)
-        judge = functional.logsigmoid if self.several else partial(torch.log_softmax, dim=-1)
-        return Scored(judge(scores_BV.float()), weights_BS)
+        logits_BV, weights_BS = self._logits(encoded)
+        normalised = functional.logsigmoid if self.multi_label else partial(torch.log_softmax, dim=-1)
+        return StepOutput(normalised(logits_BV.float()), weights_BS)
 
-    def _judged(self, encoded: Encoded) -> tuple[Tensor, Tensor | None]:
-        carried = self.bridge.start(encoded)
-        context = self.bridge.step(carried.first, carried)
-        judged_BH = carried.first
+    def _logits(self, encoded: Encoded) -> tuple[Tensor, Tensor | None]:
+        prepared = self.bridge.start(encoded)
+        context = self.bridge.step(prepared.first_state, prepared)
+        state_BH = prepared.first_state
         if self.mix is not None:
-            judged_BH = torch.tanh(self.mix(torch.cat([judged_BH, context.vector], dim=-1)))
-        scores_BV: Tensor = self.output(self.dropout(judged_BH))
-        return scores_BV, context.weights
+            state_BH = torch.tanh(self.mix(torch.cat([state_BH, context.vector], dim=-1)))
+        logits_BV: Tensor = self.output(self.dropout(state_BH))
+        return logits_BV, context.weights
+
+    def answer(self, encoded: Encoded, search: Search, prefix: Padded | None = None) -> list[list[Hypothesis]]:
+        """The most probable labels of each row, `nbest` of them; with `multi_label` one set of all that apply."""
+        output = self.choose(encoded)
+        return _all_likely(output) if self.multi_label else _best(output, search.nbest)
+
+    def loss_equation(self) -> str:
+        """Cross entropy, of all labels together or of each."""
+        if self.multi_label:
+            return "L = -Σ_c [c ∈ ℓ] log P(y_c | x) + [c ∉ ℓ] log(1 - P(y_c | x))"
+        return "L = -log P(y = ℓ | x)"
+
+    def answer_equation(self) -> str:
+        """The most probable label, or all that are likely."""
+        if self.multi_label:
+            return "ŷ: all labels with P(y_c | x) ≥ 1/2, the most probable in any case"
+        return "ŷ = argmax P(y | x)"
 
     def equations(self) -> list[str]:
-        """The lines of the lecture."""
+        """What the label is chosen from, and its probability."""
         mixed = ["s = tanh(W_c [s_0, c] + b_c)"] if self.mix else ["s = s_0"]
-        judged = "P(y_c | x) = σ(V_c s + b_c) for each label c" if self.several else "P(y | x) = softmax(V s + b)"
-        return [*mixed, judged]
+        if self.multi_label:
+            return [*mixed, "P(y_c | x) = σ(V_out s + b_out)_c for each label c"]
+        return [*mixed, "P(y | x) = softmax(V_out s + b_out)"]
+
+
+def _best(output: StepOutput, nbest: int) -> list[list[Hypothesis]]:
+    best = output.log_probabilities.topk(min(nbest, output.log_probabilities.shape[1]), dim=1)
+    rows = zip(best.values.tolist(), best.indices.tolist(), _weights(output), strict=True)
+    return [
+        [Hypothesis((label,), value, value, weights) for value, label in zip(values, labels, strict=True)]
+        for values, labels, weights in rows
+    ]
+
+
+def _all_likely(output: StepOutput) -> list[list[Hypothesis]]:
+    """All labels of each row that are more likely than not, the most probable first; that one in any case."""
+    weights, found = _weights(output), []
+    for at, log_V in enumerate(output.log_probabilities.cpu()):
+        order_V = log_V.argsort(descending=True)
+        count = max(1, int((log_V >= math.log(LIKELY)).sum()))
+        not_V = torch.log1p(-log_V.double().exp().clamp(max=1.0 - 1e-12))
+        whole = float(log_V[order_V[:count]].sum() + not_V[order_V[count:]].sum())
+        found.append([Hypothesis(tuple(order_V[:count].tolist()), whole, whole, weights[at])])
+    return found
+
+
+def _weights(output: StepOutput) -> list[tuple[tuple[float, ...], ...]]:
+    """The attention of each row, in a row of its own; nothing where there is none."""
+    if output.weights is None:
+        return [()] * output.rows
+    return [(tuple(row),) for row in output.weights.tolist()]

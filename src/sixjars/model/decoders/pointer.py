@@ -1,4 +1,4 @@
-r"""Points at source positions, one after the other, each at most once.
+r"""Outputs source positions, one after the other, each at most once.
 
 Dims: B batch, S source positions, T target positions, D source features, C context features, H state features,
       A attention features, G gate features, V = 4 + S tokens, R rows open in search.
@@ -12,16 +12,17 @@ from typing import Any, Literal, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.data.text import GO, PAD, SPECIAL, STOP, UNK
-from sixjars.flow import Bridge, Carried, Encoded, FirstShape, Marks, Padded, Rows, Scored, State, Taught, Writer
-from sixjars.model.cells import EQUATIONS, LETTERS, CellName, Recurrent, first_shape
-from sixjars.model.layers import told_before
-from sixjars.recipe.ranges import Positive, Share
+from sixjars.flow.contracts import Bridge, Generator, ModelPlan, SpecialTokens, StateShape
+from sixjars.flow.limits import Positive, Share, Size
+from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
+from sixjars.flow.values import DecoderOutput, Encoded, Padded, Prepared, Rows, State, StepOutput
+from sixjars.model.layers import shift_right
+from sixjars.model.recurrent import CellName, Recurrent, state_shape
 
 
 @final
 @dataclass(frozen=True)
-class Pointed(Rows):
+class PointerState(Rows):
     """What a pointer remembers between steps."""
 
     state: State
@@ -33,14 +34,14 @@ class Pointed(Rows):
 
 
 @final
-class PointerDecoder(Writer):
+class PointerDecoder(Generator):
     r"""u_jt = vᵀ tanh(W_1 h_j + W_2 s_t), P(y_t = j | y_1..y_{t-1}, x) = softmax_j(u_jt): attention is the output.
 
     Vinyals, Fortunato & Jaitly 2015 (https://arxiv.org/abs/1506.03134), equation 3; token 4 + j points at position j.
-    A step is told the memory h_j of the position before, and what the bridge says. A position that was chosen cannot
-    be chosen again, neither in training nor in use (theirs may be, and search rules it out). With `visits: all`,
-    `<stop>` comes when and only when nothing is left. With `visits: some` it has a learned key and competes with the
-    positions from the second step on.
+    The input of a step is the memory h_j of the position before, and the context of the bridge. A position that was
+    chosen cannot be chosen again, neither in training nor in use (theirs may be, and search rules it out). With
+    `visits: all`, `<stop>` comes when and only when nothing is left. With `visits: some` it has a learned key and
+    competes with the positions from the second step on.
 
     `teach` scores all steps at once. Where the bridge does not follow the state, the recurrence too is one call.
 
@@ -54,8 +55,9 @@ class PointerDecoder(Writer):
             [False, False, False]])
     """
 
-    letters = {**LETTERS, "key.weight": "W_1", "query.weight": "W_2", "score.weight": "v", "go": "g", "stop": "k"}
-    marks = Marks(go=GO, stop=STOP, banned=(PAD, UNK))
+    produces = "positions"
+    letters = {"key.weight": "W_1", "query.weight": "W_2", "score.weight": "v_ptr", "go": "d_go", "stop": "d_stop"}
+    special = SpecialTokens(go=GO, stop=STOP, banned=(PAD, UNK))
 
     def __init__(  # noqa: PLR0913 - bridge and source are given, the others are keys of a recipe
         self,
@@ -63,69 +65,94 @@ class PointerDecoder(Writer):
         bridge: Bridge,
         source_size: int,
         cell: CellName = "gru",
-        size: Positive = 128,
+        size: Size = 128,
         layers: Positive = 1,
         dropout: Share = 0.0,
-        attention: Positive = 128,
+        attention: Size = 128,
         visits: Literal["all", "some"] = "all",
     ) -> None:
         super().__init__()
-        self.cell: CellName = cell
         self.bridge = bridge
         self.source_size = source_size
         width = source_size + bridge.context_size
-        self.recurrent = Recurrent(cell=cell, input_size=width, size=size, layers=layers, dropout=dropout)
+        self.rnn = Recurrent(cell=cell, input_size=width, size=size, layers=layers, dropout=dropout)
         self.dropout = nn.Dropout(dropout)
         self.key = nn.Linear(source_size, attention, bias=False)  # W_1
         self.query = nn.Linear(size, attention, bias=False)  # W_2
-        self.score = nn.Linear(attention, 1, bias=False)  # v
-        self.go = nn.Parameter(torch.randn(source_size) * source_size**-0.5)  # g
-        self.stop = nn.Parameter(torch.randn(attention) * attention**-0.5) if visits == "some" else None  # k
+        self.score = nn.Linear(attention, 1, bias=False)  # v_ptr
+        self.go = nn.Parameter(torch.randn(source_size) * source_size**-0.5)  # d_go
+        self.stop = nn.Parameter(torch.randn(attention) * attention**-0.5) if visits == "some" else None  # d_stop
 
     @staticmethod
-    def first_shape(settings: Mapping[str, Any]) -> FirstShape:
-        """A vector for each layer and memory of the cell."""
-        return first_shape(settings)
+    def state_shape(settings: Mapping[str, Any]) -> StateShape:
+        """A vector for each layer and state of the cell."""
+        return state_shape(settings)
 
-    def teach(self, encoded: Encoded, target: Padded) -> Taught:
-        """Scores (B, T, V) for a whole target, each step told the true position before it."""
-        first, carried = self.start(encoded)
-        told_BT = told_before(target.values, GO)
-        pointed_BTS = self._pointed(told_BT, encoded.mask.unsqueeze(1))
-        told_BTD = self._told(told_BT, pointed_BTS, encoded.memory)
-        if self.bridge.follows:
-            states_BTH, _ = self.recurrent.followed(told_BTD, first.state, partial(self.bridge.step, carried=carried))
+    @classmethod
+    def target_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Whether every target must have all positions."""
+        return {"complete": settings["visits"] == "all"}
+
+    @classmethod
+    def misfits(cls, plan: ModelPlan) -> list[str]:
+        """A pointer has no vocabulary to smooth over."""
+        if plan.smoothing:
+            return ["loss.smoothing: a pointer has no vocabulary to spread the probability over; remove it."]
+        return []
+
+    @property
+    def has_attention(self) -> bool:
+        """Attention is its output."""
+        return True
+
+    @classmethod
+    def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
+        """A GRU of that size."""
+        return {"cell": "gru", "size": size, "attention": size, "dropout": dropout}
+
+    def teach(self, encoded: Encoded, target: Padded) -> DecoderOutput:
+        """Teacher forcing: logits (B, T, V) of a whole target, each step given the true position before it."""
+        first, prepared = self.start(encoded)
+        previous_BT = shift_right(target.values, GO)
+        pointed_BTS = self._pointed(previous_BT, encoded.mask.unsqueeze(1))
+        inputs_BTD = self._inputs(previous_BT, pointed_BTS, encoded.memory)
+        if self.bridge.follows_state:
+            attend = partial(self.bridge.step, prepared=prepared)
+            states_BTH, _ = self.rnn.unroll(inputs_BTD, first.state, attend)
         else:
-            heard = self.bridge.step(first.state.hidden[:, -1], carried)
-            heard_BTC = heard.vector.unsqueeze(1).expand(-1, told_BT.shape[1], -1)
-            states_BTH = self.recurrent(torch.cat([told_BTD, heard_BTC], dim=-1), first.state)
+            context = self.bridge.step(first.state.hidden[:, -1], prepared)
+            context_BTC = context.vector.unsqueeze(1).expand(-1, previous_BT.shape[1], -1)
+            states_BTH = self.rnn(torch.cat([inputs_BTD, context_BTC], dim=-1), first.state)
         chosen_BTS = pointed_BTS.int().cumsum(1) > 0
-        scores_BTV, _ = self._scores(states_BTH, first.keys, chosen_BTS, encoded.mask)
-        return Taught(scores_BTV, torch.softmax(scores_BTV.float(), dim=-1)[..., len(SPECIAL) :])
+        logits_BTV, _ = self._logits(states_BTH, first.keys, chosen_BTS, encoded.mask)
+        return DecoderOutput(logits_BTV, torch.softmax(logits_BTV.float(), dim=-1)[..., len(SPECIAL) :])
 
-    def longest(self, encoded: Encoded, asked: int) -> int:
-        """Every position once and `<stop>`, whatever is asked: half a tour is none."""
+    def longest(self, encoded: Encoded) -> int:
+        """Every position once and `<stop>`, whatever the settings say: half a tour is none."""
         return encoded.mask.shape[1] + 1
 
-    def start(self, encoded: Encoded) -> tuple[Pointed, Carried]:
-        """The first state, and what the bridge prepared for each source."""
-        carried = self.bridge.start(encoded)
-        state = self.recurrent.first(carried.first)
-        return Pointed(state, torch.zeros_like(encoded.mask), self.key(encoded.memory)), carried
+    def start(self, encoded: Encoded) -> tuple[PointerState, Prepared]:
+        """The initial state, and what the bridge prepared for each source."""
+        prepared = self.bridge.start(encoded)
+        state = self.rnn.first(prepared.first_state)
+        return PointerState(state, torch.zeros_like(encoded.mask), self.key(encoded.memory)), prepared
 
-    def step(self, token: Tensor, state: Pointed, carried: Carried) -> tuple[Scored, Pointed]:
+    def step(self, token: Tensor, state: PointerState, prepared: Prepared) -> tuple[StepOutput, PointerState]:
         """One token of each row (R,), and what may follow it (R, V); -inf is what may not."""
-        pointed_RS = self._pointed(token, carried.mask)
-        told_RD = self._told(token.unsqueeze(1), pointed_RS.unsqueeze(1), carried.memory).squeeze(1)
-        context = self.bridge.step(state.state.hidden[:, -1], carried)
-        given_RG = self.recurrent.project(torch.cat([told_RD, context.vector], dim=-1))
-        memory = self.recurrent.advance(given_RG, self.recurrent.opened(state.state))
+        pointed_RS = self._pointed(token, prepared.mask)
+        inputs_RD = self._inputs(token.unsqueeze(1), pointed_RS.unsqueeze(1), prepared.memory).squeeze(1)
+        context = self.bridge.step(state.state.hidden[:, -1], prepared)
+        given_RG = self.rnn.project(torch.cat([inputs_RD, context.vector], dim=-1))
+        layers = self.rnn.advance(given_RG, self.rnn.opened(state.state))
         chosen_RS = state.chosen | pointed_RS
-        scores_R1V, may_R1V = self._scores(memory[-1][0].unsqueeze(1), state.keys, chosen_RS.unsqueeze(1), carried.mask)
-        log_probabilities_RV = torch.log_softmax(scores_R1V.squeeze(1).float(), dim=-1)
+        logits_R1V, may_R1V = self._logits(
+            layers[-1][0].unsqueeze(1), state.keys, chosen_RS.unsqueeze(1), prepared.mask
+        )
+        log_probabilities_RV = torch.log_softmax(logits_R1V.squeeze(1).float(), dim=-1)
         log_probabilities_RV = log_probabilities_RV.masked_fill(~may_R1V.squeeze(1), -torch.inf)
         weights_RS = log_probabilities_RV[:, len(SPECIAL) :].exp()
-        return Scored(log_probabilities_RV, weights_RS), Pointed(self.recurrent.closed(memory), chosen_RS, state.keys)
+        after = PointerState(self.rnn.closed(layers), chosen_RS, state.keys)
+        return StepOutput(log_probabilities_RV, weights_RS), after
 
     @staticmethod
     def _pointed(tokens: Tensor, mask: Tensor) -> Tensor:
@@ -133,42 +160,39 @@ class PointerDecoder(Writer):
         places_S = torch.arange(mask.shape[-1], device=mask.device) + len(SPECIAL)
         return (tokens.unsqueeze(-1) == places_S) & mask
 
-    def _told(self, tokens_BT: Tensor, pointed_BTS: Tensor, memory_BSD: Tensor) -> Tensor:
-        """The memory of the positions pointed at, (B, T, D); g for `<go>`."""
+    def _inputs(self, tokens_BT: Tensor, pointed_BTS: Tensor, memory_BSD: Tensor) -> Tensor:
+        """The memory of the positions pointed at, (B, T, D); d_go for `<go>`."""
         found_BTD = torch.bmm(pointed_BTS.to(memory_BSD.dtype), memory_BSD)
         return torch.where((tokens_BT == GO).unsqueeze(-1), self.go.to(found_BTD.dtype), found_BTD)
 
-    def _scores(
+    def _logits(
         self, states_BTH: Tensor, keys_BSA: Tensor, chosen_BTS: Tensor, mask_BS: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The score of every token, the lowest there is where it may not come; and whether it may. Both (B, T, V)."""
-        asked_BTA = self.query(self.dropout(states_BTH))
-        scores_BTS = self.score(torch.tanh(keys_BSA.unsqueeze(1) + asked_BTA.unsqueeze(2))).squeeze(-1)
+        """The logit of every token, the lowest there is where it may not come; and whether it may. Both (B, T, V)."""
+        query_BTA = self.query(self.dropout(states_BTH))
+        scores_BTS = self.score(torch.tanh(keys_BSA.unsqueeze(1) + query_BTA.unsqueeze(2))).squeeze(-1)
         free_BTS = mask_BS.unsqueeze(1) & ~chosen_BTS
         ends_BT1 = ~free_BTS.any(-1, keepdim=True)
         stop_BT1 = scores_BTS.new_zeros(ends_BT1.shape)
         if self.stop is not None:
             ends_BT1 = ends_BT1 | chosen_BTS.any(-1, keepdim=True)
-            stop_BT1 = self.score(torch.tanh(self.stop + asked_BTA))
+            stop_BT1 = self.score(torch.tanh(self.stop + query_BTA))
         never_BT1 = torch.zeros_like(ends_BT1)
         columns = [stop_BT1 if token == STOP else torch.zeros_like(stop_BT1) for token in range(len(SPECIAL))]
         allowed = [ends_BT1 if token == STOP else never_BT1 for token in range(len(SPECIAL))]
         may_BTV = torch.cat([*allowed, free_BTS], dim=-1)
-        scores_BTV = torch.cat([*columns, scores_BTS], dim=-1)
-        return scores_BTV.masked_fill(~may_BTV, torch.finfo(scores_BTV.dtype).min), may_BTV
+        logits_BTV = torch.cat([*columns, scores_BTS], dim=-1)
+        return logits_BTV.masked_fill(~may_BTV, torch.finfo(logits_BTV.dtype).min), may_BTV
 
     def equations(self) -> list[str]:
-        """The lines of the paper."""
-        told = "[h_{y_{t-1}}, c_t]" if self.bridge.context_size else "h_{y_{t-1}}"
-        state = "h_t" if self.cell == "lstm" else "s_t"
-        depth = [f"{self.recurrent.layers} layers, each fed by the one below"] if self.recurrent.layers > 1 else []
-        stop = "<stop> when no position is left" if self.stop is None else f"u_stop,t = vᵀ tanh(k + W_2 {state})"
+        """The recurrence, the scores, and the distribution over positions."""
+        reads = "[h_{y_{t-1}}, c_t]" if self.bridge.context_size else "h_{y_{t-1}}"
+        ends = "<stop> when no position is left" if self.stop is None else "u_stop,t = v_ptrᵀ tanh(d_stop + W_2 s_t)"
+        stop = "" if self.stop is None else " and <stop>"
         return [
-            *[line.replace("x_t", told) for line in EQUATIONS[self.cell]],
-            "h_{y_0} = g",
-            *depth,
-            f"u_jt = vᵀ tanh(W_1 h_j + W_2 {state})",
-            stop,
-            "P(y_t = j | y_1..y_{t-1}, x) = softmax_j(u_jt), over positions not chosen yet"
-            + ("" if self.stop is None else " and <stop>"),
+            "h_{y_0} = d_go",
+            *self.rnn.equations(reads=reads),
+            "u_jt = v_ptrᵀ tanh(W_1 h_j + W_2 s_t)",
+            ends,
+            f"P(y_t = j | y_1..y_{{t-1}}, x) = softmax_j(u_jt), over positions not chosen yet{stop}",
         ]

@@ -1,34 +1,77 @@
-r"""Writes a sequence, one token after the other.
+r"""Generates a sequence, one token after the other.
 
 Dims: B batch, S source positions, T target positions, E embedding features, C context features, H state features,
-      G gate features, I features that the copy switch hears, V vocabulary, R rows open in search.
+      G gate features, I input features of the copy gate, V vocabulary, W = V + S all that can be output when copying,
+      R rows open in search.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.data.text import GO, PAD, STOP, UNK
 from sixjars.errors import ShapeError
-from sixjars.flow import Bridge, Carried, Context, Encoded, FirstShape, Marks, Padded, Scored, State, Taught, Writer
-from sixjars.model.cells import EQUATIONS, LETTERS, CellName, Recurrent, first_shape
-from sixjars.model.copying import CopySwitch
-from sixjars.model.layers import WordEmbedding, told_before
-from sixjars.recipe.ranges import Positive, Share
+from sixjars.flow.contracts import Bridge, Generator, ModelPlan, SpecialTokens, StateShape
+from sixjars.flow.limits import Positive, Share, Size
+from sixjars.flow.special import GO, PAD, STOP, UNK
+from sixjars.flow.values import Context, DecoderOutput, Encoded, Padded, Prepared, State, StepOutput
+from sixjars.model.layers import WordEmbedding, shift_right
+from sixjars.model.recurrent import CellName, Recurrent, state_shape
 
 
 @final
-class SequenceDecoder(Writer):
-    r"""s_t = RNN(s_{t-1}, [e(ŷ_{t-1}), c_t]), P(y_t | y_1..y_{t-1}, x) = softmax(V s_t + b).
+class CopyGate(nn.Module):
+    r"""P(y_t) = p_gen,t P_V(y_t) + (1 - p_gen,t) Σ_{j: x_j = y_t} α_jt.
 
-    What c_t is (nothing, the summary, or an attended mixture) is the bridge's affair. With `tied`, V is the matrix of
-    the embeddings (Press & Wolf 2017, https://arxiv.org/abs/1608.05859), so the state must be as large as they are.
-    With `copying`, words of the source that is looked at can be written too (see `CopySwitch`).
+    p_gen,t = σ(w_gen [s_t, c_t, E_dec[ŷ_{t-1}]] + b_gen): See, Liu & Manning 2017 (https://arxiv.org/abs/1704.04368),
+    equations 8 and 9. A word of the source that is not in the vocabulary can be output too: its number is V plus the
+    first position at which it stands, so there are V + S numbers to output.
+
+    >>> gate = CopyGate(inputs=2)
+    >>> logits, weights, copy_ids = torch.zeros(1, 1, 5), torch.tensor([[[0.25, 0.75]]]), torch.tensor([[4, 6]])
+    >>> log = gate(logits, torch.randn(1, 1, 2), weights, copy_ids)
+    >>> torch.allclose(log.exp().sum(-1), torch.ones(1, 1))
+    True
+    """
+
+    letters: ClassVar[Mapping[str, str]] = {"gate.weight": "w_gen", "gate.bias": "b_gen"}
+
+    def __init__(self, *, inputs: int) -> None:
+        super().__init__()
+        self.gate = nn.Linear(inputs, 1)  # w_gen, b_gen
+
+    def forward(self, logits: Tensor, inputs: Tensor, weights: Tensor | None, copy_ids: Tensor | None) -> Tensor:
+        """Log P of all numbers, (B, T, V + S).
+
+        From the logits of the vocabulary (B, T, V), the inputs of the gate (B, T, I), the attention weights (B, T, S)
+        and the numbers of what stands at each source position (B, S).
+        """
+        if weights is None or copy_ids is None:
+            raise ShapeError("copying: true needs attention and a source whose words the decoder could output.")
+        gate_BT1 = self.gate(inputs).float()
+        generated_BTV = torch.sigmoid(gate_BT1) * torch.softmax(logits.float(), dim=-1)
+        all_BTW = nn.functional.pad(generated_BTV, (0, copy_ids.shape[1]))
+        copied_BTS = torch.sigmoid(-gate_BT1) * weights.float()  # 1 - σ would be 0 long before σ(-x) is
+        whole_BTW = all_BTW.scatter_add(2, copy_ids.unsqueeze(1).expand_as(copied_BTS), copied_BTS)
+        return whole_BTW.clamp(min=torch.finfo(torch.float32).tiny).log()
+
+    def equations(self) -> list[str]:
+        """The gate, and the two distributions that it mixes."""
+        gate = "p_gen,t = σ(w_gen [s_t, c_t, E_dec[ŷ_{t-1}]] + b_gen)"
+        return [gate, "P(y_t | y_1..y_{t-1}, x) = p_gen,t P_V(y_t) + (1 - p_gen,t) Σ_{j: x_j = y_t} α_jt"]
+
+
+@final
+class SequenceDecoder(Generator):
+    r"""s_t = RNN(s_{t-1}, [E_dec[ŷ_{t-1}], c_t]), P(y_t | y_1..y_{t-1}, x) = softmax(V_out s_t + b_out).
+
+    What c_t is (nothing, the summary, or the context vector of attention) depends on the bridge. With `tied`, V_out is
+    the matrix of the embeddings (Press & Wolf 2017, https://arxiv.org/abs/1608.05859), so the hidden size must be
+    theirs. With `copying`, words of the source that are attended to can be output too (see `CopyGate`).
 
     `teach` does everything that does not depend on the previous state for all steps at once: the embeddings' share
     of the gates, and the output layer. Where the bridge does not follow the state, the recurrence too is one call.
@@ -37,19 +80,18 @@ class SequenceDecoder(Writer):
     >>> words = WordEmbedding(vocabulary=9, size=5)
     >>> decoder = SequenceDecoder(bridge=InitialState(summary_size=4, state_size=6), embedding=words, size=6)
     >>> source = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
-    >>> decoder.teach(source, Padded.of([[5, 6, 2], [7, 2]])).scores.shape
+    >>> decoder.teach(source, Padded.of([[5, 6, 2], [7, 2]])).logits.shape
     torch.Size([2, 3, 9])
     """
 
+    produces = "tokens"
     letters = {
-        **LETTERS,
-        "table.weight": "e",
-        "output.weight": "V",
-        "output.bias": "b",
-        "gate.weight": "w_g",
-        "gate.bias": "b_g",
+        "embedding.table.weight": "E_dec",
+        "embedding.fixed": "E_dec",
+        "output.weight": "V_out",
+        "output.bias": "b_out",
     }
-    marks = Marks(go=GO, stop=STOP, banned=(PAD,))
+    special = SpecialTokens(go=GO, stop=STOP, banned=(PAD,), unknown=UNK)
 
     def __init__(  # noqa: PLR0913 - the bridge is given, the others are keys of a recipe
         self,
@@ -57,85 +99,105 @@ class SequenceDecoder(Writer):
         bridge: Bridge,
         embedding: WordEmbedding,
         cell: CellName = "gru",
-        size: Positive = 128,
+        size: Size = 128,
         layers: Positive = 1,
         dropout: Share = 0.0,
         tied: bool = False,
         copying: bool = False,
     ) -> None:
         super().__init__()
-        self.cell: CellName = cell
         self.bridge = bridge
         self.embedding = embedding
         self.tied = tied
         width = embedding.size + bridge.context_size
-        self.recurrent = Recurrent(cell=cell, input_size=width, size=size, layers=layers, dropout=dropout)
+        self.rnn = Recurrent(cell=cell, input_size=width, size=size, layers=layers, dropout=dropout)
         self.dropout = nn.Dropout(dropout)
-        self.output = nn.Linear(size, embedding.table.num_embeddings)  # V, b
+        self.output = nn.Linear(size, embedding.table.num_embeddings)  # V_out, b_out
         if tied:
             if size != embedding.size:
                 raise ShapeError(
-                    f"tied: true needs a state as large as the embeddings, but decoder.size is {size} and "
+                    f"tied: true needs embeddings of the hidden size, but decoder.size is {size} and "
                     f"decoder.embedding.size is {embedding.size}."
                 )
             del self.output.weight
-        self.switch = CopySwitch(inputs=size + width) if copying else None
+        self.copy_gate = CopyGate(inputs=size + width) if copying else None
 
     @staticmethod
-    def first_shape(settings: Mapping[str, Any]) -> FirstShape:
-        """A vector for each layer and memory of the cell."""
-        return first_shape(settings)
+    def state_shape(settings: Mapping[str, Any]) -> StateShape:
+        """A vector for each layer and state of the cell."""
+        return state_shape(settings)
 
-    def teach(self, encoded: Encoded, target: Padded) -> Taught:
-        """Scores (B, T, V) for a whole target, each step told the true token before it."""
-        state, carried = self.start(encoded)
-        told_BT = told_before(target.values, GO)
-        embedded_BTE = self._embedded(told_BT)
-        if self.bridge.follows:
-            states_BTH, heard = self.recurrent.followed(embedded_BTE, state, partial(self.bridge.step, carried=carried))
+    @classmethod
+    def target_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Whether words of the source are copied."""
+        return {"copies": bool(settings["copying"])}
+
+    @classmethod
+    def misfits(cls, plan: ModelPlan) -> list[str]:
+        """Copying needs attention at every step, a text to copy from, and a loss that spreads nothing."""
+        if not plan.settings["decoder"]["copying"]:
+            return []
+        where, faults = "model.decoder.copying", []
+        if not plan.bridge.follows_state:
+            faults.append(f"{where}: needs a bridge of kind attention, but it is {plan.kind('bridge')}.")
+        source = next(iter(plan.inputs.values()), None)
+        faults += [f"{where}: {fault}" for fault in plan.output.copy_misfits(source)]
+        if plan.smoothing:
+            faults.append("loss.smoothing: a decoder that copies cannot output every word of every source; remove it.")
+        return faults
+
+    @classmethod
+    def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
+        """A GRU of that size."""
+        return {"cell": "gru", "size": size, "dropout": dropout, "embedding": {"size": size // 2}}
+
+    def teach(self, encoded: Encoded, target: Padded) -> DecoderOutput:
+        """Teacher forcing: logits (B, T, V) of a whole target, each step given the true token before it."""
+        state, prepared = self.start(encoded)
+        embedded_BTE = self._embedded(shift_right(target.values, GO))
+        if self.bridge.follows_state:
+            attend = partial(self.bridge.step, prepared=prepared)
+            states_BTH, context = self.rnn.unroll(embedded_BTE, state, attend)
         else:
-            once, steps = self.bridge.step(state.hidden[:, -1], carried), embedded_BTE.shape[1]
-            heard = once.mapped(lambda tensor: tensor.unsqueeze(1).expand(-1, steps, -1))
-            states_BTH = self.recurrent(torch.cat([embedded_BTE, heard.vector], dim=-1), state)
-        return Taught(self._scores(states_BTH, embedded_BTE, heard, carried), heard.weights)
+            once, steps = self.bridge.step(state.hidden[:, -1], prepared), embedded_BTE.shape[1]
+            context = once.mapped(lambda tensor: tensor.unsqueeze(1).expand(-1, steps, -1))
+            states_BTH = self.rnn(torch.cat([embedded_BTE, context.vector], dim=-1), state)
+        return DecoderOutput(self._logits(states_BTH, embedded_BTE, context, prepared), context.weights)
 
-    def start(self, encoded: Encoded) -> tuple[State, Carried]:
-        """The first state, and what the bridge prepared for each source."""
-        carried = self.bridge.start(encoded)
-        return self.recurrent.first(carried.first), replace(carried, said=encoded.said)
+    def start(self, encoded: Encoded) -> tuple[State, Prepared]:
+        """The initial state, and what the bridge prepared for each source."""
+        prepared = self.bridge.start(encoded)
+        return self.rnn.first(prepared.first_state), replace(prepared, copy_ids=encoded.copy_ids)
 
-    def step(self, token: Tensor, state: State, carried: Carried) -> tuple[Scored, State]:
+    def step(self, token: Tensor, state: State, prepared: Prepared) -> tuple[StepOutput, State]:
         """One token of each row (R,), and what may follow it (R, V)."""
-        context = self.bridge.step(state.hidden[:, -1], carried)
+        context = self.bridge.step(state.hidden[:, -1], prepared)
         embedded_RE = self._embedded(token)
-        given_RG = self.recurrent.project(torch.cat([embedded_RE, context.vector], dim=-1))
-        memory = self.recurrent.advance(given_RG, self.recurrent.opened(state))
+        given_RG = self.rnn.project(torch.cat([embedded_RE, context.vector], dim=-1))
+        layers = self.rnn.advance(given_RG, self.rnn.opened(state))
         once = context.mapped(lambda tensor: tensor.unsqueeze(1))
-        scores_RV = self._scores(memory[-1][0].unsqueeze(1), embedded_RE.unsqueeze(1), once, carried).squeeze(1)
-        return Scored(torch.log_softmax(scores_RV.float(), dim=-1), context.weights), self.recurrent.closed(memory)
+        logits_RV = self._logits(layers[-1][0].unsqueeze(1), embedded_RE.unsqueeze(1), once, prepared).squeeze(1)
+        return StepOutput(torch.log_softmax(logits_RV.float(), dim=-1), context.weights), self.rnn.closed(layers)
 
-    def _embedded(self, told: Tensor) -> Tensor:
-        """What is told of the tokens before: one that was copied from outside the vocabulary is an unknown word."""
-        known = told if self.switch is None else told.masked_fill(told >= self.output.out_features, UNK)
+    def _embedded(self, tokens: Tensor) -> Tensor:
+        """The embeddings of the previous tokens; one that was copied from outside the vocabulary is `<unk>`."""
+        known = tokens if self.copy_gate is None else tokens.masked_fill(tokens >= self.output.out_features, UNK)
         embedded: Tensor = self.embedding(known)
         return embedded
 
-    def _scores(self, states: Tensor, embedded: Tensor, heard: Context, carried: Carried) -> Tensor:
+    def _logits(self, states: Tensor, embedded: Tensor, context: Context, prepared: Prepared) -> Tensor:
         weight = self.embedding.matrix() if self.tied else self.output.weight
-        scores_BTV = F.linear(self.dropout(states), weight, self.output.bias)
-        if self.switch is None:
-            return scores_BTV
-        told_BTI = torch.cat([states, heard.vector, embedded], dim=-1)
-        chosen: Tensor = self.switch(scores_BTV, told_BTI, heard.weights, carried.said)
-        return chosen
+        logits_BTV = F.linear(self.dropout(states), weight, self.output.bias)
+        if self.copy_gate is None:
+            return logits_BTV
+        inputs_BTI = torch.cat([states, context.vector, embedded], dim=-1)
+        mixed: Tensor = self.copy_gate(logits_BTV, inputs_BTI, context.weights, prepared.copy_ids)
+        return mixed
 
     def equations(self) -> list[str]:
-        """The lines of the lecture."""
-        told = "[e(ŷ_{t-1}), c_t]" if self.bridge.context_size else "e(ŷ_{t-1})"
-        state = "h_t" if self.cell == "lstm" else "s_t"
-        depth = [f"{self.recurrent.layers} layers, each fed by the one below"] if self.recurrent.layers > 1 else []
-        tied = ["V is the matrix of the embeddings e"] if self.tied else []
-        said = "P(y_t | y_1..y_{t-1}, x)" if self.switch is None else "P_V(y_t)"
-        copied = [] if self.switch is None else self.switch.equations()
-        output = f"{said} = softmax(V {state} + b)"
-        return [*[line.replace("x_t", told) for line in EQUATIONS[self.cell]], *depth, output, *tied, *copied]
+        """The recurrence, the output layer, and the copy gate."""
+        reads = "[E_dec[ŷ_{t-1}], c_t]" if self.bridge.context_size else "E_dec[ŷ_{t-1}]"
+        matrix = "E_dec" if self.tied else "V_out"
+        output = "P(y_t | y_1..y_{t-1}, x)" if self.copy_gate is None else "P_V(y_t)"
+        copied = [] if self.copy_gate is None else self.copy_gate.equations()
+        return [*self.rnn.equations(reads=reads), f"{output} = softmax({matrix} s_t + b_out)", *copied]

@@ -1,9 +1,8 @@
-"""Encoders: each file reads one kind of source; this table is the whole registry."""
+"""Encoders: each file encodes one kind of source; this table is the whole registry."""
 
-from sixjars.flow import Encoder
+from sixjars.flow.contracts import Encoder
 from sixjars.model.encoders.hierarchy import HierarchyEncoder
-from sixjars.model.encoders.image import ImageEncoder
-from sixjars.model.encoders.image_question import ImageQuestionEncoder
+from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.points import PointsEncoder
 from sixjars.model.encoders.text import TextEncoder

@@ -1,51 +1,52 @@
-"""A picture: the cells of a convolution layer to look at, and one vector of the whole.
+"""An image, or an image and a question about it.
 
-Dims: B batch, F frames (one), C and D channels, H and W cells, S all cells, K numbers of the vector.
+Dims: B batch, F frames (one), C and D channels, H and W cells, S all cells, K summary features.
 """
 
-from typing import final
+from typing import Any, Literal, final
 
 import torch
 from torch import nn
 
-from sixjars.flow import Encoded, Encoder, Layout, Padded
-from sixjars.model.sight import Sight
-from sixjars.recipe.ranges import Share
+from sixjars.flow.contracts import Encoder, ModelPlan
+from sixjars.flow.limits import Share
+from sixjars.flow.values import Encoded, Layout, Padded
+from sixjars.model.encoders.text import TextEncoder
+from sixjars.model.visual import VisualInput
 
 
 @final
 class ImageEncoder(Encoder):
-    r"""h_j = norm(a_j) for each cell of the picture, h_T = norm(v) for the whole, with a_1..a_S, v = CNN(I).
+    r"""h_j = norm(r_j) for each cell of the image, h_T = norm(v) for the whole, with r_1..r_S, v = CNN(I).
 
-    Vinyals et al. 2015 (https://arxiv.org/abs/1411.4555) tell the decoder v; Xu et al. 2015
-    (https://arxiv.org/abs/1502.03044) let it look at the cells a_j. Backbones speak at very different volumes, so both
-    are normalised (Ba, Kiros & Hinton 2016, https://arxiv.org/abs/1607.06450).
+    Vinyals et al. 2015 (https://arxiv.org/abs/1411.4555) condition the decoder on v; Xu et al. 2015
+    (https://arxiv.org/abs/1502.03044) let it attend to the cells r_j. Features of different backbones differ in scale,
+    so both are normalised (Ba, Kiros & Hinton 2016, https://arxiv.org/abs/1607.06450).
 
-    >>> encoder = ImageEncoder(backbone=Sight(pixels=16, widths=(4, 8)))
-    >>> picture = Padded(torch.zeros(2, 1, 3 * 16 * 16, dtype=torch.uint8), torch.ones(2, 1, dtype=torch.bool))
-    >>> encoder(picture).memory.shape, encoder(picture).layout.shape
+    >>> encoder = ImageEncoder(backbone=VisualInput(pixels=16, widths=(4, 8)))
+    >>> image = Padded(torch.zeros(2, 1, 3 * 16 * 16, dtype=torch.uint8), torch.ones(2, 1, dtype=torch.bool))
+    >>> encoder(image).memory.shape, encoder(image).layout.shape
     (torch.Size([2, 16, 8]), (4, 4))
     """
 
-    letters = {
-        "backbone": "CNN",
-        "cells.weight": "g_a",
-        "cells.bias": "b_a",
-        "whole.weight": "g_v",
-        "whole.bias": "b_v",
-    }
+    letters = {"cells.weight": "γ_r", "cells.bias": "δ_r", "whole.weight": "γ_v", "whole.bias": "δ_v"}
 
-    def __init__(self, *, backbone: Sight, dropout: Share = 0.0) -> None:
+    def __init__(self, *, backbone: VisualInput, dropout: Share = 0.0) -> None:
         super().__init__()
         self.backbone = backbone
         self.dropout = nn.Dropout(dropout)
         self.output_size, self.summary_size = backbone.shape.channels, backbone.shape.vector
         self.attendable = backbone.shape.height > 0
-        self.cells = nn.LayerNorm(self.output_size)  # g_a, b_a
-        self.whole = nn.LayerNorm(self.summary_size)  # g_v, b_v
+        self.cells = nn.LayerNorm(self.output_size)  # γ_r, δ_r
+        self.whole = nn.LayerNorm(self.summary_size)  # γ_v, δ_v
+
+    @classmethod
+    def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
+        """A pretrained network, frozen."""
+        return {"backbone": {"name": "efficientnet_lite0", "layer": "head"}, "dropout": dropout}
 
     def forward(self, image: Padded) -> Encoded:
-        """The one frame of each picture to its cells (B, S, D), row by row, and a summary (B, K)."""
+        """The one frame of each image to its cells (B, S, D), row by row, and a summary (B, K)."""
         maps_BFCHW, vector_BFK = self.backbone(image)
         cells_BSD = maps_BFCHW[:, 0].flatten(2).transpose(1, 2)
         memory_BSD = self.dropout(self.cells(cells_BSD))
@@ -55,5 +56,75 @@ class ImageEncoder(Encoder):
         return Encoded(memory_BSD, mask_BS, summary_BK, Layout("grid", (shape.height, shape.width)))
 
     def equations(self) -> list[str]:
-        """The lines of the lecture."""
-        return [*self.backbone.equations(), "h_j = norm(a_j) ⊙ g_a + b_a,  h_T = norm(v) ⊙ g_v + b_v"]
+        """The features, and their normalisation."""
+        cells = ["h_j = γ_r ⊙ norm(r_j) + δ_r"] if self.attendable else []
+        return [*self.backbone.equations(), *cells, "h_T = γ_v ⊙ norm(v) + δ_v"]
+
+
+@final
+class ImageQuestionEncoder(Encoder):
+    r"""v̂ = CNN(I), q_t = RNN(q_{t-1}, E_q[x_t]), h_T = [q_T; v̂]; the cells of the image can be attended to.
+
+    Ren, Kiros & Zemel 2015 (https://arxiv.org/abs/1505.02074) and Antol et al. 2015
+    (https://arxiv.org/abs/1505.00468). With `summary="question"` the summary is q_T alone, so that the question is
+    the query of attention, as Yang et al. 2016 (https://arxiv.org/abs/1511.02274) do with one layer.
+
+    >>> from sixjars import VisualInput, WordEmbedding
+    >>> image = ImageEncoder(backbone=VisualInput(pixels=16, widths=(4, 8)))
+    >>> question = TextEncoder(embedding=WordEmbedding(vocabulary=10, size=3), size=5)
+    >>> pixels = Padded(torch.zeros(2, 1, 3 * 16 * 16, dtype=torch.uint8), torch.ones(2, 1, dtype=torch.bool))
+    >>> encoded = ImageQuestionEncoder(image=image, question=question)(pixels, Padded.of([[5, 6], [7]]))
+    >>> encoded.memory.shape, encoded.summary.shape
+    (torch.Size([2, 16, 8]), torch.Size([2, 133]))
+    """
+
+    def __init__(
+        self, *, image: ImageEncoder, question: TextEncoder, summary: Literal["both", "question"] = "both"
+    ) -> None:
+        super().__init__()
+        self.image = image
+        self.question = question
+        self.summary = summary
+        self.output_size = image.output_size
+        self.attendable = image.attendable
+        self.summary_size = question.summary_size + (image.summary_size if summary == "both" else 0)
+
+    @classmethod
+    def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
+        """As each encoder alone."""
+        return {
+            "image": ImageEncoder.suggest(size, dropout, labels=labels),
+            "question": TextEncoder.suggest(size, dropout, labels=labels),
+        }
+
+    def forward(self, image: Padded, question: Padded) -> Encoded:
+        """The image's cells (B, S, D), and a summary (B, K) of both or of the question."""
+        seen, asked = self.image(image), self.question(question)
+        summary_BK = asked.summary
+        if self.summary == "both":
+            summary_BK = torch.cat([asked.summary, seen.summary], dim=-1)
+        return Encoded(seen.memory, seen.mask, summary_BK, seen.layout)
+
+    @classmethod
+    def misfits(cls, plan: ModelPlan) -> list[str]:
+        """The question is in the summary alone."""
+        faults, bridge = [], plan.kind("bridge")
+        if not plan.bridge.reads_summary:
+            told = f"{bridge} ignores the summary, which alone holds the question"
+            faults.append(f"model.bridge: {told}; use attention, with summary: question.")
+        if plan.settings["encoder"].get("summary") == "question" and not plan.bridge.follows_state:
+            faults.append(f"model.encoder.summary: question needs a bridge of kind attention, but it is {bridge}.")
+        return faults
+
+    def letter(self, name: str) -> str:
+        """Those of the question's own network are told apart by q."""
+        found = super().letter(name)
+        return found.replace("_enc", "_q") if name.startswith("question.") else found
+
+    def equations(self) -> list[str]:
+        """Image, question, and how they are joined."""
+        both = self.summary == "both"
+        image = [line.replace("h_T", "v̂") for line in self.image.equations() if both or "h_T" not in line]
+        question = self.question.rnn.equations(reads="E_enc[x_t]", unit="word", state="q")
+        joined = "h_T = [q_T, v̂]" if both else "h_T = q_T"
+        return [*image, *[line.replace("_enc", "_q") for line in question], joined]

@@ -1,16 +1,16 @@
-"""Points of the plane, or of any number of dimensions, read by a recurrent network in the order they are given.
+"""Points of the plane, or of any number of dimensions, encoded by a recurrent network in the order they are given.
 
-Dims: B batch, S points, N numbers of a point, E embedding features, D source features.
+Dims: B batch, S points, N dimensions of a point, E embedding features, D source features.
 """
 
-from typing import final
+from typing import Any, final
 
 from torch import nn
 
-from sixjars.flow import Encoded, Encoder, Padded
-from sixjars.model.cells import LETTERS, CellName
-from sixjars.model.reading import Direction, Reading
-from sixjars.recipe.ranges import Positive, Share
+from sixjars.flow.contracts import Encoder
+from sixjars.flow.limits import Positive, Share, Size
+from sixjars.flow.values import Encoded, Layout, Padded
+from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
 
 
 @final
@@ -22,36 +22,42 @@ class PointsEncoder(Encoder):
 
     >>> import torch
     >>> points = Padded(torch.rand(2, 5, 2), torch.ones(2, 5, dtype=torch.bool))
-    >>> PointsEncoder(numbers=2, size=4, direction="both")(points).memory.shape
+    >>> PointsEncoder(dimensions=2, size=4, direction="both")(points).memory.shape
     torch.Size([2, 5, 8])
     """
 
-    letters = {**LETTERS, "embedding.weight": "W_e", "embedding.bias": "b_e"}
+    letters = {"embedding.weight": "W_e", "embedding.bias": "b_e"}
 
     def __init__(
         self,
         *,
-        numbers: int,
-        embedding: Positive = 64,
+        dimensions: int,
+        embedding: Size = 64,
         cell: CellName = "gru",
-        size: Positive = 128,
+        size: Size = 128,
         layers: Positive = 1,
         direction: Direction = "forward",
         dropout: Share = 0.0,
     ) -> None:
         super().__init__()
-        self.embedding = nn.Linear(numbers, embedding)  # W_e, b_e
-        self.reading = Reading(
+        self.embedding = nn.Linear(dimensions, embedding)  # W_e, b_e
+        self.rnn = DirectionalRNN(
             input_size=embedding, cell=cell, size=size, layers=layers, direction=direction, dropout=dropout
         )
-        self.output_size = self.summary_size = self.reading.output_size
+        self.output_size = self.summary_size = self.rnn.output_size
+
+    @classmethod
+    def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
+        """Half the size in each direction."""
+        half = size // 2
+        return {"embedding": half, "cell": "gru", "size": half, "direction": "both", "dropout": dropout}
 
     def forward(self, points: Padded) -> Encoded:
-        """Numbers (B, S, N) to annotations (B, S, D) and a summary (B, D)."""
+        """Coordinates (B, S, N) to annotations (B, S, D) and a summary (B, D)."""
         embedded_BSE = self.embedding(points.values.to(self.embedding.weight.dtype))
-        memory_BSD, summary_BD = self.reading(embedded_BSE, points.mask)
-        return Encoded(memory_BSD, points.mask, summary_BD)
+        memory_BSD, summary_BD = self.rnn(embedded_BSE, points.mask)
+        return Encoded(memory_BSD, points.mask, summary_BD, Layout("points"))
 
     def equations(self) -> list[str]:
-        """The lines of the paper, for the encoder's states h."""
-        return ["x_t = W_e p_t + b_e", *self.reading.equations(told="x_t", unit="point")]
+        """The embedding of a point, and the recurrence."""
+        return ["x_t = W_e p_t + b_e", *self.rnn.equations(reads="x_t", unit="point")]

@@ -1,20 +1,20 @@
-"""Words (or characters, or pieces of words) read by a recurrent network.
+"""Words (or characters, or subwords) encoded by a recurrent network.
 
 Dims: B batch, S source positions, D source features.
 """
 
-from typing import final
+from typing import Any, final
 
-from sixjars.flow import Encoded, Encoder, Padded
-from sixjars.model.cells import LETTERS, CellName
+from sixjars.flow.contracts import Encoder
+from sixjars.flow.limits import Positive, Share, Size
+from sixjars.flow.values import Encoded, Padded
 from sixjars.model.layers import WordEmbedding
-from sixjars.model.reading import Direction, Reading
-from sixjars.recipe.ranges import Positive, Share
+from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
 
 
 @final
 class TextEncoder(Encoder):
-    r"""h_t = RNN(h_{t-1}, e(x_t)), in one or both directions, in one or several layers.
+    r"""h_t = RNN(h_{t-1}, E_enc[x_t]), in one or both directions, in one or several layers.
 
     `direction="backward"` reads the source in reverse order (A B C → X Y is trained as C B A → X Y), as Sutskever,
     Vinyals & Le 2014 (https://arxiv.org/abs/1409.3215, section 3.3) do; the annotations still stand at the places of
@@ -25,30 +25,36 @@ class TextEncoder(Encoder):
     torch.Size([2, 3, 8])
     """
 
-    letters = {**LETTERS, "table.weight": "e"}
+    letters = {"embedding.table.weight": "E_enc", "embedding.fixed": "E_enc"}
 
     def __init__(
         self,
         *,
         embedding: WordEmbedding,
         cell: CellName = "gru",
-        size: Positive = 128,
+        size: Size = 128,
         layers: Positive = 1,
         direction: Direction = "forward",
         dropout: Share = 0.0,
     ) -> None:
         super().__init__()
         self.embedding = embedding
-        self.reading = Reading(
+        self.rnn = DirectionalRNN(
             input_size=embedding.size, cell=cell, size=size, layers=layers, direction=direction, dropout=dropout
         )
-        self.output_size = self.summary_size = self.reading.output_size
+        self.output_size = self.summary_size = self.rnn.output_size
+
+    @classmethod
+    def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
+        """Half the size in each direction."""
+        half = size // 2
+        return {"cell": "gru", "size": half, "direction": "both", "dropout": dropout, "embedding": {"size": half}}
 
     def forward(self, source: Padded) -> Encoded:
         """Token ids (B, S) to annotations (B, S, D) and a summary (B, D)."""
-        memory_BSD, summary_BD = self.reading(self.embedding(source.values), source.mask)
+        memory_BSD, summary_BD = self.rnn(self.embedding(source.values), source.mask)
         return Encoded(memory_BSD, source.mask, summary_BD)
 
     def equations(self) -> list[str]:
-        """The lines of the lecture, for the encoder's states h."""
-        return self.reading.equations(told="e(x_t)", unit="word")
+        """The recurrence over the words."""
+        return self.rnn.equations(reads="E_enc[x_t]", unit="word")

@@ -1,19 +1,20 @@
-"""A film: a recurrent network over its frames, or over short clips around them.
+"""A video: a recurrent network over its frames, or over short clips around them.
 
 Dims: B batch, F frames, C channels, H and W cells, K numbers of a frame's vector, G features of a clip,
       D source features.
 """
 
-from typing import Literal, final
+from collections.abc import Mapping
+from typing import Any, Literal, final
 
 import torch
 from torch import Tensor, nn
 
-from sixjars.flow import Encoded, Encoder, Layout, Padded
-from sixjars.model.cells import LETTERS, CellName
-from sixjars.model.reading import Direction, Reading
-from sixjars.model.sight import Sight
-from sixjars.recipe.ranges import Positive, Share
+from sixjars.flow.contracts import Encoder
+from sixjars.flow.limits import Positive, Share, Size
+from sixjars.flow.values import Encoded, Layout, Padded
+from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
+from sixjars.model.visual import VisualInput
 
 CLIP = 5
 """Frames of a clip."""
@@ -23,33 +24,26 @@ CLIP = 5
 class VideoEncoder(Encoder):
     r"""h_t = RNN(h_{t-1}, x_t), x_t = CNN(frame_t), or the features of the clip around it, or both.
 
-    Venugopalan et al. 2015 (https://arxiv.org/abs/1505.00487) read frames; Yao et al. 2015
-    (https://arxiv.org/abs/1502.08029) add what short clips show ('local') and attention over time ('global', a
-    bridge here). The features of a clip: g_t = mean over the cells of relu(W_3 * a)_t, a convolution over five frames
-    and 3×3 cells of the maps a (theirs is a 3-D network over pixels, trained on activities beforehand).
+    Venugopalan et al. 2015 (https://arxiv.org/abs/1505.00487) encode frames; Yao et al. 2015
+    (https://arxiv.org/abs/1502.08029) add features of short clips ('local') and attention over time ('global', a
+    bridge here). The features of a clip: κ_t = mean over the cells of relu(W_3 * r)_t, a convolution over five frames
+    and 3×3 cells of the maps r (theirs is a 3-D network over pixels, trained on activities beforehand).
 
-    >>> encoder = VideoEncoder(backbone=Sight(pixels=16, widths=(4, 8)), reads="both", size=6)
-    >>> film = Padded(torch.zeros(2, 7, 3 * 16 * 16, dtype=torch.uint8), torch.ones(2, 7, dtype=torch.bool))
-    >>> encoder(film).memory.shape
+    >>> encoder = VideoEncoder(backbone=VisualInput(pixels=16, widths=(4, 8)), reads="both", size=6)
+    >>> video = Padded(torch.zeros(2, 7, 3 * 16 * 16, dtype=torch.uint8), torch.ones(2, 7, dtype=torch.bool))
+    >>> encoder(video).memory.shape
     torch.Size([2, 7, 6])
     """
 
-    letters = {
-        "backbone": "CNN",
-        "even.weight": "g_x",
-        "even.bias": "b_x",
-        "clips.weight": "W_3",
-        "clips.bias": "b_3",
-        **LETTERS,
-    }
+    letters = {"norm.weight": "γ_x", "norm.bias": "δ_x", "clips.weight": "W_3", "clips.bias": "b_3"}
 
     def __init__(
         self,
         *,
-        backbone: Sight,
+        backbone: VisualInput,
         reads: Literal["frames", "clips", "both"] = "frames",
         cell: CellName = "gru",
-        size: Positive = 128,
+        size: Size = 128,
         layers: Positive = 1,
         direction: Direction = "forward",
         dropout: Share = 0.0,
@@ -63,30 +57,42 @@ class VideoEncoder(Encoder):
         if reads != "frames":
             self.clips = nn.Conv3d(backbone.shape.channels, size, (CLIP, 3, 3), padding=(CLIP // 2, 1, 1))  # W_3, b_3
             width += size
-        self.even = nn.LayerNorm(width)  # g_x, b_x
-        self.reading = Reading(
+        self.norm = nn.LayerNorm(width)  # γ_x, δ_x
+        self.rnn = DirectionalRNN(
             input_size=width, cell=cell, size=size, layers=layers, direction=direction, dropout=dropout
         )
-        self.output_size = self.summary_size = self.reading.output_size
+        self.output_size = self.summary_size = self.rnn.output_size
+
+    @classmethod
+    def needs_cells(cls, settings: Mapping[str, Any], *, attended: bool) -> bool:
+        """Only clips are made of cells; attention is over frames."""
+        return bool(settings["reads"] != "frames")
+
+    @classmethod
+    def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
+        """A pretrained network, frozen, and half the size in each direction."""
+        reads = {"cell": "gru", "size": size // 2, "direction": "both", "dropout": dropout}
+        return {"backbone": "efficientnet_lite0", **reads}
 
     def forward(self, video: Padded) -> Encoded:
         """Frames to states (B, F, D) and a summary (B, D)."""
         maps_BFCHW, vector_BFK = self.backbone(video)
-        told = [] if self.reads == "clips" else [vector_BFK]
+        features = [] if self.reads == "clips" else [vector_BFK]
         if self.clips is not None:
-            told.append(self._clips(maps_BFCHW, self.clips))
-        memory_BFD, summary_BD = self.reading(self.dropout(self.even(torch.cat(told, dim=-1))), video.mask)
+            features.append(self._clips(maps_BFCHW, self.clips))
+        memory_BFD, summary_BD = self.rnn(self.dropout(self.norm(torch.cat(features, dim=-1))), video.mask)
         return Encoded(memory_BFD, video.mask, summary_BD, Layout("frames"))
 
     @staticmethod
     def _clips(maps: Tensor, convolution: nn.Conv3d) -> Tensor:
-        """g_t for every frame, (B, F, G): what lies beyond the film is zero, as its padding is."""
+        """κ_t for every frame, (B, F, G): what lies beyond the video is zero, as its padding is."""
         features_BGFHW: Tensor = convolution(maps.transpose(1, 2))
         return torch.relu(features_BGFHW).mean((-2, -1)).transpose(1, 2)
 
     def equations(self) -> list[str]:
-        """The lines of the lecture."""
-        clips = [f"g_t = mean_j relu(W_3 * a_{{t-{CLIP // 2}}}..a_{{t+{CLIP // 2}}} + b_3)_j"] if self.clips else []
-        told = {"frames": "v_t", "clips": "g_t", "both": "[v_t, g_t]"}[self.reads]
-        even = f"x_t = norm({told}) ⊙ g_x + b_x"
-        return [*self.backbone.equations(), *clips, even, *self.reading.equations(told="x_t", unit="frame")]
+        """The features of each frame, their normalisation, and the recurrence."""
+        seen = [line.replace("r_1..r_S, v = CNN(I)", "r_t, v_t = CNN(I_t)") for line in self.backbone.equations()]
+        seen = [line.replace("v = CNN(I)", "v_t = CNN(I_t)") for line in seen]
+        clips = [f"κ_t = mean_j relu(W_3 * r_{{t-{CLIP // 2}..t+{CLIP // 2}}} + b_3)_j"] if self.clips else []
+        features = {"frames": "v_t", "clips": "κ_t", "both": "[v_t, κ_t]"}[self.reads]
+        return [*seen, *clips, f"x_t = γ_x ⊙ norm({features}) + δ_x", *self.rnn.equations(reads="x_t", unit="frame")]

@@ -1,0 +1,77 @@
+"""Commands that show something: `tasks`, `explain`, `compare`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, Overrides, notes, results
+
+
+def tasks(*, as_json: JsonOption = False) -> None:
+    """List the systems, with the recipes that come with them."""
+    from sixjars.recipe.files import packaged
+    from sixjars.tasks import TASKS
+
+    names = list(packaged())
+    listed = {task: [name for name in names if name.startswith(f"{task}/")] for task in TASKS}
+    console = results()
+    if as_json:
+        told = [
+            {"name": t.name, "number": t.number, "title": t.title, "recipes": listed[t.name]} for t in TASKS.values()
+        ]
+        console.print(json.dumps(told, ensure_ascii=False))
+        return
+    for task in TASKS.values():
+        console.print(f"{task.number:4}{task.name:16}  {task.title}", style="bold")
+        for name in listed[task.name]:
+            console.print(f"      {name}")
+
+
+def explain(
+    what: Annotated[str, typer.Argument(metavar="RECIPE|RUN", help="A recipe's file or name, or a run's folder.")],
+    overrides: Overrides = None,
+    *,
+    as_json: JsonOption = False,
+    allow: AllowOption = None,
+) -> None:
+    """Print the six sections: equations with their letters, and every parameter's name, letter, shape and count."""
+    from sixjars.cli.show import show_explanation
+    from sixjars.runs.explain import explain as explain_it
+
+    explanation = explain_it(what, overrides or [], allow=allow or [])
+    if as_json:
+        results().print(json.dumps(explanation.to_json(), ensure_ascii=False))
+    else:
+        show_explanation(results(), explanation)
+
+
+def compare(
+    recipes: Annotated[
+        list[str], typer.Argument(metavar="RECIPE|RUN...", help="Two or more; recipes are trained first.")
+    ],
+    out: Annotated[Path, typer.Option(help="Where runs, table and picture go.")] = Path("runs/compare"),
+    metric: Annotated[str, typer.Option(help="What to compare by.")] = "exact_match",
+    *,
+    as_json: JsonOption = False,
+    device: DeviceOption = "auto",
+    allow: AllowOption = None,
+) -> None:
+    """Train several recipes and compare them by the length of the input: one curve each."""
+    from sixjars.cli.show import show_comparison
+    from sixjars.progress import ConsoleProgress
+    from sixjars.runs.compare import compare as compare_them
+
+    comparison = compare_them(
+        recipes,
+        out=out,
+        metric=metric,
+        device=device,
+        reporter=lambda: ConsoleProgress(notes()),
+        allow=allow or [],
+    )
+    if as_json:
+        results().print(json.dumps(comparison.to_json(), ensure_ascii=False))
+    else:
+        show_comparison(results(), comparison)

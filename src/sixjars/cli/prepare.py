@@ -1,0 +1,55 @@
+"""Commands around data: `features`, `sample`, `cache`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sixjars.cli.options import AllowOption, DeviceOption, Overrides, RecipeArgument, notes, results
+
+
+def features(
+    recipe: RecipeArgument, overrides: Overrides = None, *, device: DeviceOption = "auto", allow: AllowOption = None
+) -> None:
+    """Extract the features of all images or videos of a recipe ahead of training; one that is killed goes on."""
+    from sixjars.progress import ConsoleProgress
+    from sixjars.recipe.outside import Outside
+    from sixjars.runs.prepare import extract_features
+    from sixjars.runs.recipes import read_recipe
+
+    outside = Outside(tuple(allow or []))
+    wanted = read_recipe(recipe, overrides or [], outside)
+    made = extract_features(wanted, device=device, reporter=ConsoleProgress(notes()), outside=outside)
+    console = results()
+    console.print(f"{made.files} files are ready" + (f", {made.skipped} rows skipped" if made.skipped else ""))
+    for folder in made.folders:
+        console.print(f"stored in: {folder}")
+
+
+def sample(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A system that `sixjars tasks` lists, or TASK/KIND.")],
+    out: Annotated[Path, typer.Option(help="The folder to write.", show_default=False)],
+    size: Annotated[int, typer.Option(help="Training examples; a tenth more for each other split.", min=1)] = 100,
+    seed: Annotated[int, typer.Option(help="Another seed, another corpus.", min=0)] = 0,
+) -> None:
+    """Write a synthetic corpus as files: JSON lines, and images or videos beside them."""
+    from sixjars.progress import ConsoleProgress
+    from sixjars.runs.prepare import generate_sample
+
+    for path in generate_sample(task, out, size=size, seed=seed, reporter=ConsoleProgress(notes())):
+        results().print(str(path))
+
+
+def cache(
+    *,
+    prune: Annotated[
+        float | None,
+        typer.Option(metavar="GB", help="Remove what was not used for longest until so much is left.", min=0.0),
+    ] = None,
+) -> None:
+    """Show what the cache of encoded data and features holds, or make it smaller; nothing is lost but time."""
+    from sixjars.data.storage.pruning import contents
+    from sixjars.data.storage.pruning import prune as prune_to
+
+    found = contents() if prune is None else prune_to(prune)
+    results().print(f"{found.folder}: {found.files:,} files, {found.size / 1e9:.2f} GB")

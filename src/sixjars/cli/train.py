@@ -1,0 +1,94 @@
+"""Commands that make something: `demo`, `new`, `train`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sixjars.cli.options import AllowOption, DeviceOption, Overrides, RecipeArgument, note, notes, results
+from sixjars.errors import RunError
+
+DEMO = "translation/sample_attention"
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the run and the picture go.")] = Path("sixjars-demo"),
+) -> None:
+    """Train English to romanised Hindi with attention on synthetic data, translate, and draw the attention."""
+    from sixjars.cli.show import show_demo, show_trained
+    from sixjars.progress import ConsoleProgress
+    from sixjars.runs.folder import open_run
+    from sixjars.runs.recipes import read_recipe
+    from sixjars.runs.train import train as train_recipe
+
+    console = notes()
+    recipe = read_recipe(DEMO)
+    if (out / "recipe.yaml").is_file():
+        if open_run(out).recipe != recipe:
+            raise RunError(f"{out} holds another run. Choose another folder with --out.")
+        _clear(out)
+    pairs = recipe.data.sample.size if recipe.data.sample else 0
+    console.print(f"[bold]sixjars[/] learns English → Hindi from {pairs:,} synthetic sentence pairs. About a minute.")
+    trained = train_recipe(DEMO, out=out, device="cpu", reporter=ConsoleProgress(console))
+    show_trained(results(), trained)
+    show_demo(results(), trained.folder)
+
+
+def _clear(folder: Path) -> None:
+    """Remove an earlier demo, and nothing else."""
+    ours = ("recipe.yaml", "run.json", "model.safetensors", "log.jsonl", "scores.json", "attention.png")
+    for path in [
+        *(folder / name for name in ours),
+        *folder.glob("fields/*.json"),
+        *folder.glob("checkpoints/*.safetensors"),
+    ]:
+        path.unlink(missing_ok=True)
+
+
+def new(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The recipe to write.", show_default=False)],
+    task: Annotated[str, typer.Option(help="A system that `sixjars tasks` lists.", show_default=False)],
+    data: Annotated[Path | None, typer.Option(help="Your data; sizes are chosen from it.", show_default=False)] = None,
+) -> None:
+    """Write a commented starter recipe, its sizes chosen from your data."""
+    from sixjars.runs.starter import new as write_starter
+
+    write_starter(file, task=task, data=data)
+    note(f"wrote {file}; next: sixjars train {file}")
+
+
+def train(
+    recipe: RecipeArgument,
+    overrides: Overrides = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The run's folder.  [default: runs/NAME]", show_default=False)
+    ] = None,
+    *,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on exactly where the run was stopped.")] = False,
+    seed: Annotated[int | None, typer.Option(help="The same as learning.seed=N.", min=0, show_default=False)] = None,
+    device: DeviceOption = "auto",
+    devices: Annotated[int, typer.Option(help="Processes that train one model together.", min=1)] = 1,
+    allow: AllowOption = None,
+) -> None:
+    """Train what a recipe describes."""
+    from sixjars.recipe.files import find
+
+    find(recipe)  # a wrong name is an error at once, before torch is loaded
+    from sixjars.cli.show import show_trained
+    from sixjars.progress import ConsoleProgress
+    from sixjars.runs.train import train as train_recipe
+
+    trained = train_recipe(
+        recipe,
+        [*(overrides or []), *([] if seed is None else [f"learning.seed={seed}"])],
+        out=out,
+        resume=resume,
+        device=device,
+        devices=devices,
+        reporter=ConsoleProgress(notes()),
+        allow=allow or [],
+    )
+    if trained.scores:
+        show_trained(results(), trained)
+        for sentence in trained.missed:
+            note(f"note: {sentence}")

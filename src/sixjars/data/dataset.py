@@ -1,0 +1,242 @@
+"""The fields of a task together, and one split of its data: encoded examples that batches are taken from."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixjars.data.annotations import Box, Links, boxes_of, links_of, rationale_of
+from sixjars.data.batches import Batches, Column, EmptyColumn
+from sixjars.data.field import Field, Link, Positions
+from sixjars.data.storage.cache import Examples, IdEncoder, Table, cache_folder, cached, encoded
+from sixjars.errors import DataError
+
+T = TypeVar("T")
+NOTHING = "nothing"
+"""What stands for the input of a task that has none: rows without positions."""
+
+
+@final
+@dataclass(frozen=True)
+class Fields:
+    """The fields of a task: what is read, and what is output."""
+
+    inputs: Mapping[str, Field]
+    output: Field
+
+    @property
+    def all(self) -> dict[str, Field]:
+        """Inputs first, then the output."""
+        return {**self.inputs, self.output.name: self.output}
+
+    @cached_property
+    def link(self) -> Link | None:
+        """What ties the output to an input, such as words that are copied."""
+        return self.output.link(self.inputs)
+
+    def mapped(self, change: Callable[[Field], Field]) -> "Fields":
+        """The same with every field changed."""
+        return Fields({name: change(field) for name, field in self.inputs.items()}, change(self.output))
+
+    def learned(self, train: Examples) -> "Fields":
+        """With what the training set teaches."""
+        return self.mapped(lambda field: field.learned(_texts(train, field.name)) if field.learns else field)
+
+    def admit(self, examples: Examples, *, skip: bool) -> Examples:
+        """The examples whose values can be used by every field."""
+        for field in self.all.values():
+            examples = field.admit(examples, skip=skip)
+        return examples
+
+    def encoders(self) -> dict[str, IdEncoder]:
+        """What turns texts into ids that are stored, by name."""
+        found = {name: encoder for field in self.all.values() for name, encoder in field.encoders().items()}
+        return found | ({} if self.link is None else self.link.encoders())
+
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """What a network must know of each field."""
+        return {name: field.facts() for name, field in self.all.items()}
+
+
+def _texts(examples: Examples, name: str) -> Iterator[str]:
+    """The texts of a column, some at a time."""
+    for chunk in examples.table.column(name).chunks:
+        yield from chunk.to_pylist()
+
+
+@final
+@dataclass(frozen=True)
+class Dataset:
+    """One split of the data (train, valid or test), or the inputs of a prediction, encoded."""
+
+    table: Table
+    fields: Fields
+    where: str
+    """For messages."""
+    skipped: int = 0
+    """Bad rows that were left out."""
+
+    @classmethod
+    def stored(cls, examples: Examples, fields: Fields) -> "Dataset":
+        """Encoded once, kept in the cache and memory-mapped from there."""
+        table = cached(examples, fields.encoders(), folder=cache_folder())
+        return cls(table, fields, examples.where, examples.skipped)
+
+    @classmethod
+    def in_memory(cls, examples: Examples, fields: Fields) -> "Dataset":
+        """Encoded now, for a prediction; only the fields that the examples have."""
+        present = set(examples.table.column_names)
+        encoders = {name: encoder for name, encoder in fields.encoders().items() if encoder.column in present}
+        return cls(encoded(examples, encoders), fields, examples.where)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @cached_property
+    def inputs(self) -> list[dict[str, str]]:
+        """What the encoder reads of each row: texts normalized, names of files; nothing where it reads nothing."""
+        columns = {
+            name: [field.normalize(text) for text in self.table.texts(name)]
+            for name, field in self.fields.inputs.items()
+        }
+        return [{name: texts[row] for name, texts in columns.items()} for row in range(len(self))]
+
+    @cached_property
+    def targets(self) -> list[str]:
+        """What the decoder should output, normalized as its tokens are (Unicode form, spaces, case if asked for)."""
+        output = self.fields.output
+        return [output.normalize(text) for text in self.table.texts(output.name)]
+
+    @cached_property
+    def usable(self) -> NDArray[np.bool_]:
+        """Which rows can be learned from."""
+        usable = np.ones(len(self), dtype=bool)
+        for field in self.fields.all.values():
+            try:
+                usable &= field.usable(self.table)
+            except DataError as error:
+                raise DataError(f"{self.where}: {error}") from None
+        return usable
+
+    @property
+    def dropped(self) -> int:
+        """Rows that cannot be learned from: too long, or with a label that is not in the list."""
+        return int((~self.usable).sum())
+
+    @cached_property
+    def source_words_index(self) -> list[list[int]]:
+        """For each token of each source, the word that it belongs to."""
+        return self.fields.inputs["source"].words([row["source"] for row in self.inputs])
+
+    @cached_property
+    def target_words_index(self) -> list[list[int]]:
+        """For each token of each target, the word that it belongs to."""
+        return self.fields.output.words(self.targets)
+
+    @cached_property
+    def alignments(self) -> list[Links] | None:
+        """True links between words (or characters), where the data has them."""
+        names = ("source", self.fields.output.name)
+
+        def parsed(row: int, text: str) -> Links:
+            sides = self.source_words_index[row], self.target_words_index[row]
+            return links_of(text, [side[-1] + 1 if side else 0 for side in sides], names)
+
+        return self._annotated("alignment", parsed)
+
+    @cached_property
+    def boxes(self) -> list[tuple[Box, ...]] | None:
+        """True regions of words of the output, where the data has them."""
+        return self._annotated(
+            "boxes",
+            lambda row, text: boxes_of(text, self.target_words_index[row][-1] + 1, self.fields.output.name),
+        )
+
+    @cached_property
+    def rationales(self) -> list[tuple[int, int] | None] | None:
+        """The sentence that decides each row and its word, both counted from 0, where the data has them."""
+        return self._annotated(
+            "rationale", lambda row, text: rationale_of(text, len(self.inputs[row]["source"].splitlines()))
+        )
+
+    def _annotated(self, name: str, parsed: Callable[[int, str], T]) -> list[T] | None:
+        if not self.table.has(name):
+            return None
+        found = []
+        for row, text in enumerate(self.table.texts(name)):
+            try:
+                found.append(parsed(row, text))
+            except ValueError as error:
+                raise DataError(f"{self.where}, line {self.table.line(row)}: {error}") from None
+        return found
+
+    @cached_property
+    def token_links(self) -> list[tuple[tuple[int, int], ...]]:
+        """True links between token positions of each row; tokenized once, not in every epoch."""
+        assert self.alignments is not None
+        lengths = self._column("source").lengths, self._column(self.fields.output.name).lengths
+        found = []
+        for row, links in enumerate(self.alignments):
+            source = self.source_words_index[row][: lengths[0][row]]
+            target = self.target_words_index[row][: lengths[1][row]]
+            found.append(
+                tuple(
+                    (s, t) for s, word in enumerate(source) for t, other in enumerate(target) if (word, other) in links
+                )
+            )
+        return found
+
+    def positions(self, row: int, count: int) -> Positions:
+        """What stands at each of the `count` positions that are attended to: those of the first input."""
+        field = next(iter(self.fields.inputs.values()), None)
+        if field is None:
+            return Positions()
+        found = field.positions(self.table, row, count)
+        if self.fields.link is None:
+            return found
+        words = self.fields.link.source_words(self.raw(row))
+        return replace(found, tokens=tuple(self.fields.link.shown(words)))
+
+    def source_words(self, row: int) -> list[str]:
+        """The words that a decoder may copy from a row; none where it copies nothing."""
+        return [] if self.fields.link is None else self.fields.link.source_words(self.raw(row))
+
+    def raw(self, row: int) -> dict[str, str]:
+        """The inputs of a row as they were given."""
+        return {name: self.table.texts(name, [row])[0] for name in self.fields.inputs}
+
+    def batches(
+        self,
+        *,
+        batch_tokens: int | None = None,
+        batch_examples: int | None = None,
+        seed: int = 0,
+        training: bool = False,
+        guided: bool = False,
+    ) -> Batches:
+        """Padded batches.
+
+        Those of `training` leave out what cannot be learned from; `guided` ones carry the true alignment.
+        """
+        inputs = {name: self._column(name) for name in self.fields.inputs}
+        has_target = self.table.has(self.fields.output.name)
+        return Batches(
+            inputs or {NOTHING: EmptyColumn(len(self))},
+            self._column(self.fields.output.name, training=training) if has_target else EmptyColumn(len(self)),
+            usable=self.usable if training else None,
+            batch_tokens=batch_tokens,
+            batch_examples=batch_examples,
+            seed=seed,
+            links=self.token_links if guided and self.alignments is not None else None,
+            joint=None if self.fields.link is None else self.fields.link.joint(self.table),
+        )
+
+    def _column(self, name: str, *, training: bool = False) -> Column:
+        return self.fields.all[name].column(self.table, training=training)
+
+    def lengths(self, name: str) -> Sequence[int]:
+        """How many positions of each row an encoder gets."""
+        return [int(length) for length in self._column(name).lengths]

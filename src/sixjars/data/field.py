@@ -1,0 +1,297 @@
+"""The contract of a field: everything about one kind of value, so that nobody else asks which kind it is.
+
+A field of an example is a text, a label, an order, points, an image or a video. Training, scoring and prediction take
+one road: raw values are spelled as text (`text_of`), checked (`check`), admitted (`admit`), encoded (`encoders`) and
+padded (`column`).
+
+Dims: B rows, S positions, N numbers of a position.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, Protocol, Self, final
+
+import numpy as np
+import pyarrow
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sixjars.data.batches import ArrayColumn, Column
+from sixjars.data.storage.cache import LINE, Examples, IdEncoder, Table
+from sixjars.errors import DataError, shown
+from sixjars.flow.contracts import Holds
+from sixjars.flow.values import Padded
+from sixjars.progress import Reporter
+from sixjars.recipe.sections import FieldSettings
+
+
+class FeatureExtractor(Protocol):
+    """What an image or video field is handed: from pixels to the numbers that an encoder reads."""
+
+    @property
+    def name(self) -> str:
+        """For progress and messages."""
+        ...
+
+    @property
+    def pixels(self) -> int:
+        """Of each side of the squares that it takes."""
+        ...
+
+    @property
+    def cells(self) -> bool:
+        """Whether it gives the cells of each frame, or its vector alone."""
+        ...
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Changes with its weights; nothing where it has none."""
+        ...
+
+    def plan(self) -> dict[str, Any]:
+        """All that the numbers depend on, besides the pixels."""
+        ...
+
+    def __call__(self, pixels: Tensor, /) -> Tensor:
+        """(X, 3, H, W) to (X, N)."""
+        ...
+
+
+_SILENT: Final = Reporter()
+
+
+@final
+@dataclass(frozen=True)
+class Equipment:
+    """What a field may need besides its settings."""
+
+    places: tuple[Path, ...] = (Path(),)
+    """Folders and .zip files that names of files are looked up in."""
+    extractor: FeatureExtractor | None = None
+    stored: bool = False
+    """Whether features are kept for the next time."""
+    target_options: Mapping[str, Any] | None = None
+    """Of an output: what the decoder needs of it."""
+    reporter: Reporter = _SILENT
+
+
+@final
+@dataclass(frozen=True)
+class Positions:
+    """What stands at each position of an input, for pictures of attention."""
+
+    tokens: tuple[str, ...] = ()
+    segments: tuple[int, ...] = ()
+    """Of a text in segments, the segment that each position belongs to."""
+
+
+class Link(Protocol):
+    """What ties an output to an input, such as words that are copied."""
+
+    def encoders(self) -> dict[str, IdEncoder]:
+        """What must be encoded for it, by name."""
+        ...
+
+    def joint(self, table: Table) -> Any:
+        """What joins the batches of both, with `check` and `join`."""
+        ...
+
+    def source_words(self, row: Mapping[str, str]) -> list[str]:
+        """What stands at each position of the input of an example, as it would be output."""
+        ...
+
+    def shown(self, words: Sequence[str]) -> list[str]:
+        """The same for a person."""
+        ...
+
+
+class Field(ABC):
+    """One field of the examples of a task, with its settings and what it learned from the training set.
+
+    A field of your own sets `kind`, `holds` and `settings_class`, and gives `arrays`; everything else has a default.
+    """
+
+    kind: ClassVar[str]
+    """As recipes name it."""
+    settings_class: ClassVar[type[FieldSettings]]
+    """Its keys in a recipe."""
+    holds: ClassVar[Holds]
+    """What its values are, so that a decoder knows what to output."""
+    tells: ClassVar[tuple[str, ...]] = ()
+    """The names of its `facts`: parameters of encoders or decoders that no recipe sets."""
+    learns: ClassVar[bool] = False
+    """Whether it learns something from the training set that a run must keep."""
+
+    in_segments: bool = False
+    """Whether its values are texts in segments."""
+    multi_label: bool = False
+    """Whether an example may have several labels."""
+    is_media: bool = False
+    """Whether its values are names of files."""
+    lists: Literal["rows", "value", "refused"] = "refused"
+    """What a list in a file means: several rows, one value, or a bad row."""
+    default_metrics: tuple[str, ...] = ()
+    """Metrics that replace those of the task."""
+    equipment = Equipment()
+
+    def __init__(self, name: str, settings: Any) -> None:
+        self.name = name
+        self.settings = settings
+
+    def equipped(self, equipment: Equipment) -> Self:
+        """The same field with what it may need besides its settings."""
+        made = copy(self)
+        made.equipment = equipment
+        return made
+
+    def misfits(self, *, is_output: bool, is_first: bool) -> list[str]:
+        """Settings that its role in the task does not allow, a sentence each."""
+        return []
+
+    def copy_misfits(self, source: Any) -> list[str]:
+        """Why words of an input cannot be copied into this field, a sentence each."""
+        return [f"copies words, but data.{self.name} is a {self.kind}."]
+
+    def link(self, inputs: "Mapping[str, Field]") -> Link | None:
+        """What ties this output to an input, if something does."""
+        return None
+
+    # From values of files and people to text.
+
+    def text_of(self, value: object) -> str:
+        """A value of JSON or Python as the text that is kept of it; ValueError with a sentence where it is none."""
+        if isinstance(value, str):
+            return value
+        raise ValueError(f"the {self.name} must be a text, but is {shown(value)}.")
+
+    def arguments(self, given: str) -> list[Any]:
+        """The values that one argument of a command means."""
+        return [given]
+
+    def check(self, text: str, row: Mapping[str, str]) -> None:
+        """ValueError with a sentence if a text is no value of this field; `row` has the other fields of the example."""
+        if not text.strip():
+            raise ValueError(f"the {self.name} is empty.")
+
+    def admit(self, examples: Examples, *, skip: bool) -> Examples:
+        """The examples whose values can be used; a bad one is an error, or left out and counted."""
+        return examples
+
+    def normalize(self, text: str) -> str:
+        """A value as it is compared with others."""
+        return text
+
+    # What is learned from the training set.
+
+    def learned(self, texts: Iterable[str]) -> Self:
+        """The same field with what the training texts teach: a vocabulary, a list of labels."""
+        return self
+
+    def to_json(self) -> str:
+        """What was learned, to be kept in a run."""
+        return "null"
+
+    def restored(self, text: str) -> Self:
+        """The same field with what `to_json` kept."""
+        return self
+
+    # From text to tensors.
+
+    def encoders(self) -> dict[str, IdEncoder]:
+        """What encodes its texts into ids that are kept, by name; nothing where there are none."""
+        return {}
+
+    def arrays(self, texts: Sequence[str]) -> list[NDArray[Any]]:
+        """The numbers of each text, (S,) or (S, N)."""
+        raise NotImplementedError(f"{type(self).__name__} must give `arrays` or `column`.")
+
+    def column(self, table: Table, *, training: bool = False) -> Column:
+        """All rows of a table, to take padded batches from; `training` says what for."""
+        return ArrayColumn(self.arrays(table.texts(self.name)))
+
+    def usable(self, table: Table) -> NDArray[np.bool_]:
+        """Which rows can be learned from; of the others there is nothing to learn, or the settings leave them out."""
+        return np.ones(len(table), dtype=bool)
+
+    def truncates(self, table: Table, row: int) -> bool:
+        """Whether a row was longer than what is read of it."""
+        return False
+
+    @abstractmethod
+    def blank(self) -> Padded:
+        """One small value, (1, S) or (1, S, N), such as a network could be given."""
+
+    # From ids to text, and to what a person reads.
+
+    def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
+        """The text of a decoder's output."""
+        raise NotImplementedError(f"a {self.kind} cannot be the output of a decoder.")
+
+    def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
+        """The same token by token."""
+        raise NotImplementedError(f"a {self.kind} cannot be the output of a decoder.")
+
+    def replacing_unknown(self, ids: Sequence[int], weights: Sequence[Sequence[float]]) -> Sequence[int]:
+        """The ids with `<unk>` replaced by a copy of the input's position with the most attention."""
+        return ids
+
+    def positions(self, table: Table, row: int, count: int) -> Positions:
+        """What stands at each of the `count` positions that an encoder made of a row."""
+        return Positions()
+
+    def words(self, texts: Sequence[str]) -> list[list[int]]:
+        """For each token of each text, which word it belongs to; a value that is no text is one word."""
+        return [[0] for _ in texts]
+
+    def backdrop(self, text: str) -> Any:
+        """What a picture of attention is drawn on: the image, the frames, the points; nothing for a text."""
+        return None
+
+    # What a network and a reader must know.
+
+    def facts(self) -> dict[str, Any]:
+        """What a network must know: sizes of vocabularies, of points, of images; as `tells` names them."""
+        return {}
+
+    def assumed(self) -> Self:
+        """The same field as if it had learned as much as its settings allow, where the data is not at hand."""
+        return self
+
+    @abstractmethod
+    def describe(self) -> str:
+        """What its values are, for `explain`."""
+
+    @classmethod
+    def suggest(cls, texts: Sequence[str], *, tokens: str, long: bool) -> dict[str, Any]:
+        """Settings for a starter recipe, from the texts of a column (none where there is no data yet).
+
+        `tokens` is what the task takes for a token, `long` whether its encoder reads long texts.
+        """
+        return {}
+
+    @classmethod
+    def decoder_options(cls, columns: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """Settings of the decoder that the texts of all columns decide."""
+        return {}
+
+    @classmethod
+    def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
+        """Settings for a column with these values; nothing if it cannot hold this kind of field."""
+        return {} if all(isinstance(value, str) for value in values) else None
+
+
+def kept_rows(examples: Examples, good: Sequence[bool], faults: Mapping[int, str], *, skip: bool) -> Examples:
+    """The good rows; the first bad one is an error unless bad rows are skipped. `faults` has a sentence by row."""
+    if all(good):
+        return examples
+    lines = examples.table.column(LINE)
+    if not skip:
+        row = min(faults)
+        raise DataError(f"{examples.where}, line {lines[row].as_py()}: {faults[row]}")
+    if not any(good):
+        raise DataError(f"{examples.where}: no row is left of {len(good)}; all were bad: {next(iter(faults.values()))}")
+    table = examples.table.filter(pyarrow.array(good))
+    return replace(examples, table=table, skipped=examples.skipped + list(good).count(False))

@@ -1,0 +1,225 @@
+"""Images, by the names of their files, and what they share with videos: files become frames, and frames numbers.
+
+Dims: F frames of a file, X frames of several files, H and W pixels, N all numbers of a frame.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cached_property
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self, final
+
+import numpy as np
+import pyarrow
+import torch
+from numpy.typing import NDArray
+
+from sixjars.data.batches import Column, FrameColumn
+from sixjars.data.field import Equipment, FeatureExtractor, Field, kept_rows
+from sixjars.data.media.files import MediaFiles
+from sixjars.data.media.images import IMAGE_ENDINGS, placed, read_image, upright
+from sixjars.data.storage.cache import Examples, Table, cache_folder
+from sixjars.data.storage.features import FeatureStore, MemoryStore, Store
+from sixjars.errors import DataError
+from sixjars.flow.limits import Positive, Size
+from sixjars.flow.values import Padded
+from sixjars.recipe.sections import Column as ColumnName
+from sixjars.recipe.sections import FieldSettings, FilePath
+
+FORMAT = 2
+"""Changes when the same file gives other numbers, so that none of the old are used."""
+READERS = 8
+"""Threads that decode files while the backbone computes."""
+HIDDEN = (".", "__MACOSX")
+Pixels = NDArray[np.uint8]
+
+
+class MediaSettings(FieldSettings):
+    """One column of file names, and how the files become pixels."""
+
+    media: FilePath | tuple[FilePath, ...] = "."
+    """Where the files are: a folder, a `.zip` that is read in place, or a list of those."""
+    size: Size | None = None
+    """Pixels of each side as the network gets them; the backbone's usual size when absent."""
+    fit: Literal["crop", "pad", "stretch"] = "crop"
+    """How another shape becomes a square: its middle, bars at the sides, or stretched."""
+    max_pixels: Positive = 50_000_000
+    """A larger image (width times height) is refused before it is decoded."""
+
+
+class MediaField(Field):
+    """Files of images or videos, each as the numbers of its frames."""
+
+    holds = "pixels"
+    is_media = True
+    tells = ("pixels", "cells", "pretrained")
+    endings: ClassVar[frozenset[str]]
+    """How the names of such files end, in small letters."""
+    block: ClassVar[int]
+    """Files between two saves: what a kill can cost."""
+
+    def equipped(self, equipment: Equipment) -> Self:
+        """With a store of its own."""
+        made = super().equipped(equipment)
+        for name in ("files", "store"):
+            made.__dict__.pop(name, None)
+        return made
+
+    @property
+    def extractor(self) -> FeatureExtractor:
+        """Handed over before it is used."""
+        assert self.equipment.extractor is not None, f"data.{self.name} was handed no feature extractor"
+        return self.equipment.extractor
+
+    @cached_property
+    def files(self) -> MediaFiles:
+        """Where names are looked up."""
+        return MediaFiles(self.equipment.places, memory=cache_folder())
+
+    @cached_property
+    def store(self) -> Store:
+        """Where the numbers are kept: all that they depend on is its plan."""
+        if not self.equipment.stored:
+            return MemoryStore()
+        plan = {"format": FORMAT, "pixels": self.extractor.pixels, "fit": self.settings.fit}
+        return FeatureStore(cache_folder() / "frames", {**plan, **self.plan(), **self.extractor.plan()})
+
+    def plan(self) -> dict[str, Any]:
+        """What else the pixels of a file depend on."""
+        return {}
+
+    @abstractmethod
+    def unpacked(self, name: str) -> Pixels:
+        """One file as frames, (F, 3, H, W)."""
+
+    @property
+    def key_column(self) -> str:
+        """The column with the keys of the content of the files."""
+        return f"{self.name} key"
+
+    def arguments(self, given: str) -> list[Any]:
+        """The files that a path, a folder or a glob means; in folders and globs only those of a known ending."""
+        path = Path(given)
+        if path.is_file() or not (path.is_dir() or has_magic(given)):
+            return [given]
+        found = [str(file) for file in path.rglob("*")] if path.is_dir() else glob(given, recursive=True)
+        plain = [file for file in found if not any(step.startswith(HIDDEN) for step in Path(file).parts[-2:])]
+        kept = sorted(file for file in plain if Path(file).suffix.lower() in self.endings and Path(file).is_file())
+        if not kept:
+            endings = " ".join(sorted(self.endings))
+            raise DataError(f"{given} holds no {self.kind} file (known endings: {endings}).")
+        return list(kept)
+
+    def check(self, text: str, row: Mapping[str, str]) -> None:
+        """The file must be there."""
+        if not self.files.has(text):
+            wrong = "is a folder" if Path(text).is_dir() else "does not exist"
+            raise ValueError(f"the {self.name} file {text} {wrong}.")
+
+    def admit(self, examples: Examples, *, skip: bool) -> Examples:
+        """The examples whose files can be decoded, each with the key of its content; their numbers are then stored."""
+        names = examples.table.column(self.name).to_pylist()
+        keys, faults = self._extracted(names)
+        bad = {at: faults[name] for at, name in enumerate(names) if name in faults}
+        examples = kept_rows(examples, [at not in bad for at in range(len(names))], bad, skip=skip)
+        column = pyarrow.array([keys[name] for name in names if name not in faults], pyarrow.string())
+        return replace(examples, table=examples.table.append_column(self.key_column, column))
+
+    def _extracted(self, names: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+        """The keys of all these files, whose numbers are then in the store; and what is wrong with the others."""
+        reporter = self.equipment.reporter
+        keys, faults = self.files.keys(names, reporter)
+        missing = set(self.store.missing(list(keys.values())))
+        wanted = list({keys[name]: name for name in reversed(keys) if keys[name] in missing}.values())[::-1]
+        for begin in range(0, len(wanted), self.block):
+            block = wanted[begin : begin + self.block]
+            decoded = dict(self._decoded(block, faults))
+            if decoded:
+                self.store.add([keys[name] for name in decoded], self._numbers(list(decoded.values())))
+            done = begin + len(block)
+            reporter.preparing(f"{self.extractor.name} of {self.kind} files", done=done, total=len(wanted))
+        broken = {keys[name]: sentence for name, sentence in faults.items() if name in keys}
+        faults |= {name: broken[key] for name, key in keys.items() if key in broken}  # copies of a bad file
+        return keys, faults
+
+    def _decoded(self, names: Sequence[str], faults: dict[str, str]) -> Iterator[tuple[str, Pixels]]:
+        """Files in order, several decoded at once; what is wrong with a bad one goes to `faults`."""
+
+        def tried(name: str) -> Pixels | str:
+            try:
+                return self.unpacked(name)
+            except DataError as error:
+                return str(error)
+
+        with ThreadPoolExecutor(READERS) as pool:
+            for name, found in zip(names, pool.map(tried, names), strict=True):
+                if isinstance(found, str):
+                    faults[name] = found
+                else:
+                    yield name, found
+
+    def _numbers(self, files: Sequence[Pixels]) -> list[NDArray[Any]]:
+        """What is stored of each file, (F, N)."""
+        numbers_XN = self.extractor(torch.from_numpy(np.concatenate(files))).numpy()
+        ends = np.cumsum([len(file) for file in files])
+        return np.split(numbers_XN, ends[:-1])
+
+    def column(self, table: Table, *, training: bool = False) -> Column:
+        """Frames."""
+        return FrameColumn(table.texts(self.key_column), self.store)
+
+    def blank(self) -> Padded:
+        """One black frame, as numbers."""
+        size = self.extractor.pixels
+        numbers_XN = self.extractor(torch.zeros(1, 3, size, size, dtype=torch.uint8))
+        return Padded(numbers_XN.unsqueeze(0), torch.ones(1, 1, dtype=torch.bool))
+
+    def facts(self) -> dict[str, Any]:
+        """The sides of an image, and what of each frame there is."""
+        return {"pixels": self.extractor.pixels, "cells": self.extractor.cells}
+
+    def describe(self) -> str:
+        """The sides of an image."""
+        return f"{self.extractor.pixels}×{self.extractor.pixels} pixels"
+
+    @classmethod
+    def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
+        """Names of files of a known ending."""
+        fit = all(isinstance(value, str) and value.lower().endswith(tuple(cls.endings)) for value in values)
+        return {} if fit else None
+
+
+class ImageSettings(MediaSettings):
+    """One column of image files."""
+
+    kind: str = "image"
+    column: ColumnName = "image"
+
+
+@final
+class ImageField(MediaField):
+    """An image: a video of one frame.
+
+    >>> ImageField.guess(["dog.jpg", "beach.PNG"]), ImageField.guess(["a dog"])
+    ({}, None)
+    """
+
+    kind = "image"
+    settings_class = ImageSettings
+    endings = IMAGE_ENDINGS
+    block = 256
+
+    def unpacked(self, name: str) -> Pixels:
+        """(1, 3, H, W)."""
+        settings, size = self.settings, self.extractor.pixels
+        with self.files.open(name) as file:
+            return read_image(file, name, size=size, fit=settings.fit, max_pixels=settings.max_pixels)[None]
+
+    def backdrop(self, text: str) -> Any:
+        """The whole image (H, W, 3), and the box of it that the network got."""
+        with self.files.open(text) as file:
+            image_HWC = upright(file, text, max_pixels=self.settings.max_pixels)
+        return image_HWC, placed(image_HWC.shape[0], image_HWC.shape[1], self.settings.fit)

@@ -1,0 +1,184 @@
+"""Labels: a closed list, learned from the training set; one for each example, or several.
+
+Dims: B rows, T labels of a row.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import StrictBool
+
+from sixjars.data.batches import Column, IdColumn
+from sixjars.data.field import Field
+from sixjars.data.storage.cache import IdEncoder, Table
+from sixjars.data.text.segments import SEPARATOR, text_of_labels
+from sixjars.errors import DataError, RunError
+from sixjars.flow.limits import Positive
+from sixjars.flow.values import Padded
+from sixjars.recipe.sections import Column as ColumnName
+from sixjars.recipe.sections import FieldSettings
+
+_FORMAT = 2
+ASSUMED = 2
+"""Labels assumed where neither data nor recipe say how many there are."""
+MULTI_LABEL_METRICS = ("labels_micro_f1", "labels_macro_f1", "labels_exact")
+
+
+class LabelSettings(FieldSettings):
+    """One column of labels: a closed list, learned from the training data and kept in the run."""
+
+    kind: str = "label"
+    column: ColumnName = "label"
+    size: Positive | None = None
+    """Most labels, the most frequent first; a rarer one is never output, and not learned from."""
+    min_count: Positive = 1
+    """A label seen fewer times in the training data is never output."""
+    lowercase: StrictBool = False
+    """Whether labels are lowercased."""
+    multi_label: StrictBool = False
+    """Whether an example may have several labels: a list in JSON lines, else a text with commas between them."""
+
+
+@final
+class LabelField(Field):
+    """Labels and their numbers; a label that is not in the list has none.
+
+    >>> field = LabelField("label", LabelSettings(lowercase=True)).learned(["yes", "No", "yes"])
+    >>> field.names, field.encode(["Yes", "perhaps"])
+    (('yes', 'no'), [[0], []])
+    >>> several = LabelField("label", LabelSettings(multi_label=True)).learned(["wheat, grain", "wheat"])
+    >>> several.encode(["grain, corn, wheat"])
+    [[1, 0]]
+    """
+
+    kind = "label"
+    settings_class = LabelSettings
+    holds = "classes"
+    tells = ("classes", "multi_label")
+    learns = True
+
+    def __init__(self, name: str, settings: LabelSettings, names: Sequence[str] = ()) -> None:
+        super().__init__(name, settings)
+        self.settings: LabelSettings = settings
+        self.multi_label = settings.multi_label
+        self.lists = "value" if settings.multi_label else "refused"
+        self.default_metrics = MULTI_LABEL_METRICS if settings.multi_label else ()
+        self.names = tuple(names)
+        self._numbers = {label: number for number, label in enumerate(self.names)}
+
+    def text_of(self, value: object) -> str:
+        """A label; a list of several has commas between them; a number is a label too."""
+        if isinstance(value, list) and self.multi_label:
+            return text_of_labels(value)
+        return str(value) if isinstance(value, int) else super().text_of(value)
+
+    def learned(self, texts: Iterable[str]) -> Self:
+        """The labels of the training data, the most frequent first, equally frequent ones by the alphabet."""
+        counts = Counter(label for text in texts for label in self._labels(text))
+        kept = [label for label, count in counts.items() if count >= self.settings.min_count]
+        kept = sorted(kept, key=lambda label: (-counts[label], label))[: self.settings.size]
+        if len(kept) < 2:
+            raise DataError(
+                f"data.{self.name}: two labels or more are needed to choose from, but there are {len(kept)}: {kept}."
+            )
+        return self._with(kept)
+
+    def _with(self, names: Sequence[str]) -> Self:
+        return type(self)(self.name, self.settings, names).equipped(self.equipment)
+
+    def to_json(self) -> str:
+        """The list."""
+        return json.dumps({"format": _FORMAT, "labels": self.names}, ensure_ascii=False)
+
+    def restored(self, text: str) -> Self:
+        """With a list that was kept."""
+        try:
+            whole = json.loads(text)
+            names = whole["labels"]
+            right = isinstance(names, list) and all(isinstance(name, str) for name in names)
+            if whole["format"] != _FORMAT or not right or len(set(names)) != len(names):
+                raise ValueError("it is of another form")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise RunError(f"The saved labels are damaged or of another version: {error}.") from error
+        return self._with(names)
+
+    def _labels(self, text: str) -> list[str]:
+        """The label of a text, or all of several, each once."""
+        text = text.lower() if self.settings.lowercase else text
+        labels = text.split(SEPARATOR.strip()) if self.multi_label else [text]
+        plain = dict.fromkeys(" ".join(label.split()) for label in labels)
+        return [label for label in plain if label or not self.multi_label]
+
+    def normalize(self, text: str) -> str:
+        """Single spaces, lowercased if asked for. Several are put in order."""
+        labels = self._labels(text)
+        return SEPARATOR.join(sorted(labels)) if self.multi_label else labels[0]
+
+    def encoders(self) -> dict[str, IdEncoder]:
+        """Its own numbers."""
+        return {self.name: _Encoder(self)}
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The numbers of the labels of each text; an empty list where none is in the list."""
+        return [[self._numbers[label] for label in self._labels(text) if label in self._numbers] for text in texts]
+
+    def column(self, table: Table, *, training: bool = False) -> Column:
+        """Labels (B, T), at least one wide."""
+        return IdColumn(table.ids(self.name), narrowest=1)
+
+    def usable(self, table: Table) -> NDArray[np.bool_]:
+        """There is nothing to learn from a label that is not in the list."""
+        found = np.diff(table.ids(self.name)[1]) > 0
+        if not found.any():
+            some = ", ".join(repr(text) for text in dict.fromkeys(table.texts(self.name, range(min(3, len(table))))))
+            raise DataError(f"none of its labels ({some}, ...) is among those that were learned.")
+        return found
+
+    def blank(self) -> Padded:
+        """The first label."""
+        return Padded.of([[0]])
+
+    def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
+        """The label of a number, or those of several."""
+        return SEPARATOR.join(sorted(self.names[number] for number in ids))
+
+    def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
+        """One text for each number."""
+        return [self.names[number] for number in ids]
+
+    def facts(self) -> dict[str, Any]:
+        """How many there are, and whether several may apply."""
+        return {"classes": len(self.names), "multi_label": self.multi_label}
+
+    def assumed(self) -> Self:
+        """As many as the settings allow."""
+        return self._with([str(number) for number in range(self.settings.size or ASSUMED)])
+
+    def describe(self) -> str:
+        """How many there are to choose from."""
+        return f"{'any' if self.multi_label else 'one'} of {len(self.names)}"
+
+    @classmethod
+    def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
+        """Texts or whole numbers; lists of texts are several labels."""
+        if all(isinstance(value, list) and value and all(isinstance(one, str) for one in value) for value in values):
+            return {"multi_label": True}
+        return {} if all(isinstance(value, str | int) for value in values) else None
+
+
+@final
+class _Encoder:
+    """A list of labels as an encoder of ids."""
+
+    def __init__(self, field: LabelField) -> None:
+        self.column = field.name
+        self.encode = field.encode
+        self._field = field
+
+    def key(self) -> str:
+        """All that the numbers depend on."""
+        return f"{self._field.settings.lowercase} {self._field.multi_label} {self._field.to_json()}"

@@ -1,0 +1,140 @@
+"""Orders: positions of an input, counted from 0, each at most once.
+
+Dims: B rows, T positions of a row.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+from sixjars.data.batches import Column, IdColumn
+from sixjars.data.field import Field, kept_rows
+from sixjars.data.storage.cache import Examples, IdEncoder, Table
+from sixjars.data.text.points import order_of, text_of_order, whole_numbers
+from sixjars.errors import DataError
+from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
+from sixjars.flow.values import Padded
+from sixjars.recipe.sections import Column as ColumnName
+from sixjars.recipe.sections import FieldSettings
+
+
+class OrderSettings(FieldSettings):
+    """One column of positions of the input, counted from 0: `2 0 1`, or a list in JSON lines."""
+
+    kind: str = "order"
+    column: ColumnName = "order"
+
+
+@final
+class OrderField(Field):
+    """Positions as tokens: the special ones first, then one for each position.
+
+    >>> field = OrderField("order", OrderSettings())
+    >>> field.encode(["2 0 1"]), field.decode([6, 4, 5, STOP])
+    ([[6, 4, 5]], '2 0 1')
+    """
+
+    kind = "order"
+    settings_class = OrderSettings
+    holds = "positions"
+    lists = "value"
+
+    @property
+    def complete(self) -> bool:
+        """Whether every order must have all positions, because the decoder stops only when none is left."""
+        return bool((self.equipment.target_options or {}).get("complete"))
+
+    def text_of(self, value: object) -> str:
+        """`2 0 1`."""
+        return text_of_order(value)
+
+    def check(self, text: str, row: Mapping[str, str]) -> None:
+        """The positions must be those of the input, which is written with a space between its points."""
+        count = len(next(iter(row.values())).split())
+        visited = len(order_of(text, count))
+        if self.complete and visited < count:
+            raise ValueError(
+                f"the order has {visited} of {count} points, but model.decoder.visits is all; say visits: some."
+            )
+
+    def admit(self, examples: Examples, *, skip: bool) -> Examples:
+        """Only rows whose order is one of their input."""
+        other = next(name for name in examples.table.column_names if name != self.name)
+        columns = (examples.table.column(name).to_pylist() for name in (other, self.name))
+        faults: dict[int, str] = {}
+        for at, (points, order) in enumerate(zip(*columns, strict=True)):
+            try:
+                self.check(order, {other: points})
+            except ValueError as error:
+                faults[at] = str(error)
+        return kept_rows(examples, [at not in faults for at in range(examples.table.num_rows)], faults, skip=skip)
+
+    def normalize(self, text: str) -> str:
+        """Single spaces, no zeros in front."""
+        return " ".join(str(int(word)) if word.isascii() and word.isdigit() else word for word in text.split())
+
+    @property
+    def _own(self) -> IdEncoder:
+        return _Encoder(self.name)
+
+    def encoders(self) -> dict[str, IdEncoder]:
+        """Its own tokens."""
+        return {self.name: self._own}
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of each order, without `<go>` and `<stop>`."""
+        return self._own.encode(texts)
+
+    def column(self, table: Table, *, training: bool = False) -> Column:
+        """Tokens that end in `<stop>`."""
+        return IdColumn(table.ids(self.name), stop=STOP)
+
+    def blank(self) -> Padded:
+        """The first two positions, then `<stop>`."""
+        return Padded.of([[len(SPECIAL), len(SPECIAL) + 1, STOP]])
+
+    def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
+        """The order of tokens; special ones are left out."""
+        return " ".join(str(number - len(SPECIAL)) for number in ids if number not in (PAD, GO, STOP, UNK))
+
+    def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
+        """One text for each token."""
+        return [SPECIAL[number] if number < len(SPECIAL) else str(number - len(SPECIAL)) for number in ids]
+
+    def describe(self) -> str:
+        """What the positions are."""
+        return "positions of the input, each at most once"
+
+    @classmethod
+    def decoder_options(cls, columns: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """Whether every order visits all points."""
+        points, orders = columns.values()
+        every = all(len(row.split()) == len(order.split()) for row, order in zip(points, orders, strict=True))
+        return {"visits": "all" if every else "some"}
+
+    @classmethod
+    def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
+        """Whole numbers, as text or in lists."""
+        try:
+            fit = all(whole_numbers(text_of_order(value)) for value in values)
+        except ValueError:
+            return None
+        return {} if fit else None
+
+
+@final
+class _Encoder:
+    """Positions as an encoder of ids."""
+
+    def __init__(self, column: str) -> None:
+        self.column = column
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of each order."""
+        try:
+            return [[len(SPECIAL) + place for place in whole_numbers(text)] for text in texts]
+        except ValueError as error:
+            raise DataError(f"An order of points cannot be read: {error}") from error
+
+    def key(self) -> str:
+        """They depend on nothing else."""
+        return "positions"

@@ -1,0 +1,272 @@
+"""Texts: how one becomes token ids, in segments or not, and comes back.
+
+Dims: B rows, S positions.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal, Self, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field as Limit
+from pydantic import StrictBool
+
+from sixjars.data.batches import Column, Flat, IdColumn, SegmentColumn
+from sixjars.data.copying import CopyLink
+from sixjars.data.field import Equipment, Field, Positions
+from sixjars.data.packing import packed
+from sixjars.data.storage.cache import IdEncoder, Table
+from sixjars.data.text.segments import segments_of, text_of_segments
+from sixjars.data.text.statistics import suggested_tokens
+from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
+from sixjars.errors import DataError
+from sixjars.flow.limits import Positive
+from sixjars.flow.special import SPECIAL, STOP, UNK
+from sixjars.flow.values import Padded
+from sixjars.recipe.sections import Column as ColumnName
+from sixjars.recipe.sections import FieldSettings, FilePath
+
+SAME_WHEN_COPIED = ("tokens", "split", "lowercase")
+"""What both sides of a decoder that copies must have in common, so that their words are the same."""
+
+
+class TextSettings(FieldSettings):
+    """One column of text, and how it becomes tokens."""
+
+    kind: str = "text"
+    column: ColumnName = "text"
+    tokens: Literal["words", "characters", "bpe", "unigram"] = "words"
+    """What a token is."""
+    split: Literal["punctuation", "spaces"] = "punctuation"
+    """Whether words end at punctuation too, or at spaces alone (text that is already tokenized)."""
+    size: Annotated[int, Limit(ge=5, strict=True)] = 20_000
+    """Vocabulary size: the most tokens, the four special ones included."""
+    min_count: Positive = 1
+    """A token seen fewer times in the training data is unknown."""
+    lowercase: StrictBool = False
+    """Whether the text is lowercased first."""
+    max_length: Positive = 200
+    """Most tokens of a text; `on_long` says what a longer one does."""
+    on_long: Literal["cut", "drop", "error"] | None = None
+    """What a text of more than `max_length` tokens does: it is cut there; its row is left out of training, and of
+    input refused; or it is an error. When absent, inputs are cut and targets are dropped."""
+    segments: Literal["none", "sentences", "lines", "turns"] = "none"
+    """What a text is made of: nothing between it and its tokens; sentences, found by a rule; lines (a list of texts in
+    JSON lines is a line for each); or lines that are turns of a conversation, the last one by the other speaker."""
+    vectors: FilePath | None = None
+    """Pretrained word vectors in the word2vec or GloVe text format, plain or gzipped; `sample` for synthetic ones."""
+
+
+@final
+class TextField(Field):
+    r"""A text, tokenized.
+
+    >>> field = TextField("source", TextSettings(segments="lines")).learned(["one two", "two"])
+    >>> field.encoders()["source"].encode(["two one", "two\none"])
+    [[4, 5, 2], [4, 2, 5, 2]]
+    """
+
+    kind = "text"
+    settings_class = TextSettings
+    holds = "tokens"
+    tells = ("vocabulary", "vectors")
+    learns = True
+
+    def __init__(self, name: str, settings: TextSettings, tokenizer: TextTokenizer | None = None) -> None:
+        super().__init__(name, settings)
+        self.settings: TextSettings = settings
+        self.in_segments = settings.segments != "none"
+        self.lists = "value" if self.in_segments else "refused"
+        self._tokenizer = tokenizer
+        self._assumed: int | None = None
+
+    def equipped(self, equipment: Equipment) -> Self:
+        """A list of texts to output is several right answers, a row each."""
+        made = super().equipped(equipment)
+        made.lists = "rows" if made.is_output and not made.in_segments else made.lists
+        return made
+
+    @property
+    def tokenizer(self) -> TextTokenizer:
+        """Learned before it is used."""
+        assert self._tokenizer is not None, f"the vocabulary of {self.name} was not learned yet"
+        return self._tokenizer
+
+    @property
+    def copies(self) -> bool:
+        """Of an output: whether words of the source are copied into it."""
+        return bool((self.equipment.target_options or {}).get("copies"))
+
+    @property
+    def is_output(self) -> bool:
+        """Whether it is what the decoder outputs."""
+        return self.equipment.target_options is not None
+
+    @property
+    def on_long(self) -> str:
+        """What a text of too many tokens does."""
+        return self.settings.on_long or ("drop" if self.is_output else "cut")
+
+    def misfits(self, *, is_output: bool, is_first: bool) -> list[str]:
+        """Only the text that is attended to has segments."""
+        if self.in_segments and (is_output or not is_first):
+            return [f"data.{self.name}.segments: only a source has segments; leave it out."]
+        return []
+
+    def copy_misfits(self, source: Any) -> list[str]:
+        """Why words of a source cannot be copied into this text."""
+        if source is None or source.holds != self.holds:
+            return ["there is no source text to copy from."]
+        faults = []
+        if self.settings.tokens not in ("words", "characters"):
+            faults.append(f"copies words or characters, but data.{self.name}.tokens is {self.settings.tokens}.")
+        differ = [key for key in SAME_WHEN_COPIED if getattr(source.settings, key) != getattr(self.settings, key)]
+        if differ:
+            faults.append(f"data.{source.name} and data.{self.name} must have the same {' and '.join(differ)}.")
+        return faults
+
+    def link(self, inputs: Mapping[str, Field]) -> CopyLink | None:
+        """Words of the source, where they are copied."""
+        source = next(iter(inputs.values()), None)
+        return CopyLink(source, self) if self.copies and isinstance(source, TextField) else None
+
+    def text_of(self, value: object) -> str:
+        """A text; a list of segments is a line for each."""
+        return text_of_segments(value) if isinstance(value, list) and self.in_segments else super().text_of(value)
+
+    def arguments(self, given: str) -> list[Any]:
+        """A JSON list is a list of segments, where a text has some."""
+        if not self.in_segments or not given.lstrip().startswith("["):
+            return [given]
+        try:
+            return [json.loads(given)]
+        except (ValueError, RecursionError):
+            return [given]  # a text may begin with a bracket too
+
+    def normalize(self, text: str) -> str:
+        """As the tokenizer normalizes it; segments stay on lines of their own."""
+        if not self.in_segments:
+            return self.tokenizer.normalize(text)
+        return "\n".join(self.tokenizer.normalize(part) for part in segments_of(text, self.settings.segments))
+
+    def learned(self, texts: Iterable[str]) -> Self:
+        """With the vocabulary of the texts."""
+        if self.in_segments:
+            texts = (part for text in texts for part in segments_of(text, self.settings.segments))
+        return self._with(TextTokenizer.trained(texts, self.settings, f"data.{self.name}"))
+
+    def to_json(self) -> str:
+        """The tokenizer."""
+        return self.tokenizer.to_json()
+
+    def restored(self, text: str) -> Self:
+        """With a tokenizer that was kept."""
+        return self._with(TextTokenizer.from_json(text))
+
+    def _with(self, tokenizer: TextTokenizer) -> Self:
+        return type(self)(self.name, self.settings, tokenizer).equipped(self.equipment)
+
+    def encoding(self, tokenizer: TextTokenizer | None = None, *, copies: bool = False) -> TextEncoding:
+        """How its texts become ids; by another tokenizer where another field's vocabulary numbers its words."""
+        limit = None if self.is_output or self.on_long != "cut" else self.settings.max_length
+        return TextEncoding(self.name, tokenizer or self.tokenizer, limit, self.settings.segments, copies)
+
+    def encoders(self) -> dict[str, IdEncoder]:
+        """Its own ids."""
+        return {self.name: self.encoding(copies=self.copies)}
+
+    def column(self, table: Table, *, training: bool = False) -> Column:
+        """Ids; a target ends in `<stop>`, and where it is cut for training it does not."""
+        limit = self.settings.max_length if training and self.is_output and self.on_long == "cut" else None
+        return self.id_column(table.ids(self.name), limit)
+
+    def id_column(self, flat: Flat, limit: int | None = None) -> Column:
+        """Ids as a column of such texts."""
+        if self.in_segments:
+            return SegmentColumn(flat)
+        return IdColumn(flat, stop=STOP if self.is_output else None, limit=limit)
+
+    def usable(self, table: Table) -> NDArray[np.bool_]:
+        """Rows that are not too long, where those are left out."""
+        lengths = np.diff(table.ids(self.name)[1])
+        long = lengths > self.settings.max_length
+        if not long.any() or self.on_long == "cut":
+            return np.ones(len(table), dtype=bool)
+        if self.on_long == "error":
+            row = int(np.flatnonzero(long)[0])
+            raise DataError(
+                f"line {table.line(row)}: the {self.name} has {lengths[row]} tokens, but data.{self.name}.max_length "
+                f"is {self.settings.max_length}; raise it, or say on_long: cut or drop."
+            )
+        return ~long
+
+    def truncates(self, table: Table, row: int) -> bool:
+        """Whether a text was cut; one that is not as long as the limit was not."""
+        encoding, offsets = self.encoding(), table.ids(self.name)[1]
+        if encoding.limit is None or offsets[row + 1] - offsets[row] < encoding.limit // 2:
+            return False
+        whole = replace(encoding, limit=None).encode(table.texts(self.name, [row]))
+        return len(whole[0]) > encoding.limit
+
+    def blank(self) -> Padded:
+        """Two tokens, in one segment if there are some."""
+        ids = torch.tensor([[len(SPECIAL), STOP]])
+        segments = packed(np.array([2]), np.array([1])) if self.in_segments else None
+        return Padded(ids, torch.ones_like(ids, dtype=torch.bool), segments)
+
+    def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
+        """The text of ids; those from the vocabulary's size on are words of the source."""
+        return self.tokenizer.decode(ids, source_words)
+
+    def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
+        """The same token by token."""
+        return self.tokenizer.tokens(ids, source_words)
+
+    def replacing_unknown(self, ids: Sequence[int], weights: Sequence[Sequence[float]]) -> Sequence[int]:
+        """Copies are numbered from the vocabulary's size on."""
+        places = [max(range(len(row)), key=row.__getitem__) for row in weights]
+        return [self.tokenizer.size + places[at] if number == UNK else number for at, number in enumerate(ids)]
+
+    def positions(self, table: Table, row: int, count: int) -> Positions:
+        """The tokens, and the segment of each."""
+        ids, offsets = table.ids(self.name)
+        own = ids[offsets[row] : offsets[row + 1]].tolist()
+        words, segments = [number for number in own if number != STOP], []
+        if self.in_segments:
+            ends = np.cumsum([number == STOP for number in own]).tolist()
+            segments = [part for number, part in zip(own, ends, strict=True) if number != STOP]
+        return Positions(tuple(self.tokenizer.tokens(words)), tuple(segments))
+
+    def words(self, texts: Sequence[str]) -> list[list[int]]:
+        """For each token of each text, the word between white space that it belongs to."""
+        return self.tokenizer.word_index(texts)
+
+    def facts(self) -> dict[str, Any]:
+        """The size of the vocabulary; vectors are added where there are some."""
+        return {"vocabulary": self._assumed or self.tokenizer.size, "vectors": None}
+
+    def assumed(self) -> Self:
+        """As if the vocabulary were full."""
+        made = self.equipped(self.equipment)
+        made._assumed = self.settings.size
+        return made
+
+    def describe(self) -> str:
+        """Tokens, segments and vocabulary."""
+        made = f"{self.settings.tokens} in {self.settings.segments}" if self.in_segments else self.settings.tokens
+        return f"{made}, a vocabulary of {self.facts()['vocabulary']}"
+
+    @classmethod
+    def suggest(cls, texts: Sequence[str], *, tokens: str, long: bool) -> dict[str, Any]:
+        """Tokens, vocabulary size and longest text."""
+        return suggested_tokens(texts, tokens=tokens, long=long)
+
+    @classmethod
+    def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
+        """Texts, or lists of texts."""
+        if all(isinstance(value, list) and value and all(isinstance(one, str) for one in value) for value in values):
+            return {"segments": "lines"}
+        return super().guess(values)

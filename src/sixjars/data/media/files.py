@@ -1,0 +1,283 @@
+"""Images and videos by name, from folders and from .zip files that are read where they are.
+
+A file is known by its content: its key is a hash of its bytes, so whatever is computed from a file can be stored
+under that key and found again after the file was moved or packed. Hashes are remembered by the file's place, size
+and time, so a file is read through once and not again by the next run.
+"""
+
+import hashlib
+import io
+import os
+import shutil
+import sqlite3
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import BinaryIO, Final, cast, final
+
+from sixjars.data.storage.cache import set_aside
+from sixjars.errors import DataError
+from sixjars.progress import Reporter
+
+_IN_MEMORY: Final = 1 << 26
+"""A packed file of more bytes is unpacked to a temporary file, not to memory."""
+HASHED_AT_ONCE: Final = 64
+"""Files between two reports of progress."""
+_BROKEN_ZIP: Final = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, ValueError)
+_Stamp = tuple[str, str, int, int]
+"""Absolute path of the file or zip, name in the zip, size, time of the last change in nanoseconds."""
+
+
+@final
+class MediaFiles:
+    """The files of several places, by name; safe to use from several threads at once.
+
+    A name is an absolute path, a path in one of the folders, or the name of a file in one of the .zip files. The first
+    place that has it counts. If none has, a file in a .zip whose path ends in the name will do, if there is only one.
+    """
+
+    def __init__(self, places: Sequence[Path], *, memory: Path) -> None:
+        self._places = [_place(path) for path in places]
+        self._memory = _Memory(memory)
+
+    def open(self, name: str) -> BinaryIO:
+        """The file to read and to seek in; close it, or use it in a `with`."""
+        found = self._found(name)
+        with _sentences(name):
+            return found.place.open(found.member)
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a file."""
+        return bool(self._matches(name))
+
+    def key(self, name: str) -> str:
+        """A hash of the file's content: 32 letters, the same wherever the file is."""
+        keys, faults = self.keys([name])
+        if faults:
+            raise DataError(faults[name])
+        return keys[name]
+
+    def keys(self, names: Sequence[str], reporter: Reporter = Reporter()) -> tuple[dict[str, str], dict[str, str]]:  # noqa: B008
+        """The key of each file, and a sentence for each that has none; files are read through once."""
+        stamps: dict[str, _Stamp] = {}
+        faults: dict[str, str] = {}
+        for name in dict.fromkeys(names):
+            try:
+                found = self._found(name)
+                with _sentences(name):
+                    stamps[name] = found.place.stamp(found.member)
+            except DataError as error:
+                faults[name] = str(error)
+        known = self._memory.get(stamps.values())
+        missing = [name for name, stamp in stamps.items() if stamp not in known]
+        for begin in range(0, len(missing), HASHED_AT_ONCE):
+            fresh: dict[_Stamp, str] = {}
+            for name in missing[begin : begin + HASHED_AT_ONCE]:
+                try:
+                    with self.open(name) as file, _sentences(name):
+                        fresh[stamps[name]] = _hash(file)
+                except DataError as error:
+                    faults[name] = str(error)
+            self._memory.put(fresh)
+            known |= fresh
+            done = min(begin + HASHED_AT_ONCE, len(missing))
+            reporter.preparing("hashing media files", done=done, total=len(missing))
+        return {name: known[stamp] for name, stamp in stamps.items() if name not in faults}, faults
+
+    def _found(self, name: str) -> "_Found":
+        matches = self._matches(name)
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            several = ", ".join(f"{match.member} in {match.place.path}" for match in matches[:3])
+            raise DataError(f"{name} is the end of several names: {several}; write the whole name.")
+        if os.path.isabs(name):
+            raise DataError(f"{name} is a folder, not a file." if os.path.isdir(name) else f"{name} does not exist.")
+        for place in self._places:
+            if place.has_folder(name):
+                raise DataError(f"{name} is a folder in {place.path}, not a file.")
+        looked = ", ".join(str(place.path) for place in self._places) or "no place at all"
+        raise DataError(f"There is no file {name!r} in {looked}; 'media' names the folders and .zip files to look in.")
+
+    def _matches(self, name: str) -> list["_Found"]:
+        """Where the name leads: nowhere, to one file, or to several of which it is the end."""
+        if os.path.isabs(name):
+            return [_Found(_Folder(Path()), name)] if os.path.isfile(name) else []
+        for place in self._places:
+            if place.has(name):
+                return [_Found(place, name)]
+        return [_Found(place, member) for place in self._places for member in place.ending(name)]
+
+
+@final
+class _Folder:
+    """A folder and all that is below it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def has(self, name: str) -> bool:
+        return os.path.isfile(self.path / name)
+
+    def has_folder(self, name: str) -> bool:
+        return bool(name) and os.path.isdir(self.path / name)
+
+    def ending(self, name: str) -> list[str]:
+        return []
+
+    def stamp(self, name: str) -> _Stamp:
+        path = self.path / name
+        state = path.stat()
+        return str(path.absolute()), "", state.st_size, state.st_mtime_ns
+
+    def open(self, name: str) -> BinaryIO:
+        return (self.path / name).open("rb")
+
+
+@final
+class _Archive:
+    """A .zip file: its list of names is read once, its files when they are asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = Lock()
+        self._zip = _opened_zip(path)
+        self._process = os.getpid()
+        state = path.stat()
+        self._state = state.st_size, state.st_mtime_ns
+        self._members = {info.filename: info for info in self._zip.infolist() if not info.is_dir()}
+        self._by_last: dict[str, list[str]] = defaultdict(list)
+        for name in self._members:
+            self._by_last[name.rpartition("/")[2]].append(name)
+
+    def has(self, name: str) -> bool:
+        return name in self._members
+
+    def has_folder(self, name: str) -> bool:
+        return bool(name) and any(member.startswith(name.rstrip("/") + "/") for member in self._zip.namelist())
+
+    def ending(self, name: str) -> list[str]:
+        return [member for member in self._by_last.get(name.rpartition("/")[2], ()) if member.endswith("/" + name)]
+
+    def stamp(self, name: str) -> _Stamp:
+        return str(self.path.absolute()), name, *self._state
+
+    def open(self, name: str) -> BinaryIO:
+        info = self._members[name]
+        if info.flag_bits & 1:
+            raise DataError(f"{name} in {self.path} is locked with a password; pack it again without one.")
+        large = info.file_size > _IN_MEMORY
+        target = cast(BinaryIO, tempfile.TemporaryFile() if large else io.BytesIO())
+        try:
+            self._unpack(info, target)
+        except BaseException as error:
+            target.close()
+            if isinstance(error, _BROKEN_ZIP):
+                raise DataError(f"{name} in {self.path} is damaged: {_reason(error)}.") from error
+            raise
+        target.seek(0)
+        return target
+
+    def _unpack(self, info: zipfile.ZipInfo, target: BinaryIO) -> None:
+        """Only reading is free of the lock: `ZipFile` counts its open files without one."""
+        with self._lock:
+            if self._process != os.getpid():  # after a fork both would move the same place in the file
+                self._zip, self._process = _opened_zip(self.path), os.getpid()
+            source = self._zip.open(info)
+        try:
+            shutil.copyfileobj(source, target, 1 << 20)
+        finally:
+            with self._lock:
+                source.close()
+
+
+_Place = _Folder | _Archive
+
+
+@final
+@dataclass(frozen=True)
+class _Found:
+    """A file of a place."""
+
+    place: _Place
+    member: str
+
+
+@final
+class _Memory:
+    """The hashes of files, in a database that several processes may share; losing it costs only time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "contents.sqlite"
+
+    def get(self, stamps: Iterable[_Stamp]) -> dict[_Stamp, str]:
+        """The hashes that are remembered."""
+        if not self._path.is_file():
+            return {}
+        question = "SELECT key FROM contents WHERE path = ? AND member = ? AND size = ? AND time = ?"
+        try:
+            with closing(sqlite3.connect(self._path, timeout=10)) as connection:
+                rows = ((stamp, connection.execute(question, stamp).fetchone()) for stamp in stamps)
+                return {stamp: str(row[0]) for stamp, row in rows if row is not None}
+        except sqlite3.Error:
+            return {}
+
+    def put(self, keys: Mapping[_Stamp, str]) -> None:
+        """Remember these; a folder that cannot be written, a full disk or a long wait costs only time."""
+        table = "contents (path TEXT, member TEXT, size INTEGER, time INTEGER, key TEXT, PRIMARY KEY (path, member))"
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            set_aside(self._path)
+            with closing(sqlite3.connect(self._path, timeout=10)) as connection, connection:
+                connection.execute("PRAGMA synchronous = OFF")  # what a power failure takes is hashed again
+                connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+                rows = [(*stamp, key) for stamp, key in keys.items()]
+                connection.executemany("INSERT OR REPLACE INTO contents VALUES (?, ?, ?, ?, ?)", rows)
+        except (sqlite3.OperationalError, OSError):
+            return
+        except sqlite3.DatabaseError:
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)  # damaged: the next hash starts a new one
+
+
+def _place(path: Path) -> _Place:
+    if path.is_dir():
+        return _Folder(path)
+    if not path.exists():
+        raise DataError(f"{path} does not exist; 'media' names the folders and .zip files to look in.")
+    if path.suffix.lower() != ".zip" and not zipfile.is_zipfile(path):
+        raise DataError(f"{path} is neither a folder nor a .zip file.")
+    return _Archive(path)
+
+
+def _opened_zip(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except (*_BROKEN_ZIP, OSError) as error:
+        raise DataError(f"{path} is not a .zip file or is damaged: {_reason(error)}.") from error
+
+
+@contextmanager
+def _sentences(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"{name} cannot be read: {error.strerror or error}.") from error
+
+
+def _hash(file: BinaryIO) -> str:
+    whole = hashlib.blake2b(digest_size=16)
+    while block := file.read(1 << 20):
+        whole.update(block)
+    return whole.hexdigest()
+
+
+def _reason(error: BaseException) -> str:
+    return str(error).rstrip(".") or type(error).__name__

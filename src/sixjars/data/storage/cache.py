@@ -1,0 +1,289 @@
+"""The cache folder, and examples in it: as text, and with token ids, encoded once and memory-mapped afterwards.
+
+An entry of the cache is a folder: the texts as Arrow, and for each encoder all ids in one flat array of 32-bit numbers,
+with where each row begins. Ids are written a few thousand rows at a time, so memory stays small however long the data
+is. The folder appears under its final name in one step, complete or not at all.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol, final
+
+import numpy
+import pyarrow
+
+from sixjars.errors import DataError
+
+MAKING: Final = ".making-"
+"""What the name of a folder begins with in which a file is being made."""
+ASIDE: Final = ".aside-"
+"""What the name of something begins with that stood where a file of ours should be."""
+_STALE, _OFTEN = 24 * 3600.0, 3600.0
+
+
+def cache_folder() -> Path:
+    """Where encoded data is kept: $SIXJARS_CACHE, else $XDG_CACHE_HOME/sixjars, else ~/.cache/sixjars."""
+    if chosen := os.environ.get("SIXJARS_CACHE"):
+        return Path(chosen).expanduser()
+    if shared := os.environ.get("XDG_CACHE_HOME"):
+        return Path(shared).expanduser() / "sixjars"
+    return Path.home() / ".cache" / "sixjars"
+
+
+@contextmanager
+def disk_faults(what: str, folder: Path) -> Iterator[None]:
+    """Trouble with the disk becomes one sentence about what should be kept there."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            reason = "there is no space left; make room (sixjars cache --prune) or set SIXJARS_CACHE to another folder."
+        else:
+            reason = f"{error.strerror or error}; set SIXJARS_CACHE to a folder that can be written."
+        raise DataError(f"{what} cannot be kept in {folder}: {reason}") from error
+
+
+@contextmanager
+def made_whole(path: Path) -> Iterator[Path]:
+    """A temporary path to write; what is there at the end appears as `path` in one step, complete or not at all.
+
+    Other processes may make the same file at the same time; the last one stays.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=MAKING, dir=path.parent, ignore_cleanup_errors=True) as folder:
+        made = Path(folder, path.name)
+        yield made
+        for part in made.iterdir() if made.is_dir() else [made]:
+            with part.open("rb") as file:
+                os.fsync(file.fileno())
+        set_aside(path, unless_folder=made.is_dir())
+        made.replace(path)
+
+
+def set_aside(path: Path, *, unless_folder: bool = False) -> None:
+    """Rename what stands where a file (or a folder) of ours should be and is none; its content is not touched."""
+    if path.is_dir() if not unless_folder else path.is_file():
+        with suppress(OSError):
+            path.rename(path.with_name(f"{ASIDE}{time.time_ns()}-{path.name}"))
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a killed process left behind a day ago or longer; once an hour, also what is too much."""
+    for left in folder.glob(f"{MAKING}*"):
+        with suppress(FileNotFoundError):
+            if time.time() - left.stat().st_mtime > _STALE:
+                shutil.rmtree(left, ignore_errors=True)
+    stamp = cache_folder() / ".pruned"
+    if not stamp.exists() or time.time() - stamp.stat().st_mtime < _OFTEN:
+        stamp.touch(exist_ok=True)
+        return
+    from sixjars.data.storage.pruning import prune
+
+    stamp.touch()
+    prune()
+
+
+def touch(path: Path) -> None:
+    """Note that a file is in use."""
+    with suppress(OSError):
+        os.utime(path)
+
+
+LINE: Final = "line"
+"""The column of an example that says where in its file it was."""
+FORMAT: Final = 4
+"""Changes when the form of an entry does, so that no old one is read."""
+_ROWS = 4096
+_INDEX = "index.json"
+
+Ids = numpy.ndarray[Any, numpy.dtype[numpy.int32]]
+Offsets = numpy.ndarray[Any, numpy.dtype[numpy.int64]]
+
+
+@final
+@dataclass(frozen=True)
+class Examples:
+    """The rows of one file, as text."""
+
+    table: Any
+    """A `pyarrow.Table`: a string column for each field asked for, in that order, then `line`, from 1."""
+    skipped: int
+    """Bad rows that were left out."""
+    where: str
+    """The file's name, for messages."""
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Sequence[str]], *, where: str) -> "Examples":
+        """Examples that come from no file, numbered from 1.
+
+        >>> Examples.of({"source": ["a", "b"], "target": ["c", "d"]}, where="a test").table.column_names
+        ['source', 'target', 'line']
+        """
+        arrays = {name: pyarrow.array(texts, pyarrow.string()) for name, texts in columns.items()}
+        count = len(next(iter(arrays.values())))
+        return cls(pyarrow.table({**arrays, LINE: numpy.arange(1, count + 1, dtype=numpy.int64)}), 0, where)
+
+
+class IdEncoder(Protocol):
+    """Whatever turns the texts of a column into ids: a field, or what a field copies from another."""
+
+    @property
+    def column(self) -> str:
+        """Whose texts are encoded."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text."""
+        ...
+
+    def key(self) -> str:
+        """All that the ids depend on, besides the texts."""
+        ...
+
+
+@final
+class Table:
+    """Encoded examples; those from the cache are memory-mapped, and nothing is loaded before it is looked at."""
+
+    def __init__(self, texts: Any, ids: Mapping[str, tuple[Ids, Offsets]], fingerprint: str) -> None:
+        self._texts = texts
+        self._ids = ids
+        self.fingerprint = fingerprint
+        self._lines: Offsets = texts.column(LINE).to_numpy()
+
+    def __len__(self) -> int:
+        return int(self._texts.num_rows)
+
+    def has(self, field: str) -> bool:
+        """Whether there is such a field of text."""
+        return field != LINE and field in self._texts.column_names
+
+    def texts(self, field: str, rows: Sequence[int] | None = None) -> list[str]:
+        """The raw texts of a field, of all rows or of some."""
+        column = self._texts.column(field)
+        texts: list[str] = column.to_pylist() if rows is None else [column[int(row)].as_py() for row in rows]
+        return texts
+
+    def ids(self, field: str) -> tuple[Ids, Offsets]:
+        """All ids of a field on end, and where each row begins (one entry more than rows); no copy."""
+        return self._ids[field]
+
+    def line(self, row: int) -> int:
+        """Where a row was in its file, counted from 1."""
+        return int(self._lines[row])
+
+
+def encoded(examples: Examples, encoders: Mapping[str, IdEncoder]) -> Table:
+    """The examples with the ids of each encoder, in memory: for a few, as in a prediction."""
+    ids = {}
+    for name, encoder in encoders.items():
+        rows = encoder.encode(examples.table.column(encoder.column).to_pylist())
+        ids[name] = _flat(rows), numpy.cumsum([0, *map(len, rows)], dtype=numpy.int64)
+    return Table(examples.table, ids, "")
+
+
+def cached(examples: Examples, encoders: Mapping[str, IdEncoder], *, folder: Path) -> Table:
+    """The examples with the ids of each encoder, by its name; made now or found in the cache."""
+    fingerprint = _fingerprint(examples)
+    entry = folder / _key(fingerprint, examples.table.column_names, encoders)
+    with disk_faults("Encoded data", folder):
+        table = _opened(entry, encoders, fingerprint)
+        if table is None:
+            folder.mkdir(parents=True, exist_ok=True)
+            sweep(folder)
+            _make(entry, examples, encoders)
+            table = _opened(entry, encoders, fingerprint)
+    if table is None:
+        raise DataError(f"The cache in {folder} cannot be read back; is the disk damaged? Set SIXJARS_CACHE.")
+    return table
+
+
+def _flat(rows: Sequence[Sequence[int]]) -> Ids:
+    return numpy.array([number for ids in rows for number in ids], dtype=numpy.int32)
+
+
+def _key(fingerprint: str, fields: Sequence[str], encoders: Mapping[str, IdEncoder]) -> str:
+    """The name of an entry: all that its content depends on."""
+    plan = {
+        "format": FORMAT,
+        "fields": list(fields),
+        "texts": fingerprint,
+        "encoders": {name: [encoder.column, encoder.key()] for name, encoder in encoders.items()},
+    }
+    return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
+
+
+def _fingerprint(examples: Examples) -> str:
+    """A number that changes with any text of the examples, or with the line it came from."""
+    whole = hashlib.sha256()
+    for name in examples.table.column_names:
+        lengths, content = hashlib.sha256(), hashlib.sha256()
+        for chunk in examples.table.column(name).chunks:
+            if name == LINE:
+                content.update(chunk.to_numpy())
+            elif len(chunk):
+                _, places, data = chunk.buffers()  # of a string array: where each text begins, and all of them
+                offsets = numpy.frombuffer(places, dtype=numpy.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+                lengths.update(numpy.diff(offsets).astype(numpy.int64).tobytes())
+                content.update(memoryview(data or b"")[int(offsets[0]) : int(offsets[-1])])
+        whole.update(lengths.digest() + content.digest())
+    return whole.hexdigest()
+
+
+def _make(entry: Path, examples: Examples, encoders: Mapping[str, IdEncoder]) -> None:
+    """Writes an entry; another process may do the same at the same time."""
+    with made_whole(entry) as made:
+        made.mkdir()
+        with pyarrow.ipc.new_file(str(made / "texts.arrow"), examples.table.schema) as writer:
+            writer.write_table(examples.table)
+        for number, encoder in enumerate(encoders.values()):
+            column = examples.table.column(encoder.column)
+            lengths = [0]
+            with (made / f"{number}.ids").open("wb") as file:
+                for start in range(0, len(column), _ROWS):
+                    rows = encoder.encode(column.slice(start, _ROWS).to_pylist())
+                    lengths += [len(ids) for ids in rows]
+                    file.write(_flat(rows).tobytes())
+            numpy.save(made / f"{number}.npy", numpy.cumsum(lengths, dtype=numpy.int64))
+        sums = {path.name: _sum(path) for path in sorted(made.iterdir())}
+        (made / _INDEX).write_text(json.dumps(sums), encoding="utf-8")
+        shutil.rmtree(entry, ignore_errors=True)  # what cannot be read, or another process has made meanwhile
+
+
+def _sum(path: Path) -> int:
+    """A check sum over every byte of a file."""
+    total = 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 22):
+            total = zlib.crc32(block, total)
+    return total
+
+
+def _opened(entry: Path, encoders: Mapping[str, IdEncoder], fingerprint: str) -> Table | None:
+    """The table of an entry, or nothing if it is missing or damaged."""
+    try:
+        sums = json.loads((entry / _INDEX).read_text(encoding="utf-8"))
+        if any(_sum(entry / name) != total for name, total in sums.items()):
+            return None
+        ids = {}
+        for number, name in enumerate(encoders):
+            offsets = numpy.load(entry / f"{number}.npy", mmap_mode="r")
+            size = int(offsets[-1])
+            path = entry / f"{number}.ids"
+            ids[name] = numpy.memmap(path, numpy.int32, "r", shape=(size,)) if size else _flat([]), offsets
+        texts = pyarrow.ipc.open_file(pyarrow.memory_map(str(entry / "texts.arrow"))).read_all()
+        table = Table(texts, ids, fingerprint)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, pyarrow.ArrowException, ValueError, TypeError):
+        return None
+    touch(entry / _INDEX)
+    return table

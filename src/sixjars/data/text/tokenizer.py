@@ -1,0 +1,298 @@
+"""Text becomes token ids and comes back: words, characters, or subwords.
+
+A text is first normalized: lowercased if asked for, Unicode NFC, every run of white space one space, none at the ends.
+Then it is split. Words, BPE and unigram subwords carry the mark `▁` where a space (or the start) came before them, so
+that joining them gives the text back; a `▁` of the text itself becomes `_`.
+
+A word outside the vocabulary is `<unk>`; or, where words can be copied, a number from the vocabulary's size on. In
+stored data that number is a hash of the word, so that no list of such words is needed; in the output of a decoder it is
+a position of the source that is copied from.
+"""
+
+import json
+import unicodedata
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any, Final, TypeVar, final
+
+from sixjars.data.text.segments import segments_of
+from sixjars.data.text.sentences import RULE
+from sixjars.data.text.vocabulary import (
+    KINDS,
+    MARK,
+    TokenSettings,
+    is_marked,
+    learned,
+    plain_model,
+    tokenizer_of,
+)
+from sixjars.errors import DataError, RunError
+from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
+
+_FORMAT: Final = 2
+T = TypeVar("T")
+_HASHES = 2**30  # a size and a hash together still fit 32 bits
+
+
+@final
+@dataclass
+class TokenizerSettings:
+    """What a tokenizer depends on, where no field's settings are at hand."""
+
+    tokens: str = "words"
+    split: str = "punctuation"
+    lowercase: bool = False
+    size: int = 20_000
+    min_count: int = 1
+
+
+@final
+class TextTokenizer:
+    """Splits a text into token ids and joins ids to a text.
+
+    >>> tokenizer = TextTokenizer.trained(["Hello, how are you?"], TokenizerSettings(), "source")
+    >>> tokenizer.encode("Hello, you?")
+    [6, 4, 9, 5]
+    >>> tokenizer.decode([6, 4, 9, 5, STOP]), tokenizer.tokens([6, 4, 9, 5, STOP])
+    ('Hello, you?', ['Hello', ',', 'you', '?', '<stop>'])
+    """
+
+    def __init__(self, model: dict[str, Any], settings: TokenSettings) -> None:
+        self._model = model
+        self._settings = TokenizerSettings(
+            settings.tokens, settings.split, settings.lowercase, settings.size, settings.min_count
+        )
+        self._tokenizer = tokenizer_of(model, settings)
+        self._kind = settings.tokens
+        self._split = settings.split
+        self._marked = is_marked(settings)
+        by_id = sorted((number, token) for token, number in self._tokenizer.get_vocab(with_added_tokens=False).items())
+        self._spelled = [*SPECIAL, *(token for _, token in by_id[len(SPECIAL) :])]
+        # Leaves out the offsets, where this version of the library can.
+        self._batch = getattr(self._tokenizer, "encode_batch_fast", self._tokenizer.encode_batch)
+
+    @classmethod
+    def trained(cls, texts: Iterable[str], settings: TokenSettings, what: str) -> "TextTokenizer":
+        """Learns a vocabulary from training texts; `what` names the field in messages."""
+        return cls(learned(texts, settings, what), settings)
+
+    @property
+    def size(self) -> int:
+        """How many tokens there are, the special ones included."""
+        return len(self._spelled)
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, without `<go>` and `<stop>`."""
+        return self.encode_many([text])[0]
+
+    @property
+    def can_copy(self) -> bool:
+        """Whether a word outside the vocabulary is one position, so that it can be told from others and copied."""
+        return self._kind in ("words", "characters")
+
+    def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
+        """The ids of many texts, faster than one by one.
+
+        With `open`, each word outside the vocabulary has a number of its own, from `size` on, in place of `<unk>`.
+        """
+        rows = self._looked_up(texts)
+        if not open:
+            return rows
+        assert self.can_copy
+        return [self._with_hashes(text, ids) if UNK in ids else ids for text, ids in zip(texts, rows, strict=True)]
+
+    def encode_segments(self, texts: Sequence[Sequence[str]], *, open: bool = False) -> list[list[int]]:
+        """The ids of texts in segments: each is encoded by itself and ends in `<stop>`, also one without a word."""
+        encoded = iter(self.encode_many([segment for segments in texts for segment in segments], open=open))
+        return [[number for ids in islice(encoded, len(some)) for number in (*ids, STOP)] for some in texts]
+
+    def _with_hashes(self, text: str, ids: Sequence[int]) -> list[int]:
+        """Ids with the hash of its word in place of each `<unk>`; a word is the same with the mark and without."""
+        return [
+            self.size + zlib.crc32(self.plain(token).encode()) % _HASHES if number == UNK else number
+            for token, number in zip(self.split(text), ids, strict=True)
+        ]
+
+    def _looked_up(self, texts: Sequence[str]) -> list[list[int]]:
+        try:
+            return [encoding.ids for encoding in self._batch(texts)]
+        except TypeError:
+            row = next((row for row, text in enumerate(texts) if not _is_unicode(text)), None)
+            if row is None:
+                raise
+            raise DataError(f"Text {texts[row]!r} holds half a character (a lone surrogate); remove it.") from None
+
+    def normalize(self, text: str) -> str:
+        """A text as it is before it is split: what an output can be compared with."""
+        normalizer = self._tokenizer.normalizer
+        assert normalizer is not None
+        made: str = normalizer.normalize_str(text)
+        return made
+
+    def split(self, text: str) -> list[str]:
+        """What stands at each position of `encode(text)`, in or outside the vocabulary, spelled with its mark.
+
+        Only where words can be copied: subwords are found by looking them up.
+        """
+        assert self.can_copy
+        if self._kind == "characters":
+            return list(self.normalize(text))
+        splitter = self._tokenizer.pre_tokenizer
+        assert splitter is not None
+        return [token for token, _ in splitter.pre_tokenize_str(self.normalize(text))]
+
+    def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
+        """The text of ids; `<pad>`, `<go>` and `<stop>` are left out.
+
+        An id from `size` on is copied: `source_words` holds the tokens of the source, as `split` gives them.
+        """
+        kept = [number for number in ids if number not in (PAD, GO, STOP)]
+        tokens = [self._spelling(number, source_words) for number in kept]
+        if self._kind == "words" and self._split == "spaces":
+            return " ".join(tokens)
+        if self._kind == "words":
+            tokens = [
+                self._spaced(number, before, source_words) for number, before in zip(kept, ["", *tokens], strict=False)
+            ]
+        text = "".join(tokens)
+        return text.replace(MARK, " ").removeprefix(" ") if self._marked else text
+
+    def _spelling(self, number: int, source_words: Sequence[str]) -> str:
+        return self._spelled[number] if number < self.size else source_words[number - self.size]
+
+    def _spaced(self, number: int, before: str, source_words: Sequence[str]) -> str:
+        """A token as it is joined to the one before it; a copied word goes by what it now follows."""
+        token = self._spelling(number, source_words)
+        if number == UNK:  # most often a word after a space
+            return f" {token}"
+        word = self.plain(token)
+        if number < self.size or not any(letter.isalnum() for letter in word):
+            return token
+        place = number - self.size
+        as_read = token == word and place > 0 and before == source_words[place - 1]
+        return word if as_read or _leads(before) else f" {word}"
+
+    def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
+        """One readable string for each id, to write beside a heat map; `source_words` as for `decode`."""
+        tokens = [self._spelling(number, source_words) for number in ids]
+        if self._kind == "characters":
+            return ["␣" if token == " " else token for token in tokens]
+        return [self.plain(token) for token in tokens] if self._kind == "words" else tokens
+
+    def word_index(self, texts: Sequence[str]) -> list[list[int]]:
+        """For each token of each text, which word between white space it belongs to, counted from 0.
+
+        For characters, each is its own word: its position.
+        """
+        if self._kind == "characters":
+            return [list(range(len(ids))) for ids in self.encode_many(texts)]
+        words = [text.split() for text in texts]
+        encoded = iter(self.encode_many([word for some in words for word in some]))
+        return [[at for at, ids in enumerate(islice(encoded, len(some))) for _ in ids] for some in words]
+
+    def vocabulary(self) -> dict[str, int]:
+        """Every token and its id; a special name wins over a word of the text that is spelled the same."""
+        ordinary = {token: number for number, token in enumerate(self._spelled) if number >= len(SPECIAL)}
+        return ordinary | {name: number for number, name in enumerate(SPECIAL)}
+
+    def plain(self, token: str) -> str:
+        """A token as a file of word vectors would spell it: without the mark."""
+        return token.removeprefix(MARK) if self._marked and token != MARK else token
+
+    def by_word(self) -> dict[str, list[int]]:
+        """Plain spelling -> all ids spelled so (`▁the` and `the` are one word), special tokens left out."""
+        found: dict[str, list[int]] = {}
+        for number in range(len(SPECIAL), self.size):
+            found.setdefault(self.plain(self._spelled[number]), []).append(number)
+        return found
+
+    def to_json(self) -> str:
+        """All of it as text, to be kept in a run."""
+        whole = {"format": _FORMAT, "settings": asdict(self._settings), "model": self._model}
+        return json.dumps(whole, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "TextTokenizer":
+        """The opposite of `to_json`; what a stranger may have put beside the vocabulary is not used."""
+        try:
+            whole = json.loads(text)
+            settings = TokenizerSettings(**whole["settings"])
+            if whole["format"] != _FORMAT or settings.tokens not in KINDS:
+                raise ValueError(f"format {whole['format']!r}, tokens {settings.tokens!r}")
+            tokenizer = cls(plain_model(whole["model"]), settings)
+        except RecursionError:
+            raise RunError("The saved tokenizer is damaged: it is nested too deep.") from None
+        except Exception as error:
+            raise RunError(f"The saved tokenizer is damaged or of another version: {str(error)[:200]}.") from error
+        return tokenizer
+
+
+def _leads(token: str) -> bool:
+    """Whether a word follows this without a space: an opening bracket or quote, or a dash or slash inside a word."""
+    if token.startswith(MARK):
+        sign = token.removeprefix(MARK)
+        return sign in ('"', "'") or (len(sign) == 1 and unicodedata.category(sign) in ("Ps", "Pi"))
+    return token == "/" or (len(token) == 1 and unicodedata.category(token) in ("Ps", "Pi", "Pd"))
+
+
+def _is_unicode(text: object) -> bool:
+    try:
+        return isinstance(text, str) and bool(text.encode() or True)
+    except UnicodeEncodeError:
+        return False
+
+
+@final
+@dataclass(frozen=True)
+class TextEncoding:
+    """From the texts of a column to ids: a tokenizer, what it is limited to, and the segments of a text."""
+
+    column: str
+    tokenizer: TextTokenizer
+    limit: int | None
+    """Most ids of a text, the ends of its segments counted."""
+    segments: str
+    copies: bool
+    """Whether words outside the vocabulary have numbers of their own."""
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text; each segment of a text in segments ends in `<stop>`."""
+        if self.segments == "none":
+            rows = self.tokenizer.encode_many(texts, open=self.copies)
+        else:
+            parts = [segments_of(text, self.segments) for text in texts]
+            rows = self.tokenizer.encode_segments(parts, open=self.copies)
+        return [self.short(ids, end=STOP) for ids in rows]
+
+    def short(self, row: list[T], *, end: T) -> list[T]:
+        """As much of a row as the limit allows."""
+        if self.limit is None:
+            return row
+        return latest(row, self.limit, end=end) if self.segments == "turns" else row[: self.limit]
+
+    def words(self, text: str) -> list[str]:
+        """What stands at each position of a text whose words can be copied, spelled as the tokenizer does."""
+        parts = segments_of(text, self.segments)
+        row: list[str | None] = [word for part in parts for word in (*self.tokenizer.split(part), None)]
+        return [word for word in self.short(row, end=None) if word is not None]
+
+    def key(self) -> str:
+        """All that the ids depend on, besides the texts."""
+        rule = {"rule": RULE} if self.segments == "sentences" else {}
+        how = {"limit": self.limit, "segments": self.segments, "copies": self.copies}
+        return json.dumps(how | rule) + self.tokenizer.to_json()
+
+
+def latest(ids: list[T], limit: int, *, end: T) -> list[T]:
+    """The last turns of a conversation, as many whole ones as fit; the very last is cut if it does not fit alone.
+
+    >>> latest([7, 8, STOP, 9, STOP, 7, STOP], limit=5, end=STOP)
+    [9, 2, 7, 2]
+    >>> latest([7, STOP, 8, 9, 10, STOP], limit=2, end=STOP)
+    [8, 9]
+    """
+    begins = [0, *(place + 1 for place, number in enumerate(ids[:-1]) if number == end)]
+    fits = [begin for begin in begins if len(ids) - begin <= limit]
+    return ids[fits[0] :] if fits else ids[begins[-1] : begins[-1] + limit]

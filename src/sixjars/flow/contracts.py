@@ -1,0 +1,292 @@
+"""The contracts of encoders, bridges, decoders and search.
+
+Dims: B batch, H state features, R rows open in search (B times beam width), V vocabulary.
+
+Nothing that changes between steps is an attribute of a module: it is one of the values. What a component offers or
+needs is a fact on its class, so that its neighbours can be checked before anything is built.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any, ClassVar, Literal, Protocol, final
+
+from torch import Tensor, nn
+
+from sixjars.flow.values import (
+    Context,
+    DecoderOutput,
+    Encoded,
+    Hypothesis,
+    Padded,
+    Prepared,
+    Rows,
+    StepOutput,
+)
+
+Holds = Literal["tokens", "classes", "positions", "points", "pixels"]
+"""What the values of a field are: tokens of a vocabulary, classes of a closed list, positions of an input, …"""
+
+
+class FieldInfo(Protocol):
+    """What components may know of a field of the data."""
+
+    name: str
+    holds: ClassVar[Holds]
+    in_segments: bool
+    """Whether its values are texts in segments."""
+    multi_label: bool
+    """Whether an example may have several labels."""
+
+    def copy_misfits(self, source: Any) -> list[str]:
+        """Why words of `source` cannot be copied into this field, a sentence each."""
+        ...
+
+
+class Component(nn.Module, ABC):
+    """A component of a model that can tell its equations and the letters of its weights."""
+
+    letters: ClassVar[Mapping[str, str]] = {}
+    """The letter of each parameter in the equations, by its name; the name `""` stands for all of them."""
+
+    @abstractmethod
+    def equations(self) -> list[str]:
+        """What this component computes, line by line."""
+
+    def letter(self, name: str) -> str:
+        """The letter of a parameter, found in this module or the module inside it that it belongs to."""
+        module: nn.Module = self
+        while True:
+            letters: Mapping[str, str] = getattr(module, "letters", {})
+            if name in letters or "" in letters:
+                return letters.get(name, letters.get("", ""))
+            inside, dot, name = name.partition(".")
+            if not dot:
+                return "–"
+            module = getattr(module, inside)
+
+    @classmethod
+    def misfits(cls, plan: "ModelPlan") -> list[str]:
+        """Why this component and its neighbours do not fit, a sentence each."""
+        return []
+
+    @classmethod
+    def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
+        """Settings for a starter recipe, from a hidden size and dropout that fit the data; `labels` are the output."""
+        return {}
+
+
+class Encoder(Component):
+    """Encodes a source of any kind into annotation vectors and a summary vector."""
+
+    output_size: int
+    """D, the size of each annotation vector."""
+    summary_size: int
+    """K, the size of the summary."""
+    segment_size: int = 0
+    """U, the size of each vector of the upper level; 0 where there is one level."""
+    attendable: bool = True
+    """Whether there are positions to attend to."""
+    has_segments: ClassVar[bool] = False
+    """Whether there is an upper level of segments."""
+
+    @classmethod
+    def inputs(cls) -> tuple[str, ...]:
+        """The fields that it encodes: the parameters of `forward`. The memory has the positions of the first."""
+        return tuple(name for name in signature(cls.forward).parameters if name != "self")
+
+    @classmethod
+    def needs_cells(cls, settings: Mapping[str, Any], *, attended: bool) -> bool:
+        """Whether it needs the cells of each frame, or its vector alone; `attended` says what the bridge does."""
+        return attended
+
+    @abstractmethod
+    def forward(self, *args: Any, **kwargs: Any) -> Encoded:
+        """Takes a `Padded` for each input, by name. Padding must not influence anything that is returned."""
+
+
+class Bridge(Component):
+    """How the decoder is conditioned on the encoder: by its initial state, at every step, or by attention."""
+
+    context_size: int
+    """C, the size of the context vector given at every step."""
+    has_attention: ClassVar[bool] = False
+    """Whether it attends to source positions."""
+    follows_state: ClassVar[bool] = False
+    """Whether the context depends on the decoder's state (then the steps of a target cannot be computed at once)."""
+    reads_summary: ClassVar[bool] = True
+    """Whether the decoder's initial state is made from the encoder's summary."""
+
+    @abstractmethod
+    def start(self, encoded: Encoded) -> Prepared:
+        """All that can be computed once for each source."""
+
+    @abstractmethod
+    def step(self, query: Tensor, prepared: Prepared) -> Context:
+        """The context for one step; the query is the decoder's previous state (B, H)."""
+
+    @classmethod
+    def misfits(cls, plan: "ModelPlan") -> list[str]:
+        """Attention needs positions."""
+        if cls.has_attention and not plan.encoder.attendable:
+            kinds = plan.kind("bridge"), plan.kind("encoder")
+            return ["model.bridge: {} has nothing to attend to: model.encoder is {}. Use initial.".format(*kinds)]
+        return []
+
+
+class Step(Protocol):
+    """All that search knows of a model: one token for each row in, log probabilities and a new state out."""
+
+    def __call__(self, token: Tensor, state: Any, /) -> tuple[StepOutput, Any]:
+        """`token` is (R,); a state is any `Rows` that the model remembers by."""
+        ...
+
+
+@final
+@dataclass(frozen=True)
+class SpecialTokens:
+    """The tokens that mean something to search."""
+
+    go: int
+    """The input of the first step; never output (unless `<stop>` is the same token)."""
+    stop: int
+    """What ends a hypothesis."""
+    banned: tuple[int, ...] = ()
+    """What else is never output, such as `<pad>`."""
+    unknown: int | None = None
+    """`<unk>`, where there is such a token; whether it may be output is for the search settings to say."""
+
+
+@final
+@dataclass(frozen=True)
+class StateShape:
+    """What a decoder's initial state is made of."""
+
+    state_size: int
+    """H, the size of one vector; also of the query that a bridge receives."""
+    state_count: int
+    """How many such vectors: layers times states of the cell."""
+
+
+class Search(Protocol):
+    """How an output is chosen, as the settings say: greedily, by sampling, by a beam, or the most probable labels."""
+
+    @property
+    def nbest(self) -> int:
+        """Outputs for each source."""
+        ...
+
+    def find(
+        self,
+        step: "PreparedStep",
+        state: Rows,
+        prepared: Prepared,
+        special: SpecialTokens,
+        *,
+        longest: int | None = None,
+        prefix: Padded | None = None,
+    ) -> list[list[Hypothesis]]:
+        """For each source at least one hypothesis, the best first.
+
+        `longest` is the most tokens of an output, `<stop>` included, where the source decides and not the settings.
+        Each hypothesis begins with its row of `prefix`.
+        """
+        ...
+
+
+class PreparedStep(Protocol):
+    """A step that also needs what was prepared for each source."""
+
+    def __call__(self, token: Tensor, state: Any, prepared: Prepared, /) -> tuple[StepOutput, Any]:
+        """`token` is (R,); state and prepared have R rows."""
+        ...
+
+
+class Decoder(Component):
+    """Produces the output: a text, labels of a closed list, or positions of the input."""
+
+    produces: ClassVar[Holds]
+    """What its output is; the output field must hold the same."""
+    searches: ClassVar[bool] = True
+    """Whether outputs are found step by step, so that the search settings matter."""
+    bridge: Bridge
+
+    @staticmethod
+    @abstractmethod
+    def state_shape(settings: Mapping[str, Any]) -> StateShape:
+        """What a bridge must supply for the initial state of a decoder with these settings."""
+
+    @classmethod
+    def target_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """What the output field must know of this decoder, such as whether words of the source are copied."""
+        return {}
+
+    @property
+    def has_attention(self) -> bool:
+        """Whether its outputs come with weights over the source positions."""
+        return self.bridge.has_attention
+
+    @abstractmethod
+    def teach(self, encoded: Encoded, target: Padded) -> DecoderOutput:
+        """Teacher forcing: the logits of a whole target at once, each step given the true previous token."""
+
+    @abstractmethod
+    def answer(self, encoded: Encoded, search: Search, prefix: Padded | None = None) -> list[list[Hypothesis]]:
+        """The outputs for each row, best first."""
+
+    @abstractmethod
+    def loss_equation(self) -> str:
+        """What training minimizes."""
+
+    def answer_equation(self) -> str:
+        """How an output is chosen, where no search does it."""
+        return ""
+
+
+class Generator(Decoder):
+    """Generates one token after the other (or points). `teach` and `start` + `step` agree to rounding."""
+
+    special: ClassVar[SpecialTokens]
+
+    @abstractmethod
+    def start(self, encoded: Encoded) -> tuple[Any, Prepared]:
+        """The state before the first token (some `Rows`), and what stays the same for each source."""
+
+    @abstractmethod
+    def step(self, token: Tensor, state: Any, prepared: Prepared) -> tuple[StepOutput, Any]:
+        """One token for each row in, `(R,)`; log probabilities and the next state out."""
+
+    def longest(self, encoded: Encoded) -> int | None:
+        """The most tokens of an output, `<stop>` included, where the source decides."""
+        return None
+
+    def answer(self, encoded: Encoded, search: Search, prefix: Padded | None = None) -> list[list[Hypothesis]]:
+        """What search finds."""
+        state, prepared = self.start(encoded)
+        longest = self.longest(encoded)
+        return search.find(self.step, state, prepared, self.special, longest=longest, prefix=prefix)
+
+    def loss_equation(self) -> str:
+        """Cross entropy of every token."""
+        return "L = -Σ_t log P(y_t = ℓ_t | y_1..y_{t-1}, x), over the number of tokens"
+
+
+@final
+@dataclass(frozen=True)
+class ModelPlan:
+    """A model before it is built: all that its components can check each other by."""
+
+    encoder: type[Encoder]
+    bridge: type[Bridge]
+    decoder: type[Decoder]
+    settings: Mapping[str, Mapping[str, Any]]
+    """The resolved section of each role: `encoder`, `bridge`, `decoder`."""
+    inputs: Mapping[str, FieldInfo]
+    output: FieldInfo
+    smoothing: float = 0.0
+    """Label smoothing of the loss."""
+
+    def kind(self, role: str) -> str:
+        """The kind of a component, as the recipe names it."""
+        return str(self.settings[role]["kind"])

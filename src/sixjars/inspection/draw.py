@@ -1,0 +1,72 @@
+"""A picture of what a prediction attended to; which one depends on what the positions of its source are."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sixjars.errors import DataError
+from sixjars.inspection.document import draw_document
+from sixjars.inspection.frames import draw_frames
+from sixjars.inspection.heatmap import heat_map
+from sixjars.inspection.overlay import draw_regions
+from sixjars.inspection.tour import draw_tour
+
+WIDEST = 60
+"""Words of a text in segments that a heat map has room for; a longer text is drawn with its words shaded."""
+
+
+def draw(path: str | Path, predictor: Any, prediction: Any) -> None:
+    """One picture file for one prediction: a heat map, an image overlay, video frames, a shaded document, or a tour.
+
+    >>> import sixjars
+    >>> sixjars.draw("attention.png", None, sixjars.Prediction(text="yes"))
+    Traceback (most recent call last):
+        ...
+    sixjars.errors.DataError: this prediction has no attention to draw; its bridge is of another kind.
+    """
+    if not prediction.weights:
+        raise DataError("this prediction has no attention to draw; its bridge is of another kind.")
+    given = [Path(text).name if predictor.inputs[name].is_media else text for name, text in prediction.inputs.items()]
+    title = f"{' · '.join(given)} → {prediction.text}"
+    name, text = next(iter(prediction.inputs.items()))
+    kind = "segments" if prediction.segments else prediction.layout.kind
+    VIEWS[kind](Path(path), prediction, predictor.inputs[name].backdrop(text), title)
+
+
+def _words(path: Path, prediction: Any, backdrop: None, title: str) -> None:
+    heat_map(path, prediction.weights, source=prediction.source, target=prediction.tokens, title=title)
+
+
+def _segments(path: Path, prediction: Any, backdrop: None, title: str) -> None:
+    """The text with the weights of all that was output, on average; a heat map where that has room."""
+    steps = len(prediction.weights)
+    if steps > 1 and len(prediction.source) <= WIDEST:
+        _words(path, prediction, backdrop, title)
+        return
+    weights = [sum(row[at] for row in prediction.weights) / steps for at in range(len(prediction.source))]
+    draw_document(path, words=prediction.source, segments=prediction.segments, weights=weights, title=prediction.text)
+
+
+def _grid(path: Path, prediction: Any, backdrop: Any, title: str) -> None:
+    image_HWC, seen = backdrop
+    grid = prediction.layout.shape
+    draw_regions(path, image_HWC, prediction.weights, grid=grid, words=prediction.tokens, seen=seen, title=title)
+
+
+def _frames(path: Path, prediction: Any, backdrop: Any, title: str) -> None:
+    draw_frames(path, backdrop, prediction.weights, words=prediction.tokens, title=title)
+
+
+def _points(path: Path, prediction: Any, backdrop: Any, title: str) -> None:
+    order = [int(place) for place in prediction.text.split()]
+    draw_tour(path, points=backdrop, order=order, title=prediction.text, weights=prediction.weights)
+
+
+VIEWS: Mapping[str, Callable[[Path, Any, Any, str], None]] = {
+    "words": _words,
+    "segments": _segments,
+    "grid": _grid,
+    "frames": _frames,
+    "points": _points,
+}
+"""By what the positions are."""

@@ -1,0 +1,133 @@
+"""A recipe or a run in six sections: equations with their letters, every parameter with its letter and shape."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, final
+
+from sixjars.flow.contracts import Component
+from sixjars.model.build import Network
+from sixjars.recipe.sections import Recipe
+
+
+@final
+@dataclass(frozen=True)
+class Weight:
+    """One parameter."""
+
+    name: str
+    letter: str
+    shape: tuple[int, ...]
+    count: int
+    trainable: bool
+
+
+@final
+@dataclass(frozen=True)
+class Section:
+    """One of the six, as lines to read and weights to count."""
+
+    name: str
+    lines: tuple[str, ...]
+    weights: tuple[Weight, ...] = ()
+
+
+@final
+@dataclass(frozen=True)
+class Explanation:
+    """All six; the model in three parts.
+
+    >>> weight = Weight("decoder.output.bias", "b_out", (9,), 9, trainable=True)
+    >>> Explanation("translation", (Section("model: decoder", (), (weight,)),)).count
+    9
+    """
+
+    title: str
+    sections: tuple[Section, ...]
+
+    @property
+    def count(self) -> int:
+        """Trainable parameters."""
+        return sum(weight.count for section in self.sections for weight in section.weights if weight.trainable)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for `--json`."""
+        sections = [asdict(section) for section in self.sections]
+        return {"title": self.title, "trainable_parameters": self.count, "sections": sections}
+
+
+def explanation_of(recipe: Recipe, network: Network, *, title: str, data: list[str], given: str = "x") -> Explanation:
+    """The six sections of a recipe and the network it makes; `given` are the letters of the inputs."""
+    decoder = network.decoder
+    sections = [
+        Section("task", (title,)),
+        Section("data", tuple(data)),
+        _component("model: encoder", network.encoder, "encoder."),
+        _component("model: bridge", decoder.bridge, "decoder.bridge."),
+        _component("model: decoder", decoder, "decoder.", leave_out="bridge."),
+        Section("loss", tuple(_loss(recipe, network))),
+        Section("learning", tuple(_learning(recipe))),
+        Section("evaluation", tuple(_evaluation(recipe, network))),
+    ]
+    return Explanation(recipe.task, tuple(_conditioned(section, given) for section in sections))
+
+
+def _conditioned(section: Section, given: str) -> Section:
+    """The lines of a section with the letters of what the output is conditioned on; nothing where there is no input."""
+    condition = {", x)": f", {given})", "| x)": f"| {given})"} if given else {", x)": ")", " | x)": ")"}
+    lines = section.lines
+    for letter, letters in condition.items():
+        lines = tuple(line.replace(letter, letters) for line in lines)
+    return Section(section.name, lines, section.weights)
+
+
+def _component(name: str, component: Component, prefix: str, *, leave_out: str = "\0") -> Section:
+    trainable = {name for name, weight in component.named_parameters() if weight.requires_grad}
+    weights = tuple(
+        Weight(prefix + own, component.letter(own), tuple(tensor.shape), tensor.numel(), own in trainable)
+        for own, tensor in component.state_dict().items()
+        if not own.startswith(leave_out)
+    )
+    return Section(name, tuple(component.equations()), weights)
+
+
+def _loss(recipe: Recipe, network: Network) -> list[str]:
+    loss, lines = recipe.loss, [network.decoder.loss_equation()]
+    if loss.smoothing:
+        truth, others = ("ℓ_t", "vocabulary") if network.decoder.searches else ("ℓ", "labels")
+        lines.append(
+            f"label smoothing: the truth is {1 - loss.smoothing:g} at {truth}, {loss.smoothing:g} over all {others}"
+        )
+    if loss.guide:
+        lines.append(f"+ {loss.guide:g} L(α_true, α_pred), L = -Σ_j α_true_jt log α_pred_jt: guided attention")
+    if loss.coverage:
+        lines.append(f"+ {loss.coverage:g} Σ_t Σ_j min(α_jt, Σ_τ<t α_jτ): coverage")
+    return lines
+
+
+def _learning(recipe: Recipe) -> list[str]:
+    learning = recipe.learning
+    size = f"{learning.batch_tokens} tokens" if learning.batch_tokens else f"{learning.batch_examples or 64} examples"
+    lines = [
+        "gradient descent with backpropagation through time, all the way into the encoder",
+        f"{learning.optimizer}, rate {learning.rate:g}, {learning.schedule} schedule after {learning.warmup} updates",
+        f"batches of {size}" + (f", {learning.accumulate} added up" if learning.accumulate > 1 else ""),
+        f"at most {learning.epochs} epochs" + (f", {learning.steps} updates" if learning.steps else ""),
+        f"the best by {learning.metric} is kept",
+    ]
+    if learning.patience:
+        lines.append(f"stops after {learning.patience} validations without improvement")
+    return lines
+
+
+def _evaluation(recipe: Recipe, network: Network) -> list[str]:
+    expected = [f"expected: {name} {value:g}" for name, value in recipe.expect.items()]
+    named = [f"metrics: {', '.join(recipe.evaluation.metrics)}"] if recipe.evaluation.metrics else []
+    return [network.decoder.answer_equation() or _search(recipe), *named, *expected]
+
+
+def _search(recipe: Recipe) -> str:
+    search = recipe.evaluation.search
+    return {
+        "greedy": "ŷ_t = argmax P(y_t | ŷ_1..ŷ_{t-1}, x), until <stop>",
+        "sample": f"ŷ_t ~ P(y_t | ŷ_1..ŷ_{{t-1}}, x), temperature {search.temperature:g}",
+        "beam": f"beam of {search.width}, ranked by log P / length^{search.length_penalty:g}",
+    }[search.kind]

@@ -1,0 +1,216 @@
+"""What training runs on: devices and processes by Lightning Fabric, the optimizer and its schedule, and one update.
+
+What an update learns from is prepared by a thread while the device computes the one before it.
+"""
+
+import logging
+import math
+import os
+import subprocess
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal, TypeVar, final
+
+import torch
+from torch import Tensor, nn, optim
+
+from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
+from sixjars.flow.values import Batch
+from sixjars.recipe.sections import LearningSettings
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+    from lightning_fabric.strategies.ddp import DDPStrategy
+
+Device = Literal["auto", "cpu", "cuda"]
+OF_A_BROKEN_LINE = ("gloo", "NCCL", "onnection", "Broken pipe")
+"""One of these words is in what torch says when another process has gone."""
+
+
+def device_named(device: Device) -> torch.device:
+    """The device that `--device` means on this machine."""
+    if device == "cuda" and not torch.cuda.is_available():
+        raise RecipeError(["--device cuda was asked for, but torch sees no CUDA device here."], "the command line")
+    chosen = "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
+    return torch.device(chosen)
+
+
+def fabric_for(*, device: Device, devices: int, precision: str) -> "Fabric":
+    """An engine, launched: with several devices this process becomes one of as many."""
+    where = device_named(device).type
+    if precision == "fp16" and where == "cpu":
+        raise RecipeError(["learning.precision: fp16 needs a CUDA device; use bf16 or 32 on a CPU."])
+    here, machines = _processes(devices)
+    if where == "cuda" and here > torch.cuda.device_count():
+        fault = f"--devices {here} was asked for, but torch sees {torch.cuda.device_count()} CUDA devices here."
+        raise RecipeError([fault], "the command line")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from lightning_fabric import Fabric
+
+        logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # its import sets its own level
+        named: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true"
+        if precision != "32":
+            named = "bf16-mixed" if precision == "bf16" else "16-mixed"
+        strategy = _together() if here * machines > 1 else "auto"
+        fabric = Fabric(accelerator=where, devices=here, num_nodes=machines, strategy=strategy, precision=named)
+        fabric.launch()
+    return fabric
+
+
+def _together() -> "DDPStrategy":
+    """Several processes, one model."""
+    from lightning_fabric.strategies.ddp import DDPStrategy
+
+    return DDPStrategy(timeout=timedelta(days=1))
+
+
+def _processes(devices: int) -> tuple[int, int]:
+    """How many processes on this machine, and how many machines: as torchrun says, or as `--devices` asks."""
+    if not torch.distributed.is_available() or not torch.distributed.is_torchelastic_launched():
+        return devices, 1
+    here, everywhere = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
+    if devices not in {1, here}:
+        fault = f"--devices is {devices}, but torchrun started {here} processes here; leave out --devices."
+        raise RecipeError([fault], "the command line")
+    return here, everywhere // here
+
+
+@contextmanager
+def all_or_none(fabric: "Fabric") -> Iterator[None]:
+    """If one of several processes fails, all end: none waits for ever, none is left, and one tells why."""
+    leads, patience = fabric.global_rank == 0, 0.0
+    try:
+        yield
+        patience = 60.0
+    except (Interrupted, LearningError) as error:  # all have agreed on it, so one tells
+        raise (error if leads else SystemExit(error.exit_code)) from None
+    except KeyboardInterrupt:
+        raise (KeyboardInterrupt() if leads else SystemExit(Interrupted.exit_code)) from None
+    except RuntimeError as error:
+        if fabric.world_size == 1 or not any(word in str(error) for word in OF_A_BROKEN_LINE):
+            raise
+        told = RunError("another process of this training has ended; go on from the last save with --resume.")
+        raise (told if leads else SystemExit(told.exit_code)) from None
+    finally:
+        _end(getattr(fabric.strategy.launcher, "procs", []), patience)
+
+
+def _end(children: "list[subprocess.Popen[bytes]]", patience: float) -> None:
+    """The processes that this one started. They write nothing, so nothing is lost when they are killed."""
+    ours = list(children)
+    children.clear()  # Fabric watches this list, and kills this process too when one of them ends badly
+    for child in ours:
+        try:
+            child.wait(patience)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@final
+@dataclass(frozen=True)
+class Load:
+    """What one update of one process learns from."""
+
+    tokens: int
+    """Of all processes."""
+    batches: tuple[Batch, ...]
+    """Of this one; their gradients are added."""
+    counts: tuple[float, ...]
+    """1 for each batch that counts. A process without a row of its own takes part with one that does not: 0."""
+
+
+@final
+class Update:
+    """An update that was made, and its loss, which a device may still be computing."""
+
+    def __init__(self, step: int, tokens: int, loss: Tensor) -> None:
+        self.step = step
+        self.tokens = tokens
+        self._loss = loss.to("cpu", non_blocking=True)
+        self._ready: torch.cuda.Event | None = None
+        if loss.is_cuda:
+            self._ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self._ready.record()
+
+    def loss(self) -> float:
+        """Summed over the tokens. Waits for the device to finish this update, not what it was given since."""
+        if self._ready is not None:
+            self._ready.synchronize()
+        return float(self._loss)
+
+
+def ahead(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """What `make` makes of each item, in order; a thread makes one while the one before it is used.
+
+    Whatever `make` raises is raised here, when its turn comes.
+
+    >>> list(ahead(str, [1, 2, 3]))
+    ['1', '2', '3']
+    """
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="ahead") as thread:
+        waiting: Future[R] | None = None
+        for item in items:
+            made, waiting = waiting, thread.submit(make, item)
+            if made is not None:
+                yield made.result()
+        if waiting is not None:
+            yield waiting.result()
+
+
+def optimizer_for(parameters: Iterable[nn.Parameter], settings: LearningSettings) -> optim.Optimizer:
+    """The update rule that the recipe names."""
+    weights, rate, decay = list(parameters), settings.rate, settings.weight_decay
+    match settings.optimizer:
+        case "adam":
+            return optim.Adam(weights, lr=rate, weight_decay=decay)
+        case "adamw":
+            return optim.AdamW(weights, lr=rate, weight_decay=decay)
+        case "sgd":
+            return optim.SGD(weights, lr=rate, weight_decay=decay, momentum=settings.momentum)
+        case "adadelta":
+            return optim.Adadelta(weights, lr=rate, weight_decay=decay)
+
+
+@final
+class Schedule:
+    """The learning rate of each update, counted from 1.
+
+    After a linear warm-up: constant; rate √(warmup / step) (Vaswani et al. 2017,
+    https://arxiv.org/abs/1706.03762, section 5.3); half a cosine down to 0 at the last update; or, for plateau,
+    halved each time validation has stalled.
+
+    >>> schedule = Schedule(LearningSettings(rate=1.0, warmup=4, schedule="inverse_sqrt"), total=100)
+    >>> [schedule.rate(step) for step in (1, 2, 4, 16)]
+    [0.25, 0.5, 1.0, 0.5]
+    """
+
+    def __init__(self, settings: LearningSettings, *, total: int) -> None:
+        self.settings = settings
+        self.total = total
+
+    def rate(self, step: int, *, halvings: int = 0) -> float:
+        """For update number `step`, after so many halvings by plateau."""
+        warmup = self.settings.warmup
+        if step < warmup:
+            return self.settings.rate * step / warmup
+        match self.settings.schedule:
+            case "inverse_sqrt":
+                factor = math.sqrt(max(warmup, 1) / step)
+            case "cosine":
+                done = (step - warmup) / max(self.total - warmup, 1)
+                factor = 0.5 * (1.0 + math.cos(math.pi * min(done, 1.0)))
+            case "plateau":
+                factor = 0.5**halvings
+            case "constant":
+                factor = 1.0
+        return self.settings.rate * factor

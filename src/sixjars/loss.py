@@ -1,0 +1,114 @@
+"""Jar 4: what training minimizes.
+
+Dims: B batch, T target positions or labels of a row, S source positions, V vocabulary or labels of the list,
+      N batch times target positions.
+"""
+
+from typing import final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 - its name everywhere
+
+from sixjars.errors import RecipeError
+from sixjars.flow.values import Batch, DecoderOutput, Padded
+from sixjars.model.build import Network
+from sixjars.recipe.sections import LossSettings
+
+TINY = 1e-9
+
+
+def token_loss(logits: Tensor, target: Padded, *, smoothing: float = 0.0) -> Tensor:
+    """-log P(y_t = ℓ_t | ...) for each token of each row, zero where padded, (B, T).
+
+    With label smoothing ε the truth is (1 - ε) at the right token and ε / V everywhere (Szegedy et al. 2016,
+    https://arxiv.org/abs/1512.00567, section 7).
+    """
+    flat_NV, truth_N = logits.flatten(0, 1), target.values.flatten()
+    loss_N = F.cross_entropy(flat_NV, truth_N, reduction="none", label_smoothing=smoothing)
+    return loss_N.view_as(target.values) * target.mask
+
+
+def labels_loss(logits: Tensor, target: Padded) -> Tensor:
+    """-Σ_c [y_c log σ(z_c) + (1 - y_c) log(1 - σ(z_c))] of each row, from logits (B, V) and its labels (B, T): (B,).
+
+    Each label is a yes or no of its own (Nam et al. 2014, https://arxiv.org/abs/1312.5419, section 3.2).
+
+    >>> labels_loss(torch.zeros(1, 3), Padded.of([[0, 2]])) / torch.log(torch.tensor(2.0))
+    tensor([3.])
+    """
+    truth_BV = torch.zeros_like(logits).scatter_reduce(1, target.values, target.mask.to(logits.dtype), "amax")
+    return F.binary_cross_entropy_with_logits(logits, truth_BV, reduction="none").sum(-1)
+
+
+def truth_loss(output: DecoderOutput, target: Padded, *, smoothing: float = 0.0) -> Tensor:
+    """-log P of the truth: for each token of each row (B, T), or for the labels of each row (B, 1)."""
+    logits = output.logits.float()
+    if output.multi_label:
+        return labels_loss(logits.squeeze(1), target).unsqueeze(1)
+    return token_loss(logits, target, smoothing=smoothing)
+
+
+def guided_loss(weights: Tensor, truth: Tensor) -> Tensor:
+    """L(α_true, α_pred) = -Σ_j α_true_jt log α_pred_jt for each target token, (B, T); zero where no truth is known.
+
+    Guided attention: Chen et al. 2016 (https://arxiv.org/abs/1607.01628), equation 6, with the alignment of each
+    target word spread evenly over its source words.
+    """
+    return -(truth * (weights + TINY).log()).sum(-1)
+
+
+def coverage_loss(weights: Tensor, mask: Tensor) -> Tensor:
+    """Σ_j min(α_jt, Σ_{τ<t} α_jτ) for each step, zero where padded: (B, T, S), (B, T) -> (B, T).
+
+    See, Liu & Manning 2017 (https://arxiv.org/abs/1704.04368), equation 12. There the sum of earlier weights is also
+    an input of the attention; here it is only in the loss.
+
+    >>> twice = torch.tensor([[[1.0, 0.0], [0.75, 0.25]]])
+    >>> coverage_loss(twice, torch.ones(1, 2, dtype=torch.bool))
+    tensor([[0.0000, 0.7500]])
+    """
+    earlier_BTS = weights.cumsum(dim=1) - weights
+    return torch.minimum(weights, earlier_BTS).sum(-1) * mask
+
+
+@final
+class Sealed:
+    """A batch on its way through Fabric, which maps over containers and dataclasses, but refuses frozen ones."""
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+
+
+@final
+class Objective(nn.Module):
+    """A network and its loss in one, so that a whole training step is one call of one module."""
+
+    def __init__(self, network: Network, settings: LossSettings) -> None:
+        super().__init__()
+        self.network = network
+        self.settings = settings
+
+    def forward(self, sealed: Sealed) -> Tensor:
+        """(2,): the loss summed over the tokens of the batch, and the plain -Σ log P within it."""
+        batch = sealed.batch
+        output: DecoderOutput = self.network(batch.inputs, batch.target)
+        total = truth_loss(output, batch.target, smoothing=self.settings.smoothing).sum()
+        plain = total.detach()
+        if self.settings.smoothing:
+            plain = truth_loss(output.mapped(Tensor.detach), batch.target).sum()
+        return torch.stack([total + self._of_attention(output, batch), plain])
+
+    def _of_attention(self, output: DecoderOutput, batch: Batch) -> Tensor | float:
+        """The cost of the weights: how far from the truth they are, and attending twice."""
+        guide = self.settings.guide if batch.alignment is not None else 0.0
+        if not guide and not self.settings.coverage:
+            return 0.0
+        if output.weights is None:
+            raise RecipeError([f"loss.{'guide' if guide else 'coverage'} needs a bridge with attention."])
+        cost, weights = torch.zeros((), device=output.device), output.weights.float()
+        if guide and batch.alignment is not None:
+            cost = cost + guide * guided_loss(weights, batch.alignment).sum()
+        if self.settings.coverage:
+            cost = cost + self.settings.coverage * coverage_loss(weights, batch.target.mask).sum()
+        return cost

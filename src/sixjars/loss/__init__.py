@@ -1,1 +1,0 @@
-"""Jar 4: what training makes small."""

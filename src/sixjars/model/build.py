@@ -1,0 +1,175 @@
+"""From the model section of a recipe to a network: which class each component is, and how they are put together.
+
+Dims: B batch, S source positions, T target positions, V vocabulary.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from inspect import signature
+from typing import Any, final, get_type_hints
+
+import torch
+from torch import nn
+
+from sixjars.errors import RecipeError, ShapeError, unknown
+from sixjars.flow.contracts import Bridge, Component, Decoder, Encoder, ModelPlan
+from sixjars.flow.values import Batch, DecoderOutput, Encoded, Padded
+from sixjars.model.bridges import BRIDGES
+from sixjars.model.decoders import DECODERS
+from sixjars.model.encoders import ENCODERS
+from sixjars.recipe.outside import Outside
+from sixjars.recipe.schema import checked, schema_of
+
+Facts = Mapping[str, Mapping[str, Any]]
+"""What the data says of each field: the size of its vocabulary or list of labels, the pixels of an image, …"""
+
+TABLES: Mapping[str, Mapping[str, type[Component]]] = {"encoder": ENCODERS, "bridge": BRIDGES, "decoder": DECODERS}
+BASES: Mapping[str, Any] = {"encoder": Encoder, "bridge": Bridge, "decoder": Decoder}
+GIVEN: Mapping[str, tuple[str, ...]] = {
+    "encoder": (),
+    "bridge": ("source_size", "summary_size", "segment_size", "state_size", "state_count"),
+    "decoder": ("bridge", "source_size"),
+}
+"""Parameters that come from other components, and so never from a recipe; those of the data come on top."""
+
+
+@final
+class Network(nn.Module):
+    """The whole model: an encoder, and a decoder that is conditioned on it by its bridge.
+
+    >>> from sixjars import InitialState, NothingEncoder, SequenceDecoder, WordEmbedding
+    >>> bridge, words = InitialState(summary_size=4, state_size=6), WordEmbedding(vocabulary=9, size=5)
+    >>> network = Network(NothingEncoder(size=4), SequenceDecoder(bridge=bridge, embedding=words, size=6))
+    >>> network({"nothing": Padded.of([[], []])}, Padded.of([[5, 6, 2], [7, 2]])).logits.shape
+    torch.Size([2, 3, 9])
+    """
+
+    def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        return next(self.parameters()).device
+
+    def encode(self, inputs: Mapping[str, Padded]) -> Encoded:
+        """Annotation vectors and a summary of each example."""
+        encoded: Encoded = self.encoder(**inputs)
+        copied = next((padded.copy_ids for padded in inputs.values() if padded.copy_ids is not None), None)
+        return encoded if copied is None else replace(encoded, copy_ids=copied)
+
+    def forward(self, inputs: Mapping[str, Padded], target: Padded) -> DecoderOutput:
+        """Teacher forcing: logits (B, T, V) for every token of the target."""
+        return self.decoder.teach(self.encode(inputs), target)
+
+
+def is_section(kind: Any) -> bool:
+    """Whether a parameter of this type is a module, and so a section of its own in a recipe."""
+    return isinstance(kind, type) and issubclass(kind, nn.Module)
+
+
+def class_of(role: str, section: Mapping[str, Any], outside: Outside) -> type[Component]:
+    """The class that a section names: one of ours, or one from outside that was allowed."""
+    kind, table = section["kind"], TABLES[role]
+    if kind in table:
+        return table[kind]
+    if "." in kind:
+        found: type[Component] = outside.component(kind, BASES[role], f"model.{role}.kind")
+        return found
+    raise RecipeError([unknown(f"model.{role}: kind", kind, list(table))])
+
+
+def resolved(
+    role: str, section: Mapping[str, Any], told: Collection[str], outside: Outside
+) -> tuple[dict[str, Any], list[str]]:
+    """A section of the model with every default filled in, and its faults; `told` are the facts of the data."""
+    try:
+        component = class_of(role, section, outside)
+    except RecipeError as error:
+        return {}, list(error.faults)
+    rest = {key: value for key, value in section.items() if key != "kind"}
+    settings, faults = checked(schema_of(component, {*GIVEN[role], *told}, is_section), rest, f"model.{role}")
+    return {} if settings is None else {"kind": section["kind"], **settings.model_dump()}, faults
+
+
+@final
+@dataclass(frozen=True)
+class Nested:
+    """A module inside a component, the section that configures it, and the field whose facts it is given."""
+
+    where: str
+    """For messages: `model.encoder.embedding`."""
+    kind: Any
+    section: Mapping[str, Any]
+    field: str
+
+
+def nested(plan: ModelPlan) -> Iterator[Nested]:
+    """Every module inside the encoder and the decoder, the outer ones first."""
+    fields = [*plan.inputs] or [""]
+    yield from _nested(plan.encoder, plan.settings["encoder"], "model.encoder", fields)
+    yield from _nested(plan.decoder, plan.settings["decoder"], "model.decoder", [plan.output.name])
+
+
+def _nested(kind: type, section: Mapping[str, Any], where: str, fields: list[str]) -> Iterator[Nested]:
+    hints = get_type_hints(kind.__init__)  # type: ignore[misc]
+    for name in signature(kind).parameters:
+        if name in section and is_section(hints[name]):
+            inner = [name] if name in fields else fields
+            yield Nested(f"{where}.{name}", hints[name], section[name], inner[0])
+            yield from _nested(hints[name], section[name], f"{where}.{name}", inner)
+
+
+def _made(kind: type[nn.Module], section: Mapping[str, Any], given: Mapping[str, Any], facts: Facts) -> nn.Module:
+    """A module from its section, with what the toolkit knows put in where the signature wants it.
+
+    A module inside it that is called as a field is given the facts of that field.
+    """
+    hints = get_type_hints(kind.__init__)
+    arguments = {}
+    for name in signature(kind).parameters:
+        if name in section and is_section(hints[name]):
+            arguments[name] = _made(hints[name], section[name], facts.get(name, given), facts)
+        elif name in section or name in given:
+            arguments[name] = section[name] if name in section else given[name]
+    return kind(**arguments)
+
+
+def build(plan: ModelPlan, facts: Facts, *, fresh: bool = True) -> Network:
+    """The network that a plan describes; a `fresh` one starts from a backbone's pretrained weights."""
+    facts = {name: {**found, "pretrained": fresh} for name, found in facts.items()}
+    read = {key: value for name in plan.encoder.inputs() for key, value in facts.get(name, {}).items()}
+    encoder = _made(plan.encoder, plan.settings["encoder"], read, facts)
+    assert isinstance(encoder, Encoder)
+    if plan.bridge.has_attention and not encoder.attendable:
+        kind = plan.kind("encoder")
+        raise ShapeError(
+            f"attention has nothing to attend to: an encoder of kind {kind!r} has no positions. Use initial."
+        )
+    shape = plan.decoder.state_shape(plan.settings["decoder"])
+    sizes = {
+        "source_size": encoder.output_size,
+        "summary_size": encoder.summary_size,
+        "segment_size": encoder.segment_size,
+        "state_size": shape.state_size,
+        "state_count": shape.state_count,
+    }
+    bridge = _made(plan.bridge, plan.settings["bridge"], sizes, {})
+    given = {"bridge": bridge, "source_size": encoder.output_size, **facts[plan.output.name]}
+    decoder = _made(plan.decoder, plan.settings["decoder"], given, {})
+    assert isinstance(decoder, Decoder)
+    return Network(encoder, decoder)
+
+
+def freeze_unused(network: Network, batch: Batch) -> None:
+    """Freeze the weights that no output depends on: with the cells of an image unattended, say, their normalisation.
+
+    They would be counted as trainable and never learn, and several processes would wait for their gradients.
+    """
+    trained = [weight for weight in network.parameters() if weight.requires_grad]
+    logits = network(batch.inputs, batch.target).logits
+    found = torch.autograd.grad(logits.sum(), trained, allow_unused=True)
+    for weight, gradient in zip(trained, found, strict=True):
+        weight.requires_grad_(gradient is not None)

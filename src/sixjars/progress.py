@@ -1,0 +1,102 @@
+"""What a person sees while a model trains: a bar with rate and time left in a terminal, plain lines elsewhere."""
+
+from collections.abc import Mapping
+from typing import final
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+
+class Reporter:
+    """Whoever wants to know how training goes; this one ignores it all."""
+
+    def preparing(self, what: str, *, done: int, total: int) -> None:
+        """So much of the data is ready."""
+
+    def begin(self, *, step: int, total: int) -> None:
+        """Training starts at update `step` of at most `total`."""
+
+    def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
+        """An update was made."""
+
+    def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
+        """The model was scored."""
+
+    def end(self) -> None:
+        """Training is over, whatever ended it."""
+
+
+@final
+class ConsoleProgress(Reporter):
+    r"""Progress in the terminal: a bar, and a line for each validation.
+
+    >>> import io
+    >>> progress = ConsoleProgress(Console(file=io.StringIO()))
+    >>> progress.preparing("features", done=3, total=3)
+    >>> progress.console.file.getvalue()
+    'features: 3 done\n'
+    """
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.bar = Progress(
+            TextColumn("[bold]training"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("loss [cyan]{task.fields[loss]:.3f}[/]  {task.fields[speed]:,.0f} tokens/s"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self.task: TaskID | None = None
+        self.prepare_bar: tuple[Progress, TaskID] | None = None
+
+    def preparing(self, what: str, *, done: int, total: int) -> None:
+        """Show a bar of its own until all is ready; then one line that stays."""
+        if self.prepare_bar is None:
+            columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+            text = TextColumn("[bold]{task.description}")
+            bar = Progress(text, *columns, console=self.console, transient=True, disable=not self.console.is_terminal)
+            bar.start()
+            self.prepare_bar = bar, bar.add_task(what, total=total)
+        bar, task = self.prepare_bar
+        bar.update(task, description=what, completed=done, total=total)
+        if done >= total:
+            bar.stop()
+            self.prepare_bar = None
+            self.console.print(f"{what}: {total:,} done", highlight=False)
+
+    def begin(self, *, step: int, total: int) -> None:
+        """Show the bar."""
+        self.task = self.bar.add_task("training", total=total, completed=step, loss=float("nan"), speed=0.0)
+        self.bar.start()
+
+    def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
+        """Move the bar."""
+        if self.task is not None:
+            self.bar.update(self.task, completed=step, loss=loss, speed=tokens_per_second)
+
+    def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
+        """One line that stays."""
+        told = [
+            f"{name} {value:.3g}" for name, value in record.items() if name not in {"step", "epoch", "rate", "seconds"}
+        ]
+        line = f"epoch {record['epoch']:>3.0f}  step {record['step']:>6.0f}  " + "  ".join(told)
+        self.console.print(line + ("  [green]best[/]" if is_best else ""), highlight=False, soft_wrap=True)
+
+    def end(self) -> None:
+        """Take the bars away."""
+        self.bar.stop()
+        if self.prepare_bar is not None:
+            self.prepare_bar[0].stop()
+            self.prepare_bar = None

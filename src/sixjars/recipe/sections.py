@@ -1,0 +1,324 @@
+"""The six sections of a recipe as settings (the six jars), with a sentence under each key.
+
+The settings of fields and of components are not here: each kind of field has its own (`data/fields`), and the
+signature of each component is its schema (`schema.py`).
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    StrictBool,
+    StrictStr,
+    model_serializer,
+)
+
+from sixjars.flow.limits import AboveZero, Count, NotNegative, Number, Positive, Seed, Share
+from sixjars.recipe.schema import Misfit, Settings
+
+Column = Annotated[StrictStr | Positive, Field(union_mode="left_to_right")]
+FilePath = StrictStr
+Files = FilePath | dict[str, FilePath]
+
+
+class FieldSettings(Settings):
+    """One field of the examples; each kind of field adds its own keys."""
+
+    kind: str
+    """What the field is: `text`, `label`, `order`, `points`, `image`, `video`, or a class of yours."""
+    column: Column
+    """Its name in the header, or its number from 1 (then the file has no header). `a.b` reaches into a structure."""
+
+
+class SampleSettings(Settings):
+    """A synthetic corpus from the package's own generators, instead of files."""
+
+    size: Positive = 4000
+    """Training examples."""
+    valid: Positive = 200
+    """Validation examples, none of them in the training set."""
+    test: Positive = 200
+    """Test examples, none of them in the other sets."""
+    longest: Positive | None = None
+    """Most words (or characters, sentences, turns, points: as the corpus has them) of an input; the generator's own
+    limit when absent."""
+    seed: Seed = 0
+    """Another seed, another corpus."""
+    kind: str | None = None
+    """Which of the synthetic corpora of the task, where it has several; its first when absent."""
+
+
+class SplitSettings(Settings):
+    """A column that says which split a row belongs to; rows with other values are left out."""
+
+    column: Column = "split"
+    """Its name in the header, or its number from 1."""
+    train: str = "train"
+    """Its value in training rows."""
+    valid: str = "valid"
+    """Its value in validation rows."""
+    test: str | None = None
+    """Its value in test rows; the validation set is scored when there is none."""
+
+    def misfits(self) -> list[Misfit]:
+        """No row may be in two splits."""
+        values = [value for value in (self.train, self.valid, self.test) if value is not None]
+        told = f"the splits must have different values, but have {values}."
+        return [] if len(set(values)) == len(values) else [(("train", "valid", "test"), told)]
+
+
+class DataSettings(Settings):
+    """Jar 2: where the examples are. Each field of the task is a key too, such as `source`, `image` or `label`."""
+
+    sample: SampleSettings | None = None
+    """The task's synthetic corpus; then no files are named."""
+    folder: FilePath = "."
+    """Where relative file names start."""
+    format: Literal["table", "coco", "flickr8k", "folders", "dialogs"] = "table"
+    """How examples are written down: rows of a file, captions as COCO or Flickr8k have them, a folder for each label,
+    or whole conversations (JSON lines, each a list of turns), of which every turn but the first is an example."""
+    train: Files | None = None
+    """A file (.tsv .csv .jsonl .txt, also .gz; .parquet), `hf:NAME[@CONFIG][:SPLIT]`, or parallel `{column: file}`."""
+    valid: Files | Number = 0.05
+    """The same, or the fraction of the training file to hold out."""
+    test: Files | Number | None = None
+    """The same; the validation set is scored when there is none."""
+    split: SplitSettings | None = None
+    """Or all splits in the training file, told apart by a column."""
+    fields: dict[str, SerializeAsAny[FieldSettings]] = Field(default={}, exclude=True)
+    """What each field of the task is, inputs first; in a recipe each stands beside the other keys of `data`."""
+    speakers: Column | None = None
+    """For `format: dialogs`, a list of who speaks each turn; two speakers in turn when absent."""
+    alignment: Column | None = None
+    """A column of true links, `0-0 1-2`: source word, target word, both counted from 0."""
+    boxes: Column | None = None
+    """A column of true regions, `2:0.1,0.1,0.4,0.3 ...`: target word counted from 0, then left, top, right and bottom
+    as fractions of what the network gets of the image."""
+    rationale: Column | None = None
+    """A column of the true evidence, `2 5`: the sentence that decides and its word, both counted from 0."""
+    filter: dict[str, Annotated[str, BeforeValidator(str)]] = {}
+    """Keep only the rows whose column (by name, or by number in quotes) has this value."""
+    on_bad_row: Literal["error", "skip"] = "error"
+    """What a malformed or empty row does."""
+
+    def misfits(self) -> list[Misfit]:
+        """Examples must come from one place, and each split must have some."""
+        faults: list[Misfit] = []
+        if (self.sample is None) == (self.train is None):
+            told = "needs either 'train' (a file) or 'sample' (a synthetic corpus), not both."
+            faults.append((("sample", "train"), told))
+        usual = type(self).model_fields["valid"].default
+        if self.split is not None and (self.sample or self.test is not None or self.valid != usual):
+            told = "'split' finds all splits in the training file; name no 'valid', 'test' or 'sample' beside it."
+            faults.append((("split", "sample", "valid", "test"), told))
+        for name in ("valid", "test"):
+            held_out = getattr(self, name)
+            if isinstance(held_out, float) and not 0.0 < held_out < 1.0:
+                faults.append(((name,), f"{name!r} as a fraction must lie between 0 and 1, but is {held_out}."))
+        if self.speakers is not None and self.format != "dialogs":
+            told = f"'speakers' belongs to `format: dialogs`, but the format is {self.format}."
+            faults.append((("speakers", "format"), told))
+        if self.train is not None and self.format != "dialogs":
+            faults += self._twice()
+        return faults
+
+    def _twice(self) -> list[Misfit]:
+        """Fields that are the same column."""
+        columns = [(name, settings.column) for name, settings in self.fields.items()]
+        return [
+            ((one, other), f"{one!r} and {other!r} are both column {column!r}; name two columns.")
+            for at, (one, column) in enumerate(columns)
+            for other, second in columns[at + 1 :]
+            if column == second
+        ]
+
+    @model_serializer(mode="wrap")
+    def _beside_the_fields(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Fields stand beside the other keys."""
+        own: dict[str, Any] = plain(self)
+        return own | {name: settings.model_dump(mode="json") for name, settings in self.fields.items()}
+
+    def path(self, name: FilePath) -> Path:
+        """A file of this section, as the machine finds it."""
+        return Path(self.folder).expanduser() / name
+
+
+class LossSettings(Settings):
+    """Jar 4: what training minimizes."""
+
+    kind: Literal["cross_entropy"] = "cross_entropy"
+    """-Σ_t log P(y_t = ℓ_t | y_1..y_{t-1}, x), divided by the number of tokens."""
+    smoothing: Share = 0.0
+    """Label smoothing: how much of the probability of the truth is spread evenly over the vocabulary."""
+    guide: NotNegative = 0.0
+    """Guided attention: weight of the cross entropy between true and predicted attention; needs `data.alignment`."""
+    coverage: NotNegative = 0.0
+    """Coverage loss: weight of Σ_j min(α_jt, Σ_{τ<t} α_jτ), which punishes attending twice to the same place; needs
+    attention."""
+
+
+class LearningSettings(Settings):
+    """Jar 5: the optimizer and its hyperparameters."""
+
+    optimizer: Literal["adam", "adamw", "sgd", "adadelta"] = "adam"
+    """The update rule."""
+    rate: AboveZero = 1e-3
+    """Peak learning rate."""
+    weight_decay: NotNegative = 0.0
+    """Weight decay."""
+    momentum: Share = 0.0
+    """Momentum; only SGD has it."""
+    clip: AboveZero | None = 1.0
+    """Gradient-norm clipping: the largest norm; `null` for no limit."""
+    schedule: Literal["constant", "inverse_sqrt", "plateau", "cosine"] = "constant"
+    """How the rate changes: after `warmup` steps as 1/√step, halved when validation stalls, or down to 0 at the end."""
+    warmup: Count = 0
+    """Steps in which the rate rises from 0 to its peak (any schedule)."""
+    plateau_patience: Count = 1
+    """Validations without improvement before `plateau` halves the rate."""
+    batch_tokens: Positive | None = None
+    """Batch size in tokens: the most of a batch, padding counted, source and target together."""
+    batch_examples: Positive | None = None
+    """Or the batch size in examples (64 when neither is given)."""
+    accumulate: Positive = 1
+    """Gradient accumulation: batches for one update."""
+    epochs: Positive = 10
+    """Passes over the training data."""
+    steps: Positive | None = None
+    """Most updates, when that comes sooner."""
+    validate_every: Positive | None = None
+    """Updates between validations; once an epoch when absent."""
+    metric: str = "loss"
+    """What the best checkpoint is chosen by: `loss` or any metric, on the validation set."""
+    patience: Positive | None = None
+    """Early stopping: validations without improvement before training stops."""
+    average: Positive = 1
+    """How many of the best checkpoints the final weights are the mean of."""
+    save_seconds: NotNegative = 60.0
+    """Seconds between saves for `--resume`, besides those after each validation; never changes the result."""
+    precision: Annotated[Literal["32", "bf16", "fp16"], BeforeValidator(str)] = "32"
+    """Precision of the forward and backward pass; weights stay 32-bit."""
+    seed: Seed = 0
+    """Of the initial weights, the order of batches and dropout."""
+
+    def misfits(self) -> list[Misfit]:
+        """Keys that exclude each other."""
+        faults: list[Misfit] = []
+        if self.batch_tokens is not None and self.batch_examples is not None:
+            both = ("batch_tokens", "batch_examples")
+            faults.append((both, "give 'batch_tokens' or 'batch_examples', not both."))
+        if self.momentum and self.optimizer != "sgd":
+            told = f"'momentum' belongs to sgd, but the optimizer is {self.optimizer}."
+            faults.append((("momentum", "optimizer"), told))
+        return faults
+
+
+class SearchSettings(Settings):
+    """How an output is chosen.
+
+    >>> SearchSettings(kind="beam", width=4).nbest
+    1
+    """
+
+    kind: Literal["greedy", "sample", "beam"] = "greedy"
+    """Greedy search, sampling, or beam search."""
+    width: Positive = 5
+    """Beam width."""
+    nbest: Positive = 1
+    """Hypotheses returned by beam search or sampling."""
+    max_length: Positive = 100
+    """Most tokens of an output, `<stop>` included."""
+    min_length: Count = 0
+    """Fewest tokens before `<stop>`."""
+    length_penalty: NotNegative = 1.0
+    """α: a hypothesis is ranked by log P / length^α."""
+    coverage_penalty: NotNegative = 0.0
+    """β: adds β Σ_j log min(Σ_t α_tj, 1), so that no source word is left out."""
+    no_repeat_ngram: Count = 0
+    """No n-gram of this length twice; 0 for no such rule."""
+    unknown: Literal["ban", "allow", "replace"] = "ban"
+    """Whether `<unk>` may be output: never; as it is; or replaced by the source word with the most attention."""
+    temperature: AboveZero = 1.0
+    """Below 1 sampling favours likely tokens, above 1 unlikely ones."""
+    top_k: Count = 0
+    """Sample from the k most probable tokens; 0 for all."""
+    top_p: Annotated[Number, Field(gt=0.0, le=1.0)] = 1.0
+    """Sample from the fewest tokens whose probabilities sum to this (nucleus sampling)."""
+    seed: Seed = 0
+    """Of sampling."""
+
+    def misfits(self) -> list[Misfit]:
+        """Limits that leave nothing to find."""
+        faults: list[Misfit] = []
+        if self.kind == "beam" and self.nbest > self.width:
+            told = f"'nbest' is {self.nbest}, but a beam of width {self.width} holds fewer."
+            faults.append((("kind", "nbest", "width"), told))
+        if self.min_length >= self.max_length:
+            told = f"'min_length' is {self.min_length}, but 'max_length' is {self.max_length}."
+            faults.append((("min_length", "max_length"), told))
+        return faults
+
+
+class EvaluationSettings(Settings):
+    """Jar 6: how outputs are found and scored."""
+
+    search: SearchSettings = SearchSettings()
+    """How outputs are chosen when they are scored, and by `predict` unless it is told otherwise."""
+    metrics: tuple[str, ...] = ()
+    """Names of metrics; the task's own when empty."""
+    group: StrictBool = False
+    """Whether rows with the same input are one example with several references."""
+    batch_examples: Positive = 128
+    """Batch size of search."""
+
+
+class ModelSettings(Settings):
+    """Jar 3: which components; the keys of each are the parameters of its constructor."""
+
+    encoder: dict[str, Any]
+    """Turns the input into annotation vectors and a summary vector."""
+    bridge: dict[str, Any]
+    """How the decoder is conditioned on the encoder: `initial` (state), `every_step`, `attention`, `pooling` or
+    `two_level` (attention)."""
+    decoder: dict[str, Any]
+    """Produces the output: a text, a label, or positions of the input."""
+
+    def of(self, role: str) -> Mapping[str, Any]:
+        """The section of a role."""
+        section: Mapping[str, Any] = getattr(self, role)
+        return section
+
+
+class Recipe(Settings):
+    """A whole run in six sections: the six jars.
+
+    >>> import sixjars
+    >>> recipe = sixjars.read_recipe("translation/sample_attention", ["learning.epochs=3"])
+    >>> recipe.task, recipe.learning.epochs, recipe.model.bridge["kind"]
+    ('translation', 3, 'attention')
+    """
+
+    task: str
+    """Jar 1: the system."""
+    data: DataSettings
+    """Jar 2: the examples."""
+    model: ModelSettings
+    """Jar 3: encoder, bridge, decoder."""
+    loss: LossSettings = LossSettings()
+    """Jar 4: what training minimizes."""
+    learning: LearningSettings = LearningSettings()
+    """Jar 5: how."""
+    evaluation: EvaluationSettings = EvaluationSettings()
+    """Jar 6: how good it is."""
+    expect: dict[str, Number] = {}
+    """The floor (or ceiling, where lower is better) that a metric reaches on the test set."""
+
+    def to_yaml(self) -> str:
+        """Everything filled in, ready to be read again."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)

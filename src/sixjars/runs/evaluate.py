@@ -1,0 +1,152 @@
+"""Scoring a run after it was trained."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, final
+
+from sixjars.data.annotations import ANNOTATIONS
+from sixjars.data.dataset import Dataset
+from sixjars.errors import RecipeError
+from sixjars.evaluation.metrics import ClassRow, Confusion, Metric, Score, confusion, per_class
+from sixjars.evaluation.score import judged
+from sixjars.learning.engine import Device, device_named
+from sixjars.progress import Reporter
+from sixjars.recipe.outside import Outside
+from sixjars.recipe.sections import Recipe
+from sixjars.runs.data import Blueprint, media_places, read_files, sample_columns, sample_folder, splits_of
+from sixjars.runs.folder import Run, open_run
+from sixjars.runs.recipes import annotations_of, metrics_of, misfits, named_metrics
+
+
+@final
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores, and what they are of."""
+
+    scores: tuple[Score, ...]
+    examples: int
+    skipped: int
+    where: str
+    classes: tuple[ClassRow, ...] = ()
+    """Of a model that chooses labels: precision and recall of each."""
+    confusion: Confusion | None = None
+    """And which is taken for which."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for `--json`."""
+        told: dict[str, Any] = {
+            "data": self.where,
+            "examples": self.examples,
+            "skipped": self.skipped,
+            "scores": {score.name: asdict(score) for score in self.scores},
+        }
+        if self.classes:
+            told["classes"] = [asdict(row) for row in self.classes]
+        return told if self.confusion is None else told | {"confusion": asdict(self.confusion)}
+
+
+def evaluate(
+    folder: str | Path,
+    *,
+    data: str | Path | None = None,
+    metrics: Sequence[str] | None = None,
+    device: Device = "auto",
+    reporter: Reporter | None = None,
+    allow: Iterable[str] = (),
+    components: Iterable[Any] = (),
+) -> Evaluation:
+    """The scores of a run, on its test set or on another file with the same columns.
+
+    >>> import tempfile, sixjars
+    >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = sixjars.train("transliteration/sample_attention", few, out=f"{folder}/run")
+    ...     found = sixjars.evaluate(run.folder, metrics=["accuracy@3"])
+    >>> [score.name for score in found.scores], found.examples
+    (['accuracy@3'], 200)
+    """
+    run = open_run(Path(folder), Outside(tuple(allow), tuple(components)))
+    wanted = _metrics(run, metrics)
+    blueprint = Blueprint.of(run.recipe, run.outside, device=device_named(device), reporter=reporter)
+    run.check_backbones(blueprint.fingerprints)
+    fields = run.restored(blueprint.fields)
+    network = run.network(blueprint, fields).to(device_named(device))
+    try:
+        dataset, training = _datasets(run, blueprint, data, wanted)
+    finally:
+        (reporter or Reporter()).end()
+    found = judged(network, dataset, run.recipe.evaluation, wanted, training=training)
+    scores = tuple(found.scores(wanted))
+    outcomes = found.outcomes[min(found.outcomes)]
+    if fields.output.holds != "classes" or not outcomes[0].candidates:
+        return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where)
+    several = fields.output.multi_label
+    table = tuple(per_class(outcomes, multi_label=several))
+    taken = None if several else confusion(outcomes)
+    return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, table, taken)
+
+
+def _metrics(run: Run, names: Sequence[str] | None) -> list[Metric]:
+    """The metrics that are wanted; refuse what this run cannot be measured by, before anything is computed."""
+    if not names:
+        return metrics_of(run.recipe, run.outside)
+    named, faults = named_metrics([("--metrics", name) for name in names], run.outside)
+    faults += misfits(run.recipe, named, run.outside)
+    if faults:
+        raise RecipeError(faults, "the command line")
+    return [metric for _, metric in named]
+
+
+def scored_dataset(run: Run, blueprint: Blueprint | None = None) -> Dataset:
+    """The examples that a run is scored on."""
+    blueprint = blueprint or Blueprint.of(run.recipe, run.outside)
+    return _datasets(run, blueprint, None, [])[0]
+
+
+def _datasets(
+    run: Run, blueprint: Blueprint, data: str | Path | None, metrics: Sequence[Metric]
+) -> tuple[Dataset, Dataset | None]:
+    """What is scored, and the training set where that is at hand or needed."""
+    fields = run.restored(blueprint.fields)
+    if data is None:
+        splits = splits_of(blueprint, fields)
+        run.check_data(splits.fingerprints)
+        return splits.scored, splits.train
+    recipe = _from_here(blueprint, Path(data), {truth.key for metric in metrics for truth in annotations_of(metric)})
+    elsewhere = Blueprint.of(recipe, run.outside, device=_device(blueprint))
+    own = run.restored(elsewhere.fields)
+    examples = own.admit(read_files(recipe, own, str(data)), skip=recipe.data.on_bad_row == "skip")
+    dataset = Dataset.stored(examples, own)
+    dataset.usable  # noqa: B018 - refuses a file of which nothing can be scored
+    needs_training = any("familiar" in metric.needs for metric in metrics)
+    return dataset, splits_of(blueprint, fields).train if needs_training else None
+
+
+def _device(blueprint: Blueprint) -> Any:
+    """Where features are computed."""
+    kits = (field.equipment.extractor for field in blueprint.fields.all.values())
+    return next((getattr(kit, "device", "cpu") for kit in kits if kit is not None), "cpu")
+
+
+def _from_here(blueprint: Blueprint, file: Path, annotations: set[str]) -> Recipe:
+    """The recipe for a file named on the command line: found from here, its columns those that it was trained on.
+
+    Its images or videos may be beside it, or where those of the training data are.
+    """
+    recipe, data = blueprint.recipe, blueprint.recipe.data
+    columns: dict[str, Any] = {name: settings.column for name, settings in data.fields.items()}
+    columns |= {key: getattr(data, key) for key in ANNOTATIONS}
+    if data.sample is not None:
+        columns |= sample_columns(recipe)
+    fields = {}
+    for name, settings in data.fields.items():
+        update: dict[str, Any] = {"column": columns[name]}
+        if blueprint.fields.all[name].is_media:
+            known = media_places(recipe, blueprint.fields.all[name])
+            places = [file.parent, *([sample_folder(recipe.task)] if data.sample is not None else known)]
+            update["media"] = tuple(str(place.absolute()) for place in places if place.exists())
+        fields[name] = settings.model_copy(update=update)
+    changes = {"folder": ".", "sample": None, "train": str(file), "fields": fields}
+    changes |= {key: columns[key] if key in annotations else None for key in ANNOTATIONS}
+    return recipe.model_copy(update={"data": data.model_copy(update=changes)})

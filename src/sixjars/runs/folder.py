@@ -1,0 +1,208 @@
+"""A run's folder: the resolved recipe, what the fields learned, the weights, the log, the scores and the versions.
+
+    recipe.yaml  fields/*.json  run.json  model.safetensors  log.jsonl  scores.json  checkpoints/
+
+Enough to repeat the run, and to load it anywhere. Nothing in it is code, and loading it runs none. A folder from a
+stranger is read with care: files have limits, and sizes are compared with the weights before anything is allocated.
+"""
+
+import json
+import platform
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, final
+
+import torch
+
+from sixjars import version_of
+from sixjars.data.dataset import Fields
+from sixjars.errors import RunError, SixJarsError
+from sixjars.learning.checkpoints import check_shapes, load_weights, write_whole
+from sixjars.model.build import Network, build
+from sixjars.recipe.files import flat, read_text, values_of
+from sixjars.recipe.outside import NOTHING, Outside
+from sixjars.recipe.sections import Recipe
+from sixjars.runs.data import Blueprint
+from sixjars.runs.recipes import recipe_of
+
+FORMAT: Final = 2
+"""Of the folder; changes when an older version could not read it."""
+LARGEST: Final = 1 << 28
+"""Bytes of a JSON file: a vocabulary of millions of words fits."""
+REMEMBERED = ("sixjars", "torch", "tokenizers", "lightning-fabric", "numpy")
+
+
+@final
+@dataclass(frozen=True)
+class Run:
+    """A folder that holds a run."""
+
+    folder: Path
+    recipe: Recipe
+    outside: Outside = NOTHING
+
+    @property
+    def weights(self) -> Path:
+        """The best weights (or the mean of the best)."""
+        return self.folder / "model.safetensors"
+
+    def _kept(self, name: str) -> Path:
+        return self.folder / "fields" / f"{name}.json"
+
+    def has_fields(self, fields: Fields) -> bool:
+        """Whether what the fields learned was kept already."""
+        return all(self._kept(name).is_file() for name, field in fields.all.items() if field.learns)
+
+    def restored(self, fields: Fields) -> Fields:
+        """The fields with what they learned."""
+        return fields.mapped(lambda field: self._restored(field) if field.learns else field)
+
+    def _restored(self, field: Any) -> Any:
+        path = self._kept(field.name)
+        try:
+            return field.restored(read_limited(path))
+        except FileNotFoundError:
+            raise RunError(
+                f"{self.folder} has no vocabulary (fields/{field.name}.json); it was damaged, or killed at its start."
+            ) from None
+        except (RunError, ValueError, OSError, RecursionError) as error:
+            raise RunError(f"{path} is damaged: {str(error).rstrip('.')[:300]}.") from None
+
+    def keep_fields(self, fields: Fields) -> None:
+        """Write what the fields learned into the run."""
+        for name, field in fields.all.items():
+            if field.learns:
+                write_whole(self._kept(name), field.to_json().encode())
+
+    def network(self, blueprint: Blueprint, fields: Fields) -> Network:
+        """The trained network."""
+        if not self.weights.is_file():
+            raise RunError(
+                f"{self.folder} has no trained weights yet (model.safetensors); they come with the first validation. "
+                f"Go on with: sixjars train {self.folder / 'recipe.yaml'} --out {self.folder} --resume"
+            )
+        facts = fields.facts()
+        with _sizes_that_fit(self.weights), torch.device("meta"):
+            check_shapes(build(blueprint.plan, facts, fresh=False), self.weights)
+        network = build(blueprint.plan, facts, fresh=False)
+        load_weights(network, self.weights)
+        return network.eval()
+
+    def check_data(self, fingerprints: Mapping[str, str]) -> None:
+        """Refuse data that is not what the run was begun with: it would mix what was learned with what is held out."""
+        before = self._remembered("data", "its data")
+        changed = [name for name, number in fingerprints.items() if before.get(name) != number]
+        if changed:
+            called = {"train": "training", "valid": "validation"}.get(changed[0], changed[0])
+            raise RunError(
+                f"the data of {self.folder} has changed since it was begun (the {called} set). Bring it back as "
+                "it was, or begin a new run; `evaluate --data FILE` scores any other file."
+            )
+
+    def check_backbones(self, now: Mapping[str, str]) -> None:
+        """Refuse a backbone whose weights are not those that the run was trained with: its features would differ."""
+        before = self._remembered("backbones", "its backbone") if now else {}
+        for name, weights in now.items():
+            if before.get(name) != weights:
+                raise RunError(
+                    f"the backbone of the {name} has other weights than when {self.folder} was trained. Install "
+                    "the version that run.json names, or train anew."
+                )
+
+    def _remembered(self, fact: str, what: str) -> dict[str, str]:
+        try:
+            found: dict[str, str] = dict(json.loads(read_limited(self.folder / "run.json"))[fact])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            raise RunError(f"{self.folder / 'run.json'} is missing or damaged, so {what} cannot be checked.") from None
+        return found
+
+    def write_scores(self, scores: Mapping[str, Any]) -> None:
+        """Keep the final scores."""
+        write_whole(self.folder / "scores.json", (json.dumps(scores, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+@final
+class _sizes_that_fit:  # noqa: N801 - used as a `with`
+    """Sizes that no machine can have become a sentence, whatever torch makes of them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        """Nothing."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, SixJarsError):
+            told = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+            raise RunError(f"the recipe beside {self.path} asks for sizes that cannot be built: {told}.") from None
+
+
+def read_limited(path: Path) -> str:
+    """The text of a plain file that is not too large; a device or a pipe is refused before it is read."""
+    state = path.stat()
+    if not stat.S_ISREG(state.st_mode):
+        raise RunError(f"{path} is not a plain file.")
+    if state.st_size > LARGEST:
+        raise RunError(f"{path} is larger than {LARGEST:,} bytes.")
+    return path.read_text(encoding="utf-8")
+
+
+def open_run(folder: Path, outside: Outside = NOTHING) -> Run:
+    """A run that exists."""
+    if not folder.exists():
+        raise RunError(f"run folder {folder} does not exist.")
+    recipe = folder / "recipe.yaml"
+    if not recipe.is_file():
+        raise RunError(f"{folder} is not a run folder: it has no recipe.yaml.")
+    _check_format(folder)
+    return Run(folder, recipe_of(values_of(read_text(recipe), str(recipe)), str(recipe), outside), outside)
+
+
+def _check_format(folder: Path) -> None:
+    """Refuse what another version of this toolkit wrote in another form."""
+    try:
+        found = json.loads(read_limited(folder / "run.json")).get("format", 1)
+    except (OSError, ValueError, AttributeError, RecursionError, RunError):
+        return  # whoever needs what is in it will say so
+    if found != FORMAT:
+        newer = isinstance(found, int) and found > FORMAT
+        remedy = "Upgrade sixjars" if newer else "Train it anew, or use the version that run.json names"
+        raise RunError(f"{folder} has format {str(found)[:20]}, but this version of sixjars reads {FORMAT}. {remedy}.")
+
+
+def check_free(folder: Path) -> None:
+    """Refuse a folder that a new run would spoil."""
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is a file, not a folder for a run.")
+    if (folder / "recipe.yaml").exists():
+        raise RunError(f"{folder} already holds a run. Go on with --resume, or choose another folder with --out.")
+
+
+def begin_run(run: Run, fingerprints: Mapping[str, str], backbones: Mapping[str, str]) -> None:
+    """A new run in a folder that holds none."""
+    check_free(run.folder)
+    facts = {
+        "format": FORMAT,
+        "seed": run.recipe.learning.seed,
+        "data": dict(fingerprints),
+        "backbones": dict(backbones),
+        "python": platform.python_version(),
+        "versions": {name: version_of(name) for name in REMEMBERED},
+    }
+    write_whole(run.folder / "run.json", (json.dumps(facts, indent=2) + "\n").encode())
+    write_whole(run.folder / "recipe.yaml", run.recipe.to_yaml().encode())  # last: from now on it is a run
+
+
+def resume_run(folder: Path, recipe: Recipe, outside: Outside = NOTHING) -> Run:
+    """A run to go on with: its recipe must be the one it was begun with."""
+    if not (folder / "recipe.yaml").is_file():
+        raise RunError(f"there is no run in {folder} to resume. Leave out --resume to begin one.")
+    run = open_run(folder, outside)
+    before, now = (flat(each.model_dump(mode="json")) for each in (run.recipe, recipe))
+    changed = [f"{key} was {was!r} and is {now.get(key)!r}" for key, was in before.items() if now.get(key) != was]
+    changed = changed or [f"{key} is new" for key in now if key not in before]
+    if changed:
+        raise RunError(f"{folder} was begun with another recipe: {'; '.join(changed[:3])}. Resume with the same one.")
+    return run

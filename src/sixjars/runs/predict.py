@@ -1,0 +1,330 @@
+"""Prediction with a trained run: texts, images, videos or points in; texts or labels out, with scores and attention.
+
+It goes in three parts: `prepare` checks and encodes inputs, `run` computes, `finish` makes text of it. An answer never
+depends on its company in a batch, one bad input spoils only its own answer, and all of it may be called from several
+threads at once.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+from sixjars.data.dataset import Dataset
+from sixjars.data.field import Field
+from sixjars.data.storage.cache import Examples
+from sixjars.errors import DataError, SixJarsError
+from sixjars.evaluation.score import answers, encoded_batches, spelled
+from sixjars.flow.special import STOP
+from sixjars.flow.values import Hypothesis, Layout, Padded
+from sixjars.learning.engine import Device, device_named
+from sixjars.recipe.outside import Outside
+from sixjars.recipe.sections import SearchSettings
+from sixjars.runs.data import Blueprint
+from sixjars.runs.folder import Run, open_run
+
+Value = str | list[Any]
+"""One input: a text, or the path of a file; or a list of sentences, turns or points where a model reads those."""
+Input = Value | Mapping[str, Value]
+"""What a model is given: its one input, or each input by name."""
+FILES_AT_ONCE = 32
+"""Images or videos that are decoded together."""
+
+
+@final
+@dataclass(frozen=True)
+class Prediction:
+    """One output of a model, and how it came about; or why there is none.
+
+    >>> Prediction(text="yes", log_probability=math.log(0.5)).probability
+    0.5
+    """
+
+    text: str
+    score: float = 0.0
+    """log P / length^α, with the coverage penalty if there is one: what a beam ranks by. Of a label, log P."""
+    log_probability: float = 0.0
+    source: tuple[str, ...] = ()
+    """What stands at each position that is attended to: tokens, numbers of frames, points; nothing for an image."""
+    tokens: tuple[str, ...] = ()
+    """The tokens of the output, `<stop>` included when it was reached; or the label."""
+    weights: tuple[tuple[float, ...], ...] = ()
+    """Attention: a row for each token of the output, over the positions of the source; empty without attention."""
+    finished: bool = True
+    """Whether the model stopped by itself."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """What was given."""
+    layout: Layout = field(default_factory=Layout)
+    """What the positions are: words, words in segments, the cells of an image row by row, frames, or points."""
+    segments: tuple[int, ...] = ()
+    """Of a text in segments, the sentence or turn that each position belongs to."""
+    truncated: bool = False
+    """Whether the input was longer than the run reads (`max_length`), and was cut."""
+    error: str | None = None
+    """Why this input has no answer; then the text is empty."""
+
+    @property
+    def probability(self) -> float:
+        """P of the whole output."""
+        return math.exp(self.log_probability)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for `--json`."""
+        if self.error is not None:
+            return {"text": self.text, "error": self.error}
+        rounded = [[round(weight, 6) for weight in row] for row in self.weights]
+        told = {
+            "text": self.text,
+            "score": self.score,
+            "log_probability": self.log_probability,
+            "finished": self.finished,
+            "source": list(self.source),
+            "tokens": list(self.tokens),
+            "weights": rounded,
+        }
+        told |= {"segments": list(self.segments)} if self.segments else {}
+        told |= {"truncated": True} if self.truncated else {}
+        return told if self.layout.kind == "words" else told | {"layout": [self.layout.kind, *self.layout.shape]}
+
+
+@final
+@dataclass(frozen=True)
+class Request:
+    """One input that was checked: its texts by field, or what is wrong with it."""
+
+    texts: Mapping[str, str]
+    seed: int
+    """Of sampling: what is drawn depends on this and the search settings, and on no other input."""
+    error: str | None = None
+
+
+@final
+@dataclass(frozen=True)
+class EncodedRequests:
+    """Some requests, encoded as training data is."""
+
+    requests: tuple[Request, ...]
+    dataset: Dataset
+    prefix: Padded | None
+    """What each output must begin with, where a model has no input."""
+
+
+@final
+@dataclass(frozen=True)
+class Found:
+    """What search found for one request."""
+
+    hypotheses: list[Hypothesis]
+    length: int
+    """Positions of its source."""
+    layout: Layout
+
+
+@final
+class Predictor:
+    """A trained run in memory.
+
+    >>> import tempfile, sixjars
+    >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = sixjars.train("transliteration/sample_attention", few, out=f"{folder}/run")
+    ...     predictor = sixjars.load(run.folder)
+    >>> [len(found) for found in predictor.nbest(["ghar", "namaste"])]
+    [1, 1]
+    """
+
+    def __init__(self, run: Run, *, device: Device = "auto") -> None:
+        self.folder = run.folder
+        self.recipe = run.recipe
+        self.device = device_named(device)
+        blueprint = Blueprint.of(run.recipe, run.outside, device=self.device, places=[Path()])
+        run.check_backbones(blueprint.fingerprints)
+        self.fields = run.restored(blueprint.fields)
+        self.network = run.network(blueprint, self.fields).to(self.device)
+
+    @property
+    def has_attention(self) -> bool:
+        """Whether its predictions have weights."""
+        return self.network.decoder.has_attention
+
+    @property
+    def inputs(self) -> dict[str, Field]:
+        """The fields that an input has: those that are read, or the beginning of the output where nothing is."""
+        return dict(self.fields.inputs) or {self.fields.output.name: self.fields.output}
+
+    def predict(self, inputs: Sequence[Input], *, search: SearchSettings | None = None) -> list[Prediction]:
+        """The best output for each input. For a language model a text is how the output begins (it may be empty).
+
+        An input that cannot be used has a prediction with an `error` and no text.
+        """
+        return [found[0] for found in self.nbest(inputs, search=search)]
+
+    def nbest(
+        self, inputs: Sequence[Input], *, search: SearchSettings | None = None, first: int = 0
+    ) -> list[list[Prediction]]:
+        """The best outputs for each input, as many as the search settings say.
+
+        Where the inputs are a portion of more, `first` is how many came before; then samples of different portions
+        are different draws. The same inputs with the same settings always give the same answers.
+        """
+        if isinstance(inputs, str):
+            raise DataError("give a list of texts, not one text.")
+        settings = search or self.recipe.evaluation.search
+        requests = [self.prepare(one, number=first + at, search=settings) for at, one in enumerate(inputs)]
+        wrong = {at: request.error for at, request in enumerate(requests) if request.error is not None}
+        found: dict[int, list[Prediction]] = {}
+        for rows in self._portions(requests):
+            encoded, bad = self.encode([requests[row] for row in rows])
+            wrong |= {rows[at]: sentence for at, sentence in bad.items()}
+            good = [row for at, row in enumerate(rows) if at not in bad]
+            if encoded is not None:
+                found |= dict(zip(good, self.finish(encoded, self.run(encoded, settings), settings), strict=True))
+        found |= {row: [Prediction("", inputs=requests[row].texts, error=sentence)] for row, sentence in wrong.items()}
+        return [found[row] for row in range(len(requests))]
+
+    def prepare(self, one: Input, *, number: int = 0, search: SearchSettings | None = None) -> Request:
+        """Check one input; `number` is its place among all, from which its seed is made."""
+        names = list(self.inputs)
+        texts: dict[str, str] = {}
+        try:
+            if isinstance(one, str | list) and len(names) == 1:
+                one = {names[0]: one}
+            if isinstance(one, str | list) or set(one) != set(names):
+                raise ValueError(f"must name {' and '.join(names)}; {self.recipe.task} needs them.")
+            texts = {name: self.inputs[name].text_of(one[name]) for name in names}
+            for name, own in self.fields.inputs.items():
+                own.check(texts[name], texts)
+            if not self.fields.inputs:
+                self._check_prefix(texts[names[0]], search or self.recipe.evaluation.search)
+        except (ValueError, SixJarsError) as error:
+            return Request(texts, number, f"input {number + 1}: {error}")
+        return Request(texts, number)
+
+    def _prefix(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids that each output must begin with."""
+        output = self.fields.output
+        return output.encoders()[output.name].encode(texts)
+
+    def _check_prefix(self, text: str, search: SearchSettings) -> None:
+        [ids] = self._prefix([text])
+        if len(ids) >= search.max_length:
+            told = f"has {len(ids)} tokens, but an output has at most {search.max_length} (max_length)"
+            raise ValueError(f"{told}, so nothing could follow.")
+
+    def _portions(self, requests: Sequence[Request]) -> Iterator[list[int]]:
+        """Row numbers, those of like length together, so that little is padded."""
+        good = [row for row, request in enumerate(requests) if request.error is None]
+        order = sorted(good, key=lambda row: sum(map(len, requests[row].texts.values())))
+        size = self.recipe.evaluation.batch_examples
+        size = min(size, FILES_AT_ONCE) if any(own.is_media for own in self.fields.inputs.values()) else size
+        for at in range(0, len(order), size):
+            yield order[at : at + size]
+
+    def encode(self, requests: Sequence[Request]) -> tuple[EncodedRequests | None, dict[int, str]]:
+        """Requests on the same road as training data: admitted, encoded. And a sentence for each that cannot be used.
+
+        Fields are copied, so that what one call stores of its files is gone with it, and no other call is in the way.
+        """
+        fields = self.fields.mapped(lambda own: own.equipped(own.equipment))
+        columns = {name: [request.texts[name] for request in requests] for name in self.inputs}
+        examples = Examples.of(columns, where="input")
+        try:
+            for own in fields.inputs.values():
+                examples = own.admit(examples, skip=len(requests) > 1)
+            dataset = Dataset.in_memory(examples, fields)
+            unfit = _unfit(dataset)
+        except DataError as error:
+            if len(requests) == 1:
+                told = str(error).removeprefix("input, line 1: ")
+                return None, {0: f"input {requests[0].seed + 1}: {told}"}
+            return None, self._each(requests, range(len(requests)))
+        kept = {dataset.table.line(row) - 1 for row in range(len(dataset))}
+        if len(kept) == len(requests) and not unfit:
+            prefix = None if fields.inputs else Padded.of(self._prefix(next(iter(columns.values()))))
+            return EncodedRequests(tuple(requests), dataset, prefix), {}
+        wrong = {at: f"input {requests[at].seed + 1}: {sentence}" for at, sentence in unfit.items()}
+        wrong |= self._each(requests, set(range(len(requests))) - kept)
+        good = [request for at, request in enumerate(requests) if at not in wrong]
+        return (self.encode(good)[0] if good else None), wrong
+
+    def _each(self, requests: Sequence[Request], rows: Iterable[int]) -> dict[int, str]:
+        """What is wrong with each of these, asked one by one."""
+        return {at: self.encode([requests[at]])[1][0] for at in rows}
+
+    def run(self, encoded: EncodedRequests, search: SearchSettings) -> list[Found]:
+        """Compute: encoder, bridge, decoder and search."""
+        found: dict[int, Found] = {}
+        batches = encoded.dataset.batches()
+        for batch, source in encoded_batches(self.network, batches, examples=len(encoded.requests)):
+            rows = batch.numbers.tolist()
+            seeds = [encoded.requests[row].seed for row in rows]
+            prefix = None if encoded.prefix is None else encoded.prefix.pick(batch.numbers.cpu())
+            lengths = source.mask.sum(1).tolist()
+            outputs = answers(self.network, source, search, seeds=seeds, prefix=prefix)
+            for row, hypotheses, length in zip(rows, outputs, lengths, strict=True):
+                found[row] = Found(hypotheses, length, source.layout)
+        return [found[row] for row in range(len(encoded.requests))]
+
+    def finish(
+        self, encoded: EncodedRequests, found: Sequence[Found], search: SearchSettings
+    ) -> list[list[Prediction]]:
+        """Make text of what was found, with what stands at each position of the source."""
+        return [
+            [self._finished(encoded, row, each, one, search) for each in one.hypotheses]
+            for row, one in enumerate(found)
+        ]
+
+    def _finished(
+        self, encoded: EncodedRequests, row: int, found: Hypothesis, one: Found, search: SearchSettings
+    ) -> Prediction:
+        dataset, output = encoded.dataset, self.fields.output
+        positions = dataset.positions(row, one.length)
+        ids, words = spelled(dataset, row, found, search)
+        ends = [STOP] if found.finished and self.network.decoder.searches else []
+        return Prediction(
+            text=output.decode(ids, words),
+            score=found.score,
+            log_probability=found.log_probability,
+            source=positions.tokens,
+            tokens=tuple(output.tokens([*ids, *ends], words)),
+            weights=tuple(weights[: one.length] for weights in found.weights),
+            finished=found.finished,
+            inputs=encoded.requests[row].texts,
+            layout=one.layout,
+            segments=positions.segments,
+            truncated=any(own.truncates(dataset.table, row) for own in self.fields.inputs.values()),
+        )
+
+
+def _unfit(dataset: Dataset) -> dict[int, str]:
+    """Rows that are too long, or have no token at all, with a sentence each; counted as they were given."""
+    found: dict[int, str] = {}
+    for name, own in dataset.fields.inputs.items():
+        usable, lengths = own.usable(dataset.table), dataset.lengths(name)
+        for row in range(len(dataset)):
+            if not usable[row]:
+                found[dataset.table.line(row) - 1] = f"the {name} is longer than data.{name}.max_length."
+            elif not lengths[row]:
+                found[dataset.table.line(row) - 1] = f"the {name} is empty: it has no token."
+    return found
+
+
+def load(
+    folder: str | Path,
+    *,
+    device: Device = "auto",
+    allow: Iterable[str] = (),
+    components: Iterable[Any] = (),
+) -> Predictor:
+    """A trained run, ready to be used. No code in the folder is run; `allow` and `components` as for `train`.
+
+    >>> import tempfile, sixjars
+    >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = sixjars.train("transliteration/sample_attention", few, out=f"{folder}/run")
+    ...     prediction = sixjars.load(run.folder).predict(["namaste"])[0]
+    >>> prediction.source
+    ('n', 'a', 'm', 'a', 's', 't', 'e')
+    """
+    return Predictor(open_run(Path(folder), Outside(tuple(allow), tuple(components))), device=device)

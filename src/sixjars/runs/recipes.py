@@ -1,0 +1,308 @@
+"""From a recipe's text to a checked recipe: the faults of all sections are collected and told at once."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from sixjars.data.annotations import ANNOTATIONS, Annotation
+from sixjars.data.dataset import Fields
+from sixjars.data.field import Equipment, Field
+from sixjars.data.fields import FIELDS
+from sixjars.errors import DataError, RecipeError, hint, shown, unknown
+from sixjars.evaluation.metrics import Metric, metric_named
+from sixjars.flow.contracts import ModelPlan
+from sixjars.model.build import class_of, nested, resolved
+from sixjars.recipe.files import find, overridden, read_text, values_of
+from sixjars.recipe.outside import NOTHING, Outside
+from sixjars.recipe.schema import checked
+from sixjars.recipe.sections import (
+    DataSettings,
+    EvaluationSettings,
+    FieldSettings,
+    LearningSettings,
+    LossSettings,
+    ModelSettings,
+    Recipe,
+)
+from sixjars.samples import sample_named
+from sixjars.tasks import TASKS, Task
+
+SECTIONS: dict[str, type[BaseModel]] = {
+    "loss": LossSettings,
+    "learning": LearningSettings,
+    "evaluation": EvaluationSettings,
+}
+Named = list[tuple[str, Metric]]
+"""Metrics, each after the place where it is named."""
+
+
+def read_recipe(name: str, overrides: Sequence[str] = (), outside: Outside = NOTHING) -> Recipe:
+    """A recipe by file or by name, with `KEY=VALUE` overrides, checked whole.
+
+    >>> import sixjars
+    >>> sixjars.read_recipe("dialog/sample_attention", ["model.encoder.layers=2"]).model.encoder["layers"]
+    2
+    """
+    path = find(name)
+    return recipe_of(overridden(values_of(read_text(path), str(path)), overrides), name, outside)
+
+
+def recipe_of(values: Mapping[str, Any], where: str, outside: Outside = NOTHING) -> Recipe:
+    """A recipe of plain values, every default filled in."""
+    task = TASKS.get(_word(values.get("task")))
+    faults = [unknown("key", key, list(Recipe.model_fields)) for key in values if key not in Recipe.model_fields]
+    if "task" not in values:
+        faults.append(f"key 'task' is missing. Known: {', '.join(sorted(TASKS))}.")
+    elif task is None:
+        faults.append(unknown("task", _word(values["task"]), list(TASKS)))
+    guessed = task or _nearest(values.get("task"))
+    sections: dict[str, Any] = {}
+    fields, wrong = _fields_of(values.get("data", {}), guessed, outside)
+    sections["data"], more = _data_of(values.get("data", {}), guessed, fields)
+    faults += (wrong + more) if task is not None or "data" in values else []
+    sections["model"], wrong = _model_of(values.get("model", {}), guessed, fields, outside)
+    faults += wrong
+    for name, schema in SECTIONS.items():
+        sections[name], wrong = checked(schema, values.get(name, {}), name)
+        faults += wrong
+    metrics, wrong = _metrics_of(values, outside)
+    faults += wrong + _expect_faults(values.get("expect") or {})
+    if task is not None and sections["data"] is not None:
+        faults += _sample_faults(sections["data"], task)
+    if task is not None and sections["data"] is not None and sections["model"] is not None:
+        right = {name: section for name, section in sections.items() if section is not None}
+        recipe = Recipe(task=task.name, **right)
+        faults += misfits(recipe, metrics, outside)
+    if faults:
+        raise RecipeError(list(dict.fromkeys(faults)), where)
+    return recipe.model_copy(
+        update={"expect": {name: float(value) for name, value in values.get("expect", {}).items()}}
+    )
+
+
+def _word(value: object) -> str:
+    """A value where a word should be."""
+    return value if isinstance(value, str) else shown(value)
+
+
+def _nearest(name: object) -> Task:
+    """A stand-in for a task that nobody knows, so that the faults of the other sections can be told with that one."""
+    told = hint(_word(name), list(TASKS))
+    return next((task for task in TASKS.values() if f"{task.name!r}" in told), TASKS["translation"])
+
+
+def _fields_of(section: object, task: Task, outside: Outside) -> tuple[dict[str, FieldSettings], list[str]]:
+    """The settings of every field that the task has, and the faults in them."""
+    if not isinstance(section, Mapping):
+        return {}, []
+    found, faults = {}, []
+    for slot in task.slots:
+        given = section.get(slot.name)
+        if given is None and slot is not task.output:
+            faults.append(f"data: key {slot.name!r} is missing; {task.name} needs it.")
+            continue
+        given = {} if given is None else given
+        kind = given.get("kind", slot.kind) if isinstance(given, Mapping) else slot.kind
+        try:
+            settings, wrong = checked(field_class(_word(kind), outside).settings_class, given, f"data.{slot.name}")
+        except RecipeError as error:
+            faults += [f"data.{slot.name}: {fault}" for fault in error.faults]
+            continue
+        faults += wrong
+        if settings is not None:
+            found[slot.name] = settings.model_copy(update={"kind": kind})
+    return found, faults
+
+
+def field_class(kind: str, outside: Outside) -> type[Field]:
+    """The class of a kind of field: one of ours, or one from outside that was allowed."""
+    if kind in FIELDS:
+        return FIELDS[kind]
+    if "." in kind:
+        found: type[Field] = outside.component(kind, Field, "kind")
+        return found
+    raise RecipeError([unknown("kind", kind, list(FIELDS))])
+
+
+def _data_of(section: object, task: Task, fields: Mapping[str, FieldSettings]) -> tuple[Any, list[str]]:
+    """The data section without its fields, which are put in as they were found."""
+    if not isinstance(section, Mapping):
+        return checked(DataSettings, section, "data")
+    own, elsewhere = {slot.name for slot in task.slots}, {slot.name for t in TASKS.values() for slot in t.slots}
+    reads = " and ".join(slot.name for slot in task.inputs) or "no input"
+    article = "an" if task.output.name[0] in "aeiou" else "a"
+    role = f"{task.name} reads {reads} and outputs {article} {task.output.name}"
+    extra = [key for key in section if key in elsewhere - own and section[key] is not None]
+    extra += [key for key, truth in ANNOTATIONS.items() if section.get(key) is not None and truth.reads not in own]
+    faults = [f"data: key {name!r} has no place here; {role}." for name in extra]
+    known = [*(key for key in DataSettings.model_fields if key != "fields"), *own]
+    faults += [unknown("data: key", key, known) for key in section if key not in {*known, *elsewhere, *ANNOTATIONS}]
+    rest = {key: value for key, value in section.items() if key in DataSettings.model_fields and key != "fields"}
+    data, wrong = checked(DataSettings, rest | {"fields": dict(fields)}, "data")
+    return (None if faults else data), faults + wrong
+
+
+def _sample_faults(data: DataSettings, task: Task) -> list[str]:
+    """A synthetic corpus that there is not."""
+    try:
+        sample_named(task.name, data.sample.kind if data.sample is not None else None)
+    except DataError as error:
+        return [f"data.sample.kind: {error}"]
+    return []
+
+
+def _model_of(
+    section: object, task: Task, fields: Mapping[str, FieldSettings], outside: Outside
+) -> tuple[ModelSettings | None, list[str]]:
+    if not isinstance(section, Mapping):
+        return None, [f"model: must be a section of keys, but is {shown(section)}."]
+    roles = list(ModelSettings.model_fields)
+    faults = [unknown("model: key", key, roles) for key in section if key not in roles]
+    told = {name: field_class(settings.kind, outside).tells for name, settings in fields.items()}
+    read = {fact for slot in task.inputs for fact in told.get(slot.name, ())}
+    facts = {"encoder": read, "bridge": set(), "decoder": set(told.get(task.output.name, ()))}
+    found: dict[str, dict[str, Any]] = {}
+    for role in roles:
+        given = section.get(role, {})
+        if not isinstance(given, Mapping):
+            faults.append(f"model.{role}: must be a section of keys, but is {shown(given)}.")
+            continue
+        section_of_role = {"kind": getattr(task, role), **given}
+        if not isinstance(section_of_role["kind"], str):
+            faults.append(f"model.{role}.kind: must be a word, but is {shown(given['kind'])}.")
+            continue
+        found[role], wrong = resolved(role, section_of_role, facts[role], outside)
+        faults += wrong
+    return (None if faults else ModelSettings(**found)), faults
+
+
+def make_fields(recipe: Recipe, outside: Outside = NOTHING) -> Fields:
+    """The fields of a recipe, before anything is learned."""
+    task, settings = TASKS[recipe.task], recipe.data.fields
+    made = {name: field_class(one.kind, outside)(name, one) for name, one in settings.items()}
+    options = class_of("decoder", recipe.model.decoder, outside).target_options(recipe.model.decoder)  # type: ignore[attr-defined]
+    output = made[task.output.name].equipped(Equipment(target_options=options))
+    return Fields({slot.name: made[slot.name] for slot in task.inputs}, output)
+
+
+def model_plan(recipe: Recipe, fields: Fields, outside: Outside = NOTHING) -> ModelPlan:
+    """The model of a recipe before it is built."""
+    sections = {role: recipe.model.of(role) for role in ("encoder", "bridge", "decoder")}
+    classes: dict[str, Any] = {role: class_of(role, section, outside) for role, section in sections.items()}
+    smoothing = recipe.loss.smoothing
+    return ModelPlan(**classes, settings=sections, inputs=fields.inputs, output=fields.output, smoothing=smoothing)
+
+
+def misfits(recipe: Recipe, metrics: Named, outside: Outside = NOTHING) -> list[str]:
+    """What sections say against each other and against the task: every component and field checks its neighbours."""
+    task, fields = TASKS[recipe.task], make_fields(recipe, outside)
+    plan = model_plan(recipe, fields, outside)
+    faults = []
+    for at, field in enumerate(fields.all.values()):
+        faults += field.misfits(is_output=field is fields.output, is_first=at == 0)
+    if plan.encoder.inputs() != tuple(fields.inputs):
+        reads = " and ".join(fields.inputs) or "no input"
+        kind = plan.kind("encoder")
+        faults.append(f"model.encoder: kind {kind!r} does not fit; {task.name} reads {reads}. Use {task.encoder}.")
+    else:
+        faults += plan.encoder.misfits(plan)
+    if plan.decoder.produces != fields.output.holds:
+        kind = plan.kind("decoder")
+        faults.append(f"model.decoder: kind {kind!r} does not fit {task.name}. Use {task.decoder}.")
+    else:
+        faults += plan.decoder.misfits(plan)
+    faults += plan.bridge.misfits(plan)
+    for inner in nested(plan):
+        if hasattr(inner.kind, "section_misfits") and inner.field in fields.all:
+            faults += inner.kind.section_misfits(inner.section, inner.where, fields.all[inner.field])
+    return faults + attention_faults(recipe, plan, metrics) + _set_faults(fields, metrics)
+
+
+def attention_faults(recipe: Recipe, plan: ModelPlan, metrics: Named) -> list[str]:
+    """Whatever needs attention or the truth about it, where there is no such thing."""
+    faults, kind = [], plan.kind("bridge")
+    every_step = {
+        "loss.coverage": recipe.loss.coverage,
+        "evaluation.search.coverage_penalty": recipe.evaluation.search.coverage_penalty,
+        "evaluation.search.unknown": recipe.evaluation.search.unknown == "replace",
+    }
+    for place, wanted in every_step.items():
+        if wanted and not plan.bridge.follows_state:
+            faults.append(f"{place}: needs a bridge of kind attention, but it is {kind}.")
+    needs = [("loss.guide:", ANNOTATIONS["alignment"])] if recipe.loss.guide else []
+    needs += [(f"{place}: {metric.name}", truth) for place, metric in metrics for truth in annotations_of(metric)]
+    for place, truth in needs:
+        faults += [f"{place} {lack}" for lack in _lacks(truth, recipe, plan)]
+    return faults
+
+
+def annotations_of(metric: Metric) -> list[Annotation]:
+    """What a metric compares attention with."""
+    return [truth for truth in ANNOTATIONS.values() if truth.need in metric.needs]
+
+
+def _lacks(truth: Annotation, recipe: Recipe, plan: ModelPlan) -> list[str]:
+    """Why true and predicted attention cannot be compared, if they cannot."""
+    data, lacks = recipe.data, []
+    if data.sample is None and getattr(data, truth.key) is None:
+        lacks.append(f"needs {truth.called}, but data.{truth.key} names no column.")
+    if data.sample is not None and getattr(sample_named(recipe.task, data.sample.kind), truth.key) is None:
+        lacks.append(f"needs {truth.called}, but the synthetic corpus of {recipe.task} has none.")
+    source = data.fields.get("source")
+    if truth.key == "rationale" and not lacks and getattr(source, "segments", "none") in ("none", "turns"):
+        lacks.append("needs sentences; say data.source.segments: sentences or lines.")
+    if not plan.bridge.has_attention:
+        lacks.append(f"needs a bridge of kind attention, but it is {plan.kind('bridge')}.")
+    return lacks
+
+
+def _set_faults(fields: Fields, metrics: Named) -> list[str]:
+    """Metrics of one truth where an example may have several labels."""
+    if not fields.output.multi_label:
+        return []
+    told = "tells how surprising one label is, but an example may have several; use labels_micro_f1."
+    return [f"{place}: {metric.name} {told}" for place, metric in metrics if metric.name == "perplexity"]
+
+
+def _metrics_of(values: Mapping[str, Any], outside: Outside) -> tuple[Named, list[str]]:
+    """Every metric that is named, after the place where it stands; and names that no metric has."""
+    evaluation, learning, expect = (values.get(name) or {} for name in ("evaluation", "learning", "expect"))
+    named: list[tuple[str, object]] = []
+    if isinstance(evaluation, Mapping) and isinstance(evaluation.get("metrics"), list | tuple):
+        named += [("evaluation.metrics", name) for name in evaluation["metrics"]]
+    if isinstance(learning, Mapping) and learning.get("metric", "loss") != "loss":
+        named.append(("learning.metric", learning["metric"]))
+    if isinstance(expect, Mapping):
+        named += [("expect", name) for name in expect]
+    return named_metrics([(place, name) for place, name in named if isinstance(name, str)], outside)
+
+
+def named_metrics(named: Iterable[tuple[str, str]], outside: Outside) -> tuple[Named, list[str]]:
+    """The metrics of some names, and the faults of the others."""
+    found: Named = []
+    faults = []
+    for place, name in named:
+        try:
+            found.append((place, metric_named(name, outside)))
+        except RecipeError as error:
+            faults += [f"{place}: {fault}" for fault in error.faults]
+    return found, faults
+
+
+def _expect_faults(expect: object) -> list[str]:
+    if not isinstance(expect, Mapping):
+        return [f"expect: must be a section of metrics and numbers, but is {shown(expect)}."]
+    return [
+        f"expect.{name}: must be a number, but is {shown(value)}."
+        for name, value in expect.items()
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value)
+    ]
+
+
+def metrics_of(recipe: Recipe, outside: Outside = NOTHING) -> list[Metric]:
+    """The metrics that a run reports: the recipe's, or those of its output or task, and all that it expects."""
+    usual = make_fields(recipe, outside).output.default_metrics or TASKS[recipe.task].metrics
+    names = dict.fromkeys([*(recipe.evaluation.metrics or usual), *recipe.expect])
+    return [metric_named(name, outside) for name in names]

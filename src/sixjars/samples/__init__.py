@@ -1,0 +1,248 @@
+"""Made-up corpora, one for each system: no download, any size, true alignments and true places.
+
+Each file draws rows for one system, or for two that watch the same films; this table is the whole registry.
+A picture or a film is its name: rows hold names, and `materialise` paints the files.
+"""
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from random import Random
+from zlib import crc32
+
+from sixjars.errors import DataError, unknown
+from sixjars.progress import Reporter
+from sixjars.samples import (
+    articles,
+    conversations,
+    dialog,
+    documents,
+    entailment,
+    hull,
+    language_model,
+    motions,
+    questions,
+    scenes,
+    sorting,
+    summarization,
+    tours,
+    translation,
+    transliteration,
+)
+from sixjars.samples.sample import Row, Sample
+
+__all__ = ["SAMPLES", "Row", "Sample", "generate", "materialise", "sample_named", "vectors"]
+
+SAMPLES: dict[str, Sample] = {
+    "conversation": conversations.SAMPLE,
+    "dialog": dialog.SAMPLE,
+    "document_classification": documents.SAMPLE,
+    "entailment": entailment.SAMPLE,
+    "image_captioning": scenes.SAMPLE,
+    "image_question_answering": questions.SAMPLE,
+    "language_model": language_model.SAMPLE,
+    "pointing": tours.SAMPLE,
+    "pointing/tours": tours.SAMPLE,
+    "pointing/hull": hull.SAMPLE,
+    "pointing/sorting": sorting.SAMPLE,
+    "summarization": summarization.SAMPLE,
+    "summarization/articles": articles.SAMPLE,
+    "translation": translation.SAMPLE,
+    "transliteration": transliteration.SAMPLE,
+    "video_captioning": motions.CAPTIONING,
+    "video_classification": motions.CLASSIFICATION,
+}
+"""By task, or by `task/kind` where a task has several; the task alone is the first of them."""
+
+SHARES = {"test": 1, "valid": 1, "train": 8}
+"""How many of ten source texts, pictures or films can only ever be in this part."""
+PATIENCE = 5_000
+"""So many draws one after another without a new row mean that there are no more."""
+HOLDS = "its true perplexity holds for whole draws"
+SPREAD = 0.3
+"""How far a word's vector lies from the middle of its category, which is 1 from the origin."""
+
+
+def generate(
+    task: str,
+    *,
+    size: int,
+    valid: int,
+    test: int,
+    seed: int = 0,
+    longest: int | None = None,
+    kind: str | None = None,
+) -> dict[str, list[Row]]:
+    """A corpus in three parts, the same in every process for the same arguments; `kind` where a task has several.
+
+    A source text, or the name of a picture or a film, belongs to one part by its letters alone, whatever the
+    seed. So no source is in two parts, and a larger training part leaves the other two as they were. A
+    language model's parts are independent draws instead: its true perplexity holds for draws, repeats included.
+
+    >>> generate("translation", size=2, valid=1, test=1)["train"][0]["hindi"]
+    'mein ghar ja raha hoon'
+    """
+    sample = sample_named(task, kind)
+    limit = _limit(sample, longest)
+    counts = {"train": size, "valid": valid, "test": test}
+    for name, count in counts.items():
+        if count < 0:
+            raise DataError(
+                f"The {name} part of the {task} sample must have 0 rows or more, but {count} are asked for."
+            )
+    return {name: _part(sample, name, count, limit, seed) for name, count in counts.items()}
+
+
+def vectors(task: str, *, size: int, seed: int = 0, kind: str | None = None) -> list[tuple[str, list[float]]]:
+    """Made-up word vectors for the words that a task reads: words of the same category lie close.
+
+    >>> [word for word, _ in vectors("transliteration", size=8)][:5]
+    ['a', 'i', 'u', 'e', 'o']
+    """
+    sample = sample_named(task, kind)
+    if size < 1:
+        raise DataError(f"A word vector must have 1 number or more, but {size} are asked for.")
+    if not sample.categories:
+        raise DataError(f"The {task} sample has no word vectors, for it reads no words. Remove `vectors: sample`.")
+    rng = Random(f"vectors {task} {seed}")
+    made: dict[str, list[float]] = {}
+    for words in sample.categories.values():
+        centre = [rng.gauss(0.0, size**-0.5) for _ in range(size)]
+        for word in words:
+            near = [middle + rng.gauss(0.0, SPREAD * size**-0.5) for middle in centre]
+            made.setdefault(word, near)
+    return list(made.items())
+
+
+def materialise(
+    task: str,
+    names: Iterable[str],
+    folder: Path,
+    reporter: Reporter | None = None,
+    *,
+    kind: str | None = None,
+) -> None:
+    """Paints the pictures or films of these names into a folder, those that are not there yet.
+
+    Two processes may do this at the same time: a file appears whole or not at all. Progress goes to the
+    reporter.
+    """
+    sample = sample_named(task, kind)
+    if sample.paint is None:
+        raise DataError(f"The {task} sample has no pictures or films to paint; its rows are all there is.")
+    missing = [name for name in dict.fromkeys(names) if not (folder / name).exists()]
+    if not missing:
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".painting-", dir=folder, ignore_cleanup_errors=True) as made:
+            for done, name in enumerate(missing, start=1):
+                whole = Path(made) / name
+                whole.write_bytes(sample.paint(name))
+                whole.replace(folder / name)
+                if reporter is not None:
+                    reporter.preparing("drawing synthetic files", done=done, total=len(missing))
+    except OSError as error:
+        raise DataError(
+            f"Made-up files cannot be written to {folder}: {error.strerror or error}; "
+            "make room, or name a folder that can be written."
+        ) from error
+
+
+def sample_named(task: str, kind: str | None = None) -> Sample:
+    """The made-up corpus of a task, or the one of that kind where it has several."""
+    if task not in SAMPLES:
+        raise DataError(unknown("sample", task, [name for name in SAMPLES if "/" not in name]))
+    if kind is None:
+        return SAMPLES[task]
+    kinds = [name.removeprefix(f"{task}/") for name in SAMPLES if name.startswith(f"{task}/")]
+    if not kinds:
+        raise DataError(f"The {task} sample is of one kind, but kind {kind!r} is asked for. Remove `kind`.")
+    if kind not in kinds:
+        raise DataError(unknown(f"kind of the {task} sample", kind, kinds))
+    return SAMPLES[f"{task}/{kind}"]
+
+
+def _limit(sample: Sample, longest: int | None) -> int:
+    if sample.longest is None:
+        if longest is not None:
+            kind = {"image": "pictures", "video": "films"}
+            reason = f"{kind[sample.media]} have no length in words" if sample.media else HOLDS
+            raise DataError(f"The {sample.task} sample takes no 'longest' (got {longest}): {reason}. Remove it.")
+        return 0
+    if longest is None:
+        return sample.longest
+    if longest < sample.shortest:
+        raise DataError(
+            f"'longest' of the {sample.task} sample must be {sample.shortest} {sample.tokens} or more, "
+            f"but is {longest}."
+        )
+    if sample.most is not None and longest > sample.most:
+        raise DataError(
+            f"'longest' of the {sample.task} sample must be {sample.most} {sample.tokens} or fewer, but is {longest}."
+        )
+    return longest
+
+
+def _part(sample: Sample, name: str, count: int, limit: int, seed: int) -> list[Row]:
+    rows = _rows(sample, name, count, limit, seed)
+    return rows if sample.solve is None else sample.solve(rows)
+
+
+def _rows(sample: Sample, name: str, count: int, limit: int, seed: int) -> list[Row]:
+    """Of one part, before anything is solved."""
+    rng = Random(f"{sample.task} {name} {seed}")
+    if not sample.inputs:
+        return [sample.draw(rng, limit) for _ in range(count)]
+    rows: dict[tuple[str, ...], Row] = {}
+    if sample.headline and count and name == "train":
+        rows[_read(sample, sample.headline)] = sample.headline
+    missed = 0
+    for row in _drawn(sample, rng, limit):
+        if len(rows) >= count:
+            break
+        read = _read(sample, row)
+        missed += 1
+        if read not in rows and _belongs(sample, read[0]) == name:
+            rows[read] = row
+            missed = 0
+        if missed > PATIENCE:
+            raise DataError(_too_few(sample, name, len(rows), count, limit))
+    return list(rows.values())
+
+
+def _drawn(sample: Sample, rng: Random, limit: int) -> Iterator[Row]:
+    """Rows without end; those about the same picture one after another."""
+    while True:
+        row = sample.draw(rng, limit)
+        yield row
+        for _ in range(sample.each - 1):
+            assert sample.again is not None
+            yield sample.again(rng, row)
+
+
+def _read(sample: Sample, row: Row) -> tuple[str, ...]:
+    """What an encoder reads of a row."""
+    return tuple(row[column] for column in sample.inputs)
+
+
+def _too_few(sample: Sample, name: str, found: int, count: int, limit: int) -> str:
+    least = f"The {name} part of the {sample.task} sample has no more than {found} different rows"
+    if sample.longest is None:
+        return f"{least}, but {count} are asked for. Ask for fewer."
+    return (
+        f"{least} with at most {limit} {sample.tokens}, but {count} are asked for. "
+        "Ask for fewer, or for a greater 'longest'."
+    )
+
+
+def _belongs(sample: Sample, first: str) -> str:
+    """The one part that this source text, picture or film can be in."""
+    if sample.headline and first == sample.headline[sample.inputs[0]]:
+        return "train"
+    number = crc32(first.encode()) % sum(SHARES.values())
+    for name, share in SHARES.items():
+        if number < share:
+            return name
+        number -= share
+    raise AssertionError("the shares cover every number")

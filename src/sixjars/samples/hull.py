@@ -1,0 +1,77 @@
+"""Points of the plane, and those on their convex hull: the corners of the smallest fence around them all."""
+
+from random import Random
+
+from sixjars.samples.sample import Row, Sample
+
+STEPS = 10_000
+"""Points lie on a grid of 0.0000, 0.0001, … 0.9999, so that whole numbers decide which side of a line they are on."""
+FEWEST = 5
+
+Place = tuple[int, int]
+
+
+def places(rng: Random, count: int) -> list[Place]:
+    """So many different places of the grid."""
+    found: dict[Place, None] = {}
+    while len(found) < count:
+        found[rng.randrange(STEPS), rng.randrange(STEPS)] = None
+    return list(found)
+
+
+def spelled(points: list[Place]) -> str:
+    """The text of points in the unit square.
+
+    >>> spelled([(1200, 7000), (30, 9999)])
+    '0.1200,0.7000 0.0030,0.9999'
+    """
+    return " ".join(f"0.{across:04d},0.{up:04d}" for across, up in points)
+
+
+def hull(points: list[Place]) -> list[int]:
+    """The numbers of the corners, counter-clockwise, the lowest number first; what lies on an edge is no corner.
+
+    Andrew 1979, "Another efficient algorithm for convex hulls in two dimensions": along the points from left to right
+    and back, leave out every one at which the way does not turn left.
+
+    >>> hull([(5, 5), (9, 0), (0, 0), (9, 9), (0, 9), (4, 0)])
+    [1, 3, 4, 2]
+    """
+    ordered = sorted(range(len(points)), key=points.__getitem__)
+    corners = [*_turning_left(points, ordered), *_turning_left(points, ordered[::-1])]
+    first = corners.index(min(corners))
+    return corners[first:] + corners[:first]
+
+
+def _turning_left(points: list[Place], way: list[int]) -> list[int]:
+    """The places of a way at which it turns left, its first included, its last left out."""
+    kept: list[int] = []
+    for place in way:
+        while len(kept) > 1 and _turn(points[kept[-2]], points[kept[-1]], points[place]) <= 0:
+            kept.pop()
+        kept.append(place)
+    return kept[:-1]
+
+
+def _turn(one: Place, two: Place, three: Place) -> int:
+    """More than 0 where the way over three points turns left: twice the area between them."""
+    return (two[0] - one[0]) * (three[1] - one[1]) - (two[1] - one[1]) * (three[0] - one[0])
+
+
+def draw(rng: Random, longest: int) -> Row:
+    """From 5 to `longest` points, and the corners of their hull."""
+    points = places(rng, rng.randint(FEWEST, longest))
+    return {"points": spelled(points), "order": " ".join(str(corner) for corner in hull(points))}
+
+
+SAMPLE = Sample(
+    task="pointing",
+    description="Points in a square, and the corners of their convex hull, counter-clockwise.",
+    draw=draw,
+    source="points",
+    target="order",
+    tokens="points",
+    shortest=FEWEST,
+    longest=10,
+    categories={},
+)

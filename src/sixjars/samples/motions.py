@@ -1,0 +1,164 @@
+"""Short films of one coloured shape that moves, grows or shrinks: one corpus to describe, one to classify.
+
+A film's name says all that is in it: `red-circle_12-24-8_36-24-8.mp4` has a red circle of size 8 that goes
+evenly from (12, 24) to (36, 24).
+
+Only the order of the frames tells a class from its opposite: played backwards, a film of growing is a film
+of shrinking, frame by frame the same, and both are drawn as often.
+"""
+
+import re
+from collections.abc import Sequence
+from random import Random
+from zlib import crc32
+
+from sixjars.errors import DataError
+from sixjars.samples.painting import COLOURS, Thing, painted, reach, video_file
+from sixjars.samples.sample import Row, Sample
+
+SHAPES = ("circle", "triangle", "star")
+"""Those that differ plainly in a small film; a square in motion is much like a circle."""
+SIDE = 48
+"""Pixels of each side of a frame."""
+FRAMES = 12
+"""How many frames a film has."""
+RATE = 6.0
+"""Frames of each second."""
+MOVING, GROWING = (10, 12), (8, 16)
+"""Smallest and greatest size of a thing that moves, and of one that grows or shrinks."""
+WAY, GROWTH = (10, 22), (5, 8)
+"""How far a thing moves, and by how much its size changes, at least and at most."""
+
+Pose = tuple[int, int, int]
+"""Where the middle of a thing is, and its size."""
+
+DEEDS = {
+    "moves left": (-1, 0, 0),
+    "moves right": (1, 0, 0),
+    "moves up": (0, -1, 0),
+    "moves down": (0, 1, 0),
+    "grows": (0, 0, 1),
+    "shrinks": (0, 0, -1),
+}
+"""In which direction a pose changes."""
+CLASSES = {
+    "left_to_right": "moves right",
+    "right_to_left": "moves left",
+    "upwards": "moves up",
+    "downwards": "moves down",
+    "growing": "grows",
+    "shrinking": "shrinks",
+}
+
+_POSE = r"(\d{1,2})-(\d{1,2})-([1-9]\d?)"
+_NAME = re.compile(rf"({'|'.join(COLOURS)})-({'|'.join(SHAPES)})((?:_{_POSE}){{2}})\.mp4")
+
+
+def name_of(colour: str, shape: str, poses: Sequence[Pose]) -> str:
+    """The file name of a film.
+
+    >>> name_of("red", "circle", [(12, 24, 8), (36, 24, 8)])
+    'red-circle_12-24-8_36-24-8.mp4'
+    """
+    return f"{colour}-{shape}_{'_'.join('-'.join(map(str, pose)) for pose in poses)}.mp4"
+
+
+def frames_of(name: str) -> list[Thing]:
+    """The thing as it is in each frame, read from a film's name.
+
+    >>> [thing.x for thing in frames_of("red-circle_12-24-8_34-24-8.mp4")]
+    [12.0, 14.0, 16.0, 18.0, 20.0, 22.0, 24.0, 26.0, 28.0, 30.0, 32.0, 34.0]
+    """
+    found = _NAME.fullmatch(name)
+    if not found:
+        raise DataError(f"{name!r} names no made-up film; names are like 'red-circle_12-24-8_36-24-8.mp4'.")
+    first, last = ([int(number) for number in pose] for pose in re.findall(_POSE, found[3]))
+    return [Thing(found[1], found[2], *_between(first, last, number)) for number in range(FRAMES)]
+
+
+def paint(name: str) -> bytes:
+    """The file of a film."""
+    things = frames_of(name)
+    return video_file(painted([[thing] for thing in things], SIDE, ground_of(things)), RATE)
+
+
+def ground_of(things: Sequence[Thing]) -> int:
+    """A number for the ground that is the same when a film is played backwards."""
+    return crc32(repr(sorted((thing.x, thing.y, thing.size) for thing in things)).encode())
+
+
+def _between(first: Sequence[int], last: Sequence[int], number: int) -> tuple[float, float, float]:
+    """The pose in a frame; rounded, so that the way back has the very same numbers."""
+    share = number / (FRAMES - 1)
+    x, y, size = (round(a + (b - a) * share, 6) for a, b in zip(first, last, strict=True))
+    return x, y, size
+
+
+def _path(rng: Random, shape: str, deed: str) -> list[Pose]:
+    """Two poses with a deed between them, both inside the border; each way and its way back as often."""
+    while True:
+        steps = _steps(rng, deed)
+        halves = [Thing("", shape, 0, 0, size).half for *_, size in steps]
+        across = _starts([half[0] for half in halves], [step[0] for step in steps])
+        down = _starts([half[1] for half in halves], [step[1] for step in steps])
+        if across and down:
+            x, y = rng.choice(across), rng.choice(down)
+            return [(x + right, y + below, size) for right, below, size in steps]
+
+
+def _steps(rng: Random, deed: str) -> list[Pose]:
+    """The two poses as seen from the first one."""
+    right, below, growth = DEEDS[deed]
+    least, most = GROWING if growth else MOVING
+    while True:
+        far, much, size = rng.randint(*WAY), rng.randint(*GROWTH), rng.randint(least, most)
+        if least <= size + growth * much <= most:
+            return [(0, 0, size), (right * far, below * far, size + growth * much)]
+
+
+def _starts(halves: Sequence[float], steps: Sequence[int]) -> range:
+    """Where the first pose may be along one side, so that all poses stay inside the border."""
+    reaches = [reach(half, SIDE) for half in halves]
+    low = max(start - step for (start, _), step in zip(reaches, steps, strict=True))
+    high = min(end - step for (_, end), step in zip(reaches, steps, strict=True))
+    return range(low, high + 1)
+
+
+def draw_described(rng: Random, _longest: int) -> Row:
+    """A film by its name, and what happens in it."""
+    colour, shape = rng.choice(list(COLOURS)), rng.choice(SHAPES)
+    deed = rng.choice(list(DEEDS))
+    return {"video": name_of(colour, shape, _path(rng, shape, deed)), "caption": f"a {colour} {shape} {deed}"}
+
+
+def draw_classified(rng: Random, _longest: int) -> Row:
+    """A film by its name, and its class."""
+    colour, shape = rng.choice(list(COLOURS)), rng.choice(SHAPES)
+    label = rng.choice(list(CLASSES))
+    return {"video": name_of(colour, shape, _path(rng, shape, CLASSES[label])), "label": label}
+
+
+CAPTIONING = Sample(
+    task="video_captioning",
+    description="Films of a coloured shape that moves, grows or shrinks; the caption tells what it does.",
+    draw=draw_described,
+    source=None,
+    media="video",
+    paint=paint,
+    target="caption",
+    shortest=1,
+    longest=None,
+    categories={},
+)
+CLASSIFICATION = Sample(
+    task="video_classification",
+    description="Films of a moving, growing or shrinking shape, in six classes that only the order of frames tells.",
+    draw=draw_classified,
+    source=None,
+    media="video",
+    paint=paint,
+    target="label",
+    shortest=1,
+    longest=None,
+    categories={},
+)

@@ -1,1 +1,0 @@
-"""A trained run, ready to be asked."""

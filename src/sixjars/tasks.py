@@ -1,0 +1,203 @@
+"""Jar 1: the thirteen systems, one declaration each. Loads no torch, so that listing them is instant."""
+
+from dataclasses import dataclass, replace
+from typing import final
+
+
+@final
+@dataclass(frozen=True)
+class Slot:
+    """A field that a task needs."""
+
+    name: str
+    """Its key in the data section; an input's is also the name of the encoder's parameter."""
+    kind: str
+    """The kind of field where a recipe names none."""
+    letter: str
+    """What the equations call it."""
+    columns: tuple[str, ...] = ()
+    """What people call its column; the first name is used where there is no data yet."""
+
+    def called(self, *columns: str) -> "Slot":
+        """The same field under the names that it has in files of this task."""
+        return replace(self, columns=columns)
+
+
+SOURCE = Slot("source", "text", "x", ("source",))
+QUESTION = Slot("question", "text", "q", ("question",))
+IMAGE = Slot("image", "image", "I", ("image", "file_name", "filename", "file", "path"))
+VIDEO = Slot("video", "video", "I_1..I_T", ("video", "clip", "file_name", "filename", "file", "path"))
+POINTS = Slot("points", "points", "p", ("points",))
+TARGET = Slot("target", "text", "y", ("target",))
+CAPTIONS = TARGET.called("captions", "caption", "sentences", "description")
+LABEL = Slot("label", "label", "y", ("label", "labels", "class", "category", "answer", "activity", "topic", "topics"))
+ORDER = Slot("order", "order", "y", ("order",))
+
+
+@final
+@dataclass(frozen=True)
+class Task:
+    """A system: what it reads, what it outputs, and its components and metrics where a recipe names none."""
+
+    name: str
+    """In recipes and on the command line."""
+    number: str
+    """In the table of systems."""
+    title: str
+    """One line for a person."""
+    inputs: tuple[Slot, ...]
+    output: Slot
+    encoder: str
+    bridge: str
+    decoder: str
+    metrics: tuple[str, ...]
+    bridges: tuple[str, ...] = ("attention", "initial", "every_step")
+    """What a starter recipe offers, the best first."""
+    tokens: str = "words"
+    """What a token is in a starter recipe."""
+    segments: str = "none"
+    """What a source is made of in a starter recipe."""
+    conversation: bool = False
+    """Whether rows may be whole conversations, of which every turn but the first is an example."""
+    slots: tuple[Slot, ...] = ()
+    """All fields of an example, the output last."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "slots", (*self.inputs, self.output))
+
+
+_TEXT = ("text", "attention", "sequence")
+_CAPTION_METRICS = ("bleu4", "cider_d", "rougeL_coco")
+
+TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        Task(
+            "language_model",
+            "S1",
+            "a sentence from nothing, or the continuation of a prefix",
+            (),
+            TARGET.called("text"),
+            *("none", "initial", "sequence"),
+            metrics=("perplexity",),
+            bridges=("initial",),
+        ),
+        Task(
+            "image_captioning",
+            "S2",
+            "an image in, a sentence about it out",
+            (IMAGE,),
+            CAPTIONS,
+            *("image", "attention", "sequence"),
+            metrics=_CAPTION_METRICS,
+        ),
+        Task(
+            "entailment",
+            "S3",
+            "a premise in, a sentence that follows from it out",
+            (SOURCE.called("premise"),),
+            TARGET.called("hypothesis"),
+            *_TEXT,
+            metrics=("bleu", "rougeL", "exact_match"),
+        ),
+        Task(
+            "translation",
+            "S4",
+            "a sentence of one language in, of another out",
+            (SOURCE,),
+            TARGET,
+            *_TEXT,
+            metrics=("bleu", "chrf"),
+        ),
+        Task(
+            "transliteration",
+            "S5",
+            "a word of one script in, of another out, character by character",
+            (SOURCE,),
+            TARGET,
+            *_TEXT,
+            metrics=("exact_match", "character_error_rate"),
+            tokens="characters",
+        ),
+        Task(
+            "image_question_answering",
+            "S6",
+            "an image and a question in, the answer out",
+            (IMAGE, QUESTION),
+            LABEL.called("answer", *LABEL.columns),
+            *("image_question", "initial", "label"),
+            metrics=("accuracy@1", "accuracy@3", "macro_f1"),
+            bridges=("attention", "initial"),
+        ),
+        Task(
+            "summarization",
+            "S7",
+            "a document in, a headline or summary out",
+            (SOURCE.called("document"),),
+            TARGET.called("summary"),
+            *_TEXT,
+            metrics=("rouge1", "rouge2", "rougeL"),
+        ),
+        Task(
+            "video_captioning",
+            "S8",
+            "a video in, a sentence about it out",
+            (VIDEO,),
+            CAPTIONS,
+            *("video", "attention", "sequence"),
+            metrics=_CAPTION_METRICS,
+        ),
+        Task(
+            "video_classification",
+            "S9",
+            "a video in, its activity out",
+            (VIDEO,),
+            LABEL,
+            *("video", "initial", "label"),
+            metrics=("accuracy@1", "macro_f1"),
+            bridges=("pooling", "initial"),
+        ),
+        Task(
+            "dialog",
+            "S10",
+            "an utterance in, a response out",
+            (SOURCE.called("utterance"),),
+            TARGET.called("response"),
+            *_TEXT,
+            metrics=("bleu", "distinct1", "distinct2"),
+        ),
+        Task(
+            "conversation",
+            "S11",
+            "a conversation so far in, a response out",
+            (SOURCE.called("turns", "context", "history", "dialog", "dialogue", "utterances"),),
+            TARGET.called("response", "responses", "reply"),
+            *("hierarchy", "two_level", "sequence"),
+            metrics=("bleu", "distinct1", "distinct2", "perplexity"),
+            bridges=("two_level", "initial", "attention"),
+            segments="turns",
+            conversation=True,
+        ),
+        Task(
+            "document_classification",
+            "S12",
+            "a document in, its class out",
+            (SOURCE.called("document", "text", "sentences", "paragraphs", "article"),),
+            LABEL,
+            *("hierarchy", "pooling", "label"),
+            metrics=("accuracy@1", "macro_f1"),
+            bridges=("pooling", "initial"),
+            segments="sentences",
+        ),
+        Task(
+            "pointing",
+            "S13",
+            "points in, some of them in the right order out: sorting, convex hulls, tours",
+            (POINTS,),
+            ORDER,
+            *("points", "initial", "pointer"),
+            metrics=("exact_match",),
+            bridges=("initial", "attention"),
+        ),
+    )
+}

@@ -1,1 +1,0 @@
-"""Jar 1: the systems. The only room that sees all the others."""
