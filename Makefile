@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+SITE_READY := $(VENV)/site-ready
+TORCH ?= torch==2.13.0
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-all lint contracts recipes docs clean
+.PHONY: demo test test-all lint contracts recipes docs site wheel clean
 
 demo: $(READY)                ## train, translate and draw, in about a minute
 	$(BIN)/sixjars demo
@@ -31,11 +33,27 @@ recipes: $(READY)             ## every recipe, a few steps each
 docs: $(READY)                ## the pages that the code itself can tell: settings, recipes
 	$(BIN)/python docs/generate.py
 
+site: $(SITE_READY)           ## the documentation site, in build/site; warnings are errors, links are checked
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --fresh-env --doctree-dir build/doctrees docs build/site
+	$(BIN)/python docs/check_links.py build/site
+
+wheel:                        ## the wheel, in dist; installed and tried in an environment of its own
+	rm -rf build/lib build/bdist.* build/wheel dist
+	$(PYTHON) -m venv build/wheel
+	build/wheel/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	build/wheel/bin/python -m pip install --quiet '$(TORCH)' dist/*.whl
+	cd "$$(mktemp -d)" && PATH="$(CURDIR)/build/wheel/bin:$$PATH" && sixjars --help > help && sixjars tasks > tasks && \
+	sixjars train transliteration/sample_attention data.sample.size=64 learning.steps=2 --out run
+
 # With no torch in the environment, the CPU build is installed first: the newest one brings gigabytes of CUDA.
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet '$(TORCH)'
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+$(SITE_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	touch $@
 
 clean:

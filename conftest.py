@@ -25,3 +25,12 @@ def _seeds() -> None:
     random.seed(0)
     np.random.seed(0)
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def in_64_bits() -> Iterator[None]:
+    """Weights and inputs made in the test have 64 bits, so bounds are tight on every processor and version of torch."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)

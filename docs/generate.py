@@ -5,102 +5,46 @@ python docs/generate.py --check   only say which are out of date; exit 1 if one 
 """
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+import torch
+import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from sixjars.data.fields import FIELDS
+from sixjars.errors import RecipeError
 from sixjars.evaluation.metrics import METRICS
 from sixjars.evaluation.search import KINDS
-from sixjars.model.backbones import SMALL, shape_of, usual_size_of
-from sixjars.model.bridges import ATTENTIONS
-from sixjars.model.build import GIVEN, NESTED, TABLES, build, class_of, resolved
-from sixjars.recipe import ModelSettings, Recipe
+from sixjars.model.build import GIVEN, TABLES, Network, build, is_section
+from sixjars.model.visual import SMALL, shape_of
 from sixjars.recipe.files import packaged
 from sixjars.recipe.schema import schema_of
-from sixjars.runs.data import seeing_of
-from sixjars.runs.recipes import read_recipe
+from sixjars.recipe.sections import FieldSettings, ModelSettings, Recipe
+from sixjars.runs.data import Blueprint
+from sixjars.runs.recipes import read_recipe, recipe_of
 from sixjars.samples import SAMPLES
-from sixjars.tasks import LOOKING, TASKS, Task
+from sixjars.tasks import TASKS, Slot, Task
 
 ROOT = Path(__file__).parents[1]
 NOTE = "<!-- Written by docs/generate.py; run `make docs` after a change. -->\n"
 HEAD = ("key", "may be", "default", "what it does")
 TINY = 4
-"""Sizes of the parts that are built to be asked for their equations."""
-FACTS: dict[str, dict[str, Any]] = {
-    **{name: {"vocabulary": TINY, "vectors": None} for name in ("source", "question", "target")},
-    **{name: {"pixels": usual_size_of(SMALL), "cells": True, "pretrained": False} for name in ("image", "video")},
-    "label": {"classes": TINY, "multi_label": False},
-    "points": {"numbers": 2},
-    "order": {},
+"""Sizes of the networks that are built to be asked for their equations."""
+MEANINGS: dict[str, str] = yaml.safe_load((ROOT / "docs" / "parameters.yaml").read_text(encoding="utf-8"))
+RATIONALES = {
+    "rationale_sentence": "Attention on the sentence that decides the class.",
+    "rationale_word": "Of the attention on that sentence, the share of the word that decides.",
+    "rationale_word_near": "The same, with the words right before and after it.",
 }
-"""What their data would say of each field."""
-
-MEANINGS = {
-    "cell": "The recurrent cell.",
-    "size": "PointColumn in a state.",
-    "TextEncoder.size": "PointColumn in a state of one direction.",
-    "VideoEncoder.size": "PointColumn in a state of one direction, and in the features of a clip.",
-    "HierarchyEncoder.size": "PointColumn in a state of one direction of the parts.",
-    "PointsEncoder.size": "PointColumn in a state of one direction.",
-    "NothingEncoder.size": "PointColumn in s_0.",
-    "AdditiveAttention.size": "Hidden units: rows of U_att and W_att.",
-    "AttentionPooling.size": "Hidden units: rows of W_att.",
-    "TwoLevelAttention.size": "Hidden units of each level: rows of U_s and W_s, of U_w and W_w.",
-    "LabelDecoder.size": "PointColumn in s_0, from which the label is judged.",
-    "layers": "Cells on top of each other, each fed by the one below.",
-    "direction": "Which way the source is read: from the first word, from the last, or both.",
-    "VideoEncoder.direction": "Which way the film is read: from the first frame, from the last, or both.",
-    "HierarchyEncoder.direction": "Which way the parts are read: from the first, from the last, or both.",
-    "PointsEncoder.direction": "Which way the points are read: from the first, from the last, or both.",
-    "dropout": "Share of numbers set to 0 while learning: between layers, and of what the part gives.",
-    "ImageEncoder.dropout": "Share of the numbers of h_j and h_T set to 0 while learning.",
-    "LabelDecoder.dropout": "Share of the numbers that the label is judged from set to 0 while learning.",
-    "tied": "Whether the output matrix V is that of the embeddings; then `size` equals `embedding.size`.",
-    "copying": "Whether words of the source can be written too, also those outside the vocabulary; needs attention.",
-    "attention": "Hidden units of the pointer: rows of W_1 and W_2.",
-    "visits": "`all` ends when every point was pointed at, and only then; with `some` the model itself says the end.",
-    "pool": "The vector of a part: the last state of its words, or a mixture of all of them with learned attention.",
-    "start": "The decoder's first state: made from h_T to any size, or h_T itself, which must then be of that size.",
-    "embedding": "PointColumn in the vector that a point becomes before it is read.",
-    "embedding.size": "PointColumn in a token's vector.",
-    "embedding.dropout": "Share of a vector's numbers set to 0 while learning.",
-    "embedding.tuned": "Whether pretrained vectors go on learning; `false` keeps them as they are.",
-    "backbone.name": "What sees: `small` learns from nothing; `efficientnet_lite0` is pretrained (`sixjars[vision]`); "
-    "or a network of an installed library: `torchvision/resnet50`, `timm/NAME`, `transformers/NAME`. The name alone "
-    "may stand for the section.",
-    "backbone.layer": "The layer whose maps are the cells; the backbone's usual one when absent. `small` has one only.",
-    "backbone.tuned": "Whether pretrained weights learn too: not at all (then each file is seen once, and its features "
-    "are kept), all of them, or from the named layer on.",
-    "backbone.widths": "Of `small` alone: channels after each halving of the picture.",
-    "reads": "What a step of the film is: the vector of a frame, the features of the clip around it, or both.",
-    "summary": "What h_T is: the question and the picture, or the question alone, so that attention asks with it.",
-    "image.dropout": "Share of the numbers of h_j and ĥ_I set to 0 while learning.",
-    "question.cell": "The recurrent cell that reads the question.",
-    "question.size": "PointColumn in a state of one direction of the question.",
-    "question.direction": "Which way the question is read: from the first word, from the last, or both.",
-    "words.cell": "The recurrent cell that reads the words of a part.",
-    "words.size": "PointColumn in a state of one direction of the words.",
-    "words.direction": "Which way the words of a part are read: from the first, from the last, or both.",
-}
-"""A sentence for each key of a part, because a signature has no room for one.
-
-`Class.key` wins over `key`; a key of a part inside a part (`image.backbone.name`) may go without its first names.
-"""
-
-KEYS = {
-    "key_sentence": "Attention on the sentence that decides the class.",
-    "key_word": "Of the attention on that sentence, the share of the word that decides.",
-    "key_word_near": "The same, with the words right before and after it.",
-}
-"""A sentence for each metric that shares its function with others; averaged over documents whose key is known."""
+"""A sentence for each metric that shares its function with others; averaged over documents with a rationale."""
 
 Sentences = Callable[[str], str]
 
@@ -117,19 +61,19 @@ def kind_told(annotation: Any, limits: Iterable[Any] = ()) -> str:
     if origin is Literal:
         return ", ".join(f"`{value}`" for value in inside)
     if origin in (dict, tuple):
-        many = kind_told(inside[0]).replace("number", "numbers").replace("text", "texts")
+        many = kind_told(inside[0]).replace("number", "numbers").replace("text", "texts").replace("integer", "integers")
         return f"section (name: {kind_told(inside[1])})" if origin is dict else f"list of {many}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "section"
-    plain = {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}
+    plain = {int: "integer", float: "number", str: "text", bool: "`true`, `false`"}
     return f"{plain[annotation]} {' and '.join(_limits(limits))}".strip()
 
 
 def _limits(limits: Iterable[Any]) -> Iterator[str]:
     for limit in limits:
         for name, sign in {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}.items():
-            if (value := getattr(limit, name, None)) is not None:
-                yield f"{sign} {'2^63' if value == 2**63 else f'{value:g}'}"
+            if (value := getattr(limit, name, None)) is not None and value != 2**63:
+                yield f"{sign} {value:,}" if isinstance(value, int) else f"{sign} {value:g}"
 
 
 def value_told(value: Any) -> str:
@@ -161,48 +105,100 @@ def keys_of(settings: type[BaseModel], where: str, sentences: Sentences | None =
     rows = []
     for name, field in settings.model_fields.items():
         inner = _section(field)
-        if sentences is not None and inner is not None:  # a part inside a part has no page of its own
+        if field.exclude:  # the fields of a task have sections of their own
+            continue
+        if sentences is not None and inner is not None:  # a module inside a component has no page of its own
             rows += keys_of(inner, f"{where}.{name}", partial(_below, sentences, name))
             continue
-        told = " ".join((field.description or "–").split()) if sentences is None else sentences(name)
+        told = _description(settings, name) if sentences is None else sentences(name)
         kind = kind_told(field.annotation, field.metadata)
         rows.append([f"`{where}.{name}`", kind, value_told(field.get_default()), told])
     return rows
+
+
+def _description(settings: type[BaseModel], name: str) -> str:
+    """The sentence under a key, or under the key of the same name that it replaces."""
+    for kind in settings.__mro__:
+        if issubclass(kind, BaseModel) and name in kind.model_fields and kind.model_fields[name].description:
+            return " ".join(str(kind.model_fields[name].description).split())
+    return "–"
 
 
 def _below(sentences: Sentences, above: str, name: str) -> str:
     return sentences(f"{above}.{name}")
 
 
-def jar_told(settings: type[BaseModel], where: Sequence[str], depth: int) -> str:
-    """A section of a recipe, then those inside it; two sections with the same keys are told together."""
-    title = ", ".join(f"`{name}`" for name in where[:-1]) + (" and " if where[1:] else "") + f"`{where[-1]}`"
-    told = [f"{'#' * depth} {title}\n\n{settings.__doc__}\n\n", table(HEAD, keys_of(settings, where[0]))]
-    inner: dict[type[BaseModel], list[str]] = {}
+def section_told(settings: type[BaseModel], where: str, depth: int) -> str:
+    """A section of a recipe, then those inside it."""
+    told = [f"{'#' * depth} `{where}`\n\n{settings.__doc__}\n\n", table(HEAD, keys_of(settings, where))]
     for name, field in settings.model_fields.items():
-        if below := _section(field):
-            inner.setdefault(below, []).append(f"{where[0]}.{name}")
-    told += [jar_told(below, names, depth + 1) for below, names in inner.items()]
-    return "".join(told) + EXTRAS.get(where[0], str)()
+        if (below := _section(field)) and not field.exclude:
+            told.append(section_told(below, f"{where}.{name}", depth + 1))
+    return "".join(told) + EXTRAS.get(where, str)()
 
 
-def _equations(role: str, section: Mapping[str, Any], task: Task) -> list[str]:
-    """Wanted of a tiny network with this part in it."""
-    chosen: dict[str, Mapping[str, Any]] = {"encoder": {}, "bridge": {"kind": "initial"}, "decoder": {}, role: section}
-    parts = {}
+def _slots() -> dict[str, list[Slot]]:
+    """The fields that tasks have, by their kind."""
+    found: dict[str, dict[str, Slot]] = {kind: {} for kind in FIELDS}
+    for task in (TASKS["translation"], *TASKS.values()):
+        for slot in task.slots:
+            found[slot.kind].setdefault(slot.name, slot)
+    return {kind: list(slots.values()) for kind, slots in found.items()}
+
+
+def _fields() -> str:
+    """A section for each kind of field, with the names that it has in tasks."""
+    told = []
+    for kind, slots in _slots().items():
+        names = [f"`data.{slot.name}`" for slot in slots]
+        title = ", ".join(names[:-1]) + (" and " if names[1:] else "") + names[-1]
+        settings: type[FieldSettings] = FIELDS[kind].settings_class
+        rows = keys_of(settings, f"data.{slots[0].name}")
+        told.append(f"### {title}\n\n{(settings.__doc__ or '').strip().splitlines()[0]}\n\n{table(HEAD, rows)}")
+    return "".join(told)
+
+
+def network_of(task: Task, model: Mapping[str, Any]) -> Network:
+    """A network without weights, for data of the task that nobody has."""
+    first = task.inputs[0].name if task.inputs else ""
+    fields: dict[str, dict[str, Any]] = {slot.name: {} for slot in task.slots}
+    if task.segments != "none":
+        fields[first]["segments"] = task.segments
+    recipe = recipe_of({"task": task.name, "data": {"sample": {}, **fields}, "model": dict(model)}, "docs")
+    blueprint = Blueprint.of(recipe)
+    with torch.device("meta"):  # only its equations are wanted
+        return build(blueprint.plan, blueprint.fields.mapped(lambda field: field.assumed()).facts(), fresh=False)
+
+
+def _equations(role: str, section: Mapping[str, Any], task: Task, bridge: str = "initial") -> list[str]:
+    """Those of a tiny network with this component in it."""
+    chosen: dict[str, dict[str, Any]] = {"encoder": {}, "bridge": {"kind": bridge}, "decoder": {}}
+    chosen[role] = dict(section)
     for each, given in chosen.items():
-        usual, _ = resolved(each, given, task)
-        small = {"size": TINY, "embedding": {"size": TINY} if isinstance(usual.get("embedding"), dict) else TINY}
-        parts[each], faults = resolved(each, {**given, **{key: small[key] for key in small if key in usual}}, task)
-        assert not faults, faults
-    network = build(ModelSettings(**parts), {name: FACTS[name] for name in task.fields})
+        component = TABLES[each][given.get("kind", getattr(task, each))]
+        schema = schema_of(component, {*GIVEN[each], *_facts(task, each)}, is_section)
+        sizes = {name: TINY for name in ("size", "attention") if name in schema.model_fields and each != "bridge"}
+        inside = {name: {"size": TINY} for name in ("embedding",) if _is_section(schema, name)}
+        words = {name: {"size": TINY, "embedding": {"size": TINY}} for name in ("words",) if _is_section(schema, name)}
+        chosen[each] = {**sizes, **inside, **words, **given}
+    network = network_of(task, chosen)
     made: Any = network.decoder.bridge if role == "bridge" else getattr(network, role)
     lines: list[str] = made.equations()
     return lines
 
 
+def _is_section(schema: type[BaseModel], name: str) -> bool:
+    return name in schema.model_fields and _section(schema.model_fields[name]) is not None
+
+
+def _facts(task: Task, role: str) -> set[str]:
+    """The parameters that the data of a task fills in."""
+    slots = {"encoder": task.inputs, "bridge": (), "decoder": (task.output,)}[role]
+    return {fact for slot in slots for fact in FIELDS[slot.kind].tells}
+
+
 def _changes(schema: type[BaseModel]) -> Iterator[dict[str, Any]]:
-    """What else a part can be told to be, one key at a time."""
+    """What else a component can be, one key at a time."""
     for name, field in schema.model_fields.items():
         if get_origin(field.annotation) is Literal:
             yield from ({name: value} for value in get_args(field.annotation) if value != field.default)
@@ -212,66 +208,68 @@ def _changes(schema: type[BaseModel]) -> Iterator[dict[str, Any]]:
             yield {name: 2}
 
 
-def part_told(role: str, section: Mapping[str, str], task: Task) -> str:
-    """A part: what it is, its keys, its equations."""
-    part = class_of(role, section)
-    schema = schema_of(part, GIVEN[role], NESTED)
+def component_told(role: str, kind: str, task: Task) -> str:
+    """A component: what it is, its keys, its equations."""
+    component: Any = TABLES[role][kind]
+    schema = schema_of(component, {*GIVEN[role], *_facts(task, role)}, is_section)
 
     def sentence(key: str) -> str:
         names = key.split(".")
-        known = [f"{part.__name__}.{key}", *(".".join(names[at:]) for at in range(len(names)))]
+        known = [f"{component.__name__}.{key}", *(".".join(names[at:]) for at in range(len(names)))]
         return next((MEANINGS[name] for name in known if name in MEANINGS), "–")
 
-    named = ", ".join(f"{key}: {value}" for key, value in section.items())
-    usual = _equations(role, section, task)
-    told = [f"### `{role}: {{{named}}}`\n\n{_opening(part)} In Python: `{part.__name__}`.\n\n"]
+    usual = _equations(role, {"kind": kind}, task)
+    told = [f"### `{role}: {{kind: {kind}}}`\n\n{_opening(component)} In Python: `{component.__name__}`.\n\n"]
     told += [table(HEAD, keys_of(schema, f"model.{role}", sentence)), "```text\n", *(f"{line}\n" for line in usual)]
     for change in _changes(schema):
-        other = [line for line in _equations(role, {**section, **change}, task) if line not in usual]
-        if other:
+        if other := _difference(role, kind, change, task):
             [(key, value)] = change.items()
             told += [f"\n{key}: {str(value).lower()}\n", *(f"    {line}\n" for line in other)]
     return "".join([*told, "```\n\n"])
+
+
+def _difference(role: str, kind: str, change: Mapping[str, Any], task: Task) -> list[str]:
+    """The equations that a change brings; some changes need attention."""
+    for bridge in ("initial", "attention"):
+        try:
+            changed = _equations(role, {"kind": kind, **change}, task, bridge)
+        except RecipeError:
+            continue
+        return [line for line in changed if line not in _equations(role, {"kind": kind}, task, bridge)]
+    raise ValueError(f"no bridge fits model.{role} with {change}")
 
 
 def _opening(thing: Any) -> str:
     """The first line of a docstring, with an equation at its start as code."""
     line = str(thing.__doc__ or "").strip().splitlines()[0]
     equation, colon, rest = line.rstrip(".").partition(": ")
-    return line if "=" not in equation else f"`{equation}`{colon}{rest}."
+    is_prose = "=" not in equation or re.match(r"[A-Z][a-z]+[ :]", line)
+    return line if is_prose else f"`{equation}`{colon}{rest}."
 
 
 def _model() -> str:
-    """The model jar: each part that a recipe can name."""
-    scored, _ = resolved("bridge", {"kind": "attention"}, TASKS["translation"])
-    score = [
-        "`model.bridge.score`",
-        _code(ATTENTIONS),
-        f"`{scored['score']}`",
-        "Of attention: how positions are scored.",
-    ]
-    told = [
-        "## `model`\n\nJar 3: encoder, bridge, decoder. The keys of a part are the parameters of its constructor.\n\n",
-        table(HEAD, [*(_kind_row(role) for role in TABLES), score]),
-    ]
+    """The model section: each component that a recipe can name."""
+    about = "encoder, bridge, decoder. The keys of a component are the parameters of its constructor."
+    told = [f"## `model`\n\nJar 3: {about}\n\n", table(HEAD, [_kind_row(role) for role in TABLES])]
     for role, kinds in TABLES.items():
         for kind in kinds:
-            task = next((task for task in TASKS.values() if getattr(task, role) == kind), TASKS["translation"])
-            if role == "bridge" and kind != "two_level":  # most tasks have others, and look at one level
+            usual = [TASKS["translation"], *TASKS.values()]
+            task = next((task for task in usual if getattr(task, role) == kind), usual[0])
+            if role == "bridge" and kind != "two_level":  # the tasks that have them by default attend to images
                 task = TASKS["translation"]
-            scores = [{"score": name} for name in ATTENTIONS] if kind == "attention" else [{}]
-            told += [part_told(role, {"kind": kind, **score}, task) for score in scores]
+            told.append(component_told(role, kind, task))
     return "".join(told)
 
 
 def _kind_row(role: str) -> list[str]:
-    """The kinds of a part, and the one that each task has where a recipe names none."""
+    """The kinds of a component, and the one that each task has where a recipe names none."""
     by_kind: dict[str, list[str]] = {}
     for task in TASKS.values():
-        by_kind.setdefault(resolved(role, {}, task)[0]["kind"], []).append(task.name)
+        by_kind.setdefault(getattr(task, role), []).append(task.name)
     most, *others = sorted(by_kind, key=lambda kind: -len(by_kind[kind]))
     usual = "; ".join([f"`{most}`", *(f"`{kind}` for {_code(by_kind[kind])}" for kind in others)])
-    return [f"`model.{role}.kind`", _code(TABLES[role]), usual, ModelSettings.model_fields[role].description or "–"]
+    kinds = f"{_code(TABLES[role])}, or a class of yours"
+    return [f"`model.{role}.kind`", kinds, usual, _description(ModelSettings, role)]
 
 
 def _code(names: Iterable[str]) -> str:
@@ -283,8 +281,8 @@ def _metrics() -> str:
         "candidates": "what search finds",
         "familiar": "the training data",
         "focus": "true boxes, attention",
-        "given": "what was read",
-        "key": "true keys, attention",
+        "given": "the input",
+        "rationale": "true rationales, attention",
         "likelihood": "no search",
         "links": "true alignments, attention",
     }
@@ -293,7 +291,7 @@ def _metrics() -> str:
         compute = getattr(metric.compute, "func", metric.compute)
         name = metric.name.replace("@1", "@k")
         wanted = ", ".join(needs[need] for need in sorted(metric.needs))
-        rows.append([f"`{name}`", metric.better, wanted, KEYS.get(name) or _opening(compute)])
+        rows.append([f"`{name}`", metric.better, wanted, RATIONALES.get(name) or _opening(compute)])
     floors = [row for row in keys_of(Recipe, "") if row[0] == "`.expect`"]
     expect = table(HEAD, [[f"`{row[0][2:]}", *row[1:]] for row in floors])
     return f"### Metrics\n\n{table(('metric', 'better', 'needs', 'what it is'), rows)}### `expect`\n\n{expect}"
@@ -307,7 +305,7 @@ def _samples() -> str:
     rows = []
     kinds = {name: made for name, made in SAMPLES.items() if "/" in name}
     for name, made in SAMPLES.items():
-        if name in kinds or made not in kinds.values():  # the first of several kinds is told by its own name
+        if name in kinds or made not in kinds.values():  # the first of several kinds has a name of its own
             task, _, kind = name.partition("/")
             usual = " or none" if made is SAMPLES[task] else ""
             longest = "none" if made.longest is None else f"{made.longest} {made.tokens}"
@@ -317,6 +315,7 @@ def _samples() -> str:
 
 
 EXTRAS: Mapping[str, Callable[[], str]] = {
+    "data": _fields,
     "data.sample": _samples,
     "evaluation.search": _searches,
     "evaluation": _metrics,
@@ -324,19 +323,21 @@ EXTRAS: Mapping[str, Callable[[], str]] = {
 """Tables that follow a section."""
 
 
+@cache
 def settings_page() -> str:
     """docs/settings.md."""
     tasks = [[f"`{t.name}`", f"{t.number}: {t.title}", _code(t.metrics)] for t in TASKS.values()]
     told = [
         f"# Every key of a recipe\n\n{NOTE}\n",
-        "A recipe is one YAML file, told as six jars. Write only what differs from the defaults. Any key can also\n",
-        "be set for one run: `sixjars train RECIPE learning.rate=5e-4 model.encoder.layers=2`.\n\n",
+        "A recipe is one YAML file with six sections (the six jars): task, data, model, loss, learning, evaluation.\n",
+        "Write only what differs from the defaults. Any key can also be set for one run:\n",
+        "`sixjars train RECIPE learning.rate=5e-4 model.encoder.layers=2`.\n\n",
         "## `task`\n\nJar 1: the system. Required.\n\n",
         table(("task", "what it is", "metrics when a recipe names none"), tasks),
     ]
     for name, field in Recipe.model_fields.items():
         if below := _section(field):
-            told.append(_model() if below is ModelSettings else jar_told(below, [name], 2))
+            told.append(_model() if below is ModelSettings else section_told(below, name, 2))
     return "".join(told).rstrip("\n") + "\n"
 
 
@@ -354,17 +355,17 @@ def header_of(text: str) -> dict[str, str]:
     return told
 
 
-def parts_in_short(recipe: Recipe) -> str:
+def model_in_short(recipe: Recipe) -> str:
     """Encoder → bridge → decoder, in as few words as tell recipes apart."""
     bridge = recipe.model.bridge
     named = {
         "attention": f"{bridge.get('score')} attention",
         "pooling": "attention pooling",
-        "two_level": "attention at both levels",
+        "two_level": "two-level attention",
     }
-    heard = named.get(bridge["kind"], bridge["kind"].replace("_", " "))
+    conditioned = named.get(bridge["kind"], bridge["kind"].replace("_", " "))
     copied = ", s_0 = h_T" if bridge["start"] == "copy" else ""
-    return f"{_encoder_in_short(recipe)} → {heard}{copied} → {_decoder_in_short(recipe.model)}"
+    return f"{_encoder_in_short(recipe)} → {conditioned}{copied} → {_decoder_in_short(recipe.model)}"
 
 
 def _encoder_in_short(recipe: Recipe) -> str:
@@ -372,67 +373,68 @@ def _encoder_in_short(recipe: Recipe) -> str:
     if section["kind"] == "none":
         return "learned s_0"
     if section["kind"] == "image":
-        return _sight_in_short(recipe)
+        return _backbone_in_short(recipe, section["backbone"])
     if section["kind"] == "image_question":
-        asks = ", the question asks" if section["summary"] == "question" else ""
-        return f"{_sight_in_short(recipe)} + {_reading_in_short(section['question'])}{asks}"
+        query = ", queried by the question" if section["summary"] == "question" else ""
+        image = _backbone_in_short(recipe, section["image"]["backbone"])
+        return f"{image} + {_rnn_in_short(section['question'])}{query}"
     if section["kind"] == "video":
         read = "frames and clips" if section["reads"] == "both" else section["reads"]
-        return f"{_reading_in_short(section)} over {read} ({_sight_in_short(recipe)})"
+        return f"{_rnn_in_short(section)} over {read} ({_backbone_in_short(recipe, section['backbone'])})"
     if section["kind"] == "hierarchy":
         pooled = ", attention pooling of words" if section["pool"] == "attention" else ""
-        return f"words {_reading_in_short(section['words'])}, parts {_reading_in_short(section)}{pooled}"
-    return _reading_in_short(section)
+        return f"words {_rnn_in_short(section['words'])}, segments {_rnn_in_short(section)}{pooled}"
+    return _rnn_in_short(section)
 
 
 def _decoder_in_short(model: ModelSettings) -> str:
     if model.decoder["kind"] == "pointer":
         some = ", of some points" if model.decoder["visits"] == "some" else ""
-        return f"{_reading_in_short(model.decoder)}, pointer{some}"
+        return f"{_rnn_in_short(model.decoder)}, pointer{some}"
     if model.decoder["kind"] != "label":
-        return _reading_in_short(model.decoder)
+        return _rnn_in_short(model.decoder)
     return "label" if model.bridge["start"] == "copy" else f"{model.decoder['size']} hidden, label"
 
 
-def _sight_in_short(recipe: Recipe) -> str:
-    """The backbone, and the cells of one that comes with weights where somebody looks at them."""
-    [seeing] = seeing_of(recipe).values()
-    sight = seeing.sight
-    if sight["name"] == SMALL:
+def _backbone_in_short(recipe: Recipe, backbone: Mapping[str, Any]) -> str:
+    """The backbone, and the cells of a pretrained one where they are attended to."""
+    if backbone["name"] == SMALL:
         return "small CNN"
-    shape = shape_of(sight["name"], layer=sight["layer"], size=seeing.pixels)
-    looked = recipe.model.bridge["kind"] in LOOKING and seeing.kind == "image"
-    cells = f" {shape.height}×{shape.width}" if looked else ""
-    tuned = ", tuned" if sight["tuned"] else ""
-    return f"{NETWORKS.get(sight['name'], sight['name'])}{cells}{tuned}"
+    pixels = recipe.data.fields[next(iter(recipe.data.fields))].size  # type: ignore[attr-defined]
+    shape = shape_of(backbone["name"], layer=backbone["layer"], size=pixels)
+    attended = Blueprint.of(recipe).plan.bridge.has_attention and "image" in recipe.data.fields
+    cells = f" {shape.height}×{shape.width}" if attended else ""
+    tuned = "" if backbone["frozen"] else ", fine-tuned"
+    return f"{NETWORKS.get(backbone['name'], backbone['name'])}{cells}{tuned}"
 
 
 NETWORKS = {"efficientnet_lite0": "EfficientNet-Lite0"}
 """As their makers write them."""
 
 
-def _reading_in_short(section: Mapping[str, Any]) -> str:
+def _rnn_in_short(section: Mapping[str, Any]) -> str:
     layers = f"{section['layers']} × " if section["layers"] > 1 else ""
-    direction = {"backward": " reversed", "both": " both ways"}.get(section.get("direction", ""), "")
+    direction = {"backward": " backward", "both": " bidirectional"}.get(section.get("direction", ""), "")
     embedding = section.get("embedding")
-    frozen = ", frozen vectors" if isinstance(embedding, Mapping) and not embedding["tuned"] else ""
+    frozen = ", frozen vectors" if isinstance(embedding, Mapping) and embedding["frozen"] else ""
     extras = (", tied" if section.get("tied") else "") + (", copying" if section.get("copying") else "") + frozen
     return f"{layers}{section['cell'].upper()} {section['size']}{direction}{extras}"
 
 
+@cache
 def recipes_page() -> str:
     """src/sixjars/recipes/README.md."""
     told = [
         f"# The recipes that come with the package\n\n{NOTE}\n",
-        "Train one by its name: `sixjars train translation/sample_attention`. Those called `sample` make up their\n",
-        "corpus and need no data. The others read files; `data.folder=FOLDER` says where those are.\n\n",
+        "Train one by its name: `sixjars train translation/sample_attention`. Those called `sample` generate a\n",
+        "synthetic corpus and need no data. The others read files; `data.folder=FOLDER` says where those are.\n\n",
     ]
     for task in TASKS.values():
         rows = []
         for name, path in packaged().items():
             if name.startswith(f"{task.name}/"):
                 says = header_of(path.read_text(encoding="utf-8"))
-                short = parts_in_short(read_recipe(name))
+                short = model_in_short(read_recipe(name))
                 link = f"[`{name.partition('/')[2]}`]({name}.yaml)"
                 rows.append([link, says["shows"], short, says.get("cost") or "–", says.get("expect") or "–"])
         told.append(f"## {task.number} `{task.name}`: {task.title}\n\n")

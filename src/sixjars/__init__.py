@@ -8,17 +8,19 @@ The names below are loaded when they are first used, so that `import sixjars` co
 """
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
+
+from sixjars.version import version_of as version_of
 
 if TYPE_CHECKING:
     from sixjars.data.field import Field as Field
+    from sixjars.data.field import Positions as Positions
     from sixjars.data.packing import packed as packed
     from sixjars.errors import SixJarsError as SixJarsError
-    from sixjars.evaluation.metrics import Metric as Metric
-    from sixjars.evaluation.metrics import Outcome as Outcome
-    from sixjars.evaluation.metrics import Score as Score
-    from sixjars.evaluation.metrics import score as score
+    from sixjars.evaluation.metrics.outcome import Metric as Metric
+    from sixjars.evaluation.metrics.outcome import Outcome as Outcome
+    from sixjars.evaluation.metrics.outcome import Score as Score
+    from sixjars.evaluation.metrics.table import score as score
     from sixjars.evaluation.search import beam_rows as beam_rows
     from sixjars.evaluation.search import search as search
     from sixjars.flow.contracts import Bridge as Bridge
@@ -26,11 +28,17 @@ if TYPE_CHECKING:
     from sixjars.flow.contracts import Encoder as Encoder
     from sixjars.flow.contracts import Generator as Generator
     from sixjars.flow.contracts import SpecialTokens as SpecialTokens
+    from sixjars.flow.contracts import StateShape as StateShape
     from sixjars.flow.values import Batch as Batch
+    from sixjars.flow.values import Context as Context
+    from sixjars.flow.values import DecoderOutput as DecoderOutput
     from sixjars.flow.values import Encoded as Encoded
     from sixjars.flow.values import Hypothesis as Hypothesis
     from sixjars.flow.values import Layout as Layout
     from sixjars.flow.values import Padded as Padded
+    from sixjars.flow.values import Prepared as Prepared
+    from sixjars.flow.values import SegmentLevel as SegmentLevel
+    from sixjars.flow.values import Segments as Segments
     from sixjars.flow.values import State as State
     from sixjars.flow.values import StepOutput as StepOutput
     from sixjars.inspection.draw import draw as draw
@@ -56,28 +64,32 @@ if TYPE_CHECKING:
     from sixjars.model.layers import WordEmbedding as WordEmbedding
     from sixjars.model.visual import VisualInput as VisualInput
     from sixjars.progress import ConsoleProgress as ConsoleProgress
+    from sixjars.progress import Reporter as Reporter
+    from sixjars.recipe.sections import FieldSettings as FieldSettings
     from sixjars.recipe.sections import Recipe as Recipe
     from sixjars.recipe.sections import SearchSettings as SearchSettings
     from sixjars.runs.compare import Comparison as Comparison
     from sixjars.runs.compare import compare as compare
     from sixjars.runs.evaluate import evaluate as evaluate
     from sixjars.runs.explain import explain as explain
-    from sixjars.runs.predict import Prediction as Prediction
     from sixjars.runs.predict import Predictor as Predictor
     from sixjars.runs.predict import load as load
+    from sixjars.runs.prediction import Prediction as Prediction
     from sixjars.runs.prepare import generate_sample as generate_sample
     from sixjars.runs.recipes import read_recipe as read_recipe
     from sixjars.runs.starter import new as new
     from sixjars.runs.train import train as train
 
 _MODULES = {
-    "data.field": "Field",
+    "data.field": "Field Positions",
     "data.packing": "packed",
     "errors": "SixJarsError",
-    "evaluation.metrics": "Metric Outcome Score score",
+    "evaluation.metrics.outcome": "Metric Outcome Score",
+    "evaluation.metrics.table": "score",
     "evaluation.search": "beam_rows search",
-    "flow.contracts": "Bridge Decoder Encoder Generator SpecialTokens",
-    "flow.values": "Batch Encoded Hypothesis Layout Padded State StepOutput",
+    "flow.contracts": "Bridge Decoder Encoder Generator SpecialTokens StateShape",
+    "flow.values": "Batch Context DecoderOutput Encoded Hypothesis Layout Padded Prepared SegmentLevel Segments State "
+    "StepOutput",
     "inspection.draw": "draw",
     "inspection.explanation": "Explanation",
     "inspection.heatmap": "heat_map",
@@ -99,12 +111,13 @@ _MODULES = {
     "model.encoders.video": "VideoEncoder",
     "model.layers": "WordEmbedding",
     "model.visual": "VisualInput",
-    "progress": "ConsoleProgress",
-    "recipe.sections": "Recipe SearchSettings",
+    "progress": "ConsoleProgress Reporter",
+    "recipe.sections": "FieldSettings Recipe SearchSettings",
     "runs.compare": "Comparison compare",
     "runs.evaluate": "evaluate",
     "runs.explain": "explain",
-    "runs.predict": "Prediction Predictor load",
+    "runs.predict": "Predictor load",
+    "runs.prediction": "Prediction",
     "runs.prepare": "generate_sample",
     "runs.recipes": "read_recipe",
     "runs.starter": "new",
@@ -115,20 +128,13 @@ _HOMES = {name: f"sixjars.{module}" for module, names in _MODULES.items() for na
 __all__ = sorted(_HOMES)
 
 
-def version_of(package: str = "sixjars") -> str:
-    """As installed; one that is run from its sources, or comes inside another package, has none."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
-
-
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return version_of()
     if name not in _HOMES:
         raise AttributeError(f"module 'sixjars' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,7 @@
 """What a person sees while a model trains: a bar with rate and time left in a terminal, plain lines elsewhere."""
 
 from collections.abc import Mapping
-from typing import final
+from typing import Any, final
 
 from rich.console import Console
 from rich.progress import (
@@ -16,7 +16,10 @@ from rich.progress import (
 
 
 class Reporter:
-    """Whoever wants to know how training goes; this one ignores it all."""
+    """Whoever wants to know how training goes; this one ignores it all.
+
+    >>> Reporter().begin(step=0, total=9)
+    """
 
     def preparing(self, what: str, *, done: int, total: int) -> None:
         """So much of the data is ready."""
@@ -47,43 +50,36 @@ class ConsoleProgress(Reporter):
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self.bar = Progress(
-            TextColumn("[bold]training"),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            TextColumn("loss [cyan]{task.fields[loss]:.3f}[/]  {task.fields[speed]:,.0f} tokens/s"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self.task: TaskID | None = None
-        self.prepare_bar: tuple[Progress, TaskID] | None = None
+        self.bar: Progress | None = None
+        self.task = TaskID(0)
+
+    def _begin(self, what: str, total: int, *, more: str = "", **values: Any) -> Progress:
+        """A bar with count, rate and time left, where there is a terminal."""
+        counts = BarColumn(bar_width=None), MofNCompleteColumn(), TextColumn(more)
+        times = TimeElapsedColumn(), TimeRemainingColumn()
+        text, quiet = TextColumn("[bold]{task.description}"), not self.console.is_terminal
+        bar = self.bar = Progress(text, *counts, *times, console=self.console, transient=True, disable=quiet)
+        self.task = bar.add_task(what, total=total, **values)
+        bar.start()
+        return bar
 
     def preparing(self, what: str, *, done: int, total: int) -> None:
         """Show a bar of its own until all is ready; then one line that stays."""
-        if self.prepare_bar is None:
-            columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-            text = TextColumn("[bold]{task.description}")
-            bar = Progress(text, *columns, console=self.console, transient=True, disable=not self.console.is_terminal)
-            bar.start()
-            self.prepare_bar = bar, bar.add_task(what, total=total)
-        bar, task = self.prepare_bar
-        bar.update(task, description=what, completed=done, total=total)
+        bar = self.bar or self._begin(what, total)
+        bar.update(self.task, description=what, completed=done, total=total)
         if done >= total:
-            bar.stop()
-            self.prepare_bar = None
+            self.end()
             self.console.print(f"{what}: {total:,} done", highlight=False)
 
     def begin(self, *, step: int, total: int) -> None:
-        """Show the bar."""
-        self.task = self.bar.add_task("training", total=total, completed=step, loss=float("nan"), speed=0.0)
-        self.bar.start()
+        """Show the bar of training."""
+        self.end()
+        more = "loss [cyan]{task.fields[loss]:.3f}[/]  {task.fields[speed]:,.0f} tokens/s"
+        self._begin("training", total, more=more, completed=step, loss=float("nan"), speed=0.0)
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
         """Move the bar."""
-        if self.task is not None:
+        if self.bar is not None:
             self.bar.update(self.task, completed=step, loss=loss, speed=tokens_per_second)
 
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
@@ -95,8 +91,7 @@ class ConsoleProgress(Reporter):
         self.console.print(line + ("  [green]best[/]" if is_best else ""), highlight=False, soft_wrap=True)
 
     def end(self) -> None:
-        """Take the bars away."""
-        self.bar.stop()
-        if self.prepare_bar is not None:
-            self.prepare_bar[0].stop()
-            self.prepare_bar = None
+        """Take the bar away."""
+        if self.bar is not None:
+            self.bar.stop()
+            self.bar = None

@@ -24,9 +24,9 @@ class Slot:
 
 
 SOURCE = Slot("source", "text", "x", ("source",))
-QUESTION = Slot("question", "text", "q", ("question",))
+QUESTION = Slot("question", "text", "x", ("question",))
 IMAGE = Slot("image", "image", "I", ("image", "file_name", "filename", "file", "path"))
-VIDEO = Slot("video", "video", "I_1..I_T", ("video", "clip", "file_name", "filename", "file", "path"))
+VIDEO = Slot("video", "video", "I_1..I_S", ("video", "clip", "file_name", "filename", "file", "path"))
 POINTS = Slot("points", "points", "p", ("points",))
 TARGET = Slot("target", "text", "y", ("target",))
 CAPTIONS = TARGET.called("captions", "caption", "sentences", "description")
@@ -64,6 +64,12 @@ class Task:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slots", (*self.inputs, self.output))
+
+    def role(self) -> str:
+        """Inputs and output in words, for messages."""
+        reads = " and ".join(slot.name for slot in self.inputs) or "no input"
+        article = "an" if self.output.name[0] in "aeiou" else "a"
+        return f"{self.name} reads {reads} and outputs {article} {self.output.name}"
 
 
 _TEXT = ("text", "attention", "sequence")

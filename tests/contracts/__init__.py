@@ -1,1 +1,1 @@
-"""The promises that every part keeps: each written once, each run over every case of a table."""
+"""The contracts of all components: each check is written once, and runs over every case of a table."""

@@ -15,7 +15,7 @@ from sixjars.cli import app
 from sixjars.data.media.videos import write_video
 from sixjars.model.build import build
 from sixjars.recipe.files import packaged
-from sixjars.runs.data import corpus_of, facts_of, vectors_of
+from sixjars.runs.data import Blueprint, add_vectors, splits_of
 from sixjars.runs.recipes import recipe_of
 from sixjars.samples import sample_named
 from sixjars.tasks import TASKS
@@ -24,7 +24,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 FENCE = re.compile(r"^```(?P<language>\w+)(?: file=(?P<file>\S+))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 WITH_PYTHON = ("python.md", "data.md")
 SAMPLE = {"sample": {"size": 20, "valid": 5, "test": 5}, "source": {}, "target": {}}
-"""Data for a recipe that shows another jar."""
+"""Data for a recipe that shows another section."""
 FEW = [
     *("data.sample.size=64", "data.sample.valid=8", "data.sample.test=8"),
     *("learning.steps=2", "evaluation.search.max_length=8"),
@@ -37,7 +37,7 @@ def fences(page: str) -> list[re.Match[str]]:
 
 
 def written(page: str) -> None:
-    """Write the files that a page shows into the folder we are in, and the pictures and films that those name."""
+    """Write the files that a page shows into the folder we are in, and the images and videos that those name."""
     for block in fences(page):
         if block["file"]:
             Path(block["file"]).write_text(block["body"], encoding="utf-8")
@@ -46,7 +46,7 @@ def written(page: str) -> None:
 
 
 def painted(path: Path) -> None:
-    """A picture or a film of noise, another one for each name."""
+    """An image or a video of noise, another one for each name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     noise = np.random.default_rng(crc32(path.name.encode()))
     frames_FHWC = noise.integers(0, 256, (12, 48, 64, 3)).astype(np.uint8)
@@ -71,7 +71,9 @@ def test_python_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_only_pages_that_are_run_have_python() -> None:
-    others = {path.name for path in DOCS.glob("*.md")} - set(WITH_PYTHON) - {"api.md", "add_an_encoder.md"}
+    others = (
+        {path.name for path in DOCS.glob("*.md")} - set(WITH_PYTHON) - {"api.md", "add_a_field.md", "add_an_encoder.md"}
+    )
     assert [name for name in sorted(others) if any(block["language"] == "python" for block in fences(name))] == []
 
 
@@ -89,24 +91,24 @@ def test_recipes_of_a_page_read_their_data(
     recipe = recipe_of(values, page)
     if str(recipe.data.train).startswith("hf:"):
         return  # nothing is downloaded in a test
-    corpus = corpus_of(recipe)
-    vectors = vectors_of(recipe, corpus.tokens)
-    facts = facts_of(recipe, corpus.tokens)
-    for name, found in vectors.items():
-        facts[name]["vectors"] = found
-    network = build(recipe.model, facts)
-    assert len(corpus.train) + len(corpus.valid) > 1
-    assert (corpus.skipped > 0) == (recipe.data.on_bad_row == "skip")
+    blueprint = Blueprint.of(recipe)
+    splits = splits_of(blueprint)
+    facts = splits.fields.facts()
+    add_vectors(blueprint, splits.fields, facts)
+    network = build(blueprint.plan, facts)
+    assert len(splits.train) + len(splits.valid) > 1
+    assert (splits.skipped > 0) == (recipe.data.on_bad_row == "skip")
     sample = recipe.data.sample
-    made = sample_named(recipe.task, sample.kind) if sample is not None else None
-    assert (corpus.train.alignments is None) == ((made or recipe.data).alignment is None)
-    assert (corpus.train.boxes is None) == ((made or recipe.data).boxes is None)
-    assert (corpus.train.keys is None) == ((made or recipe.data).keys is None)
-    assert ("source" in vectors) == (recipe.data.source is not None and recipe.data.source.vectors is not None)
+    made = sample_named(recipe.task, sample.kind) if sample is not None else recipe.data
+    assert (splits.train.alignments is None) == (made.alignment is None)
+    assert (splits.train.boxes is None) == (made.boxes is None)
+    assert (splits.train.rationales is None) == (made.rationale is None)
+    source = recipe.data.fields.get("source")
+    assert (facts.get("source", {}).get("vectors") is None) == (getattr(source, "vectors", None) is None)
     assert network.decoder.equations()
-    if recipe.data.where:
-        everything = corpus_of(recipe_of({**values, "data": {**values["data"], "where": {}}}, page))
-        assert len(everything.train) > len(corpus.train)
+    if recipe.data.filter:
+        everything = splits_of(Blueprint.of(recipe_of({**values, "data": {**values["data"], "filter": {}}}, page)))
+        assert len(everything.train) > len(splits.train)
 
 
 def test_every_file_that_a_page_shows_is_read() -> None:

@@ -10,17 +10,16 @@ import pytest
 
 from sixjars.errors import RecipeError
 from sixjars.evaluation.metrics import METRICS
-from sixjars.model.bridges import ATTENTIONS, BRIDGES
+from sixjars.model.bridges import BRIDGES
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
-from sixjars.recipe.files import overridden, packaged
-from sixjars.runs.folder import flat
+from sixjars.recipe.files import flat, overridden, packaged
 from sixjars.runs.recipes import recipe_of
 from sixjars.tasks import TASKS, Task
 
 ROOT = Path(__file__).parents[2]
 Row = tuple[str, str, str, str]
-NEEDED = {"data.train", "data.source", "data.target"}
+NEEDED = {"data.train"}
 """What a recipe may leave out only if it says something else instead."""
 
 
@@ -52,38 +51,40 @@ def rows_of(page: str) -> Iterator[tuple[str, Row]]:
 ROWS = list(rows_of(SETTINGS))
 
 
-def part_of(heading: str) -> tuple[str, list[str]]:
-    """The part that a heading is about, and the overrides that choose it."""
-    part = re.match(r"`(\w+): {(.*)}`", heading)
-    if part is None:
-        return "", []
-    return part[1], [f"model.{part[1]}.{pair.replace(': ', '=')}" for pair in part[2].split(", ")]
+def component_of(heading: str) -> tuple[str, list[str]]:
+    """The component that a heading is about, and the overrides that choose it."""
+    found = re.match(r"`(\w+): {kind: (\w+)}`", heading)
+    return ("", []) if found is None else (found[1], [f"model.{found[1]}.kind={found[2]}"])
+
+
+def names(task: Task) -> list[str]:
+    return [slot.name for slot in task.slots]
 
 
 def task_under(heading: str) -> Task:
-    """A system that has the part, or the field of the data."""
-    role, chosen = part_of(heading)
+    """A task that has the component, or the field of the data."""
+    role, chosen = component_of(heading)
     kinds = [override.partition("=")[2] for override in chosen]
     for task in [TASKS["translation"], *TASKS.values()]:
         if (role in ("encoder", "decoder") or "two_level" in kinds) and getattr(task, role) in kinds:
             return task
-        if any(f"`data.{name}`" in heading for name in task.fields):
+        if any(f"`data.{name}`" in heading for name in names(task)):
             return task
     return TASKS["translation"]
 
 
 def recipe_under(heading: str, *overrides: str) -> dict[str, Any]:
-    """A small recipe that has the part of a heading, with overrides, every default filled in."""
+    """A small recipe that has the component of a heading, with overrides, every default filled in."""
     task = task_under(heading)
     files = heading in ("`data`", "`data.split`")
     fields: dict[str, dict[str, Any]] = {
-        name: {"column": at} if files else {} for at, name in enumerate(task.fields, start=1)
+        name: {"column": at} if files else {} for at, name in enumerate(names(task), start=1)
     }
     whence = {"train": "a.tsv", **({"split": {}} if "split" in heading else {})} if files else {"sample": {}}
     if task.encoder == "hierarchy":
-        fields["source"]["parts"] = "lines"
+        fields["source"]["segments"] = "lines"
     values = {"task": task.name, "data": {**whence, **fields}}
-    recipe = recipe_of(overridden(values, [*part_of(heading)[1], *overrides]), "a test")
+    recipe = recipe_of(overridden(values, [*component_of(heading)[1], *overrides]), "a test")
     return flat(recipe.model_dump(mode="json"))
 
 
@@ -110,7 +111,7 @@ def test_check_writes_nothing_and_tells(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_every_key_of_a_recipe_has_its_row() -> None:
-    """Compared with what runs would keep: of every system, with every part, from files and made up."""
+    """Compared with what runs would keep: of every task, with every component, from files and synthetic."""
     told = {key for _, (key, *_) in ROWS}
     kept = {key for heading in {heading for heading, _ in ROWS} for key in recipe_under(heading)} - {"task", "expect"}
     told_once = {re.sub(r"^data\.(question|target)\.", "data.source.", key) for key in kept}
@@ -118,11 +119,10 @@ def test_every_key_of_a_recipe_has_its_row() -> None:
     assert told - kept == {"evaluation.search"}
 
 
-def test_every_kind_of_part_and_every_metric_is_told() -> None:
+def test_every_kind_of_component_and_every_metric_is_listed() -> None:
     headings = set(re.findall(r"^### `(\w+: {.*})`$", SETTINGS, re.MULTILINE))
     wanted = {f"encoder: {{kind: {kind}}}" for kind in ENCODERS} | {f"decoder: {{kind: {kind}}}" for kind in DECODERS}
-    wanted |= {f"bridge: {{kind: {kind}}}" for kind in BRIDGES if kind != "attention"}
-    wanted |= {f"bridge: {{kind: attention, score: {score}}}" for score in ATTENTIONS}
+    wanted |= {f"bridge: {{kind: {kind}}}" for kind in BRIDGES}
     assert headings == wanted
     metrics = SETTINGS.partition("### Metrics")[2].partition("###")[0]
     assert set(re.findall(r"^\| `([\w@]+)` \|", metrics, re.MULTILINE)) == {
@@ -137,30 +137,32 @@ def test_a_row_tells_the_truth(heading: str, row: Row) -> None:
     assert sentence.strip("–")
     if re.fullmatch(r"`[^`]*`", default) and key not in NEEDED:
         assert recipe_under(heading, f"{key}={default.strip('`')}") == recipe_under(heading)
-    for sign, limit in re.findall(r"([≥><≤]) ([\d.]+)(?!\^)", kinds):
-        over = {"≥": float(limit) - 1, ">": float(limit), "<": float(limit), "≤": float(limit) + 1}[sign]
+    for sign, told in re.findall(r"([≥><≤]) ([\d.,]+)", kinds):
+        limit = float(told.replace(",", ""))
+        over = {"≥": limit - 1, ">": limit, "<": limit, "≤": limit + 1}[sign]
         with pytest.raises(RecipeError, match=re.escape(key)):
-            recipe_under(heading, f"{key}={over:g}")
+            recipe_under(heading, f"{key}={int(over) if over.is_integer() else over}")
     for word in re.findall(r"`(\w+)`", kinds):
-        if "score" not in key and not key.endswith("kind"):
+        if not key.endswith("kind"):
             got = recipe_under(heading, f"{key}={word}", *companions(heading, key, word))[key]
             assert str(got).lower() == {"null": "none"}.get(word, word)
 
 
 def companions(heading: str, key: str, word: str) -> list[str]:
     """What else must be said for a word to be allowed."""
-    if key.endswith("embedding.tuned"):
-        texts = [name for name in task_under(heading).fields if name in ("source", "question", "target")]
+    if key.endswith("embedding.frozen"):
+        texts = [name for name in names(task_under(heading)) if name in ("source", "question", "target")]
         return [f"data.{name}.vectors=words.txt" for name in texts]
     return {
         ("data.train", "null"): ["data.sample.size=9"],
-        ("data.source", "null"): ["task=language_model"],
         ("model.encoder.summary", "question"): ["model.bridge.kind=attention"],
-        ("data.target", "null"): ["task=video_classification", "data.source=null", "data.video={}", "data.label={}"],
+        ("model.decoder.copying", "true"): ["model.bridge.kind=attention"],
+        ("model.decoder.tied", "true"): ["model.decoder.size=64"],
+        ("evaluation.search.unknown", "replace"): ["model.bridge.kind=attention"],
     }.get((key, word), [])
 
 
-def test_every_sentence_about_a_part_is_used() -> None:
+def test_every_sentence_about_a_parameter_is_used() -> None:
     unused = [sentence for sentence in generate.MEANINGS.values() if f"| {sentence} |" not in SETTINGS]
     assert unused == []
 
@@ -178,12 +180,13 @@ def test_every_recipe_is_listed_once_with_what_it_says_of_itself() -> None:
 
 
 PRETRAINED = {"name": "efficientnet_lite0", "layer": "head"}
+TUNED = {"frozen": False, "train_from": "head"}
 SHORT: list[tuple[str, dict[str, Any], str]] = [
     ("language_model", {"decoder": {"cell": "rnn", "size": 9}}, "learned s_0 → initial → RNN 9"),
     (
         "translation",
         {"encoder": {"direction": "both", "layers": 2}, "decoder": {"tied": True, "size": 64}},
-        "2 × GRU 128 both ways → additive attention → GRU 64, tied",
+        "2 × GRU 128 bidirectional → additive attention → GRU 64, tied",
     ),
     ("image_captioning", {}, "small CNN → additive attention → GRU 128"),
     (
@@ -193,13 +196,13 @@ SHORT: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "image_captioning",
-        {"encoder": {"backbone": {**PRETRAINED, "tuned": "head"}}, "bridge": {"kind": "every_step"}},
-        "EfficientNet-Lite0, tuned → every step → GRU 128",
+        {"encoder": {"backbone": {**PRETRAINED, **TUNED}}, "bridge": {"kind": "every_step"}},
+        "EfficientNet-Lite0, fine-tuned → every step → GRU 128",
     ),
     (
         "image_question_answering",
         {"encoder": {"summary": "question"}, "bridge": {"kind": "attention"}, "decoder": {"size": 32}},
-        "small CNN + GRU 128, the question asks → additive attention → 32 hidden, label",
+        "small CNN + GRU 128, queried by the question → additive attention → 32 hidden, label",
     ),
     (
         "video_classification",
@@ -214,27 +217,27 @@ SHORT: list[tuple[str, dict[str, Any], str]] = [
     (
         "conversation",
         {"encoder": {"words": {"size": 9, "direction": "both"}}, "decoder": {"copying": True}},
-        "words GRU 9 both ways, parts GRU 128 → attention at both levels → GRU 128, copying",
+        "words GRU 9 bidirectional, segments GRU 128 → two-level attention → GRU 128, copying",
     ),
     (
         "document_classification",
         {"encoder": {"pool": "attention"}, "bridge": {"start": "copy"}},
-        "words GRU 128, parts GRU 128, attention pooling of words → attention pooling, s_0 = h_T → label",
+        "words GRU 128, segments GRU 128, attention pooling of words → attention pooling, s_0 = h_T → label",
     ),
     (
         "pointing",
         {"encoder": {"direction": "both"}, "decoder": {"visits": "some"}},
-        "GRU 128 both ways → initial → GRU 128, pointer, of some points",
+        "GRU 128 bidirectional → initial → GRU 128, pointer, of some points",
     ),
 ]
 
 
 @pytest.mark.parametrize(("task", "model", "told"), SHORT, ids=[told for *_, told in SHORT])
-def test_parts_are_told_in_short(task: str, model: dict[str, Any], told: str) -> None:
-    data: dict[str, Any] = {"sample": {}, **{name: {} for name in TASKS[task].fields}}
+def test_models_in_short(task: str, model: dict[str, Any], told: str) -> None:
+    data: dict[str, Any] = {"sample": {}, **{name: {} for name in names(TASKS[task])}}
     if TASKS[task].encoder == "hierarchy":
-        data["source"]["parts"] = "lines"
-    assert generate.parts_in_short(recipe_of({"task": task, "data": data, "model": model}, "a test")) == told
+        data["source"]["segments"] = "lines"
+    assert generate.model_in_short(recipe_of({"task": task, "data": data, "model": model}, "a test")) == told
 
 
 def test_a_header_is_read() -> None:

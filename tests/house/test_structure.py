@@ -15,14 +15,17 @@ import pytest
 from pydantic import BaseModel
 
 import sixjars
-from sixjars.flow.values import Part
+from sixjars.flow.contracts import Component
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_PARAMETERS = 300, 50, 7
-MOST_PARAMETERS_OF_A_PART = MOST_PARAMETERS + 1
+MOST_PARAMETERS_OF_A_COMPONENT = MOST_PARAMETERS + 1
 """Each is a key of a recipe, written there by name; a decoder is also given its bridge, which is no key."""
-BASES = {"sixjars.errors.SixJarsError", "sixjars.flow.rows.Rows", "sixjars.flow.rows.Tensors"}
+BASES = {
+    f"sixjars.{name}"
+    for name in ("errors.SixJarsError", "flow.values.Rows", "flow.values.Tensors", "progress.Reporter")
+}
 """Classes that others extend and that can also be made themselves."""
 FORBIDDEN = ["/" + "work/", "/tmp/" + "bash", "." + "library"]
 """Paths of the machines that this was written on; in pieces, so that this file has none."""
@@ -47,12 +50,12 @@ def classes() -> dict[str, type]:
     return found
 
 
-def constructors_of_parts() -> set[str]:
+def constructors_of_components() -> set[str]:
     """The `__init__` of every encoder, bridge and decoder, called as `functions` calls them."""
     codes = [
         vars(kind)["__init__"].__code__
         for kind in classes().values()
-        if issubclass(kind, Part) and "__init__" in vars(kind)
+        if issubclass(kind, Component) and "__init__" in vars(kind)
     ]
     return {f"{Path(code.co_filename).relative_to(ROOT)}:{code.co_firstlineno} __init__" for code in codes}
 
@@ -94,17 +97,29 @@ def test_functions_are_short() -> None:
 
 
 def test_functions_have_few_parameters() -> None:
-    """Commands aside: their parameters are the options of the command line, named there and nowhere called by hand."""
+    """Commands aside: their parameters are the options of the command line, named there and nowhere called by hand.
+
+    Whoever has more says why, where ruff is told to let it pass.
+    """
+    lines = {path: path.read_text(encoding="utf-8").splitlines() for path in SOURCES}
+    excused = {
+        f"{path.relative_to(ROOT)}:{number}"
+        for path, text in lines.items()
+        for number, line in enumerate(text, start=1)
+        if "# noqa: PLR0913 - " in line
+    }
     counts = {}
     for name, node in functions():
         given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         counts[name] = len([one for one in given if one.arg not in {"self", "cls"}])
-    parts = constructors_of_parts()
-    most = {name: MOST_PARAMETERS_OF_A_PART if name in parts else MOST_PARAMETERS for name in counts}
+    components = constructors_of_components()
+    most = {name: MOST_PARAMETERS_OF_A_COMPONENT if name in components else MOST_PARAMETERS for name in counts}
     over = {name: count for name, count in counts.items() if count > most[name]}
-    assert len(parts) > 10
-    assert parts <= set(counts)
-    assert {name: count for name, count in over.items() if not name.startswith("src/sixjars/cli/")} == {}
+    assert len(components) > 10
+    assert components <= set(counts)
+    own = {name: count for name, count in over.items() if not name.startswith("src/sixjars/cli/")}
+    assert {name: count for name, count in own.items() if name.split()[0] not in excused} == {}
+    assert len(own) <= 5
 
 
 def test_every_class_is_abstract_or_final() -> None:

@@ -1,4 +1,4 @@
-"""Stand-ins for the real data that recipes name: the same files with the same columns, a few rows of each, made up.
+"""Stand-ins for the real data that recipes name: the same files with the same columns, a few synthetic rows of each.
 
 Dims: F frames, H and W pixels, C = 3 colours.
 """
@@ -17,22 +17,22 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sixjars.data.media.videos import write_video
-from sixjars.recipe import Recipe
+from sixjars.recipe.sections import Recipe
 
 Rows = list[dict[str, Any]]
 COLOURS = ("red", "green", "blue", "white")
-"""What the pictures of a stand-in show, one each; the name of the file says which."""
+"""What the images of a stand-in show, one each; the name of the file says which."""
 
 
-def picture(name: str) -> bytes:
-    """A picture of one colour and some noise, as the ending of its name says."""
+def image(name: str) -> bytes:
+    """An image of one colour and some noise, as the ending of its name says."""
     file = io.BytesIO()
     Image.fromarray(_frames(name, 1, 40, 56)[0]).save(file, "PNG" if name.endswith("png") else "JPEG")
     return file.getvalue()
 
 
-def film(name: str) -> bytes:
-    """A film of one colour and some noise, of five frames or six."""
+def video(name: str) -> bytes:
+    """A video of one colour and some noise, of five frames or six."""
     file = io.BytesIO()
     write_video(file, _frames(name, 5 + crc32(name.encode()) % 2, 32, 48), rate=10)
     return file.getvalue()
@@ -57,14 +57,14 @@ def _lined(path: Path, rows: Rows) -> None:
 
 
 def _flickr8k(folder: Path) -> None:
-    """Some rows belong to a part that no recipe reads, and their pictures are nowhere."""
+    """Some rows belong to a split that no recipe reads, and their images are nowhere."""
     rows: Rows = []
     for number in range(6):
         name = f"{number}_{COLOURS[number % 4]}.jpg"
-        _zipped(folder / f"images.train.{number:02}.zip", [name], picture)
+        _zipped(folder / f"images.train.{number:02}.zip", [name], image)
         rows.append({"image": name, "split": "train"})
     held_out = [f"dev_{colour}.jpg" for colour in COLOURS[:2]]
-    _zipped(folder / "images.dev.zip", held_out, picture)
+    _zipped(folder / "images.dev.zip", held_out, image)
     rows += [{"image": name, "split": "dev"} for name in held_out] + [{"image": "nowhere.jpg", "split": "other"}]
     for row in rows:
         seen = next((colour for colour in COLOURS if colour in row["image"]), "grey")
@@ -73,29 +73,29 @@ def _flickr8k(folder: Path) -> None:
 
 
 def _asked(folder: Path, kind: str, ending: str) -> None:
-    """Questions about pictures, those of both parts in one zip."""
+    """Questions about images, those of both splits in one zip."""
     names = {"train": [f"{colour}.{ending}" for colour in COLOURS], "dev": [f"dev_red.{ending}", f"dev_blue.{ending}"]}
-    _zipped(folder / "images.train.zip", [*names["train"], *names["dev"]], picture)
-    for part, files in names.items():
+    _zipped(folder / "images.train.zip", [*names["train"], *names["dev"]], image)
+    for split, files in names.items():
         rows: Rows = []
         for name in files:
             colour = next(colour for colour in COLOURS if colour in name)
             for question, answer in (("what color is it ?", colour), ("is it red ?", "yes" if "red" in name else "no")):
-                rows += [{"image": name, "question": question, "answer": answer, "split": part}] * 2
-        _lined(folder / f"{kind}.{part}.jsonl.gz", rows)
+                rows += [{"image": name, "question": question, "answer": answer, "split": split}] * 2
+        _lined(folder / f"{kind}.{split}.jsonl.gz", rows)
 
 
 def _clips(folder: Path, labels: tuple[str, ...]) -> None:
     rows: Rows = []
-    for part, count in {"train": 2, "dev": 1}.items():
-        names = [f"{label}_{part}_{number}.mp4" for label in labels for number in range(count)]
-        _zipped(folder / f"clips.{part}.zip", names, film)
-        rows += [{"video": name, "label": name.split("_")[0], "split": part, "fps": 10} for name in names]
+    for split, count in {"train": 2, "dev": 1}.items():
+        names = [f"{label}_{split}_{number}.mp4" for label in labels for number in range(count)]
+        _zipped(folder / f"clips.{split}.zip", names, video)
+        rows += [{"video": name, "label": name.split("_")[0], "split": split, "fps": 10} for name in names]
     rows.append({"video": "nowhere.mp4", "label": labels[0], "split": "test", "fps": 10})
     _lined(folder / "clips.jsonl", rows)
 
 
-SEEN: Mapping[str, Callable[[Path], None]] = {
+VISUAL: Mapping[str, Callable[[Path], None]] = {
     "flickr8k": _flickr8k,
     "easy_vqa": lambda folder: _asked(folder, "questions", "png"),
     "daquar": lambda folder: _asked(folder, "qa", "jpg"),
@@ -105,24 +105,24 @@ SEEN: Mapping[str, Callable[[Path], None]] = {
 """By the folder that a recipe reads from where nobody names another."""
 
 
-def _parted(folder: Path, rows: Callable[[int], dict[str, Any]], *parts: str) -> None:
-    """As many rows in each part, each made from its number."""
-    for part in parts:
-        _lined(folder / f"{part}.jsonl.gz", [rows(number) for number in range(12)])
+def _splits(folder: Path, rows: Callable[[int], dict[str, Any]], *names: str) -> None:
+    """As many rows in each split, each made from its number."""
+    for name in names:
+        _lined(folder / f"{name}.jsonl.gz", [rows(number) for number in range(12)])
 
 
 def _review(number: int) -> tuple[list[str], str]:
     good = number % 2 == 0
-    told = ["it was a fine film .", "we laughed ."] if good else ["it was a dull film .", "we slept ."]
-    return [f"film number {number} .", *told * (1 + number % 3)], "pos" if good else "neg"
+    told = ["it was a fine movie .", "we laughed ."] if good else ["it was a dull movie .", "we slept ."]
+    return [f"movie number {number} .", *told * (1 + number % 3)], "pos" if good else "neg"
 
 
 def _movie_reviews(folder: Path) -> None:
-    _parted(folder, lambda n: dict(zip(("sentences", "label"), _review(n), strict=True)), "train", "dev")
+    _splits(folder, lambda n: dict(zip(("sentences", "label"), _review(n), strict=True)), "train", "dev")
 
 
 def _imdb(folder: Path) -> None:
-    _parted(folder, lambda n: {"text": " ".join(_review(n)[0]), "label": _review(n)[1], "rating": n % 10}, "train")
+    _splits(folder, lambda n: {"text": " ".join(_review(n)[0]), "label": _review(n)[1], "rating": n % 10}, "train")
 
 
 def _reuters(folder: Path) -> None:
@@ -132,8 +132,8 @@ def _reuters(folder: Path) -> None:
         topics = (["grain"], ["grain", "wheat"], ["wheat"], [])[number % 4]
         return {"topics": topics, "paragraphs": [f"The {' and '.join(topics)} trade rose. It fell.", "Reuter."]}
 
-    for part in ("train", "dev"):
-        _lined(folder / f"{part}.jsonl.gz", [story(number) for number in range(40)])
+    for split in ("train", "dev"):
+        _lined(folder / f"{split}.jsonl.gz", [story(number) for number in range(40)])
 
 
 def _sgd(folder: Path) -> None:
@@ -143,14 +143,14 @@ def _sgd(folder: Path) -> None:
         count = 1 + number % 4
         return {"id": str(number), "turns": turns[:count], "speakers": ["user", "system", "user", "system"][:count]}
 
-    _parted(folder, dialog, "train", "dev")
+    _splits(folder, dialog, "train", "dev")
 
 
 def _dailydialog(folder: Path) -> None:
     def row(number: int) -> dict[str, Any]:
         return {"context": ["How are you?", "Well.", "Good."][: 1 + number % 3], "responses": ["Is it so?", "Good."]}
 
-    _parted(folder, row, "plusplus.train", "plusplus.dev")
+    _splits(folder, row, "plusplus.train", "plusplus.dev")
 
 
 def _bbc(folder: Path) -> None:
@@ -160,10 +160,10 @@ def _bbc(folder: Path) -> None:
             "article": f"Zed{number} won today. It was late.\nZed{number} wins a lot.",
         }
 
-    _parted(folder, news, "train", "dev")
+    _splits(folder, news, "train", "dev")
 
 
-READ: Mapping[str, Callable[[Path], None]] = {
+TEXTUAL: Mapping[str, Callable[[Path], None]] = {
     "movie_reviews": _movie_reviews,
     "imdb": _imdb,
     "reuters21578": _reuters,
@@ -178,12 +178,12 @@ def stand_in(recipe: Recipe, folder: Path) -> None:
     """Everything that a recipe reads."""
     folder.mkdir()
     usual = Path(recipe.data.folder).name
-    if usual in (made := {**SEEN, **READ}):
+    if usual in (made := {**VISUAL, **TEXTUAL}):
         made[usual](folder)
         return
-    for part in (recipe.data.train, recipe.data.valid, recipe.data.test):
-        if part is not None and not isinstance(part, float):
-            _texts(part, folder)
+    for files in (recipe.data.train, recipe.data.valid, recipe.data.test):
+        if files is not None and not isinstance(files, float):
+            _texts(files, folder)
 
 
 def _texts(files: str | dict[str, str], folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Every recipe on real data runs on a stand-in for it, and is explain where there is none."""
+"""Every recipe on real data runs on a stand-in for it, and is explained where there is none."""
 
 from pathlib import Path
 
@@ -6,12 +6,11 @@ import pytest
 
 import sixjars
 from sixjars.recipe.files import packaged
-from sixjars.recipe.sections import MediaSettings
 from sixjars.runs.explain import explain
 from sixjars.runs.recipes import read_recipe
 
-from .stand_ins import READ, SEEN, stand_in
-from .using import JARS, check_use
+from .stand_ins import TEXTUAL, VISUAL, stand_in
+from .using import SECTIONS, check_use
 
 REAL = [name for name in packaged() if "/sample" not in name]
 
@@ -19,10 +18,10 @@ REAL = [name for name in packaged() if "/sample" not in name]
 def smaller(name: str) -> list[str]:
     """What makes a run quick: small words, few pixels."""
     recipe = read_recipe(name)
-    media = [key for key, settings in recipe.data.fields().items() if isinstance(settings, MediaSettings)]
+    media = [key for key in recipe.data.fields if key in ("image", "video")]
     if media:
-        films = [f"data.{key}.frames=3" for key in media if key == "video"]
-        return [f"data.{key}.size=64" for key in media] + films
+        frames = [f"data.{key}.frames=3" for key in media if key == "video"]
+        return [f"data.{key}.size=64" for key in media] + frames
     if "words" in recipe.model.encoder:
         return ["model.encoder.words.embedding.size=16"]
     flat = recipe.model.decoder["kind"] == "label"  # its state is a copy of both directions
@@ -32,14 +31,14 @@ def smaller(name: str) -> list[str]:
 
 def test_every_stand_in_is_needed() -> None:
     folders = {Path(read_recipe(name).data.folder).name for name in REAL}
-    assert folders == {*SEEN, *READ, "multi30k", "dakshina"}
+    assert folders == {*VISUAL, *TEXTUAL, "multi30k", "dakshina"}
 
 
 @pytest.mark.parametrize("name", REAL)
 def test_it_runs_on_a_stand_in_for_its_data(name: str, tmp_path: Path) -> None:
-    """The files that the recipe names, made up: a few rows in the right columns.
+    """The files that the recipe names, with a few synthetic rows in the right columns.
 
-    Rows that belong to no part of the recipe name pictures that are nowhere; they are not even looked for.
+    Rows that belong to no split of the recipe name images that are nowhere; they are not even looked for.
     """
     recipe = read_recipe(name)
     stand_in(recipe, tmp_path / "data")
@@ -47,13 +46,13 @@ def test_it_runs_on_a_stand_in_for_its_data(name: str, tmp_path: Path) -> None:
     trained = sixjars.train(name, few, out=tmp_path / "run")
     assert {score.name for score in trained.scores} >= {*recipe.expect, *recipe.evaluation.metrics}
     assert trained.skipped == (20 if "reuters" in name else 0)
-    assert (recipe.data.split is None) or "part of" in trained.where
+    assert (recipe.data.split is None) or " set of " in trained.where
     check_use(trained, tmp_path)
 
 
 @pytest.mark.parametrize("name", REAL)
 def test_it_is_explained_without_its_data(name: str) -> None:
     told = explain(name)
-    assert [jar.name for jar in told.jars] == JARS
-    assert any("the data is not here" in line for jar in told.jars for line in jar.lines)
+    assert [section.name for section in told.sections] == SECTIONS
+    assert any("the data is not here" in line for section in told.sections for line in section.lines)
     assert told.count > 10_000

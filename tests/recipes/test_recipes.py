@@ -18,7 +18,7 @@ RECIPES = packaged()
 SAMPLES = [name for name in RECIPES if "/sample" in name]
 BRIDGES = {name: name for name in ("initial", "every_step", "attention")}
 SHOWN = {
-    **{task.name: BRIDGES for task in TASKS.values() if task.inputs and task.output == "target"},
+    **{task.name: BRIDGES for task in TASKS.values() if task.inputs and task.output.name == "target"},
     "conversation": {"initial": "initial", "attention": "two_level"},
     "document_classification": {
         "initial": "initial",
@@ -32,7 +32,7 @@ SHOWN = {
     "video_classification": {"plain": "initial", "attention": "pooling"},
 }
 SHOWN["summarization"] = {**BRIDGES, "copy": "two_level", "hierarchy": "two_level"}
-"""The variants that each system is shown in, and the bridge of each."""
+"""The variants that each task is shown in, and the bridge of each."""
 
 
 def test_they_are_all_found() -> None:
@@ -42,54 +42,54 @@ def test_they_are_all_found() -> None:
 
 
 @pytest.mark.parametrize(("task", "variant"), [(task, variant) for task in SHOWN for variant in SHOWN[task]])
-def test_every_system_has_its_variants(task: str, variant: str) -> None:
+def test_every_task_has_its_variants(task: str, variant: str) -> None:
     assert read_recipe(f"{task}/sample_{variant}").model.bridge["kind"] == SHOWN[task][variant]
 
 
 def test_every_variant_has_a_recipe() -> None:
-    """One recipe at least for each thing that a part can be told to be."""
-    told = [read_recipe(name) for name in SAMPLES]
+    """One recipe at least for each thing that a component can be."""
+    recipes = [read_recipe(name) for name in SAMPLES]
 
-    def said(role: str, key: str) -> set[object]:
-        return {getattr(recipe.model, role).get(key) for recipe in told} - {None}
+    def used(role: str, key: str) -> set[object]:
+        return {getattr(recipe.model, role).get(key) for recipe in recipes} - {None}
 
     seen = {
-        "cells": said("decoder", "cell"),
-        "encoder cells": said("encoder", "cell"),
-        "directions": said("encoder", "direction"),
-        "films": {
+        "cells": used("decoder", "cell"),
+        "encoder cells": used("encoder", "cell"),
+        "directions": used("encoder", "direction"),
+        "videos": {
             ("local" if recipe.model.encoder["reads"] != "frames" else "", recipe.model.bridge["kind"])
-            for recipe in told
+            for recipe in recipes
             if recipe.task == "video_captioning"
         },
-        "questions": said("encoder", "summary"),
-        "encoders": said("encoder", "kind"),
-        "pools": said("encoder", "pool"),
-        "copying": said("decoder", "copying"),
-        "visits": said("decoder", "visits"),
-        "coverage": {recipe.loss.coverage > 0 for recipe in told},
-        "segments": {recipe.data.source.parts for recipe in told if recipe.data.source is not None},
-        "bridges": said("bridge", "kind"),
-        "scores": said("bridge", "score"),
-        "starts": said("bridge", "start"),
-        "decoders": said("decoder", "kind"),
-        "layers": said("decoder", "layers"),
-        "tied": said("decoder", "tied"),
+        "questions": used("encoder", "summary"),
+        "encoders": used("encoder", "kind"),
+        "pools": used("encoder", "pool"),
+        "copying": used("decoder", "copying"),
+        "visits": used("decoder", "visits"),
+        "coverage": {recipe.loss.coverage > 0 for recipe in recipes},
+        "segments": {getattr(recipe.data.fields.get("source"), "segments", "none") for recipe in recipes},
+        "bridges": used("bridge", "kind"),
+        "scores": used("bridge", "score"),
+        "starts": used("bridge", "start"),
+        "decoders": used("decoder", "kind"),
+        "layers": used("decoder", "layers"),
+        "tied": used("decoder", "tied"),
         "vectors": {
-            recipe.model.encoder["embedding"]["tuned"]
-            for recipe in told
-            if recipe.data.source is not None and recipe.data.source.vectors
+            recipe.model.encoder["embedding"]["frozen"]
+            for recipe in recipes
+            if getattr(recipe.data.fields.get("source"), "vectors", None)
         },
-        "guided": {recipe.loss.guide > 0 for recipe in told},
-        "dropout": {recipe.model.decoder["dropout"] > 0 for recipe in told},
-        "no encoder": {recipe.model.encoder["kind"] == "none" for recipe in told},
-        "tokens": {recipe.data.target.tokens for recipe in told if recipe.data.target is not None},
+        "guided": {recipe.loss.guide > 0 for recipe in recipes},
+        "dropout": {recipe.model.decoder["dropout"] > 0 for recipe in recipes},
+        "no encoder": {recipe.model.encoder["kind"] == "none" for recipe in recipes},
+        "tokens": {getattr(recipe.data.fields.get("target"), "tokens", "words") for recipe in recipes},
     }
     assert seen == {
         "cells": {"rnn", "gru", "lstm"},
         "encoder cells": {"rnn", "gru", "lstm"},
         "directions": {"forward", "backward", "both"},
-        "films": {("", "initial"), ("local", "initial"), ("", "attention"), ("local", "attention")},
+        "videos": {("", "initial"), ("local", "initial"), ("", "attention"), ("local", "attention")},
         "questions": {"both", "question"},
         "encoders": {"none", "text", "image", "image_question", "video", "hierarchy", "points"},
         "pools": {"last", "attention"},
@@ -121,12 +121,12 @@ def test_it_opens_with_its_command_cost_and_score(name: str) -> None:
 
 
 SPOKEN = {
-    "key_word_near": "on the key word or beside it",
+    "rationale_word_near": "on the rationale word or beside it",
     "labels_micro_f1": "micro F1",
     "tour_length_ratio": "times the shortest",
     "valid_tours": "all of them valid",
 }
-"""How metrics are told of where their name says less."""
+"""How metrics are called where their name says less."""
 
 
 def letters(text: str) -> str:
@@ -135,7 +135,7 @@ def letters(text: str) -> str:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_the_expect_line_says_what_the_key_says(name: str) -> None:
+def test_the_expect_line_agrees_with_the_key(name: str) -> None:
     text = RECIPES[name].read_text(encoding="utf-8")
     expected = yaml.safe_load(text).get("expect", {})
     assert expected, f"{name} expects nothing"
@@ -147,8 +147,8 @@ def test_the_expect_line_says_what_the_key_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_it_trains_predicts_evaluates_and_explains_itself(name: str, tmp_path: Path) -> None:
-    size = 24 if TASKS[name.split("/")[0]].media else 96
-    made = [f"data.sample.{part}={count}" for part, count in {"size": size, "valid": 8, "test": 8}.items()]
+    size = 24 if {slot.kind for slot in TASKS[name.split("/")[0]].inputs} & {"image", "video"} else 96
+    made = [f"data.sample.{split}={count}" for split, count in {"size": size, "valid": 8, "test": 8}.items()]
     few = [*made, "learning.steps=2", "learning.batch_examples=16", "evaluation.search.max_length=12"]
     check_use(sixjars.train(name, few, out=tmp_path / "run"), tmp_path)
 

@@ -1,73 +1,77 @@
-"""What everybody does with a run: ask it about something raw, score it again, have it explain."""
+"""What everybody does with a run: predict from a raw input, score it again, explain it."""
 
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import sixjars
-from sixjars.data.fields.label import Labels
-from sixjars.data.fields.points import Places
 from sixjars.runs.evaluate import evaluate
 from sixjars.runs.explain import explain
-from sixjars.runs.predict import Prediction, Predictor, Wanted
+from sixjars.runs.predict import Input, Predictor
+from sixjars.runs.prediction import Prediction
 from sixjars.runs.train import Trained
 
-from .stand_ins import film, picture
+from .stand_ins import image, video
 
-JARS = ["task", "data", "model: encoder", "model: bridge", "model: decoder", "loss", "learning", "evaluation"]
-FILES = {"recipe.yaml", "run.json", "tokens", "model.safetensors", "log.jsonl", "scores.json", "checkpoints"}
+SECTIONS = ["task", "data", "model: encoder", "model: bridge", "model: decoder", "loss", "learning", "evaluation"]
+FILES = {"recipe.yaml", "run.json", "model.safetensors", "log.jsonl", "scores.json", "checkpoints"}
 
 
-def raw(predictor: Predictor, folder: Path) -> Wanted:
-    """Something to ask about that was in no corpus."""
-    task, points = predictor.task, predictor.recipe.data.points
-    given = {"source": "ghar" if task.name == "transliteration" else "the dog is here now"}
-    if predictor.recipe.data.source is not None and predictor.recipe.data.source.parts != "none":
+def raw(predictor: Predictor, folder: Path) -> Input:
+    """An input that was in no corpus."""
+    fields = predictor.recipe.data.fields
+    given = {"source": "ghar" if predictor.recipe.task == "transliteration" else "the dog is here now"}
+    if getattr(fields.get("source"), "segments", "none") != "none":
         given["source"] += "\nso it is\nand there is zyxw"
-    if points is not None:
-        given["points"] = "0.4 0.1 0.9" if points.numbers == 1 else "0.1,0.9 0.5,0.2 0.7,0.7"
+    one = getattr(fields.get("points"), "dimensions", 2) == 1
+    given["points"] = "0.4 0.1 0.9" if one else "0.1,0.9 0.5,0.2 0.7,0.7"
     given |= {"question": "what colour is it ?", "image": str(folder / "raw.png"), "video": str(folder / "raw.mp4")}
-    (folder / "raw.png").write_bytes(picture("raw.png"))
-    (folder / "raw.mp4").write_bytes(film("raw.mp4"))
-    asked = {name: given[name] for name in task.inputs}
-    return asked if len(asked) > 1 else next(iter(asked.values()), "the dog")
+    given["target"] = "the dog"  # of a language model
+    (folder / "raw.png").write_bytes(image("raw.png"))
+    (folder / "raw.mp4").write_bytes(video("raw.mp4"))
+    wanted = {name: given[name] for name in predictor.inputs}
+    return wanted if len(wanted) > 1 else next(iter(wanted.values()))
 
 
 def check_use(trained: Trained, folder: Path) -> None:
-    """A run is whole: what it holds, what it says, how it is scored, how it is explain."""
+    """A run is whole: its files, its predictions, its scores, its explanation."""
     assert {path.name for path in trained.folder.iterdir()} >= FILES
     predictor = sixjars.load(trained.folder)
+    learned = {f"{name}.json" for name, field in predictor.fields.all.items() if field.learns}
+    assert {path.name for path in (trained.folder / "fields").glob("*")} == learned
     prediction = predictor.predict([raw(predictor, folder)])[0]
-    check_looks(prediction, predictor)
-    check_said(prediction, predictor.tokens[predictor.task.output])
+    assert prediction.error is None
+    check_weights(prediction, predictor)
+    check_text(prediction, predictor)
     again = evaluate(trained.folder)
     assert [score.value for score in again.scores] == [score.value for score in trained.scores]
-    assert [jar.name for jar in explain(str(trained.folder)).jars] == JARS
+    assert [section.name for section in explain(str(trained.folder)).sections] == SECTIONS
 
 
-def check_looks(prediction: Prediction, predictor: Predictor) -> None:
-    """Weights are there where somebody looks: a row for each thing said, over all that was read."""
-    looks = predictor.recipe.model.bridge["kind"] in ("attention", "pooling", "two_level")
-    looks = looks or predictor.task.output == "order"
-    assert predictor.looks == looks
-    said = 1 if predictor.task.output == "label" else len(prediction.tokens)
-    assert len(prediction.weights) == (said if looks else 0)
-    if prediction.layout.kind == "grid" and looks:
+def check_weights(prediction: Prediction, predictor: Predictor) -> None:
+    """Weights are there where there is attention: a row for each token, over all positions of the source."""
+    attends = predictor.recipe.model.bridge["kind"] in ("attention", "pooling", "two_level")
+    attends = attends or predictor.fields.output.name == "order"
+    assert predictor.has_attention == attends
+    steps = 1 if predictor.fields.output.name == "label" else len(prediction.tokens)
+    assert len(prediction.weights) == (steps if attends else 0)
+    if prediction.layout.kind == "grid" and attends:
         assert {len(row) for row in prediction.weights} == {prod(prediction.layout.shape)}
-    if prediction.source and looks:
+    if prediction.source and attends:
         assert {len(row) for row in prediction.weights} == {len(prediction.source)}
-    if prediction.parts:
-        assert len(prediction.parts) == len(prediction.source)
-        assert sorted(set(prediction.parts)) == list(range(len(prediction.inputs["source"].splitlines())))
+    if prediction.segments:
+        assert len(prediction.segments) == len(prediction.source)
+        assert sorted(set(prediction.segments)) == list(range(len(prediction.inputs["source"].splitlines())))
 
 
-def check_said(prediction: Prediction, kept: Any) -> None:
+def check_text(prediction: Prediction, predictor: Predictor) -> None:
     """A label, several labels, positions of points that were given, or some text."""
-    if isinstance(kept, Labels):
-        assert set(prediction.text.split(", ") if kept.several else [prediction.text]) <= set(kept.names)
-    elif isinstance(kept, Places):
-        places = [int(place) for place in prediction.text.split()]
-        assert 1 <= len(set(places)) == len(places)
-        assert set(places) <= {0, 1, 2}
+    output = predictor.fields.output
+    if output.name == "label":
+        known = set(output.tokens(range(output.facts()["classes"])))
+        assert set(prediction.text.split(", ") if output.multi_label else [prediction.text]) <= known
+    elif output.name == "order":
+        positions = [int(position) for position in prediction.text.split()]
+        assert 1 <= len(set(positions)) == len(positions)
+        assert set(positions) <= {0, 1, 2}
     else:
-        assert prediction.text is not None
+        assert "<unk>" not in prediction.tokens  # banned by default

@@ -39,7 +39,7 @@ def test_attention_survives_long_inputs_and_the_options_do_not(tmp_path: Path) -
     assert attention > max(initial, every_step) + 0.5
 
 
-def test_that_attention_finds_the_thing_named_is_a_floor(tmp_path: Path) -> None:
+def test_attention_on_the_right_object_is_expected(tmp_path: Path) -> None:
     """Claim 4: recipes that caption with attention expect it, far above what a network has before it learned."""
     floors = {name: read_recipe(name).expect.get("object_focus", 0.0) for name in SAMPLES}
     captioning = {name: floor for name, floor in floors.items() if name.startswith("image_captioning/sample_attention")}
@@ -52,17 +52,17 @@ def test_that_attention_finds_the_thing_named_is_a_floor(tmp_path: Path) -> None
     assert any("object_focus" in sentence for sentence in trained.missed)
 
 
-def test_that_attention_finds_the_sentence_that_tells_is_a_floor(tmp_path: Path) -> None:
+def test_attention_on_the_right_sentence_is_expected(tmp_path: Path) -> None:
     """Far above what a network has before it learned: as much weight on one sentence as on any other."""
-    floors = {name: read_recipe(name).expect.get("key_sentence", 0.0) for name in SAMPLES}
+    floors = {name: read_recipe(name).expect.get("rationale_sentence", 0.0) for name in SAMPLES}
     finding = {name for name, floor in floors.items() if floor >= 0.8}
     assert finding == {"document_classification/sample_attention", "document_classification/sample_flat_attention"}
     unlearned = ["data.sample.size=40", "data.sample.valid=4", "data.sample.test=100", "learning.rate=1e-9"]
     name = "document_classification/sample_attention"
     trained = sixjars.train(name, [*unlearned, "learning.steps=1"], out=tmp_path / "run")
     scores = {score.name: score.value for score in trained.scores}
-    assert scores["key_sentence"] == pytest.approx(1 / 7, abs=0.05)  # there are 4 to 10
-    assert any("key_sentence" in sentence for sentence in trained.missed)
+    assert scores["rationale_sentence"] == pytest.approx(1 / 7, abs=0.05)  # there are 4 to 10
+    assert any("rationale_sentence" in sentence for sentence in trained.missed)
 
 
 def test_a_small_model_learns_to_transliterate(tmp_path: Path) -> None:
@@ -77,9 +77,9 @@ def test_a_small_model_learns_to_transliterate(tmp_path: Path) -> None:
 
 def test_no_model_can_beat_the_grammar() -> None:
     """The language-model sample has a floor: a perplexity below it on fresh draws would be a bug in the metric."""
-    from sixjars.samples import make
+    from sixjars.samples import generate
 
-    sentences = [row["text"] for row in make("language_model", size=1, valid=1, test=4000)["test"]]
+    sentences = [row["text"] for row in generate("language_model", size=1, valid=1, test=4000)["test"]]
     tokens = sum(len(sentence.split()) + 1 for sentence in sentences)
     import math
 

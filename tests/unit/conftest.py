@@ -4,6 +4,7 @@ import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -183,6 +184,27 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     found.process.stdout.close()
 
 
+def free_port() -> str:
+    """A port that nobody listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return str(found.getsockname()[1])
+
+
+@pytest.fixture
+def two(server: Server) -> Callable[..., list[Process]]:
+    """Starts two processes of one training; `before` is code that each runs first."""
+
+    def start(*arguments: object, before: tuple[str, str] = ("", "")) -> list[Process]:
+        env = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "NODE_RANK": "0", "WORLD_SIZE": "2"}
+        return [
+            server.start("train", *arguments, "--devices", 2, before=code, env={**env, "LOCAL_RANK": str(rank)})
+            for rank, code in enumerate(before)
+        ]
+
+    return start
+
+
 def merged(values: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """Values with some changed, deep inside too; a change to `...` takes a key out."""
     result = dict(values)
@@ -269,13 +291,11 @@ def from_file(recipe: Recipe) -> Callable[..., str]:
 
 
 @final
-class Tired:
+class Tired(Reporter):
     """A reporter that presses Ctrl-C after some updates."""
 
     def __init__(self, after: int) -> None:
         self.after = after
-        quiet = Reporter()
-        self.prepared, self.begin, self.validated, self.end = quiet.prepared, quiet.begin, quiet.validated, quiet.end
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
         self.after -= 1

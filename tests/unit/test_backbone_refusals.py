@@ -1,4 +1,4 @@
-"""What other libraries cannot give is told in one sentence."""
+"""What networks of other libraries cannot do is refused with one sentence."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from sixjars.errors import RecipeError
-from sixjars.model.backbones import backbone_named, frozen_below, shape_of, usual_size_of
+from sixjars.model.backbones.backbone import frozen_below
 from sixjars.model.backbones.libraries import preprocessing_of
+from sixjars.model.visual import backbone_named, shape_of, usual_size_of
 
 
 class Plain(nn.Module):
@@ -27,7 +28,7 @@ class Plain(nn.Module):
 
     def forward(self, pixels: Tensor) -> Any:
         if pixels.shape[-1] < 3:
-            raise ValueError("Too small.\nNothing can be seen.")
+            raise ValueError("Too small.\nToo few pixels.")
         return self.fc(self.features(pixels).mean((2, 3)))
 
 
@@ -57,7 +58,7 @@ class Sideways(nn.Module):
 
 
 class Windows(nn.Module):
-    """The only square maps are the weights of an attention and a table that knows no pictures."""
+    """The only square maps are the weights of an attention and a table that does not depend on images."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,7 +101,7 @@ def vision(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
     def transforms() -> Callable[[Tensor], Tensor]:
-        return lambda picture: F.interpolate(picture[None].float(), size=(8, 8))[0]
+        return lambda image: F.interpolate(image[None].float(), size=(8, 8))[0]
 
     models: Any = ModuleType("torchvision.models")
     models.list_models = lambda module: list(networks)
@@ -110,16 +111,16 @@ def vision(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torchvision.models", models)
 
 
-NO_MAPS = "gives no maps (N, C, h, w) at its end; take a convolutional network, or name a 'layer'."
+NO_MAPS = "has no maps (N, C, h, w) at its end; take a convolutional network, or name a 'layer'."
 
 
 @pytest.mark.usefixtures("vision")
 @pytest.mark.parametrize(
-    ("asked", "sentence"),
+    ("settings", "sentence"),
     [
         (
             {"name": "resnet5"},
-            "torchvision has no network 'resnet5'. Did you mean torchvision/resnet50? It has 5 others.",
+            "torchvision has no network 'resnet5'. Did you mean 'resnet50'? It has 5 others.",
         ),
         ({"name": ""}, "torchvision has no network ''. It has 5 others."),
         (
@@ -129,34 +130,34 @@ NO_MAPS = "gives no maps (N, C, h, w) at its end; take a convolutional network, 
         ),
         (
             {"name": "resnet50", "layer": "fc"},
-            "layer 'fc' of torchvision/resnet50 gives (N, 5), but maps (N, C, h, w) are needed.",
+            "layer 'fc' of torchvision/resnet50 outputs (N, 5), but maps (N, C, h, w) are needed.",
         ),
-        ({"name": "resnet50", "size": 2}, "torchvision/resnet50 cannot read pictures of 2×2 pixels: Too small."),
+        ({"name": "resnet50", "size": 2}, "torchvision/resnet50 cannot take images of 2×2 pixels: Too small."),
         ({"name": "vit_b_16"}, f"torchvision/vit_b_16 {NO_MAPS}"),
         ({"name": "sideways"}, f"torchvision/sideways {NO_MAPS}"),
         ({"name": "windows"}, f"torchvision/windows {NO_MAPS}"),
         ({"name": "far"}, "torchvision/far cannot be loaded: <urlopen error no route to host>."),
     ],
 )
-def test_what_a_library_cannot_give(asked: dict[str, Any], sentence: str) -> None:
+def test_what_a_library_cannot_do(settings: dict[str, Any], sentence: str) -> None:
     for make in (backbone_named, shape_of):
         with pytest.raises(RecipeError) as caught:
-            make(**asked | {"name": "torchvision/" + asked["name"]})
+            make(**settings | {"name": "torchvision/" + settings["name"]})
         assert str(caught.value) == f"this recipe: {sentence}"
 
 
 @pytest.mark.usefixtures("vision")
-def test_a_transformer_has_maps_where_they_are_asked_for() -> None:
+def test_a_transformer_has_maps_in_a_layer_that_is_named() -> None:
     maps, vector = backbone_named("torchvision/vit_b_16", layer="patches")(torch.zeros(3, 3, 8, 8))
     assert (tuple(maps.shape), tuple(vector.shape)) == ((3, 4, 2, 2), (3, 4))
 
 
 @pytest.mark.usefixtures("vision")
-def test_parts_to_freeze_are_listed_as_the_library_calls_them() -> None:
+def test_layers_to_freeze_have_the_names_of_the_library() -> None:
     with pytest.raises(RecipeError) as caught:
         frozen_below(backbone_named("torchvision/resnet50"), "layer4")
     assert str(caught.value) == (
-        "this recipe: part of the backbone 'layer4' is unknown. Known: fc, features, features.0, features.1."
+        "this recipe: layer of the backbone 'layer4' is unknown. Known: fc, features, features.0, features.1."
     )
 
 
@@ -213,6 +214,4 @@ def test_an_unknown_network_of_timm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "timm", timm)
     with pytest.raises(RecipeError) as caught:
         usual_size_of("timm/resnt50.a1")
-    assert (
-        str(caught.value) == "this recipe: timm has no network 'resnt50'. Did you mean timm/resnet50? It has 2 others."
-    )
+    assert str(caught.value) == "this recipe: timm has no network 'resnt50'. Did you mean 'resnet50'? It has 2 others."

@@ -8,16 +8,19 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, EmptyColumn, IdColumn, Links, SegmentColumn, laid_flat
+from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, EmptyColumn, Flat, IdColumn, SegmentColumn
 from sixjars.flow.special import STOP
 
 Pairs = list[tuple[list[int], list[int]]]
 
 
-def ids(rows: list[list[int]], *, stop: int | None = None, narrowest: int = 0) -> IdColumn:
-    flat = np.array(list(chain.from_iterable(rows)), dtype=np.int32)
-    offsets = np.cumsum([0, *(len(row) for row in rows)]).astype(np.int64)
-    return IdColumn((flat, offsets), stop=stop, narrowest=narrowest)
+def flat(rows: list[list[int]]) -> Flat:
+    ids = np.array(list(chain.from_iterable(rows)), dtype=np.int32)
+    return ids, np.cumsum([0, *(len(row) for row in rows)]).astype(np.int64)
+
+
+def ids(rows: list[list[int]], *, stop: int | None = None) -> IdColumn:
+    return IdColumn(flat(rows), stop=stop)
 
 
 def pairs(count: int, *, seed: int = 0) -> Pairs:
@@ -155,9 +158,9 @@ def test_without_a_source_there_are_rows_of_nothing() -> None:
 
 
 def test_lengths_of_several_inputs_add_up() -> None:
-    """A picture of one frame and a question: the limit counts both, and each is padded by itself."""
-    pictures, questions = ids([[9]] * 4), ids([[4, 5, 6], [7], [8], [4, 4, 4]])
-    found = Batches({"image": pictures, "question": questions}, ids([[1]] * 4), batch_tokens=10)
+    """An image of one frame and a question: the limit counts both, and each is padded by itself."""
+    images, questions = ids([[9]] * 4), ids([[4, 5, 6], [7], [8], [4, 4, 4]])
+    found = Batches({"image": images, "question": questions}, ids([[1]] * 4), batch_tokens=10)
     assert found.input_lengths.tolist() == [4, 2, 2, 4]
     assert sorted(sorted(rows) for rows in planned(found, 0)) == [[0, 3], [1, 2]]  # 2 * (4 + 1) and 2 * (2 + 1)
     batch = found.collate(torch.tensor([1, 0]))
@@ -165,25 +168,24 @@ def test_lengths_of_several_inputs_add_up() -> None:
     assert batch.inputs["question"].values.tolist() == [[7, 0, 0], [4, 5, 6]]
 
 
-def test_texts_in_parts_are_as_long_as_their_words() -> None:
-    """The ends of parts are no positions: two texts of three words, one of them in three parts."""
-    source = SegmentColumn(laid_flat([[4, STOP, 5, STOP, 6, STOP], [4, 5, 6, STOP], [4, STOP]]))
+def test_texts_in_segments_are_as_long_as_their_words() -> None:
+    """The ends of segments are no positions: two texts of three words, one of them in three segments."""
+    source = SegmentColumn(flat([[4, STOP, 5, STOP, 6, STOP], [4, 5, 6, STOP], [4, STOP]]))
     found = Batches({"source": source}, ids([[1]] * 3), batch_tokens=8)
     assert found.input_lengths.tolist() == [3, 3, 1]
     assert sorted(len(rows) for rows in planned(found, 0)) == [1, 2]  # 2 * (3 + 1) fits
     read = found.collate(torch.tensor([2, 0])).inputs["source"]
     assert read.values.tolist() == [[4, 0, 0], [4, 5, 6]]
-    assert read.parts is not None
-    assert read.parts.of.tolist() == [[0, 0, 0], [0, 1, 2]]
-    assert read.said is None
+    assert read.segments is not None
+    assert read.segments.segment_of.tolist() == [[0, 0, 0], [0, 1, 2]]
+    assert read.copy_ids is None
 
 
 def test_alignments_are_spread_over_the_source() -> None:
-    known: dict[int, Links] = {0: ((0, 0), (2, 0), (1, 1)), 1: (), 2: ((0, 1),)}
     found = Batches(
         {"source": ids([[4, 5, 6], [7], [8, 9]])},
         ids([[4, 5], [6], [7, 8]], stop=STOP),
-        alignments=lambda row: known[row],
+        links=[((0, 0), (2, 0), (1, 1)), (), ((0, 1),)],
     )
     truth = found.collate(torch.tensor([2, 0, 1])).alignment
     assert truth is not None

@@ -19,7 +19,7 @@ from sixjars.recipe.sections import SearchSettings
 
 GO, STOP, A, B, C = range(5)
 SIZE, POSITIONS = 5, 4
-MARKS = SpecialTokens(go=GO, stop=STOP)
+SPECIAL = SpecialTokens(go=GO, stop=STOP)
 Allowed = Callable[[tuple[int, ...]], set[int]]
 
 
@@ -35,10 +35,10 @@ class Table:
     def random(cls, seed: int, sources: int = 1, sharpness: float = 1.5) -> "Table":
         chance = torch.Generator().manual_seed(seed)
         scores = torch.randn(sources, SIZE, SIZE, SIZE, generator=chance) * sharpness
-        looks = torch.randn(sources, SIZE, SIZE, POSITIONS, generator=chance) * 2
+        weights = torch.randn(sources, SIZE, SIZE, POSITIONS, generator=chance) * 2
         mask = torch.arange(POSITIONS) < torch.randint(2, POSITIONS + 1, (sources, 1), generator=chance)
-        looks = looks.masked_fill(~mask[:, None, None], -torch.inf)
-        return cls(scores.log_softmax(-1), looks.softmax(-1), mask)
+        weights = weights.masked_fill(~mask[:, None, None], -torch.inf)
+        return cls(scores.log_softmax(-1), weights.softmax(-1), mask)
 
     def only(self, source: int) -> "Table":
         rows = slice(source, source + 1)
@@ -55,21 +55,21 @@ class Table:
 
         start = State(torch.full((len(self.mask), 1, 1), float(GO))).repeat(copies)
         prefix = None if prefixes is None else Padded.of(prefixes).repeat(copies)
-        return search(step, start, settings, MARKS, prefix=prefix, mask=self.mask[source])
+        return search(step, start, settings, SPECIAL, prefix=prefix, mask=self.mask[source])
 
     def replayed(self, source: int, tokens: tuple[int, ...]) -> tuple[float, list[list[float]]]:
         """log P and the weights at each step, one Python number at a time."""
-        before, last, total, looks = GO, GO, 0.0, []
+        before, last, total, weights = GO, GO, 0.0, []
         for token in tokens:
             total += self.log_probabilities[source, before, last, token].item()
-            looks.append(self.weights[source, before, last].tolist())
+            weights.append(self.weights[source, before, last].tolist())
             before, last = last, token
-        return total, looks
+        return total, weights
 
     def score(self, source: int, tokens: tuple[int, ...], settings: SearchSettings) -> float:
-        total, looks = self.replayed(source, tokens)
+        total, weights = self.replayed(source, tokens)
         real = [at for at in range(POSITIONS) if self.mask[source, at]]
-        covered = sum(math.log(min(sum(look[at] for look in looks), 1.0)) for at in real)
+        covered = sum(math.log(min(sum(row[at] for row in weights), 1.0)) for at in real)
         return total / math.pow(len(tokens), settings.length_penalty) + settings.coverage_penalty * covered
 
     def everything(self, source: int, settings: SearchSettings, allowed: Allowed) -> list[tuple[int, ...]]:
@@ -97,8 +97,9 @@ def by_rules(settings: SearchSettings, prefix: tuple[int, ...]) -> Allowed:
     def allowed(written: tuple[int, ...]) -> set[int]:
         if len(written) < len(prefix):
             return {prefix[len(written)]}
-        tokens = free(written) - ({STOP} if len(written) < settings.min_length else set())
-        return {token for token in tokens if size == 0 or not repeats((*written, token), size)}
+        tokens = {token for token in free(written) if size == 0 or not repeats((*written, token), size)}
+        early = len(written) < settings.min_length and tokens != {STOP}
+        return tokens - {STOP} if early else tokens
 
     return allowed
 
@@ -136,7 +137,12 @@ def test_wide_beam_finds_the_best_there_is(seed: int) -> None:
 @pytest.mark.parametrize("prefix", [(), (B,), (A, A, A)], ids=["free", "one", "three"])
 def test_wide_beam_with_rules_finds_the_best_there_is(seed: int, prefix: tuple[int, ...]) -> None:
     table = Table.random(seed)
-    for update in ({"min_length": 2}, {"no_repeat_ngram": 1}, {"no_repeat_ngram": 2, "min_length": 3}):
+    for update in (
+        {"min_length": 2},
+        {"no_repeat_ngram": 1},
+        {"no_repeat_ngram": 2, "min_length": 3},
+        {"no_repeat_ngram": 1, "min_length": 4, "max_length": 5},
+    ):
         settings = WIDE.model_copy(update={"nbest": 4, **update})
         expected = table.everything(0, settings, by_rules(settings, prefix))[: settings.nbest]
         (found,) = table.search(settings, [list(prefix)])
@@ -205,37 +211,20 @@ def test_sources_do_not_see_each_other(kind: str, beta: float) -> None:
 
 @pytest.mark.parametrize("kind", ["greedy", "sample", "beam"])
 @pytest.mark.parametrize("seed", range(5))
-def test_each_hypothesis_tells_the_truth_about_itself(kind: str, seed: int) -> None:
+def test_score_and_weights_of_each_hypothesis_are_its_own(kind: str, seed: int) -> None:
     table = Table.random(seed, sources=4)
+    penalties = {"length_penalty": 0.6, "coverage_penalty": 0.2, "no_repeat_ngram": 2}
     settings = SearchSettings.model_validate(
-        {
-            "kind": kind,
-            "width": 4,
-            "nbest": 3,
-            "max_length": 7,
-            "length_penalty": 0.6,
-            "coverage_penalty": 0.2,
-            "no_repeat_ngram": 2,
-            "temperature": 0.7,
-            "top_k": 3,
-        }
+        {"kind": kind, "width": 4, "nbest": 3, "max_length": 7, "temperature": 0.7, "top_k": 3, **penalties}
     )
     for source, found in enumerate(table.search(settings)):
         assert len(found) == (1 if kind == "greedy" else 3)
         for each in found:
-            total, looks = table.replayed(source, whole(each))
+            total, weights = table.replayed(source, whole(each))
             assert each.log_probability == pytest.approx(total, rel=1e-5)
             assert each.score == pytest.approx(table.score(source, whole(each), settings), rel=1e-5)
-            assert [list(look) for look in each.weights] == looks
+            assert [list(row) for row in each.weights] == weights
             assert each.finished or len(each.tokens) == settings.max_length
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_a_wide_beam_is_never_worse_than_a_narrow_one(seed: int) -> None:
-    table = Table.random(seed)
-    best = [table.search(WIDE.model_copy(update={"width": width}))[0][0] for width in (1, 2, 3, 5**4)]
-    assert all(best[-1].score >= each.score for each in best if each.finished)
-    assert best[-1].finished
 
 
 def blocked(table: Table, *ways: tuple[int, int]) -> Table:
@@ -257,7 +246,7 @@ def test_fewer_living_hypotheses_than_places(seed: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["greedy", "sample", "beam"])
-def test_dead_end_leaves_what_was_written(kind: str) -> None:
+def test_dead_end_leaves_what_was_output(kind: str) -> None:
     nothing_after_b = [(B, each) for each in range(SIZE)]
     two_steps = [(GO, STOP), (GO, B), (GO, C), (A, STOP), (A, A), (A, C)]
     table = blocked(Table.random(0, sources=2), *nothing_after_b, *two_steps)
@@ -269,7 +258,7 @@ def test_dead_end_leaves_what_was_written(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["greedy", "sample", "beam"])
-def test_model_that_says_nothing_gives_an_empty_hypothesis(kind: str) -> None:
+def test_model_that_allows_nothing_gives_an_empty_hypothesis(kind: str) -> None:
     table = blocked(Table.random(0), *[(GO, each) for each in range(SIZE)])
     ((found,),) = table.search(SearchSettings.model_validate({"kind": kind, "coverage_penalty": 0.1}))
     assert found == Hypothesis(tokens=(), score=0.0, log_probability=0.0, weights=(), finished=False)
@@ -309,6 +298,6 @@ def test_beam_stops_once_nothing_can_get_better(alpha: float, steps: int) -> Non
         return StepOutput(torch.tensor([0.0, 0.6, 0.4]).log().expand(len(token), 3)), state
 
     settings = SearchSettings(kind="beam", width=2, max_length=20, length_penalty=alpha)
-    ((found,),) = search(step, State(torch.zeros(2, 1, 1)), settings, MARKS)
+    ((found,),) = search(step, State(torch.zeros(2, 1, 1)), settings, SPECIAL)
     assert found.tokens == ()
     assert made == steps

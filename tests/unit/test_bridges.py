@@ -1,4 +1,4 @@
-"""Attention against three nested loops, and the plain bridges against what they say."""
+"""Attention against three nested loops, and the plain bridges against their sentences."""
 
 import math
 from collections.abc import Callable
@@ -10,13 +10,17 @@ import torch
 from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Encoded
-from sixjars.model.bridges.attention import AdditiveAttention, DotAttention, GeneralAttention
+from sixjars.model.bridges.attention import Attention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.bridges.pooling import AttentionPooling
 
+pytestmark = pytest.mark.usefixtures("in_64_bits")
+
 Score = Callable[[list[float], list[float]], float]
 LENGTHS = (4, 1, 3)
+NAMES = ("query", "key", "score")
+GENERAL = partial(Attention, score="general")
 
 
 def source(size: int) -> Encoded:
@@ -29,25 +33,25 @@ def dots(one: list[float], two: list[float]) -> float:
 
 
 def additive() -> tuple[Bridge, Score]:
-    bridge = AdditiveAttention(source_size=5, state_size=5, size=3)
-    asked, known, judged = bridge.query.weight.tolist(), bridge.key.weight.tolist(), bridge.score.weight.tolist()[0]
+    bridge = Attention(source_size=5, state_size=5, size=3)
+    of_query, of_key, of_both = (bridge.score.get_parameter(f"{name}.weight").tolist() for name in NAMES)
 
     def score(state: list[float], position: list[float]) -> float:
         total = 0.0
         for unit in range(3):
-            total += judged[unit] * math.tanh(dots(asked[unit], state) + dots(known[unit], position))
+            total += of_both[0][unit] * math.tanh(dots(of_query[unit], state) + dots(of_key[unit], position))
         return total
 
     return bridge, score
 
 
 def dot() -> tuple[Bridge, Score]:
-    return DotAttention(source_size=5, state_size=5), dots
+    return Attention(source_size=5, state_size=5, score="dot"), dots
 
 
 def general() -> tuple[Bridge, Score]:
-    bridge = GeneralAttention(source_size=5, state_size=5)
-    between = bridge.key.weight.tolist()
+    bridge = GENERAL(source_size=5, state_size=5)
+    between = bridge.score.get_parameter("key.weight").tolist()
     return bridge, lambda state, position: sum(state[i] * dots(between[i], position) for i in range(5))
 
 
@@ -61,18 +65,18 @@ def test_attention_equals_three_nested_loops(make: Callable[[], tuple[Bridge, Sc
     for row, length in enumerate(LENGTHS):
         raised = [math.exp(score(query[row].tolist(), read.memory[row, place].tolist())) for place in range(length)]
         wanted = [value / sum(raised) for value in raised] + [0.0] * (4 - length)
-        assert context.weights[row].tolist() == pytest.approx(wanted, abs=1e-6)
+        assert context.weights[row].tolist() == pytest.approx(wanted, abs=1e-12)
         for feature in range(5):
             mixed = sum(wanted[place] * float(read.memory[row, place, feature]) for place in range(length))
-            assert float(context.vector[row, feature]) == pytest.approx(mixed, abs=1e-5)
+            assert float(context.vector[row, feature]) == pytest.approx(mixed, abs=1e-12)
 
 
-def test_initial_state_is_silent_after_the_start() -> None:
-    bridge, read = InitialState(summary_size=5, state_size=5, copies=2, start="copy"), source(5)
+def test_initial_state_gives_no_context() -> None:
+    bridge, read = InitialState(summary_size=5, state_size=5, state_count=2, start="copy"), source(5)
     prepared = bridge.start(read)
-    assert torch.equal(prepared.first, torch.cat([read.summary, read.summary], 1))
+    assert torch.equal(prepared.first_state, torch.cat([read.summary, read.summary], 1))
     assert bridge.step(torch.randn(3, 5), prepared).vector.shape == (3, 0)
-    assert (bridge.context_size, bridge.follows) == (0, False)
+    assert (bridge.context_size, bridge.follows_state) == (0, False)
 
 
 def test_every_step_repeats_the_summary() -> None:
@@ -85,62 +89,69 @@ def test_every_step_repeats_the_summary() -> None:
 
 def test_dot_needs_equal_sizes() -> None:
     with pytest.raises(ShapeError) as error:
-        DotAttention(source_size=6, state_size=4)
+        Attention(source_size=6, state_size=4, score="dot")
     assert str(error.value) == (
-        "score: dot needs a decoder state as large as the encoder's, but they have 4 and 6 numbers. "
+        "score: dot needs equal hidden sizes of decoder and encoder, but they are 4 and 6. "
         "Make them equal, or use score: general."
     )
 
 
-@pytest.mark.parametrize("make", [InitialState, EveryStep, partial(GeneralAttention, source_size=4)])
+@pytest.mark.parametrize("make", [InitialState, EveryStep, partial(GENERAL, source_size=4)])
 def test_a_copy_of_a_summary_that_does_not_fit(make: Callable[..., Bridge]) -> None:
-    with pytest.raises(ShapeError, match=r"^start: copy needs a summary as large .* have 6 and 4 numbers\."):
+    with pytest.raises(
+        ShapeError, match=r"^start: copy needs a summary of the decoder's hidden size, .* have 6 and 4 numbers\."
+    ):
         make(summary_size=6, state_size=4, start="copy")
 
 
-@pytest.mark.parametrize("kind", [AdditiveAttention, GeneralAttention, AttentionPooling])
-def test_a_summary_is_as_large_as_the_memory_unless_told(kind: Callable[..., Bridge]) -> None:
-    with pytest.raises(ShapeError, match=r"^start: copy needs a summary as large .* have 6 and 4 numbers\."):
+@pytest.mark.parametrize("kind", [Attention, GENERAL, AttentionPooling])
+def test_a_summary_has_the_size_of_the_memory_unless_given(kind: Callable[..., Bridge]) -> None:
+    with pytest.raises(
+        ShapeError, match=r"^start: copy needs a summary of the decoder's hidden size, .* have 6 and 4 numbers\."
+    ):
         kind(source_size=6, state_size=4, start="copy")
 
 
-@pytest.mark.parametrize("kind", [AdditiveAttention, GeneralAttention])
+@pytest.mark.parametrize("kind", [Attention, GENERAL])
 def test_attention_starts_from_a_summary_of_another_size(kind: Callable[..., Bridge]) -> None:
-    """A question asks, the cells of a picture answer."""
+    """A question is the query, the cells of an image are the keys."""
     read = Encoded(torch.randn(3, 4, 6), torch.ones(3, 4, dtype=torch.bool), torch.randn(3, 2))
     bridge = kind(source_size=6, summary_size=2, state_size=2, start="copy")
     prepared = bridge.start(read)
-    assert torch.equal(prepared.first, read.summary)
-    assert bridge.step(prepared.first, prepared).vector.shape == (3, 6)
+    assert torch.equal(prepared.first_state, read.summary)
+    assert bridge.step(prepared.first_state, prepared).vector.shape == (3, 6)
 
 
-@pytest.mark.parametrize("copies", [1, 2])
-def test_pooling_equals_nested_loops(copies: int) -> None:
-    """u_j = tanh(W_att h_j + b_att), α_j = softmax_j(u_jᵀ u), and the first state is the mixture."""
-    bridge, read = AttentionPooling(source_size=5, state_size=5, size=3, copies=copies, start="copy"), source(5)
+@pytest.mark.parametrize("state_count", [1, 2])
+def test_pooling_equals_nested_loops(state_count: int) -> None:
+    """α_j = softmax_j(u_poolᵀ tanh(W_pool h_j + b_pool)), and the initial state is the weighted sum."""
+    bridge, read = (
+        AttentionPooling(source_size=5, state_size=5, size=3, state_count=state_count, start="copy"),
+        source(5),
+    )
     with torch.no_grad():
         prepared = bridge.start(read)
-    weight, bias, question = bridge.key.weight.tolist(), bridge.key.bias.tolist(), bridge.question.weight.tolist()[0]
+    weight, bias, learned = bridge.key.weight.tolist(), bridge.key.bias.tolist(), bridge.query.weight.tolist()[0]
     for row, length in enumerate(LENGTHS):
         raised = []
         for place in range(length):
             position = read.memory[row, place].tolist()
             hidden = [math.tanh(dots(weight[unit], position) + bias[unit]) for unit in range(3)]
-            raised.append(math.exp(dots(hidden, question)))
+            raised.append(math.exp(dots(hidden, learned)))
         wanted = [value / sum(raised) for value in raised] + [0.0] * (4 - length)
         mixed = [
             sum(wanted[place] * float(read.memory[row, place, feature]) for place in range(length))
             for feature in range(5)
         ]
-        assert prepared.first[row].tolist() == pytest.approx(mixed * copies, abs=1e-5)
-        for query in torch.randn(2, 3, 5):  # whatever is asked, and at every step
+        assert prepared.first_state[row].tolist() == pytest.approx(mixed * state_count, abs=1e-12)
+        for query in torch.randn(2, 3, 5):  # whatever the query, and at every step
             context = bridge.step(query, prepared)
             assert context.vector.shape == (3, 0)
             assert context.weights is not None
-            assert context.weights[row].tolist() == pytest.approx(wanted, abs=1e-6)
+            assert context.weights[row].tolist() == pytest.approx(wanted, abs=1e-12)
 
 
-def test_pooling_does_not_hear_the_summary() -> None:
+def test_pooling_ignores_the_summary() -> None:
     bridge, read = AttentionPooling(source_size=5, state_size=3), source(5)
     other = Encoded(read.memory, read.mask, torch.randn(3, 9))
-    assert torch.equal(bridge.start(other).first, bridge.start(read).first)
+    assert torch.equal(bridge.start(other).first_state, bridge.start(read).first_state)

@@ -1,4 +1,4 @@
-"""The cache: tokenised once, mapped, safe against kills, damage and company."""
+"""Encoded data in the cache: tokenized once, mapped, safe against kills, damage and company."""
 
 import errno
 import os
@@ -11,13 +11,11 @@ from typing import Any
 import pyarrow
 import pytest
 
-from sixjars.data import cache
-from sixjars.data.storage.cache import Table, cache_folder, cached
-from sixjars.data.fields.text import Cut
-from sixjars.data.readers import Examples, Examples.of
-from sixjars.data.text.tokenizer import TextTokenizer
+from sixjars.data.fields.text import TextSettings
+from sixjars.data.storage import cache
+from sixjars.data.storage.cache import Examples, Table, cached, encoded
+from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
 from sixjars.errors import DataError
-from sixjars.recipe.sections import TextSettings
 
 SOURCES = ["a b c d e", "b", "c a ❤", "e e e e e e e e"]
 TARGETS = ["x y", "y y y", "z", "x"]
@@ -40,11 +38,14 @@ def examples(sources: list[str] = SOURCES) -> Examples:
 def made(folder: Path, **more: Any) -> Table:
     given: dict[str, Any] = {"examples": examples(), "tokens": TOKENS, "limits": LIMITS, "folder": folder}
     given |= more
-    cuts = {name: Cut(name, tokens, given["limits"][name]) for name, tokens in given["tokens"].items()}
-    return cached(given["examples"], cuts, folder=given["folder"])
+    return cached(given["examples"], encoders(given["tokens"], given["limits"]), folder=given["folder"])
 
 
-def files(folder: Path) -> list[Path]:
+def encoders(tokens: dict[str, TextTokenizer], limits: dict[str, int]) -> dict[str, TextEncoding]:
+    return {name: TextEncoding(name, one, limits[name], "none", False) for name, one in tokens.items()}
+
+
+def entries(folder: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
@@ -67,15 +68,18 @@ def test_ids_and_texts(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert table.has("alignment")
     assert not table.has("line")
     assert not table.has("links")
+    own = encoded(examples(), encoders(TOKENS, LIMITS))  # as for a prediction: in memory, by the same road
+    assert [row_ids(own, name) for name in LIMITS] == [row_ids(table, name) for name in LIMITS]
+    assert own.texts("alignment") == table.texts("alignment")
 
 
 def test_ids_are_mapped_not_copied(tmp_path: Path) -> None:
     long = Examples.of({"target": ["w" * 10] * 50_000}, where="a test")
     tokens = TextTokenizer.trained(["w"], TextSettings(tokens="characters"), "data.target")
-    cuts = {"target": Cut("target", tokens, 99)}
-    cached(long, cuts, folder=tmp_path)
+    how = encoders({"target": tokens}, {"target": 99})
+    cached(long, how, folder=tmp_path)
     before = pyarrow.total_allocated_bytes()
-    table = cached(long, cuts, folder=tmp_path)
+    table = cached(long, how, folder=tmp_path)
     flat, offsets = table.ids("target")
     assert (flat.dtype.name, offsets.dtype.name) == ("int32", "int64")
     assert (len(flat), len(offsets)) == (500_000, 50_001)
@@ -91,11 +95,11 @@ def test_ids_are_mapped_not_copied(tmp_path: Path) -> None:
     assert any(low <= flat.ctypes.data < high for low, high in mapped)
 
 
-def test_tokenised_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokenized_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made(tmp_path)
-    monkeypatch.setattr(TextTokenizer, "encode_many", lambda *_: pytest.fail("tokenised again"))
+    monkeypatch.setattr(TextTokenizer, "encode_many", lambda *_: pytest.fail("tokenized again"))
     assert made(tmp_path).texts("source") == SOURCES
-    assert len(files(tmp_path)) == 1
+    assert len(entries(tmp_path)) == 1
 
 
 def test_chunks_do_not_change_the_key(tmp_path: Path) -> None:
@@ -103,7 +107,7 @@ def test_chunks_do_not_change_the_key(tmp_path: Path) -> None:
     whole = examples()
     parts = pyarrow.concat_tables([whole.table.slice(0, 1), whole.table.slice(1, 0), whole.table.slice(1)])
     table = made(tmp_path, examples=Examples(parts, 0, "a test"))
-    assert len(files(tmp_path)) == 1
+    assert len(entries(tmp_path)) == 1
     assert table.texts("source") == SOURCES
 
 
@@ -116,60 +120,72 @@ def test_every_input_changes_the_key(tmp_path: Path) -> None:
         made(tmp_path, tokens={"target": TOKENS["target"]}),
         made(tmp_path, limits=LIMITS | {"source": 3}),
     ]
-    assert len(files(tmp_path)) == len(tables)
+    assert len(entries(tmp_path)) == len(tables)
     renamed = examples().table.rename_columns(["source", "target", "links", "line"])
     made(tmp_path, examples=Examples(renamed, 0, "a test"))
     later = examples().table.set_column(3, "line", pyarrow.array([5, 6, 7, 8]))
     assert made(tmp_path, examples=Examples(later, 0, "a test")).line(0) == 5
-    assert len(files(tmp_path)) == len(tables) + 2
+    assert len(entries(tmp_path)) == len(tables) + 2
 
 
 def test_a_new_form_is_a_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made(tmp_path)
     monkeypatch.setattr(cache, "FORMAT", cache.FORMAT + 1)
     made(tmp_path)
-    assert len(files(tmp_path)) == 2
+    assert len(entries(tmp_path)) == 2
 
 
-def test_a_damaged_file_is_made_again(tmp_path: Path) -> None:
+def test_whatever_is_damaged_is_made_again(tmp_path: Path) -> None:
     want = row_ids(made(tmp_path), "source")
-    (path,) = files(tmp_path)
-    whole = path.read_bytes()
-    at = whole.index("c a ❤".encode())
+    (entry,) = entries(tmp_path)
+    parts = {path.name: path.read_bytes() for path in entry.iterdir()}
+    assert set(parts) == {"index.json", "texts.arrow", "0.ids", "0.npy", "1.ids", "1.npy"}
     other = made(tmp_path / "other", limits=LIMITS | {"source": 1})
     assert row_ids(other, "source") != want
-    (another,) = files(tmp_path / "other")
-    for content in (
-        b"",
-        b"not arrow",
-        whole[: len(whole) // 2],
-        whole[:-1],
-        whole[:at] + b"X" + whole[at + 1 :],
-        another.read_bytes(),
-    ):
-        path.unlink()
-        path.write_bytes(content)
-        table = made(tmp_path)
-        assert row_ids(table, "source") == want
-        assert table.texts("source") == SOURCES
-        assert path.read_bytes() == whole
+    (another,) = entries(tmp_path / "other")
+    for name, whole in parts.items():
+        middle = len(whole) // 2
+        changed = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
+        (entry / name).unlink()  # what is mapped from it stays as it is
+        for content in (b"", b"[]", b"{}", whole[:middle], whole[:-1], changed, (another / name).read_bytes()):
+            (entry / name).write_bytes(content)
+            table = made(tmp_path)
+            assert row_ids(table, "source") == want, name
+            assert table.texts("source") == SOURCES
+        (entry / name).unlink()
+        assert row_ids(made(tmp_path), "source") == want
+    assert {path.name: path.read_bytes() for path in entry.iterdir()} == parts
+
+
+def test_what_is_no_entry_is_set_aside(tmp_path: Path) -> None:
+    """A file where the folder of an entry should be; a folder where a file of it should be."""
+    want = row_ids(made(tmp_path), "source")
+    (entry,) = entries(tmp_path)
+    (entry / "0.ids").unlink()
+    (entry / "0.ids" / "inside").mkdir(parents=True)
+    assert row_ids(made(tmp_path), "source") == want
+    assert (entry / "0.ids").is_file()
+    entry.rename(tmp_path / "moved")
+    entry.write_text("mine")
+    assert row_ids(made(tmp_path), "source") == want
+    assert entry.is_dir()
+    assert [aside.read_text() for aside in tmp_path.glob(".aside-*")] == ["mine"]
 
 
 BUILD = """
 import sys, time
 from pathlib import Path
-from sixjars.data.storage.cache import cached
-from sixjars.data.readers import Examples.of
-from sixjars.data.fields.text import Cut
-from sixjars.data.text.tokenizer import TextTokenizer
-from sixjars.recipe.sections import TextSettings
+from sixjars.data.fields.text import TextSettings
+from sixjars.data.storage.cache import Examples, cached
+from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
 texts = [f"text number {n} of many" for n in range(20000)]
 tokens = {"target": TextTokenizer.trained(texts, TextSettings(), "data.target")}
 found = Examples.of({"target": texts}, where="a test")
 Path(sys.argv[1], sys.argv[2]).touch()
 while not Path(sys.argv[1], "go").exists():
     time.sleep(0.001)
-table = cached(found, {"target": Cut("target", tokens["target"], 50)}, folder=Path(sys.argv[1], "cache"))
+how = {"target": TextEncoding("target", tokens["target"], 50, "none", False)}
+table = cached(found, how, folder=Path(sys.argv[1], "cache"))
 flat, offsets = table.ids("target")
 row = 12345
 print(len(table), tokens["target"].decode(flat[offsets[row] : offsets[row + 1]].tolist()))
@@ -195,25 +211,24 @@ def test_two_processes_at_once(tmp_path: Path) -> None:
         said, _ = process.communicate(timeout=60)
         assert process.returncode == 0
         assert said == "20000 text number 12345 of many\n"
-    assert len(files(tmp_path / "cache")) == 1
+    assert len(entries(tmp_path / "cache")) == 1
 
 
 SLOW = """
 import sys, time
 from pathlib import Path
-from sixjars.data import cache
-from sixjars.data.readers import Examples.of
-from sixjars.data.fields.text import Cut
-from sixjars.data.text.tokenizer import TextTokenizer
-from sixjars.recipe.sections import TextSettings
+from sixjars.data.fields.text import TextSettings
+from sixjars.data.storage import cache
+from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
 texts = ["a b"] * 10
 tokens = {"target": TextTokenizer.trained(texts, TextSettings(), "data.target")}
 def stuck(batch):
     Path(sys.argv[1], "writing").touch()
     time.sleep(60)
 cache._sum = stuck
-found = Examples.of({"target": texts}, where="a test")
-cache.cached(found, {"target": Cut("target", tokens["target"], 5)}, folder=Path(sys.argv[1], "c"))
+found = cache.Examples.of({"target": texts}, where="a test")
+how = {"target": TextEncoding("target", tokens["target"], 5, "none", False)}
+cache.cached(found, how, folder=Path(sys.argv[1], "c"))
 """
 
 
@@ -222,7 +237,7 @@ def test_a_kill_leaves_no_half_file(tmp_path: Path) -> None:
     wait_for(tmp_path / "writing")
     process.kill()
     process.wait()
-    left = files(tmp_path / "c")
+    left = entries(tmp_path / "c")
     assert [path.is_dir() and path.name.startswith(".making-") for path in left] == [True]
     made(tmp_path / "c")
     assert left[0].exists()  # someone may still be at work there
@@ -230,13 +245,16 @@ def test_a_kill_leaves_no_half_file(tmp_path: Path) -> None:
     os.utime(left[0], (old, old))
     made(tmp_path / "c", limits=LIMITS | {"source": 1})
     assert not left[0].exists()
-    assert all(path.suffix == ".arrow" for path in files(tmp_path / "c"))
+    assert all(len(path.name) == 64 and path.is_dir() for path in entries(tmp_path / "c"))
 
 
 @pytest.mark.parametrize(
     ("number", "reason"),
     [
-        (errno.ENOSPC, "there is no space left; make room or set SIXJARS_CACHE to another folder."),
+        (
+            errno.ENOSPC,
+            "there is no space left; make room (sixjars cache --prune GB) or point SIXJARS_CACHE elsewhere.",
+        ),
         (errno.EROFS, "Read-only file system; set SIXJARS_CACHE to a folder that can be written."),
     ],
 )
@@ -244,29 +262,35 @@ def test_trouble_with_the_disk(number: int, reason: str, tmp_path: Path, monkeyp
     def refuse(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(cache._Column, "add", refuse)
+    monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(DataError) as caught:
         made(tmp_path)
-    assert str(caught.value) == f"Tokenised data cannot be kept in {tmp_path}: {reason}"
-    assert files(tmp_path) == []
+    assert str(caught.value) == f"Encoded data cannot be kept in {tmp_path}: {reason}"
+    assert entries(tmp_path) == []
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this machine has no /dev/full")
-@pytest.mark.parametrize("name", ["0.text", "source.ids", "whole.arrow"])
+@pytest.mark.parametrize("name", ["0.ids", "1.npy", "texts.arrow"])
 def test_a_disk_that_is_really_full(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(path: Path, mode: str) -> Any:
-        return open("/dev/full" if path.name == name else path, mode)
+    whole = Path.mkdir
 
-    monkeypatch.setattr(Path, "open", full)
+    def with_a_full_file(folder: Path, *more: Any, **others: Any) -> None:
+        whole(folder, *more, **others)
+        if folder.parent.name.startswith(".making-"):
+            (folder / name).symlink_to("/dev/full")
+
+    monkeypatch.setattr(Path, "mkdir", with_a_full_file)
     with pytest.raises(DataError, match="there is no space left"):
         made(tmp_path)
-    assert files(tmp_path) == []
+    assert entries(tmp_path) == []
 
 
 def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
+    """The cache folder itself is somebody's choice, so what is there is not set aside."""
     (tmp_path / "file").touch()
     with pytest.raises(DataError, match=r"cannot be kept in .*file: .*; set SIXJARS_CACHE"):
         made(tmp_path / "file")
+    assert (tmp_path / "file").is_file()
 
 
 def test_a_disk_that_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,14 +300,3 @@ def test_a_disk_that_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert str(caught.value) == (
         f"The cache in {tmp_path} cannot be read back; is the disk damaged? Set SIXJARS_CACHE."
     )
-
-
-def test_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/someone")
-    monkeypatch.delenv("SIXJARS_CACHE", raising=False)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    assert cache_folder() == Path("/home/someone/.cache/sixjars")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/big")
-    assert cache_folder() == Path("/big/sixjars")
-    monkeypatch.setenv("SIXJARS_CACHE", "~/fast")
-    assert cache_folder() == Path("/home/someone/fast")

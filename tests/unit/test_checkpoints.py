@@ -1,6 +1,7 @@
 """Weights and states on disk: what goes in comes out, and no damage goes unseen."""
 
 import errno
+import json
 import os
 import pickle
 import random
@@ -18,6 +19,7 @@ from sixjars.learning.checkpoints import (
     load_tensors,
     load_weights,
     mean_weights,
+    optimizer_memory,
     packed_optimizer,
     save_tensors,
     unpack_optimizer,
@@ -151,6 +153,17 @@ def test_weights_of_another_network(tmp_path: Path) -> None:
         assert str(caught.value) == fits + message
 
 
+def test_shapes_are_compared_before_anything_is_read(tmp_path: Path) -> None:
+    """A file of 64 GB, all of it a hole: more than there is memory for."""
+    path, count = tmp_path / "a", 2**34
+    header = json.dumps({"weight": {"dtype": "F32", "shape": [count], "data_offsets": [0, 4 * count]}}).encode()
+    with path.open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(8 + len(header) + 4 * count)
+    with pytest.raises(RunError, match=r"bias is nothing, but should be \(3,\)\.$"):
+        load_weights(nn.Linear(2, 3), path)
+
+
 def test_mean_of_checkpoints(tmp_path: Path) -> None:
     paths = []
     for number in range(3):
@@ -188,10 +201,30 @@ def test_an_optimizer_goes_on_as_if_nothing_was(kind: str, tmp_path: Path) -> No
     save_tensors(tmp_path / "a", {**packed_optimizer(before), "other": torch.zeros(1)}, {})
     second.load_state_dict(first.state_dict())
     after = OPTIMIZERS[kind](second.parameters())
-    unpack_optimizer(after, load_tensors(tmp_path / "a")[0])
+    unpack_optimizer(after, load_tensors(tmp_path / "a")[0], updates=4)
     stepped(second, after, 3)
     assert torch.equal(second.weight, whole.weight)
     assert torch.equal(second.bias, whole.bias)
+
+
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_what_an_optimizer_remembers_is_known_before(kind: str) -> None:
+    network = nn.Linear(3, 2)
+    optimizer = OPTIMIZERS[kind](network.parameters())
+    before = {name: tensor.shape for name, tensor in optimizer_memory(optimizer).items()}
+    stepped(network, optimizer, 1)
+    assert {name: tensor.shape for name, tensor in packed_optimizer(optimizer).items()} == before
+
+
+@pytest.mark.parametrize("count", [-1.0, 5.0, float("nan"), float("inf")])
+def test_an_optimizer_that_counted_other_updates(count: float) -> None:
+    network = nn.Linear(3, 2)
+    optimizer = optim.Adam(network.parameters())
+    stepped(network, optimizer, 4)
+    packed = packed_optimizer(optimizer)
+    unpack_optimizer(optimizer, packed, updates=4)
+    with pytest.raises(ValueError, match=f"^optimizer.1.step is {count:g}, after 4 updates$"):
+        unpack_optimizer(optimizer, {**packed, "optimizer.1.step": torch.tensor(count)}, updates=4)
 
 
 def test_a_write_leaves_the_old_or_the_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

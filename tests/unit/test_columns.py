@@ -11,17 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sixjars.data.batches import EmptyColumn, FrameColumn, IdColumn, SegmentColumn, laid_flat, stacked
+from sixjars.data.batches import ArrayColumn, EmptyColumn, Flat, FrameColumn, IdColumn, SegmentColumn, stacked
 from sixjars.data.storage.features import FeatureStore
+from sixjars.errors import ShapeError
 from sixjars.flow.special import STOP
+from sixjars.flow.values import Batch, Padded
 
 IdRows = list[list[int]]
 
 
-def ids(rows: IdRows, *, stop: int | None = None, narrowest: int = 0) -> IdColumn:
-    flat = np.array(list(chain.from_iterable(rows)), dtype=np.int32)
-    offsets = np.cumsum([0, *(len(row) for row in rows)]).astype(np.int64)
-    return IdColumn((flat, offsets), stop=stop, narrowest=narrowest)
+def laid(rows: IdRows) -> Flat:
+    ids = np.array(list(chain.from_iterable(rows)), dtype=np.int32)
+    return ids, np.cumsum([0, *(len(row) for row in rows)]).astype(np.int64)
 
 
 @given(
@@ -29,13 +30,16 @@ def ids(rows: IdRows, *, stop: int | None = None, narrowest: int = 0) -> IdColum
     st.lists(st.integers(0, 5), max_size=7),
     st.sampled_from([None, 2]),
     st.integers(0, 3),
+    st.sampled_from([None, 1, 3, 9]),
 )
-def test_ids_equal_a_loop(rows: IdRows, chosen: list[int], stop: int | None, narrowest: int) -> None:
+def test_ids_equal_a_loop(rows: IdRows, chosen: list[int], stop: int | None, narrowest: int, limit: int | None) -> None:
+    """`<stop>` stands where a text ended, and nowhere else: not behind what was cut."""
     chosen = [row % len(rows) for row in chosen]
-    column = ids(rows, stop=stop, narrowest=narrowest)
+    column = IdColumn(laid(rows), stop=stop, narrowest=narrowest, limit=limit)
     ending = [] if stop is None else [stop]
-    wanted = [rows[row] + ending for row in chosen]
-    assert column.lengths.tolist() == [len(row + ending) for row in rows]
+    kept = [row[:limit] if limit is not None and len(row) > limit else row + ending for row in rows]
+    wanted = [kept[row] for row in chosen]
+    assert column.lengths.tolist() == [len(row) for row in kept]
     padded = column.padded(np.array(chosen, dtype=np.int64))
     widest = max([narrowest, *(len(row) for row in wanted)])
     assert padded.values.shape == padded.mask.shape == (len(chosen), widest)
@@ -45,16 +49,16 @@ def test_ids_equal_a_loop(rows: IdRows, chosen: list[int], stop: int | None, nar
 
 
 def test_labels_that_are_in_no_list_still_have_a_place() -> None:
-    column = ids([[3], [], [0]], narrowest=1)
+    column = IdColumn(laid([[3], [], [0]]), narrowest=1)
     padded = column.padded(np.array([1]))
     assert padded.values.tolist() == [[0]]
     assert padded.mask.tolist() == [[False]]
     assert column.lengths.tolist() == [1, 0, 1]
 
 
-def kept(parts: IdRows, *, cut: bool) -> list[int]:
-    """A text as it is kept: `<stop>` behind each part, the last one perhaps cut off."""
-    row = [number for part in parts for number in [*part, STOP]]
+def stored(segments: IdRows, *, cut: bool) -> list[int]:
+    """A text as it is stored: `<stop>` behind each segment, the last one perhaps cut off."""
+    row = [number for segment in segments for number in [*segment, STOP]]
     return row[:-1] if cut else row
 
 
@@ -64,57 +68,72 @@ texts = st.lists(
 
 
 @given(texts, st.lists(st.integers(0, 5), max_size=7))
-def test_texts_in_parts_equal_a_loop(texts: list[tuple[IdRows, bool]], chosen: list[int]) -> None:
+def test_texts_in_segments_equal_a_loop(texts: list[tuple[IdRows, bool]], chosen: list[int]) -> None:
     chosen = [row % len(texts) for row in chosen]
-    column = SegmentColumn(laid_flat([kept(parts, cut=cut) for parts, cut in texts]))
-    assert column.lengths.tolist() == [sum(map(len, parts)) for parts, _ in texts]
+    column = SegmentColumn(laid([stored(segments, cut=cut) for segments, cut in texts]))
+    assert column.lengths.tolist() == [sum(map(len, segments)) for segments, _ in texts]
     padded = column.padded(np.array(chosen, dtype=np.int64))
     wanted = [list(chain.from_iterable(texts[row][0])) for row in chosen]
     widest = max([0, *(len(row) for row in wanted)])
     assert padded.values.tolist() == [row + [0] * (widest - len(row)) for row in wanted]
     assert padded.mask.tolist() == [[at < len(row) for at in range(widest)] for row in wanted]
-    packed = padded.parts
+    packed = padded.segments
     assert packed is not None
-    assert packed.back.shape == packed.of.shape == padded.values.shape
+    assert packed.position_index.shape == packed.segment_of.shape == padded.values.shape
     flat = padded.values.flatten().tolist()
     lines = [[flat[place] for place in line if place >= 0] for pack in packed.packs for line in pack.tolist()]
     for at, row in enumerate(chosen):
-        parts, cut = texts[row]
-        parts = parts[:-1] if cut and parts and not parts[-1] else parts  # nothing is left of an empty part cut off
-        assert [lines[home] for home in packed.home[at].tolist() if home >= 0] == parts
+        segments, cut = texts[row]
+        segments = (
+            segments[:-1] if cut and segments and not segments[-1] else segments
+        )  # of an empty one nothing is left
+        assert [lines[place] for place in packed.segment_index[at].tolist() if place >= 0] == segments
 
 
-def test_a_rest_before_an_empty_part() -> None:
-    """The first text ends where the second has its first end of a part."""
-    parts = SegmentColumn(laid_flat([[4, STOP, 5, 6], [STOP, 7, STOP], [], [8]])).padded(np.arange(4)).parts
-    assert parts is not None
-    sizes = [int((line >= 0).sum()) for pack in parts.packs for line in pack]
-    found = [[sizes[home] for home in row if home >= 0] for row in parts.home.tolist()]
+def test_a_rest_before_an_empty_segment() -> None:
+    """The first text ends where the second has its first end of a segment."""
+    segments = SegmentColumn(laid([[4, STOP, 5, 6], [STOP, 7, STOP], [], [8]])).padded(np.arange(4)).segments
+    assert segments is not None
+    sizes = [int((line >= 0).sum()) for pack in segments.packs for line in pack]
+    found = [[sizes[place] for place in row if place >= 0] for row in segments.segment_index.tolist()]
     assert found == [[1, 2], [0, 1], [], [1]]
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["alone", "in a batch"])
+def test_rows_of_texts_in_segments_cannot_be_picked(inside: bool) -> None:
+    """Their segments are packed across rows; an IndexError, or other rows, would be the alternative."""
+    text = SegmentColumn(laid([[4, STOP, 5, STOP], [6, STOP]])).padded(np.arange(2))
+    value = Batch({"source": text}, Padded.of([[4], [5]]), torch.arange(2)) if inside else text
+    told = r"^rows of a text in segments cannot be picked: its segments are packed across rows\.$"
+    with pytest.raises(ShapeError, match=told):
+        value.pick(torch.tensor([1]))
+    with pytest.raises(ShapeError, match=told):
+        value.repeat(2)
+    assert value.to("cpu").rows == 2
 
 
 def test_a_large_file_is_looked_at_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [[4, STOP, 5, 6, STOP], [STOP], [7, 8], [9, STOP]]
-    whole = SegmentColumn(laid_flat(rows)).padded(np.arange(4)).parts
+    whole = SegmentColumn(laid(rows)).padded(np.arange(4)).segments
     monkeypatch.setattr("sixjars.data.batches._AT_ONCE", 3)
-    pieces = SegmentColumn(laid_flat(rows)).padded(np.arange(4)).parts
+    pieces = SegmentColumn(laid(rows)).padded(np.arange(4)).segments
     assert whole is not None
     assert pieces is not None
-    assert torch.equal(pieces.home, whole.home)
+    assert torch.equal(pieces.segment_index, whole.segment_index)
     assert all(torch.equal(one, other) for one, other in zip(pieces.packs, whole.packs, strict=True))
 
 
-def films(dtype: Any) -> dict[str, NDArray[Any]]:
+def videos(dtype: Any) -> dict[str, NDArray[Any]]:
     noise = np.random.default_rng(0)
     return {name: noise.integers(0, 255, (length, 5)).astype(dtype) for name, length in (("a", 3), ("b", 1), ("c", 4))}
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float16])
 def test_frames_equal_a_loop(dtype: Any, tmp_path: Path) -> None:
-    store, kept = FeatureStore(tmp_path, {"test": "frames"}), films(dtype)
+    store, kept = FeatureStore(tmp_path, {"test": "frames"}), videos(dtype)
     store.add(list(kept), list(kept.values()))
     keys = ["b", "c", "a", "b"]
-    column = FrameColumn(store.view(keys))
+    column = FrameColumn(keys, store)
     assert column.lengths.tolist() == [1, 4, 3, 1]
     rows = [2, 0, 3, 2]
     padded = column.padded(np.array(rows))
@@ -128,19 +147,27 @@ def test_frames_equal_a_loop(dtype: Any, tmp_path: Path) -> None:
 
 
 def test_frames_in_no_store_are_stacked_as_those_of_a_store(tmp_path: Path) -> None:
-    store, kept = FeatureStore(tmp_path, {"test": "stacked"}), films(np.uint8)
+    store, kept = FeatureStore(tmp_path, {"test": "stacked"}), videos(np.uint8)
     store.add(list(kept), list(kept.values()))
-    wanted = FrameColumn(store.view(list(kept))).padded(np.array([2, 0, 1]))
-    got = stacked([kept["c"], kept["a"], kept["b"]])
-    assert torch.equal(got.values, wanted.values)
-    assert torch.equal(got.mask, wanted.mask)
+    wanted = FrameColumn(list(kept), store).padded(np.array([2, 0, 1]))
+    column = ArrayColumn(list(kept.values()))
+    assert column.lengths.tolist() == [3, 1, 4]
+    for got in (stacked([kept["c"], kept["a"], kept["b"]]), column.padded(np.array([2, 0, 1]))):
+        assert torch.equal(got.values, wanted.values)
+        assert torch.equal(got.mask, wanted.mask)
+
+
+def test_arrays_may_have_a_number_at_each_position() -> None:
+    padded = ArrayColumn([np.array([3, 4]), np.array([5])]).padded(np.array([1, 0]))
+    assert padded.values.tolist() == [[5, 0], [3, 4]]
+    assert padded.mask.tolist() == [[True, False], [True, True]]
 
 
 def test_what_is_taken_can_be_written_to(tmp_path: Path) -> None:
     """A batch is a copy: changing it must not reach the files, which are mapped."""
-    store, kept = FeatureStore(tmp_path, {"test": "copies"}), films(np.uint8)
+    store, kept = FeatureStore(tmp_path, {"test": "copies"}), videos(np.uint8)
     store.add(list(kept), list(kept.values()))
-    column = FrameColumn(store.view(["a"]))
+    column = FrameColumn(["a"], store)
     column.padded(np.array([0])).values.zero_()
     np.testing.assert_array_equal(column.padded(np.array([0])).values[0].numpy(), kept["a"])
 

@@ -1,6 +1,7 @@
 """Copying: words outside a vocabulary keep their identity from the text through a batch and back to a text."""
 
 import zlib
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.batches import Batches, IdColumn, SegmentColumn, laid_flat
+from sixjars.data.batches import Batches, Flat, IdColumn, SegmentColumn
 from sixjars.data.copying import Copying, copied, copyable
+from sixjars.data.fields.text import TextSettings
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
 from sixjars.flow.special import STOP, UNK
 from sixjars.flow.values import Padded
-from sixjars.recipe.sections import TextSettings
 
 KINDS: dict[str, dict[str, Any]] = {
     "punctuation": {"tokens": "words", "split": "punctuation"},
@@ -23,6 +24,11 @@ KINDS: dict[str, dict[str, Any]] = {
     "characters": {"tokens": "characters"},
 }
 SIZE = 10
+
+
+def laid(rows: list[list[int]]) -> Flat:
+    ids = np.array(list(chain.from_iterable(rows)), dtype=np.int32)
+    return ids, np.cumsum([0, *(len(row) for row in rows)]).astype(np.int64)
 
 
 def trained(*texts: str, kind: str = "punctuation", **more: Any) -> TextTokenizer:
@@ -51,19 +57,19 @@ def test_numbers_agree_with_looking_up_at_every_position(kind: str, lowercase: b
     for text, closed, opened in zip(
         texts, tokens.encode_many(texts), tokens.encode_many(texts, open=True), strict=True
     ):
-        pieces = tokens.cut(text)
+        tokens_of_it = tokens.split(text)
         assert [number if number < tokens.size else UNK for number in opened] == closed
         assert UNK not in opened
-        beyond = [hashed(tokens, tokens.plain(piece)) for piece in pieces]
+        source_words = [hashed(tokens, tokens.plain(token)) for token in tokens_of_it]
         assert [number for number in opened if number >= tokens.size] == [
-            number for number, looked_up in zip(beyond, closed, strict=True) if looked_up == UNK
+            number for number, looked_up in zip(source_words, closed, strict=True) if looked_up == UNK
         ]
         if kind == "punctuation":
-            assert "".join(pieces).replace("▁", " ").removeprefix(" ") == tokens.normal(text)
+            assert "".join(tokens_of_it).replace("▁", " ").removeprefix(" ") == tokens.normalize(text)
 
 
 @pytest.mark.parametrize(("kind", "can"), [("words", True), ("characters", True), ("bpe", False), ("unigram", False)])
-def test_pieces_of_words_cannot_be_copied(kind: Any, can: bool) -> None:
+def test_subwords_cannot_be_copied(kind: Any, can: bool) -> None:
     assert TextTokenizer.trained(["some words"], TextSettings(tokens=kind), "x").can_copy is can
 
 
@@ -73,7 +79,7 @@ def rewritten(tokens: TextTokenizer, source: str, target: str) -> str:
     wanted = Padded.of(tokens.encode_many([target], open=True))
     ids = copied(wanted.values, words.values, words.mask, tokens.size)[0].tolist()
     assert any(number >= tokens.size for number in ids)
-    return tokens.decode([*ids, STOP], tokens.cut(source))
+    return tokens.decode([*ids, STOP], tokens.split(source))
 
 
 @pytest.mark.parametrize(
@@ -99,11 +105,11 @@ def test_copied_words_at_spaces_and_copied_characters() -> None:
     assert rewritten(trained("a b c", kind="characters"), "xay", "y a x") == "y a x"
 
 
-def test_readable_pieces_of_what_was_copied() -> None:
+def test_readable_tokens_of_what_was_copied() -> None:
     tokens = trained("went to")
-    beyond = tokens.cut("Ann went")
-    assert beyond == ["▁Ann", "▁went"]
-    assert tokens.tokens([tokens.size, tokens.vocabulary()["▁to"], UNK], beyond) == ["Ann", "to", "<unk>"]
+    source_words = tokens.split("Ann went")
+    assert source_words == ["▁Ann", "▁went"]
+    assert tokens.tokens([tokens.size, tokens.vocabulary()["▁to"], UNK], source_words) == ["Ann", "to", "<unk>"]
     assert trained("a", kind="characters").tokens([6, 5], ["x", " "]) == ["␣", "x"]
 
 
@@ -133,21 +139,21 @@ def test_numbers_of_a_batch_equal_a_loop(source: list[list[int]], ends: list[int
     assert ids.tolist() == source  # what was given is as it was
 
 
-def test_a_batch_says_what_copying_would_write() -> None:
+def test_a_batch_has_what_copying_would_output() -> None:
     """The words 70, 80 and 90 have no id; 90 is in the wrong source, and 80 in none."""
-    source = SegmentColumn(laid_flat([[5, STOP, UNK, 6, UNK, STOP], [UNK, STOP]]))
-    said = SegmentColumn(laid_flat([[5, STOP, 70, 6, 70, STOP], [90, STOP]]))
-    target = IdColumn(laid_flat([[70, 80, 5], [90, 70]]), stop=STOP)
-    found = Batches({"source": source}, target, copying=Copying(said, SIZE))
+    source = SegmentColumn(laid([[5, STOP, UNK, 6, UNK, STOP], [UNK, STOP]]))
+    words = SegmentColumn(laid([[5, STOP, 70, 6, 70, STOP], [90, STOP]]))
+    target = IdColumn(laid([[70, 80, 5], [90, 70]]), stop=STOP)
+    found = Batches({"source": source}, target, joint=Copying(words, SIZE, "source"))
     batch = found.collate(torch.tensor([1, 0]))
     read = batch.inputs["source"]
-    assert read.said is not None
+    assert read.copy_ids is not None
     assert read.values.tolist() == [[UNK, 0, 0, 0], [5, UNK, 6, UNK]]
-    assert read.said.tolist() == [[10, 0, 0, 0], [5, 11, 6, 11]]
+    assert read.copy_ids.tolist() == [[10, 0, 0, 0], [5, 11, 6, 11]]
     assert batch.target.values.tolist() == [[10, UNK, STOP, 0], [11, UNK, 5, STOP]]
     assert batch.target.mask.tolist() == [[True, True, True, False], [True] * 4]
-    assert read.parts is not None
-    assert read.parts.of.tolist() == [[0, 0, 0, 0], [0, 1, 1, 1]]
+    assert read.segments is not None
+    assert read.segments.segment_of.tolist() == [[0, 0, 0, 0], [0, 1, 1, 1]]
     assert found.input_lengths.tolist() == [4, 1]
 
 
@@ -155,22 +161,24 @@ def test_a_batch_from_texts_to_a_text() -> None:
     """With vocabularies of their own: the source's knows Ann, the target's does not."""
     reads, writes = trained("Ann went to Rome."), trained("to Rome.")
     texts, wanted = [["Rome.", "Ann went"], ["to Bob"]], ["Ann to Rome.", "Ann to Bob"]
-    source = SegmentColumn(laid_flat(reads.encode_parted(texts)))
-    said = SegmentColumn(laid_flat(writes.encode_parted(texts, open=True)))
-    target = IdColumn(laid_flat(writes.encode_many(wanted, open=True)), stop=STOP)
-    batch = Batches({"source": source}, target, copying=Copying(said, writes.size)).collate(torch.tensor([0, 1]))
+    source = SegmentColumn(laid(reads.encode_segments(texts)))
+    words = SegmentColumn(laid(writes.encode_segments(texts, open=True)))
+    target = IdColumn(laid(writes.encode_many(wanted, open=True)), stop=STOP)
+    batch = Batches({"source": source}, target, joint=Copying(words, writes.size, "source")).collate(
+        torch.tensor([0, 1])
+    )
     texts_written = [
-        writes.decode(ids, [piece for part in parts for piece in writes.cut(part)])
+        writes.decode(ids, [token for part in parts for token in writes.split(part)])
         for ids, parts in zip(batch.target.values.tolist(), texts, strict=True)
     ]
     assert texts_written == ["Ann to Rome.", "<unk> to Bob"]
     assert UNK not in batch.inputs["source"].values[0].tolist()
 
 
-def test_an_input_that_is_cut_otherwise_is_refused() -> None:
-    source, said = IdColumn(laid_flat([[5], [5, 6]])), IdColumn(laid_flat([[5], [5, 6, 7]]))
+def test_an_input_that_is_split_otherwise_is_refused() -> None:
+    source, words = IdColumn(laid([[5], [5, 6]])), IdColumn(laid([[5], [5, 6, 7]]))
     with pytest.raises(DataError) as caught:
-        Batches({"source": source}, IdColumn(laid_flat([[5], [5]])), copying=Copying(said, SIZE))
+        Batches({"source": source}, IdColumn(laid([[5], [5]])), joint=Copying(words, SIZE, "source"))
     assert str(caught.value) == (
         "Row 2 of the source has 2 tokens by its own settings and 3 by the target's; to copy, give both the same "
         "tokens, split and lowercase."
@@ -178,7 +186,9 @@ def test_an_input_that_is_cut_otherwise_is_refused() -> None:
 
 
 def test_without_rows_there_is_nothing_to_copy() -> None:
-    none = IdColumn(laid_flat([]))
-    batch = Batches({"source": none}, none, copying=Copying(none, SIZE)).collate(torch.from_numpy(np.zeros(0, int)))
-    assert batch.inputs["source"].said is not None
-    assert batch.inputs["source"].said.shape == (0, 0)
+    none = IdColumn(laid([]))
+    batch = Batches({"source": none}, none, joint=Copying(none, SIZE, "source")).collate(
+        torch.from_numpy(np.zeros(0, int))
+    )
+    assert batch.inputs["source"].copy_ids is not None
+    assert batch.inputs["source"].copy_ids.shape == (0, 0)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from sixjars.data.readers import Examples, lines, read
+from sixjars.data.readers import Examples, read
+from sixjars.data.readers import rows as reading_rows
 from sixjars.data.text.segments import segments_of
 from sixjars.errors import DataError
 from sixjars.recipe.sections import Column, DataSettings, Files
@@ -40,9 +41,9 @@ def written(folder: Path, *dialogs: Any, name: str = "a.jsonl") -> Path:
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.json"])
-@pytest.mark.parametrize("block", [7, 1 << 24])
+@pytest.mark.parametrize("block", [2, 1 << 14])
 def test_two_who_take_turns(name: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "BLOCK", block)
+    monkeypatch.setattr(reading_rows, "AT_ONCE", block)
     path = written(tmp_path, GOOD, {"turns": ["alone"]}, {"turns": [" a\n b ", "c\u2028d", 3, True]}, name=name)
     found = reading(tmp_path, name)
     assert rows(found) == [
@@ -75,32 +76,37 @@ def test_columns_may_be_deep_and_the_target_is_not_read(tmp_path: Path) -> None:
     assert found.table.column_names == ["target", "source", "line"]
 
 
-def test_where(tmp_path: Path) -> None:
-    bad = {"turns": ["a", ""], "part": "b"}
-    path = written(tmp_path, {"turns": ["a", "b"], "part": "a"}, bad, {"turns": ["c", "d"], "part": "a"})
-    assert rows(reading(tmp_path, where={"part": "a"})) == [("> a", "b", 1), ("> c", "d", 3)]
-    assert message(tmp_path, where={"part": "b"}) == f"{path}, line 2: turn 2 is empty."
-    assert message(tmp_path, where={"part": "c"}) == (
-        f"{path}: no row is left of 3; 0 were bad and 3 did not fit 'where'."
+def test_filter(tmp_path: Path) -> None:
+    bad = {"turns": ["a", ""], "split": "b"}
+    path = written(tmp_path, {"turns": ["a", "b"], "split": "a"}, bad, {"turns": ["c", "d"], "split": "a"})
+    assert rows(reading(tmp_path, filter={"split": "a"})) == [("> a", "b", 1), ("> c", "d", 3)]
+    assert message(tmp_path, filter={"split": "b"}) == f"{path}, line 2: turn 2 is empty."
+    assert message(tmp_path, filter={"split": "c"}) == (
+        f"{path}: no row is left of 3; 0 were bad and 3 did not fit 'filter'."
     )
+
+
+def test_a_filter_may_be_called_like_a_field(tmp_path: Path) -> None:
+    written(tmp_path, {"turns": ["a", "b"], "source": "web"}, {"turns": ["c", "d"], "source": "film"})
+    assert rows(reading(tmp_path, filter={"source": "web"})) == [("> a", "b", 1)]
 
 
 BAD: dict[str, tuple[Any, str]] = {
     "empty turn": ({"turns": ["a", "b", " \n"]}, "turn 3 is empty."),
-    "no turns": ({"turns": []}, "key 'turns' holds an empty list."),
-    "null": ({"turns": None}, "key 'turns' holds null, not a list of texts."),
-    "text": ({"turns": "a"}, "key 'turns' holds a text, not a list of texts."),
-    "truth": ({"turns": True}, "key 'turns' holds true or false, not a list of texts."),
-    "null inside": ({"turns": ["a", None]}, "key 'turns' holds a list with null in it; it may hold texts alone."),
+    "no turns": ({"turns": []}, "column 'turns' holds an empty list."),
+    "null": ({"turns": None}, "column 'turns' holds null, not a list of texts."),
+    "text": ({"turns": "a"}, "column 'turns' holds a text, not a list of texts."),
+    "truth": ({"turns": True}, "column 'turns' holds true or false, not a list of texts."),
+    "null inside": ({"turns": ["a", None]}, "column 'turns' holds a list with null in it; it may hold texts alone."),
     "object inside": (
         {"turns": [{"text": "a"}]},
-        "key 'turns' holds a list with an object in it; it may hold texts alone.",
+        "column 'turns' holds a list with an object in it; it may hold texts alone.",
     ),
     "surrogate": (
         {"turns": ["a", "\ud800"]},
-        "key 'turns' holds half a character (a lone surrogate), which is no text.",
+        "column 'turns' holds half a character (a lone surrogate), which is no text.",
     ),
-    "no key": ({"turn": ["a"]}, "key 'turns' is unknown. Did you mean 'turn'? Known: turn."),
+    "no key": ({"turn": ["a"]}, "column 'turns' is unknown. Did you mean 'turn'? Known: turn."),
     "no object": (["a"], 'is JSON, but not an object; each line is one object, like {"text": "..."}.'),
 }
 
@@ -116,10 +122,10 @@ def test_bad_conversations(dialog: Any, sentence: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("who", "sentence"),
     [
-        (["U", "S"], "has 3 turns, but key 'who' names 2 speakers."),
-        ([], "key 'who' holds an empty list."),
-        ("U", "key 'who' holds a text, not a list of texts."),
-        (["U", None, "S"], "key 'who' holds a list with null in it; it may hold texts alone."),
+        (["U", "S"], "has 3 turns, but column 'who' names 2 speakers."),
+        ([], "column 'who' holds an empty list."),
+        ("U", "column 'who' holds a text, not a list of texts."),
+        (["U", None, "S"], "column 'who' holds a list with null in it; it may hold texts alone."),
     ],
 )
 def test_bad_speakers(who: Any, sentence: str, tmp_path: Path) -> None:
@@ -127,18 +133,19 @@ def test_bad_speakers(who: Any, sentence: str, tmp_path: Path) -> None:
     assert message(tmp_path, speakers="who") == f"{path}, line 1: {sentence}"
 
 
-@pytest.mark.parametrize("block", [7, 1 << 24])
+@pytest.mark.parametrize("block", [2, 1 << 14])
 def test_a_turn_that_nobody_answers_teaches_nothing(
     block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "BLOCK", block)
+    monkeypatch.setattr(reading_rows, "AT_ONCE", block)
     path = written(tmp_path, {"turns": ["a"]}, {"turns": ["b"]})
     alone = "has two turns or more, so there is no turn that answers another."
     assert message(tmp_path) == f"{path}: no conversation {alone}"
-    written(tmp_path, {"turns": ["a"], "part": "a"}, {**GOOD, "part": "b"})
-    assert message(tmp_path, where={"part": "a"}) == f"{path}: no conversation that fits 'where' {alone}"
+    written(tmp_path, {"turns": ["a"], "split": "a"}, {**GOOD, "split": "b"})
+    assert message(tmp_path, filter={"split": "a"}) == f"{path}: no conversation that fits 'filter' {alone}"
     written(tmp_path, {"turns": ["a"]}, {"turns": []})
-    assert message(tmp_path) == f"{path}, line 2: key 'turns' holds an empty list."
+    assert message(tmp_path) == f"{path}, line 2: column 'turns' holds an empty list."
+    assert message(tmp_path, on_bad_row="skip") == f"{path}: no conversation {alone}"
     written(tmp_path, {"turns": ["a"]}, GOOD, {"turns": ["b"]})
     assert {row[-1] for row in rows(reading(tmp_path))} == {2}
 

@@ -1,4 +1,4 @@
-"""Documents, conversations and articles: what they promise, against rules written down a second time by hand."""
+"""Synthetic documents, conversations and articles, against rules written down a second time by hand."""
 
 import math
 import re
@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from sixjars.samples import Row, Sample, articles, conversations, documents, make, vectors
+from sixjars.samples import Row, Sample, articles, conversations, documents, generate
 
-LATE = {
+SAMPLES = {
     "document_classification": documents.SAMPLE,
     "conversation": conversations.SAMPLE,
     "summarization/articles": articles.SAMPLE,
@@ -19,10 +19,10 @@ LATE = {
 
 @pytest.fixture(scope="module")
 def corpora() -> dict[str, list[Row]]:
-    return {task: make(task, size=4000, valid=0, test=0)["train"] for task in LATE}
+    return {task: generate(task, size=4000, valid=0, test=0)["train"] for task in SAMPLES}
 
 
-def parts(sample: Sample, row: Row) -> list[list[str]]:
+def lines(sample: Sample, row: Row) -> list[list[str]]:
     return [line.split(" ") for line in row[str(sample.source)].split("\n")]
 
 
@@ -31,36 +31,40 @@ def parts(sample: Sample, row: Row) -> list[list[str]]:
 
 @pytest.mark.parametrize(("task", "fewest"), [("document_classification", 4), ("conversation", 2)])
 @pytest.mark.parametrize("more", [0, 3, 20])
-def test_every_number_of_parts_up_to_longest_is_common(task: str, fewest: int, more: int) -> None:
-    sample, rng, longest = LATE[task], Random(0), fewest + more
+def test_every_number_of_segments_up_to_longest_is_common(task: str, fewest: int, more: int) -> None:
+    sample, rng, longest = SAMPLES[task], Random(0), fewest + more
     assert sample.shortest == fewest
-    counts = Counter(len(parts(sample, sample.draw(rng, longest))) for _ in range(1200))
+    counts = Counter(len(lines(sample, sample.draw(rng, longest))) for _ in range(1200))
     assert set(counts) == set(range(fewest, longest + 1))
     assert min(counts.values()) > 0.5 * 1200 / (more + 1)
 
 
-@pytest.mark.parametrize("task", LATE)
-def test_parts_are_words_with_single_spaces_in_small_letters(task: str, corpora: dict[str, list[Row]]) -> None:
+@pytest.mark.parametrize("task", SAMPLES)
+def test_segments_are_words_with_single_spaces_in_small_letters(task: str, corpora: dict[str, list[Row]]) -> None:
     for row in corpora[task]:
         for column, text in row.items():
-            lines = text.split("\n")
-            assert all(lines) or column == LATE[task].keys  # of a document about nothing
-            assert text == "\n".join(" ".join(line.lower().split()) for line in lines)
-        assert "\n" not in row[LATE[task].target]
+            segments = text.split("\n")
+            assert all(segments) or column == SAMPLES[task].rationale  # of a document about nothing
+            assert text == "\n".join(" ".join(line.lower().split()) for line in segments)
+        assert "\n" not in row[SAMPLES[task].target]
 
 
 @pytest.mark.parametrize("task", ["document_classification", "conversation"])
-def test_the_vocabulary_is_closed_and_each_word_has_one_category(task: str, corpora: dict[str, list[Row]]) -> None:
-    listed = Counter(word for words in LATE[task].categories.values() for word in words)
-    assert set(listed.values()) == {1}
-    assert set(listed) == {word for row in corpora[task] for line in parts(LATE[task], row) for word in line}
-    assert set(listed) == {word for word, _ in vectors(task, size=2)}
-    assert 80 <= len(listed) <= 110
+def test_the_vocabulary_is_small(task: str, corpora: dict[str, list[Row]]) -> None:
+    used = {word for row in corpora[task] for line in lines(SAMPLES[task], row) for word in line}
+    assert 80 <= len(used) <= 110
 
 
-@pytest.mark.parametrize(("task", "wanted"), [*((task, 20_000) for task in LATE), ("conversation", 100_000)])
+def test_each_word_of_a_document_is_in_one_list(corpora: dict[str, list[Row]]) -> None:
+    listed = [word for table in documents.WORDS.tables.values() for words in table.values() for word in words]
+    assert len(set(listed)) == len(listed)
+    rows = corpora["document_classification"]
+    assert set(listed) == {word for row in rows for line in lines(documents.SAMPLE, row) for word in line}
+
+
+@pytest.mark.parametrize(("task", "wanted"), [*((task, 20_000) for task in SAMPLES), ("conversation", 100_000)])
 def test_there_are_more_sources_than_anybody_asks_for(task: str, wanted: int) -> None:
-    sample, rng = LATE[task], Random(0)
+    sample, rng = SAMPLES[task], Random(0)
     assert sample.longest is not None
     drawn = {sample.draw(rng, sample.longest)[str(sample.source)] for _ in range(wanted * 5 // 4)}
     assert len(drawn) >= wanted
@@ -68,72 +72,75 @@ def test_there_are_more_sources_than_anybody_asks_for(task: str, wanted: int) ->
 
 # Documents
 
-KEYS = {word: topic for topic, words in documents.TOPICS.items() for word in words}
+TOPIC_OF = {word: topic for topic, words in documents.WORDS.table("topics").items() for word in words}
 
 
-def without_key(row: Row) -> list[list[str]]:
-    there, place = map(int, row["keys"].split())
-    sentences = parts(documents.SAMPLE, row)
+def masked(row: Row) -> list[list[str]]:
+    there, place = map(int, row["rationale"].split())
+    sentences = lines(documents.SAMPLE, row)
     sentences[there][place] = "_"
     return sentences
 
 
 @pytest.fixture(scope="module")
-def keyed(corpora: dict[str, list[Row]]) -> list[Row]:
-    return [row for row in corpora["document_classification"] if row["keys"]]
+def decided(corpora: dict[str, list[Row]]) -> list[Row]:
+    return [row for row in corpora["document_classification"] if row["rationale"]]
 
 
 def test_some_documents_are_about_nothing(corpora: dict[str, list[Row]]) -> None:
-    without = [row for row in corpora["document_classification"] if not row["keys"]]
+    without = [row for row in corpora["document_classification"] if not row["rationale"]]
     assert abs(len(without) / 4000 - 1 / 6) < 0.03
     for row in without:
         assert row["topic"] == documents.NOTHING
-        assert KEYS.keys().isdisjoint(row["document"].split())
+        assert TOPIC_OF.keys().isdisjoint(row["document"].split())
 
 
-def test_the_key_is_the_one_word_that_tells(keyed: list[Row]) -> None:
-    for row in keyed:
-        sentences = parts(documents.SAMPLE, row)
+def test_the_rationale_is_the_one_topic_word(decided: list[Row]) -> None:
+    for row in decided:
+        sentences = lines(documents.SAMPLE, row)
         assert all(4 <= len(words) <= 9 for words in sentences)
-        found = [(s, w) for s, words in enumerate(sentences) for w, word in enumerate(words) if word in KEYS]
-        assert [f"{s} {w}" for s, w in found] == [row["keys"]]
-        assert KEYS[sentences[found[0][0]][found[0][1]]] == row["topic"]
+        found = [(s, w) for s, words in enumerate(sentences) for w, word in enumerate(words) if word in TOPIC_OF]
+        assert [f"{s} {w}" for s, w in found] == [row["rationale"]]
+        assert TOPIC_OF[sentences[found[0][0]][found[0][1]]] == row["topic"]
 
 
-def test_keys_are_at_every_place_and_as_frequent_as_each_other(keyed: list[Row]) -> None:
-    rows = keyed
-    places = [tuple(map(int, row["keys"].split())) for row in rows]
+def test_topic_words_are_at_every_place_and_as_frequent_as_each_other(decided: list[Row]) -> None:
+    rows = decided
+    places = [tuple(map(int, row["rationale"].split())) for row in rows]
     assert {sentence for sentence, _ in places} == set(range(10))
     assert {word for _, word in places} == set(range(9))
-    used = Counter(word for row in rows for line in parts(documents.SAMPLE, row) for word in line if word in KEYS)
-    assert set(used) == set(KEYS)
-    assert len(KEYS) == 25
+    used = Counter(word for row in rows for line in lines(documents.SAMPLE, row) for word in line if word in TOPIC_OF)
+    assert set(used) == set(TOPIC_OF)
+    assert len(TOPIC_OF) == 25
     assert abs(min(used.values()) - 133) < 50
     assert abs(max(used.values()) - 133) < 50
 
 
 def test_the_rest_is_drawn_before_the_topic() -> None:
-    """The same draws with another choice of topic at the end: nothing but topic and key word changes."""
-    seeds = [seed for seed in range(350) if documents.draw(Random(seed), 10)["keys"]]
+    """The same draws with another choice of topic at the end: nothing but topic and topic word changes."""
+    seeds = [seed for seed in range(350) if documents.draw(Random(seed), 10)["rationale"]]
     originals = [documents.draw(Random(seed), 10) for seed in seeds]
-    turned = dict(reversed(documents.TOPICS.items()))
+    turned = dict(reversed(documents.WORDS.table("topics").items()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(documents, "TOPICS", turned)
+        patch.setitem(documents.WORDS.tables, "topics", turned)
         others = [documents.draw(Random(seed), 10) for seed in seeds]
     assert sum(one["topic"] != other["topic"] for one, other in zip(originals, others, strict=True)) > 200
     for one, other in zip(originals, others, strict=True):
-        assert one["keys"] == other["keys"]
-        assert without_key(one) == without_key(other)
+        assert one["rationale"] == other["rationale"]
+        assert masked(one) == masked(other)
 
 
 FEATURES: dict[str, Callable[[Row], list[str]]] = {
-    "words": lambda row: [word for line in without_key(row) for word in line],
-    "pairs of words": lambda row: [" ".join(line[at : at + 2]) for line in without_key(row) for at in range(len(line))],
-    "places and lengths": lambda row: [row["keys"], *(f"{at}:{len(line)}" for at, line in enumerate(without_key(row)))],
+    "words": lambda row: [word for line in masked(row) for word in line],
+    "pairs of words": lambda row: [" ".join(line[at : at + 2]) for line in masked(row) for at in range(len(line))],
+    "places and lengths": lambda row: [
+        row["rationale"],
+        *(f"{at}:{len(line)}" for at, line in enumerate(masked(row))),
+    ],
 }
 
 
-def guesses(features: Callable[[Row], list[str]], rows: list[Row]) -> float:
+def accuracy(features: Callable[[Row], list[str]], rows: list[Row]) -> float:
     """How often naive Bayes, trained on three quarters, is right on the rest."""
     seen: dict[str, Counter[str]] = defaultdict(Counter)
     train, test = rows[: len(rows) * 3 // 4], rows[len(rows) * 3 // 4 :]
@@ -144,24 +151,26 @@ def guesses(features: Callable[[Row], list[str]], rows: list[Row]) -> float:
     right = 0
     for row in test:
         found = features(row)
-        scores = {t: sum(math.log((seen[t][f] + 1) / totals[t]) for f in found) for t in documents.TOPICS}
+        scores = {
+            t: sum(math.log((seen[t][f] + 1) / totals[t]) for f in found) for t in documents.WORDS.table("topics")
+        }
         right += max(scores, key=scores.__getitem__) == row["topic"]
     return right / len(test)
 
 
 @pytest.mark.parametrize("features", FEATURES)
-def test_without_its_key_a_document_does_not_tell_its_topic(features: str, keyed: list[Row]) -> None:
-    spread = math.sqrt(0.2 * 0.8 / (len(keyed) / 4))
-    assert abs(guesses(FEATURES[features], keyed) - 0.2) < 4 * spread
+def test_without_its_topic_word_a_document_does_not_predict_its_topic(features: str, decided: list[Row]) -> None:
+    spread = math.sqrt(0.2 * 0.8 / (len(decided) / 4))
+    assert abs(accuracy(FEATURES[features], decided) - 0.2) < 4 * spread
 
 
-def test_with_its_key_the_same_guesser_finds_the_topic(keyed: list[Row]) -> None:
-    assert guesses(lambda row: row["document"].split(), keyed) > 0.9
+def test_with_its_topic_word_the_same_classifier_finds_the_topic(decided: list[Row]) -> None:
+    assert accuracy(lambda row: row["document"].split(), decided) > 0.9
 
 
 # Conversations
 
-TOLD = {
+STATED = {
     r"i live in (\w+)": r"i live",
     r"my (\w+) lives in (\w+)": r"\1 lives",
     r"my (\w+) is called (\w+)": r"\1 called",
@@ -177,11 +186,11 @@ ASKED = {
 
 
 def facts_of(turns: list[str]) -> dict[tuple[int, str], str]:
-    """Everything told, by whether its turn is as far from the end as one's own are, and what it is about."""
+    """Everything stated, by whether its turn is as far from the end as one's own are, and what it is about."""
     facts: dict[tuple[int, str], str] = {}
     for at, turn in enumerate(turns):
         for clause in turn.split(" . ")[0].removesuffix(" .").split(" and "):
-            for pattern, about in TOLD.items():
+            for pattern, about in STATED.items():
                 if found := re.fullmatch(pattern, clause):
                     key = ((len(turns) - 1 - at) % 2, found.expand(about))
                     assert key not in facts
@@ -223,23 +232,28 @@ def test_the_answer_follows_from_the_conversation(corpora: dict[str, list[Row]])
         assert row["response"] == answered(row["turns"].split("\n"))
 
 
+VALUES = [
+    tuple(line.split()) for kind in ("living", "naming", "having") for line in conversations.WORDS.table(kind)["values"]
+]
+
+
 def test_there_is_always_another_fact_of_the_kind(corpora: dict[str, list[Row]]) -> None:
     twice = lately = 0
     kinds: Counter[str] = Counter()
     for row in corpora["conversation"]:
         turns = row["turns"].split("\n")
-        said = set(row["response"].split())
+        answer = set(row["response"].split())
         values: tuple[str, ...] = ()
-        for values in (conversations.CITIES, conversations.NAMES, conversations.NUMBERS, conversations.COLOURS):
-            if said & set(values):
+        for values in VALUES:
+            if answer & set(values):
                 break
         named = [word for turn in turns for word in turn.split() if word in values]
         assert len(named) == len(set(named)) >= 2
         kinds[values[0]] += 1
         facts = facts_of(turns)
         twice += any((1 - whose, what) in facts for whose, what in facts)
-        lately += not said & set(values) & set(turns[-2].split())
+        lately += not answer & set(values) & set(turns[-2].split())
     assert len(kinds) == 4
     assert min(kinds.values()) > 400
-    assert twice > 1000  # both persons tell the same of theirs, so that who said it matters
+    assert twice > 1000  # both persons state facts about the same subject, so that the speaker matters
     assert lately > 2000  # the answer lies further back than the turn before the last

@@ -1,4 +1,4 @@
-"""The values of the waist: padding by hand, rows picked and spread, and misfits refused with both numbers."""
+"""The values of flow: padding by hand, rows picked and repeated, and what is refused."""
 
 import dataclasses
 
@@ -40,15 +40,6 @@ def leaves(value: object) -> object:
     return value
 
 
-@pytest.mark.parametrize("alignment", [True, False])
-def test_a_batch_survives_being_flat(alignment: bool) -> None:
-    before = batch(alignment=alignment)
-    flat = before.tensors()
-    assert all(isinstance(tensor, torch.Tensor) for tensor in flat.values())
-    assert ("alignment" in flat) == alignment
-    assert leaves(Batch.from_tensors(flat)) == leaves(before)
-
-
 def test_picking_reaches_nested_values() -> None:
     before, rows = batch(), torch.tensor([2, 0, 0])
     after = before.pick(rows)
@@ -71,12 +62,11 @@ def test_rows_and_device_are_those_of_any_tensor() -> None:
     assert State(torch.zeros(4, 1, 3)).repeat(2).rows == 8
 
 
-def test_frames_of_numbers_are_picked_and_flattened_like_ids() -> None:
-    films = Padded(torch.arange(24).view(2, 3, 4), torch.tensor([[True, True, True], [True, False, False]]))
-    before = Batch({"video": films}, Padded.of([[1], [0]]), torch.tensor([5, 6]))
-    assert leaves(Batch.from_tensors(before.tensors())) == leaves(before)
+def test_frames_of_numbers_are_picked_like_ids() -> None:
+    videos = Padded(torch.arange(24).view(2, 3, 4), torch.tensor([[True, True, True], [True, False, False]]))
+    before = Batch({"video": videos}, Padded.of([[1], [0]]), torch.tensor([5, 6]))
     after = before.pick(torch.tensor([1]))
-    assert torch.equal(after.inputs["video"].values, films.values[1:])
+    assert torch.equal(after.inputs["video"].values, videos.values[1:])
     assert after.inputs["video"].mask.tolist() == [[True, False, False]]
 
 
@@ -85,7 +75,7 @@ def test_a_summary_may_have_another_size_than_the_memory() -> None:
     assert read.repeat(2).summary.shape == (4, 9)
 
 
-def test_spreading_puts_copies_side_by_side() -> None:
+def test_repeated_rows_stand_side_by_side() -> None:
     state = State(torch.arange(6.0).view(2, 1, 3)).repeat(3)
     assert state.hidden[:, 0, 0].tolist() == [0, 0, 0, 3, 3, 3]
     assert state.cell is None

@@ -14,8 +14,8 @@ from sixjars.data.readers import Examples, read
 from sixjars.errors import DataError
 from sixjars.recipe.sections import Column, DataSettings, Files
 
-PICTURES: dict[str, Column] = {"image": "image", "label": "label"}
-FILMS: dict[str, Column] = {"video": "video", "label": "label"}
+IMAGES: dict[str, Column] = {"image": "image", "label": "label"}
+VIDEOS: dict[str, Column] = {"video": "video", "label": "label"}
 NAMES = [
     "cat/2.JPG",
     "cat/10.png",
@@ -36,10 +36,10 @@ WANTED = [
     ("cat/more/3.webp", "cat", "4"),
     ("dog/moves.gif", "dog", "5"),
 ]
-FILM_ROWS = [("dog/moves.gif", "dog", "1"), ("dog/walk.mp4", "dog", "2")]
+VIDEO_ROWS = [("dog/moves.gif", "dog", "1"), ("dog/walk.mp4", "dog", "2")]
 
 
-def reading(folder: Path, files: Files, columns: Mapping[str, Column] = PICTURES, **more: Any) -> Examples:
+def reading(folder: Path, files: Files, columns: Mapping[str, Column] = IMAGES, **more: Any) -> Examples:
     settings = DataSettings.model_validate({"folder": str(folder), "train": "unused", "format": "folders", **more})
     return read(files, columns, settings=settings)
 
@@ -48,7 +48,7 @@ def rows(examples: Examples) -> list[tuple[str, ...]]:
     return list(zip(*(map(str, column.to_pylist()) for column in examples.table.columns), strict=True))
 
 
-def message(folder: Path, files: Files, columns: Mapping[str, Column] = PICTURES, **more: Any) -> str:
+def message(folder: Path, files: Files, columns: Mapping[str, Column] = IMAGES, **more: Any) -> str:
     with pytest.raises(DataError) as caught:
         reading(folder, files, columns, **more)
     return str(caught.value)
@@ -73,8 +73,8 @@ def test_a_folder_for_each_label(place: str, tmp_path: Path) -> None:
     path = laid_out(tmp_path, place, NAMES)
     found = reading(tmp_path, place)
     assert (rows(found), found.skipped, found.where) == (WANTED, 0, str(path))
-    assert rows(reading(tmp_path, place, FILMS)) == FILM_ROWS
-    assert rows(reading(tmp_path, place, where={"label": "cat"})) == WANTED[1:4]
+    assert rows(reading(tmp_path, place, VIDEOS)) == VIDEO_ROWS
+    assert rows(reading(tmp_path, place, filter={"label": "cat"})) == WANTED[1:4]
     labels = rows(reading(tmp_path, place, {"label": "label"}))
     assert [label for label, _ in labels] == ["a cat", "cat", "cat", "cat", "dog", "dog"]
 
@@ -112,14 +112,14 @@ HELP = "put the files of each label into a folder with its name."
 @pytest.mark.parametrize("place", ["train", "train.zip"])
 def test_nothing_that_counts(place: str, tmp_path: Path) -> None:
     path = laid_out(tmp_path, place, ["cat/notes.txt", "cat/walk.mp4"])
-    assert message(tmp_path, place) == f"{path} has no pictures ({' '.join(sorted(IMAGE_ENDINGS))}); {HELP}"
+    assert message(tmp_path, place) == f"{path} has no images ({' '.join(sorted(IMAGE_ENDINGS))}); {HELP}"
     path = laid_out(tmp_path / "other" if place == "train" else tmp_path, place, ["cat/1.jpg"])
-    assert message(path.parent, place, FILMS) == f"{path} has no films ({' '.join(sorted(VIDEO_ENDINGS))}); {HELP}"
+    assert message(path.parent, place, VIDEOS) == f"{path} has no videos ({' '.join(sorted(VIDEO_ENDINGS))}); {HELP}"
     path = laid_out(tmp_path, "empty" + Path(place).suffix, [])
     path.touch() if path.suffix else path.mkdir()
     both = " ".join(sorted(IMAGE_ENDINGS | VIDEO_ENDINGS))
     told = message(tmp_path, path.name, {"label": "label"})
-    assert told == f"{path} has no pictures or films ({both}); {HELP}"
+    assert told == f"{path} has no images or videos ({both}); {HELP}"
 
 
 @pytest.mark.parametrize("place", ["train", "train.zip"])

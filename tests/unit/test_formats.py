@@ -1,4 +1,4 @@
-"""Datasets of pictures and films as others write them down: COCO, Flickr8k, and a folder for each label."""
+"""Captions of images as others write them down: COCO and Flickr8k."""
 
 import gzip
 import json
@@ -13,14 +13,10 @@ from sixjars.errors import DataError
 from sixjars.recipe.sections import Column, DataSettings, Files
 
 CAPTIONS: dict[str, Column] = {"image": "image", "target": "caption"}
-LABELS: dict[str, Column] = {"image": "image", "label": "label"}
 Row = tuple[str, ...]
 
 
-def reading(
-    folder: Path, files: Files, kind: str, columns: Mapping[str, Column] | None = None, **more: Any
-) -> Examples:
-    columns = columns or (LABELS if kind == "folders" else CAPTIONS)
+def reading(folder: Path, files: Files, kind: str, columns: Mapping[str, Column] = CAPTIONS, **more: Any) -> Examples:
     settings = DataSettings.model_validate({"folder": str(folder), "train": "unused", "format": kind, **more})
     return read(files, columns, settings=settings)
 
@@ -30,7 +26,7 @@ def rows(examples: Examples) -> list[Row]:
     return list(zip(*(map(str, column.to_pylist()) for column in examples.table.columns), strict=True))
 
 
-def message(folder: Path, files: Files, kind: str, columns: Mapping[str, Column] | None = None, **more: Any) -> str:
+def message(folder: Path, files: Files, kind: str, columns: Mapping[str, Column] = CAPTIONS, **more: Any) -> str:
     with pytest.raises(DataError) as caught:
         reading(folder, files, kind, columns, **more)
     return str(caught.value)
@@ -60,7 +56,7 @@ def test_coco(name: str, tmp_path: Path) -> None:
     found = reading(tmp_path, name, "coco")
     wanted = [("five ❤.jpg", "a five", "1"), ("seven.jpg", "a 7", "2"), ("five ❤.jpg", "five again", "3")]
     assert (rows(found), found.skipped, found.where) == (wanted, 0, str(path))
-    assert rows(reading(tmp_path, name, "coco", where={"image": "seven.jpg"})) == wanted[1:2]
+    assert rows(reading(tmp_path, name, "coco", filter={"image": "seven.jpg"})) == wanted[1:2]
     assert rows(reading(tmp_path, name, "coco", {"target": "caption"}))[2] == ("five again", "3")
 
 
@@ -84,11 +80,11 @@ BAD_ANNOTATIONS: dict[str, tuple[Any, str]] = {
     "no image": ({"caption": "x"}, "has no key 'image_id'; is this a file of captions?"),
     "unknown image": ({"image_id": 6, "caption": "x"}, "is about image 6, which is not in 'images'."),
     "image in a list": ({"image_id": ["5"], "caption": "x"}, "is about image ['5'], which is not in 'images'."),
-    "caption in a list": ({"image_id": 5, "caption": ["x"]}, "key 'caption' holds a list, not text."),
+    "caption in a list": ({"image_id": 5, "caption": ["x"]}, "column 'caption' holds a list, not text."),
     "empty caption": ({"image_id": 5, "caption": " "}, "column 'caption' is empty."),
     "null": ({"image_id": 5, "caption": None}, "column 'caption' has no value."),
-    "picture without a file": ({"image_id": 8, "caption": "x"}, "column 'image' has no value."),
-    "picture with two files": ({"image_id": 9, "caption": "x"}, "key 'file_name' holds a list, not text."),
+    "image without a file": ({"image_id": 8, "caption": "x"}, "column 'image' has no value."),
+    "image with two files": ({"image_id": 9, "caption": "x"}, "column 'file_name' holds a list, not text."),
 }
 
 
@@ -130,7 +126,7 @@ def test_coco_errors(tmp_path: Path) -> None:
     assert message(tmp_path, "a.json", "coco", {"target": "captoin"}) == (
         f"{path}: column 'captoin' is unknown. Did you mean 'caption'? Known: caption, image."
     )
-    assert "column 'split' is unknown" in message(tmp_path, "a.json", "coco", where={"split": "train"})
+    assert "column 'split' is unknown" in message(tmp_path, "a.json", "coco", filter={"split": "train"})
     assert "column '1' is unknown" in message(tmp_path, "a.json", "coco", {"target": 1})
     assert message(tmp_path, "b.json", "coco") == f"{tmp_path / 'b.json'} does not exist. Did you mean 'a.json'?"
     coco(tmp_path, annotations=[])
@@ -164,7 +160,7 @@ def test_flickr8k(tmp_path: Path) -> None:
     some = reading(tmp_path, PAIR, "flickr8k")
     assert (rows(some), some.skipped) == ([wanted[0], wanted[1], wanted[3]], 0)
     assert some.where == f"{captions} + {images}"
-    assert rows(reading(tmp_path, PAIR, "flickr8k", where={"image": "c#1.jpg"})) == wanted[3:]
+    assert rows(reading(tmp_path, PAIR, "flickr8k", filter={"image": "c#1.jpg"})) == wanted[3:]
 
 
 @pytest.mark.parametrize(
@@ -185,11 +181,11 @@ def test_bad_captions(line: str, sentence: str, files: Files, tmp_path: Path) ->
     assert ([row[2] for row in rows(found)], found.skipped) == (["1", "3"], 1)
 
 
-def test_pictures_without_captions(tmp_path: Path) -> None:
+def test_images_without_captions(tmp_path: Path) -> None:
     captions, images = flickr(tmp_path, "b.jpg#0\tB\nwrong\nd.jpg#0\t\n", "b.jpg\nlost.jpg\nd.jpg\n")
     images.write_bytes(images.read_bytes() + b"\xff.jpg\n")
     found = reading(tmp_path, PAIR, "flickr8k", on_bad_row="skip")
-    assert (rows(found), found.skipped) == ([("b.jpg", "B", "1")], 4)
+    assert (rows(found), found.skipped) == ([("b.jpg", "B", "1")], 4)  # line 2 of both files is bad
     captions.write_text("b.jpg#0\tB\nd.jpg#0\tD\n")
     assert message(tmp_path, PAIR, "flickr8k") == f"{images}, line 2: 'lost.jpg' has no caption in {captions}."
     images.write_bytes(b"b.jpg\n\xff.jpg\n")

@@ -1,4 +1,4 @@
-"""Networks of other libraries, stood in for by tiny ones that have the same shape of interface."""
+"""Networks of other libraries, in whose place tiny ones with the same interface are used."""
 
 import copy
 import sys
@@ -12,11 +12,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from sixjars.model.backbones import MapShape, backbone_named, fingerprint, frozen_below, shape_of, usual_size_of
+from sixjars.model.backbones.backbone import MapShape, frozen_below
 from sixjars.model.backbones.installed import InstalledBackbone
 from sixjars.model.backbones.libraries import preprocessing_of
+from sixjars.model.visual import backbone_named, fingerprint, shape_of, usual_size_of
 
-MEAN, STD = torch.tensor([0.4, 0.5, 0.6]).view(3, 1, 1), torch.tensor([0.2, 0.25, 0.3]).view(3, 1, 1)
+pytestmark = pytest.mark.usefixtures("in_64_bits")
+
+MEAN = torch.tensor([0.4, 0.5, 0.6], dtype=torch.float64).view(3, 1, 1)
+STD = torch.tensor([0.2, 0.25, 0.3], dtype=torch.float64).view(3, 1, 1)
 
 
 class Oxford(nn.Module):
@@ -58,7 +62,7 @@ class Added(nn.Module):
 
 
 class Pooling(nn.Module):
-    """As the models of transformers: no classifier, a pooler, and an answer that is no tensor."""
+    """As the models of transformers: no classifier, a pooler, and an output that is no tensor."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +94,7 @@ def _no_memory() -> Iterator[None]:
 
 @pytest.fixture
 def built() -> list[tuple[str, dict[str, Any]]]:
-    """What was asked of a library."""
+    """The calls of a library."""
     return []
 
 
@@ -100,7 +104,7 @@ def vision(monkeypatch: pytest.MonkeyPatch, built: list[tuple[str, dict[str, Any
     networks: dict[str, Callable[[], nn.Module]] = {"vgg16": Oxford, "googlenet": Oxford, "picky": Picky}
 
     def transforms() -> Callable[[Tensor], Tensor]:
-        return lambda picture: (F.interpolate(picture[None].float(), size=(12, 12))[0] / 255 - MEAN) / STD
+        return lambda image: (F.interpolate(image[None].double(), size=(12, 12))[0] / 255 - MEAN) / STD
 
     def get_model(name: str, **settings: Any) -> nn.Module:
         built.append((name, settings))
@@ -132,9 +136,9 @@ def network(backbone: Any, kind: type[nn.Module]) -> Any:
 @pytest.mark.usefixtures("vision")
 def test_vgg_gives_its_last_maps_before_pooling_and_fc7() -> None:
     backbone = backbone_named("torchvision/vgg16").train()
-    inner, seen = network(backbone, Oxford), pixels()
-    ready = (seen / 255 - MEAN) / STD
-    maps, vector = backbone(seen)
+    inner, images = network(backbone, Oxford), pixels()
+    ready = (images / 255 - MEAN) / STD
+    maps, vector = backbone(images)
     early, late = inner.features[0], inner.features[3]
     half = F.max_pool2d(F.conv2d(ready, early.weight, early.bias, padding=1).relu(), 2)
     wanted = F.conv2d(half, late.weight, late.bias, padding=1).relu()
@@ -151,14 +155,16 @@ def test_a_named_layer_is_not_overwritten_by_what_comes_after_it() -> None:
     before = backbone_named("torchvision/vgg16", layer="features.3")
     after = backbone_named("torchvision/vgg16", layer="features.4", pretrained=False)
     after.load_state_dict(before.state_dict())
-    seen = pixels()
-    assert before(seen)[0].min() < 0
-    assert torch.equal(before(seen)[0].relu(), after(seen)[0])
-    assert torch.equal(before(seen)[1], after(seen)[1])
+    images = pixels()
+    assert before(images)[0].min() < 0
+    assert torch.equal(before(images)[0].relu(), after(images)[0])
+    assert torch.equal(before(images)[1], after(images)[1])
     assert shape_of("torchvision/vgg16", layer="features.0", size=20) == MapShape(4, 20, 20, 8)
 
 
-def test_weights_are_the_default_ones_unless_told(vision: ModuleType, built: list[tuple[str, dict[str, Any]]]) -> None:
+def test_weights_are_the_default_ones_unless_none_are_wanted(
+    vision: ModuleType, built: list[tuple[str, dict[str, Any]]]
+) -> None:
     backbone_named("torchvision/vgg16")
     backbone_named("torchvision/googlenet", pretrained=False)
     assert built == [
@@ -177,14 +183,14 @@ def test_a_network_that_needs_real_numbers_has_a_shape_and_leaves_the_random_one
 
 
 @pytest.mark.usefixtures("vision")
-def test_parts_have_the_names_of_the_library_and_copies_work() -> None:
+def test_layers_have_the_names_of_the_library_and_copies_work() -> None:
     backbone = backbone_named("torchvision/vgg16")
     twin = copy.deepcopy(backbone)
     frozen_below(backbone, "features.3")
     frozen = [name for name, weight in backbone.named_parameters() if not weight.requires_grad]
     assert frozen == ["model.features.0.weight", "model.features.0.bias"]
-    seen = pixels()
-    assert all(map(torch.equal, backbone(seen), twin(seen)))
+    images = pixels()
+    assert all(map(torch.equal, backbone(images), twin(images)))
     assert fingerprint(backbone) == fingerprint(twin)
     twin.get_buffer("shift").add_(1)
     assert fingerprint(backbone) != fingerprint(twin)
@@ -193,8 +199,8 @@ def test_parts_have_the_names_of_the_library_and_copies_work() -> None:
 @pytest.mark.usefixtures("vision")
 def test_two_threads_never_mix() -> None:
     backbone = backbone_named("torchvision/vgg16")
-    pictures = [pixels(), pixels()]
-    wanted = [backbone(seen) for seen in pictures]
+    batches = [pixels(), pixels()]
+    wanted = [backbone(images) for images in batches]
     meeting = Barrier(2, timeout=30)
 
     def meet(*_: Any) -> None:
@@ -203,10 +209,10 @@ def test_two_threads_never_mix() -> None:
     network(backbone, Oxford).features[5].register_forward_hook(meet)  # between the maps and the vector
     got: dict[int, tuple[Tensor, Tensor]] = {}
 
-    def look(at: int) -> None:
-        got[at] = backbone(pictures[at])
+    def compute(at: int) -> None:
+        got[at] = backbone(batches[at])
 
-    threads = [Thread(target=look, args=(at,)) for at in (0, 1)]
+    threads = [Thread(target=compute, args=(at,)) for at in (0, 1)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -224,9 +230,9 @@ def test_timm_with_a_residual_and_a_convolution_as_classifier(monkeypatch: pytes
     timm.create_model = lambda name, pretrained: Residual()
     monkeypatch.setitem(sys.modules, "timm", timm)
     backbone = backbone_named("timm/resnet50.tag").train()
-    inner, seen = network(backbone, Residual), pixels(4, 16)
-    maps, vector = backbone(seen)
-    stem = F.conv2d((seen / 255 - MEAN) / STD, inner.stem.weight, inner.stem.bias, stride=2, padding=1)
+    inner, images = network(backbone, Residual), pixels(4, 16)
+    maps, vector = backbone(images)
+    stem = F.conv2d((images / 255 - MEAN) / STD, inner.stem.weight, inner.stem.bias, stride=2, padding=1)
     wanted = stem + F.conv2d(stem / 1.00001**0.5, *inner.stage[1].parameters())  # of a fresh batch norm
     torch.testing.assert_close(maps, wanted)
     torch.testing.assert_close(vector, wanted.mean((2, 3)))
@@ -236,7 +242,7 @@ def test_timm_with_a_residual_and_a_convolution_as_classifier(monkeypatch: pytes
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A transformers whose processor wants blue first, and which is given folders."""
+    """A transformers whose processor puts blue first, and which takes folders."""
 
     def there(name: str, *, trust_remote_code: bool) -> str:
         assert trust_remote_code is False
@@ -246,9 +252,9 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> None:
         assert there(name, trust_remote_code=trust_remote_code)
 
         def process(images: Any, return_tensors: str) -> dict[str, Tensor]:
-            picture = torch.from_numpy(images).permute(2, 0, 1)[None]
+            batch = torch.from_numpy(images).permute(2, 0, 1)[None]
             assert return_tensors == "pt"
-            return {"pixel_values": (F.interpolate(picture.float(), size=(10, 10)).flip(1) / 255 - MEAN) / STD}
+            return {"pixel_values": (F.interpolate(batch.double(), size=(10, 10)).flip(1) / 255 - MEAN) / STD}
 
         return process
 
@@ -266,9 +272,9 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("hub")
 def test_transformers_with_a_pooler_and_blue_first() -> None:
     backbone = backbone_named("transformers/some/folder")
-    inner, seen = network(backbone, Pooling), pixels(2, 10)
-    maps, vector = backbone(seen)
-    wanted = inner((seen[:, [2, 1, 0]] / 255 - MEAN) / STD)
+    inner, images = network(backbone, Pooling), pixels(2, 10)
+    maps, vector = backbone(images)
+    wanted = inner((images[:, [2, 1, 0]] / 255 - MEAN) / STD)
     torch.testing.assert_close(maps, wanted["last_hidden_state"])
     torch.testing.assert_close(vector, wanted["pooler_output"][:, :, 0, 0])
     assert shape_of("transformers/some/folder") == MapShape(5, 5, 5, 5)

@@ -1,4 +1,4 @@
-"""Small pieces against plain loops; pretrained vectors that stay where they are; an output layer that is shared."""
+"""Small layers against plain loops; pretrained vectors that stay as they are; an output layer that is tied."""
 
 import math
 
@@ -12,6 +12,8 @@ from sixjars.model.bridges.initial import InitialState
 from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.layers import StateProjection, WordEmbedding, last_real, masked_softmax, reordered, reversal
 
+pytestmark = pytest.mark.usefixtures("in_64_bits")
+
 RAGGED = torch.arange(4) < torch.tensor([4, 1, 3, 0])[:, None]
 
 
@@ -24,7 +26,7 @@ def test_masked_softmax_is_a_softmax_of_the_real_places() -> None:
         total = sum(math.exp(float(scores[row, place]) - highest) for place in real)
         for place in range(4):
             wanted = math.exp(float(scores[row, place]) - highest) / total if place in real else 0.0
-            assert float(weights[row, place]) == pytest.approx(wanted, abs=1e-6)
+            assert float(weights[row, place]) == pytest.approx(wanted, abs=1e-12)
             assert place in real or float(weights[row, place]) == 0.0
 
 
@@ -61,7 +63,7 @@ def test_last_real_of_each_row() -> None:
     assert torch.equal(found, torch.stack([values[0, 3], values[1, 0], values[2, 2], torch.zeros(2)]))
 
 
-VECTORS = (torch.tensor([1, 3]), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+VECTORS = (torch.tensor([1, 3]), torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64))
 
 
 OPTIMIZERS = pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.AdamW])
@@ -89,16 +91,16 @@ def test_frozen_vectors_do_not_move_and_the_others_do(optimizer: type[torch.opti
 
 
 @OPTIMIZERS
-def test_tuned_vectors_begin_there_and_move(optimizer: type[torch.optim.Adam]) -> None:
+def test_other_pretrained_vectors_begin_there_and_move(optimizer: type[torch.optim.Adam]) -> None:
     words, ids = WordEmbedding(vocabulary=5, size=2, vectors=VECTORS), torch.arange(5)
     assert words(ids)[[1, 3]].tolist() == [[1.0, 2.0], [3.0, 4.0]]
     trained(words, ids, optimizer)
     assert (words(ids)[[1, 3]] != VECTORS[1]).all()
 
 
-@pytest.mark.parametrize("tuned", [True, False])
-def test_the_matrix_is_all_vectors(tuned: bool) -> None:
-    words = WordEmbedding(vocabulary=5, size=2, tuned=tuned, vectors=VECTORS)
+@pytest.mark.parametrize("frozen", [True, False])
+def test_the_matrix_is_all_vectors(frozen: bool) -> None:
+    words = WordEmbedding(vocabulary=5, size=2, frozen=frozen, vectors=VECTORS)
     assert torch.equal(words.matrix(), words(torch.arange(5)))
     assert words(torch.tensor([[0, 1], [4, 3]])).shape == (2, 2, 2)
 
@@ -115,41 +117,41 @@ def test_vectors_of_another_size_are_refused() -> None:
     assert str(error.value) == "embedding.size is 3, but the word vectors have 2 numbers."
 
 
-def test_first_state_by_copy_and_by_projection() -> None:
+def test_initial_state_by_copy_and_by_projection() -> None:
     summary = torch.randn(2, 3)
-    copied = StateProjection(summary_size=3, state_size=3, copies=2, start="copy")
+    copied = StateProjection(summary_size=3, state_size=3, state_count=2, start="copy")
     assert torch.equal(copied(summary), torch.cat([summary, summary], dim=1))
-    assert copied.equations() == ["s_0 = h_T"]
-    made = StateProjection(summary_size=3, state_size=5, copies=2, start="linear")
+    assert copied.equations() == ["d_0 = [h_T, h_T]"]
+    made = StateProjection(summary_size=3, state_size=5, state_count=2, start="linear")
     assert made.project is not None
     weight, bias = made.project.weight.tolist(), made.project.bias.tolist()
     for row in range(2):
         for unit in range(10):
             total = bias[unit] + sum(w * x for w, x in zip(weight[unit], summary[row].tolist(), strict=True))
-            assert float(made(summary).detach()[row, unit]) == pytest.approx(math.tanh(total), abs=1e-6)
-    assert made.equations() == ["s_0 = tanh(W_0 h_T + b_0)"]
+            assert float(made(summary).detach()[row, unit]) == pytest.approx(math.tanh(total), abs=1e-12)
+    assert made.equations() == ["d_0 = tanh(W_0 h_T + b_0)"]
 
 
 def test_copying_needs_equal_sizes() -> None:
     with pytest.raises(ShapeError) as error:
-        StateProjection(summary_size=6, state_size=4, copies=1, start="copy")
+        StateProjection(summary_size=6, state_size=4, state_count=1, start="copy")
     assert str(error.value) == (
-        "start: copy needs a summary as large as the decoder's state, but they have 6 and 4 numbers. "
+        "start: copy needs a summary of the decoder's hidden size, but they have 6 and 4 numbers. "
         "Make them equal, or use start: linear."
     )
 
 
 @pytest.mark.parametrize("frozen", [True, False])
 def test_a_tied_output_multiplies_by_the_embeddings(frozen: bool) -> None:
-    words = WordEmbedding(vocabulary=5, size=2, tuned=not frozen, vectors=VECTORS)
+    words = WordEmbedding(vocabulary=5, size=2, frozen=frozen, vectors=VECTORS)
     bridge = InitialState(summary_size=2, state_size=2)
     decoder = SequenceDecoder(bridge=bridge, embedding=words, cell="rnn", size=2, tied=True).eval()
     assert [name for name, _ in decoder.named_parameters() if name.startswith("output")] == ["output.bias"]
     source = Encoded(torch.zeros(1, 1, 2), torch.ones(1, 1, dtype=torch.bool), torch.randn(1, 2))
-    scores = decoder.teach(source, Padded.of([[4, 3]])).scores
+    logits = decoder.teach(source, Padded.of([[4, 3]])).logits
     state = decoder.step(torch.tensor([1]), *decoder.start(source))[1].hidden[0, 0]
     wanted = torch.stack([state @ words(torch.tensor(word)) for word in range(5)]) + decoder.output.bias
-    torch.testing.assert_close(scores[0, 0], wanted)
+    torch.testing.assert_close(logits[0, 0], wanted)
 
 
 def test_tying_needs_equal_sizes() -> None:
@@ -157,5 +159,5 @@ def test_tying_needs_equal_sizes() -> None:
     with pytest.raises(ShapeError) as error:
         SequenceDecoder(bridge=bridge, embedding=WordEmbedding(vocabulary=9, size=3), size=4, tied=True)
     assert str(error.value) == (
-        "tied: true needs a state as large as the embeddings, but decoder.size is 4 and decoder.embedding.size is 3."
+        "tied: true needs embeddings of the hidden size, but decoder.size is 4 and decoder.embedding.size is 3."
     )

@@ -1,4 +1,4 @@
-"""Made-up films, against what is in the frames; and the files of made-up corpora on a disk."""
+"""Synthetic videos, against what is in the frames; and the files of synthetic corpora on a disk."""
 
 import io
 import re
@@ -13,22 +13,23 @@ from numpy.typing import NDArray
 
 from sixjars.data.media.videos import read_video
 from sixjars.errors import DataError, MissingExtra
-from sixjars.samples import SAMPLES, Row, make, materialise, motions
+from sixjars.progress import Reporter
+from sixjars.samples import SAMPLES, Row, generate, materialise, motions
 from sixjars.samples.motions import frames_of, paint
 from sixjars.samples.painting import COLOURS, painted
 
-FILMED = ["video_captioning", "video_classification"]
+VIDEO_TASKS = ["video_captioning", "video_classification"]
 OPPOSITES = {"left_to_right": "right_to_left", "upwards": "downwards", "growing": "shrinking"}
-PICTURE, FILM = "red-circle-20-20-16.png", "red-circle_15-24-10_33-24-10.mp4"
+IMAGE, VIDEO = "red-circle-20-20-16.png", "red-circle_15-24-10_33-24-10.mp4"
 
 
 @pytest.fixture(scope="module")
 def corpora() -> dict[str, list[Row]]:
-    return {task: make(task, size=2000, valid=0, test=0)["train"] for task in FILMED}
+    return {task: generate(task, size=2000, valid=0, test=0)["train"] for task in VIDEO_TASKS}
 
 
-def watched(name: str) -> NDArray[np.int64]:
-    """The frames of a film file, (F, 48, 48, 3)."""
+def frames_in(name: str) -> NDArray[np.int64]:
+    """The frames of a video file, (F, 48, 48, 3)."""
     frames = read_video(io.BytesIO(paint(name)), name, size=48, fit="crop", max_pixels=5000, frames=99, rate=None)
     return frames.transpose(0, 2, 3, 1).astype(np.int64)
 
@@ -42,7 +43,7 @@ def poses(frames: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.array(found)
 
 
-def deed(first: NDArray[np.float64], last: NDArray[np.float64]) -> str:
+def action(first: NDArray[np.float64], last: NDArray[np.float64]) -> str:
     """What happened between two poses."""
     right, down, much = last - first
     if max(abs(right), abs(down)) < 2:
@@ -52,36 +53,36 @@ def deed(first: NDArray[np.float64], last: NDArray[np.float64]) -> str:
     return "moves down" if down > 0 else "moves up"
 
 
-# Films
+# Videos
 
 
-def test_a_film_has_twelve_frames_and_the_same_bytes_each_time() -> None:
-    assert watched(FILM).shape == (12, 48, 48, 3)
-    files = {paint(FILM) for _ in range(40)}
+def test_a_video_has_twelve_frames_and_the_same_bytes_each_time() -> None:
+    assert frames_in(VIDEO).shape == (12, 48, 48, 3)
+    files = {paint(VIDEO) for _ in range(40)}
     assert len(files) == 1
     assert files.pop()[4:8] == b"ftyp"
 
 
 def test_a_thing_goes_evenly_where_its_name_says() -> None:
-    found = poses(watched(FILM))
+    found = poses(frames_in(VIDEO))
     assert found[:, 0] == pytest.approx(np.linspace(15, 33, 12) - 0.5, abs=0.7)
     assert found[:, 1] == pytest.approx(23.5, abs=0.6)
-    grown = poses(watched("blue-circle_24-24-8_24-24-16.mp4"))[:, 2]
+    grown = poses(frames_in("blue-circle_24-24-8_24-24-16.mp4"))[:, 2]
     assert grown == pytest.approx((2 * 0.88 * np.linspace(8, 16, 12)) ** 2, rel=0.15)
 
 
-def test_captions_tell_what_is_seen(corpora: dict[str, list[Row]]) -> None:
+def test_captions_describe_what_is_seen(corpora: dict[str, list[Row]]) -> None:
     for row in corpora["video_captioning"][:120]:
-        frames = watched(row["video"])
+        frames = frames_in(row["video"])
         found = poses(frames)
-        _, colour, shape, said = row["caption"].split(" ", 3)
+        _, colour, shape, rest = row["caption"].split(" ", 3)
         middle = frames[0, round(found[0, 1]), round(found[0, 0])]
         assert min(COLOURS, key=lambda other: float(np.abs(middle - COLOURS[other]).sum())) == colour
         assert row["video"].startswith(f"{colour}-{shape}_")
-        assert deed(found[0], found[-1]) == said
+        assert action(found[0], found[-1]) == rest
 
 
-def test_one_film_has_one_caption_and_every_word_is_frequent(corpora: dict[str, list[Row]]) -> None:
+def test_one_video_has_one_caption_and_every_word_is_frequent(corpora: dict[str, list[Row]]) -> None:
     rows = corpora["video_captioning"]
     assert len({row["video"] for row in rows}) == len(rows)
     words = Counter(word for row in rows for word in row["caption"].split())
@@ -91,11 +92,11 @@ def test_one_film_has_one_caption_and_every_word_is_frequent(corpora: dict[str, 
 
 def test_the_class_is_what_is_seen(corpora: dict[str, list[Row]]) -> None:
     for row in corpora["video_classification"][:120]:
-        found = poses(watched(row["video"]))
-        assert deed(found[0], found[-1]) == motions.CLASSES[row["label"]]
+        found = poses(frames_in(row["video"]))
+        assert action(found[0], found[-1]) == motions.CLASSES[row["label"]]
 
 
-def test_backwards_a_film_is_the_opposite_class_frame_by_frame(corpora: dict[str, list[Row]]) -> None:
+def test_backwards_a_video_is_the_opposite_class_frame_by_frame(corpora: dict[str, list[Row]]) -> None:
     opposite = OPPOSITES | {other: one for one, other in OPPOSITES.items()}
     for row in corpora["video_classification"][:200]:
         look, first, last = row["video"].removesuffix(".mp4").split("_")
@@ -103,17 +104,17 @@ def test_backwards_a_film_is_the_opposite_class_frame_by_frame(corpora: dict[str
         shown, returned = pixels_of(row["video"]), pixels_of(back)
         assert np.array_equal(shown[::-1], returned)
         found = poses(returned)
-        assert deed(found[0], found[-1]) == motions.CLASSES[opposite[row["label"]]]
+        assert action(found[0], found[-1]) == motions.CLASSES[opposite[row["label"]]]
 
 
 def pixels_of(name: str) -> NDArray[np.int64]:
     """The frames before they are made a file."""
     things = frames_of(name)
-    return painted([[thing] for thing in things], 48, motions.ground_of(things)).astype(np.int64)
+    return painted([[thing] for thing in things], 48, motions.background_of(things)).astype(np.int64)
 
 
-def test_no_pose_and_no_look_tells_a_class_from_its_opposite() -> None:
-    rows = make("video_classification", size=20_000, valid=0, test=0)["train"]
+def test_no_pose_and_no_appearance_tells_a_class_from_its_opposite() -> None:
+    rows = generate("video_classification", size=20_000, valid=0, test=0)["train"]
     seen = {label: Counter[str]() for label in motions.CLASSES}
     for row in rows:
         look, *ends = row["video"].removesuffix(".mp4").split("_")
@@ -129,7 +130,7 @@ def test_no_pose_and_no_look_tells_a_class_from_its_opposite() -> None:
 
 
 def test_things_stay_inside_the_frame(corpora: dict[str, list[Row]]) -> None:
-    for task in FILMED:
+    for task in VIDEO_TASKS:
         for row in corpora[task]:
             for thing in frames_of(row["video"]):
                 assert min(thing.box[:2]) >= 1
@@ -137,19 +138,19 @@ def test_things_stay_inside_the_frame(corpora: dict[str, list[Row]]) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["red-circle_15-24-10.mp4", "red-circle_15-24-10_33-24-10_15-24-10.mp4", f"../{FILM}", PICTURE]
+    "name", ["red-circle_15-24-10.mp4", "red-circle_15-24-10_33-24-10_15-24-10.mp4", f"../{VIDEO}", IMAGE]
 )
 def test_another_name_is_refused(name: str) -> None:
     with pytest.raises(
-        DataError, match=f"^{re.escape(repr(name))} names no made-up film; names are like 'red-circle_12"
+        DataError, match=f"^{re.escape(repr(name))} names no synthetic video; names are like 'red-circle_12"
     ):
         paint(name)
 
 
-def test_filming_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_painting_without_av_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "av", None)
     with pytest.raises(MissingExtra, match=r"^av is not installed\. Run: pip install 'sixjars\[video\]'$"):
-        paint(FILM)
+        paint(VIDEO)
 
 
 # Files on a disk
@@ -158,23 +159,28 @@ def test_filming_without_its_library_says_what_to_install(monkeypatch: pytest.Mo
 @pytest.mark.parametrize("task", [task for task, sample in SAMPLES.items() if sample.media])
 def test_files_are_what_paint_gives(task: str, tmp_path: Path) -> None:
     folder, painter = tmp_path / "new" / "folder", SAMPLES[task].paint
-    name = make(task, size=1, valid=0, test=0)["train"][0][str(SAMPLES[task].media)]
+    name = generate(task, size=1, valid=0, test=0)["train"][0][str(SAMPLES[task].media)]
     materialise(task, [name], folder)
     assert painter is not None
     assert [path.name for path in folder.iterdir()] == [name]
     assert (folder / name).read_bytes() == painter(name)
 
 
-def test_what_is_there_stays_and_progress_is_told(tmp_path: Path) -> None:
+def test_what_is_there_stays_and_progress_is_reported(tmp_path: Path) -> None:
     names = [f"red-circle-{x}-20-16.png" for x in (20, 21, 22)]
     (tmp_path / names[1]).write_bytes(b"mine")
-    told: list[tuple[int, int]] = []
-    materialise("image_captioning", [*names, *names], tmp_path, lambda done, total: told.append((done, total)))
-    assert told == [(1, 2), (2, 2)]
+    reported: list[tuple[int, int]] = []
+
+    class Recorder(Reporter):
+        def preparing(self, what: str, *, done: int, total: int) -> None:
+            reported.append((done, total))
+
+    materialise("image_captioning", [*names, *names], tmp_path, Recorder())
+    assert reported == [(1, 2), (2, 2)]
     assert (tmp_path / names[1]).read_bytes() == b"mine"
     assert {path.name for path in tmp_path.iterdir()} == set(names)
-    materialise("image_captioning", names, tmp_path, lambda done, total: told.append((done, total)))
-    assert len(told) == 2
+    materialise("image_captioning", names, tmp_path, Recorder())
+    assert len(reported) == 2
 
 
 def test_two_processes_paint_the_same_files(tmp_path: Path) -> None:
@@ -200,30 +206,30 @@ def test_a_half_painted_file_is_never_seen(tmp_path: Path, monkeypatch: pytest.M
         return half + whole(path, content)
 
     monkeypatch.setattr(Path, "write_bytes", slow)
-    materialise("image_captioning", [PICTURE], tmp_path)
+    materialise("image_captioning", [IMAGE], tmp_path)
     assert seen == [set()]
-    assert (tmp_path / PICTURE).exists()
+    assert (tmp_path / IMAGE).exists()
 
 
 def test_a_task_of_text_has_no_files(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"^The dialog sample has no pictures or films to paint; its rows are all there is"
+        DataError, match=r"^The dialog sample has no images or videos to paint; its rows are all there is"
     ):
-        materialise("dialog", [PICTURE], tmp_path)
+        materialise("dialog", [IMAGE], tmp_path)
     with pytest.raises(DataError, match=r"^sample 'dialogue' is unknown\. Did you mean 'dialog'\?"):
-        materialise("dialogue", [PICTURE], tmp_path)
+        materialise("dialogue", [IMAGE], tmp_path)
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     with pytest.raises(
-        DataError, match=f"^Made-up files cannot be written to {re.escape(str(file))}: File exists; make r"
+        DataError, match=f"^Synthetic files cannot be written to {re.escape(str(file))}: File exists; make r"
     ):
-        materialise("image_captioning", [PICTURE], file)
+        materialise("image_captioning", [IMAGE], file)
 
 
 def test_a_file_is_never_written_outside_its_folder(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="names no made-up picture"):
-        materialise("image_captioning", [f"../{PICTURE}"], tmp_path / "inner")
-    assert not (tmp_path / PICTURE).exists()
+    with pytest.raises(DataError, match="names no synthetic image"):
+        materialise("image_captioning", [f"../{IMAGE}"], tmp_path / "inner")
+    assert not (tmp_path / IMAGE).exists()

@@ -1,4 +1,4 @@
-"""Packing: every part of every text is found again by following the tensors, and little of them is padding."""
+"""Packing: every segment of every text is found again by following the tensors, and little of them is padding."""
 
 from itertools import combinations
 
@@ -12,7 +12,7 @@ from sixjars.data.packing import MOST, TOLERATED, packed
 from sixjars.flow.values import Segments
 
 Rows = list[list[int]]
-"""The lengths of the parts of each text."""
+"""The lengths of the segments of each text."""
 
 
 def packing(rows: Rows) -> Segments:
@@ -20,45 +20,45 @@ def packing(rows: Rows) -> Segments:
     return packed(lengths, np.array([len(row) for row in rows], dtype=np.int64))
 
 
-def followed(parts: Segments, rows: Rows) -> None:
-    """Each text is written as (row, part, place) at each position, then read back in all the ways there are."""
+def followed(segments: Segments, rows: Rows) -> None:
+    """Each text is written as (row, segment, place) at each position, then read back in all the ways there are."""
     width = max([sum(row) for row in rows], default=0)
     texts = [
-        [(row, part, at) for part, length in enumerate(lengths) for at in range(length)]
+        [(row, segment, at) for segment, length in enumerate(lengths) for at in range(length)]
         for row, lengths in enumerate(rows)
     ]
     flat = {row * width + at: position for row, text in enumerate(texts) for at, position in enumerate(text)}
-    whole = [line for pack in parts.packs for line in pack.tolist()]
+    whole = [line for pack in segments.packs for line in pack.tolist()]
     assert all(sorted(line, key=lambda place: place < 0) == line for line in whole)  # padding is behind
     lines = [[flat[place] for place in line if place >= 0] for line in whole]
     laid = [place for line in whole for place in line]
     assert sorted(place for place in laid if place >= 0) == sorted(flat)  # each position exactly once
 
-    assert parts.home.shape == (len(rows), max([1, *(len(row) for row in rows)]))
+    assert segments.segment_index.shape == (len(rows), max([1, *(len(row) for row in rows)]))
     for row, lengths in enumerate(rows):
-        homes = parts.home[row].tolist()
+        homes = segments.segment_index[row].tolist()
         assert homes[len(lengths) :] == [-1] * (len(homes) - len(lengths))
         assert [lines[home] for home in homes[: len(lengths)]] == [
-            [(row, part, at) for at in range(length)] for part, length in enumerate(lengths)
+            [(row, segment, at) for at in range(length)] for segment, length in enumerate(lengths)
         ]
-    used = parts.home[parts.home >= 0].tolist()
+    used = segments.segment_index[segments.segment_index >= 0].tolist()
     assert sorted(used) == list(range(sum(map(len, rows))))
 
-    assert parts.back.shape == parts.of.shape == (len(rows), width)
+    assert segments.position_index.shape == segments.segment_of.shape == (len(rows), width)
     for row, text in enumerate(texts):
-        assert [flat[laid[place]] for place in parts.back[row].tolist()[: len(text)]] == text
-        assert parts.of[row].tolist() == [part for _, part, _ in text] + [0] * (width - len(text))
-        assert parts.back[row].tolist()[len(text) :] == [0] * (width - len(text))
+        assert [flat[laid[place]] for place in segments.position_index[row].tolist()[: len(text)]] == text
+        assert segments.segment_of[row].tolist() == [segment for _, segment, _ in text] + [0] * (width - len(text))
+        assert segments.position_index[row].tolist()[len(text) :] == [0] * (width - len(text))
 
 
 def area(lengths: list[int], widths: tuple[int, ...]) -> int:
-    """Places of rectangles of these widths, each part in the narrowest that holds it."""
+    """Places of rectangles of these widths, each segment in the narrowest that holds it."""
     return sum(min(width for width in widths if width >= length) for length in lengths)
 
 
-def padding(parts: Segments) -> float:
+def padding(segments: Segments) -> float:
     """The share of all places that hold nothing."""
-    places: list[int] = [place for pack in parts.packs for line in pack.tolist() for place in line]
+    places: list[int] = [place for pack in segments.packs for line in pack.tolist() for place in line]
     return sum(place < 0 for place in places) / len(places)
 
 
@@ -66,11 +66,11 @@ lengths = st.integers(0, 12) | st.sampled_from([0, 1, 500])
 
 
 @given(st.lists(st.lists(lengths, max_size=6), min_size=1, max_size=6))
-def test_every_part_is_found_again(rows: Rows) -> None:
-    parts = packing(rows)
-    followed(parts, rows)
-    assert 1 <= len(parts.packs) <= MOST
-    assert all(pack.shape[0] >= 1 and pack.shape[1] >= 1 and pack.dtype == torch.int64 for pack in parts.packs)
+def test_every_segment_is_found_again(rows: Rows) -> None:
+    segments = packing(rows)
+    followed(segments, rows)
+    assert 1 <= len(segments.packs) <= MOST
+    assert all(pack.shape[0] >= 1 and pack.shape[1] >= 1 and pack.dtype == torch.int64 for pack in segments.packs)
 
 
 @pytest.mark.parametrize(
@@ -95,21 +95,21 @@ def test_odd_batches(rows: Rows) -> None:
 
 
 def test_by_hand() -> None:
-    """Texts of parts 2 + 1 and 9: the nine in a rectangle of its own, the others each in theirs."""
-    parts = packing([[2, 1], [9]])
-    assert [pack.tolist() for pack in parts.packs] == [[[9, 10, 11, 12, 13, 14, 15, 16, 17]], [[0, 1], [2, -1]]]
-    assert parts.home.tolist() == [[1, 2], [0, -1]]
-    assert parts.back.tolist() == [[9, 10, 11, 0, 0, 0, 0, 0, 0], [0, 1, 2, 3, 4, 5, 6, 7, 8]]
-    assert parts.of.tolist() == [[0, 0, 1, 0, 0, 0, 0, 0, 0], [0] * 9]
-    assert padding(parts) == 1 / 13
+    """Texts of segments 2 + 1 and 9: the nine in a rectangle of its own, the others each in theirs."""
+    segments = packing([[2, 1], [9]])
+    assert [pack.tolist() for pack in segments.packs] == [[[9, 10, 11, 12, 13, 14, 15, 16, 17]], [[0, 1], [2, -1]]]
+    assert segments.segment_index.tolist() == [[1, 2], [0, -1]]
+    assert segments.position_index.tolist() == [[9, 10, 11, 0, 0, 0, 0, 0, 0], [0, 1, 2, 3, 4, 5, 6, 7, 8]]
+    assert segments.segment_of.tolist() == [[0, 0, 1, 0, 0, 0, 0, 0, 0], [0] * 9]
+    assert padding(segments) == 1 / 13
 
 
 @given(st.lists(st.integers(1, 14), min_size=1, max_size=20))
 def test_no_other_rectangles_would_be_better(row: list[int]) -> None:
     """Against all ways to choose widths: as many as needed, and none of as many has less padding."""
-    parts = packing([row])
-    count = len(parts.packs)
-    places = sum(pack.numel() for pack in parts.packs)
+    segments = packing([row])
+    count = len(segments.packs)
+    places = sum(pack.numel() for pack in segments.packs)
     others = sorted(set(row))[:-1]
 
     def least(most: int) -> int:
@@ -126,28 +126,28 @@ def test_a_skewed_batch_wastes_little() -> None:
     noise = np.random.default_rng(3)
     rows = [np.maximum(noise.normal(22, 10, 18), 1).astype(int).tolist() for _ in range(62)]
     rows += [[2000], [1], [180, 3, 1, 90]]
-    parts = packing(rows)
-    followed(parts, rows)
+    segments = packing(rows)
+    followed(segments, rows)
     words = sum(map(sum, rows))
     assert sum(map(len, rows)) * 2000 > 80 * words  # one rectangle would be nearly all padding
-    assert padding(parts) < 0.2
+    assert padding(segments) < 0.2
 
 
 def test_more_widths_than_are_compared() -> None:
     """Lengths from 1 to 500: six equal steps waste one seventh at best, and a coarser choice hardly more."""
     rows = [list(range(1, 501))]
-    parts = packing(rows)
-    followed(parts, rows)
-    assert 1 / 7 - 0.01 < padding(parts) < 1 / 7 + 0.01
+    segments = packing(rows)
+    followed(segments, rows)
+    assert 1 / 7 - 0.01 < padding(segments) < 1 / 7 + 0.01
 
 
-def test_parts_of_one_length_need_no_padding() -> None:
-    parts = packing([[7, 7], [7]])
-    assert [tuple(pack.shape) for pack in parts.packs] == [(3, 7)]
-    assert padding(parts) == 0.0
+def test_segments_of_one_length_need_no_padding() -> None:
+    segments = packing([[7, 7], [7]])
+    assert [tuple(pack.shape) for pack in segments.packs] == [(3, 7)]
+    assert padding(segments) == 0.0
 
 
-def test_the_longest_parts_come_first() -> None:
-    parts = packing([[1, 30, 4], [28, 5, 0, 2]])
-    lengths = [int((line >= 0).sum()) for pack in parts.packs for line in pack]
+def test_the_longest_segments_come_first() -> None:
+    segments = packing([[1, 30, 4], [28, 5, 0, 2]])
+    lengths = [int((line >= 0).sum()) for pack in segments.packs for line in pack]
     assert lengths == [30, 28, 5, 4, 2, 1, 0]

@@ -2,12 +2,16 @@
 
 import json
 import random
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import sixjars
+from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.predict import Predictor
@@ -46,7 +50,7 @@ def test_the_order_is_kept(predictor: Predictor) -> None:
     assert ["".join(answer.source) for answer in found] == texts
 
 
-def test_pieces_and_weights(predictor: Predictor) -> None:
+def test_tokens_and_weights(predictor: Predictor) -> None:
     for search in (
         SearchSettings(max_length=9),
         SearchSettings(kind="beam", width=4, nbest=4, max_length=9),
@@ -78,16 +82,6 @@ def test_samples_differ_from_row_to_row_and_batch_to_batch(predictor: Predictor)
     assert [found[0].text for found in predictor.nbest(texts[:128], search=SAMPLE, first=128)] == later
 
 
-def test_samples_of_evaluation_differ_from_batch_to_batch(run: Path) -> None:
-    from sixjars.evaluation.score import drawn_anew
-
-    seeds = [drawn_anew(SAMPLE, number).seed for number in range(50)]
-    assert len(set(seeds)) == 50
-    assert drawn_anew(SAMPLE, 7) == drawn_anew(SAMPLE, 7)
-    greedy = SearchSettings()
-    assert drawn_anew(greedy, 7) is greedy
-
-
 def test_a_language_model_goes_on_from_what_it_is_given(language_model: Path) -> None:
     predictor = sixjars.load(language_model)
     begun = predictor.predict(["the", "", "the  old   "])
@@ -98,26 +92,87 @@ def test_a_language_model_goes_on_from_what_it_is_given(language_model: Path) ->
     assert set(begun[0].weights) <= {()}
     drawn = {found.text for found in predictor.predict([""] * 20, search=SAMPLE)}
     assert len(drawn) > 10
-    with pytest.raises(DataError) as caught:
-        predictor.predict(["", "the " * 30])
-    assert str(caught.value) == (
-        "input 2 has 30 tokens, but at most 12 are written (max_length), so nothing could follow."
-    )
+    short, long = predictor.predict(["", "the " * 30])
+    assert (short.text, short.error) == (begun[1].text, None)
+    assert long.error == ("input 2: has 30 tokens, but an output has at most 12 (max_length), so nothing could follow.")
 
 
-def test_what_cannot_be_asked(predictor: Predictor) -> None:
+def test_inputs_that_cannot_be_used(predictor: Predictor) -> None:
     assert predictor.predict([]) == []
-    with pytest.raises(DataError) as caught:
-        predictor.predict(["a", " \t"])
-    assert str(caught.value) == "input 2 is empty; a transliteration model needs some text."
-    with pytest.raises(DataError) as caught:
-        predictor.nbest([""], first=1024)
-    assert str(caught.value) == "input 1025 is empty; a transliteration model needs some text."
+    good, bad = predictor.predict(["a", " \t"])
+    assert good == predictor.predict(["a"])[0]
+    assert (bad.text, bad.error, bad.to_json()) == (
+        "",
+        "input 2: the source is empty.",
+        {"text": "", "error": "input 2: the source is empty."},
+    )
+    [[late]] = predictor.nbest([""], first=1024)
+    assert late.error == "input 1025: the source is empty."
+    given: Any = [7, {"source": "a", "colour": "red"}, {"source": 5}, ["a", "b"], "a\udce9"]
+    assert [found.error for found in predictor.predict(given)] == [
+        "input 1: must name source; that is what transliteration reads.",
+        "input 2: must name source; that is what transliteration reads.",
+        "input 3: the source must be a text, but is 5.",
+        "input 4: the source must be a text, but is ['a', 'b'].",
+        "input 5: the source is not UTF-8 text (it holds half a character).",
+    ]
     with pytest.raises(DataError) as caught:
         predictor.predict("namaste")
     assert str(caught.value) == "give a list of texts, not one text."
-    with pytest.raises(DataError, match="half a character"):
-        predictor.predict(["a\udce9"])
+
+
+def test_a_bad_input_spoils_only_its_own_answer(predictor: Predictor) -> None:
+    texts = words(20)
+    good = predictor.predict(texts)
+    mixed: Any = [value for text in texts for value in (text, "")]
+    assert predictor.predict(mixed)[::2] == good
+
+
+@pytest.mark.parametrize("kind", ["greedy", "beam", "sample"])
+def test_an_answer_does_not_depend_on_its_company(kind: Any, predictor: Predictor) -> None:
+    """Samples included: what is drawn for a row depends on its place among all inputs, not on the rows beside it."""
+    search = SearchSettings(kind=kind, max_length=9, seed=3)
+    texts, others = words(12), words(12, longest=25, seed=5)
+    for company in (others, texts[::-1]):
+        mixed = predictor.nbest([value for pair in zip(texts, company, strict=True) for value in pair], search=search)
+        for number, text in enumerate(texts):
+            [[alone]] = predictor.nbest([text], search=search, first=2 * number)
+            assert mixed[2 * number][0].tokens == alone.tokens
+            assert mixed[2 * number][0].log_probability == pytest.approx(alone.log_probability, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["greedy", "beam", "sample"])
+def test_many_threads_get_what_one_gets(kind: Any, predictor: Predictor) -> None:
+    search = SearchSettings(kind=kind, max_length=9)
+    portions = [words(7, seed=number) for number in range(16)]
+    wanted = [predictor.predict(texts, search=search) for texts in portions]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda texts: predictor.predict(texts, search=search), portions * 3))
+    assert found == wanted * 3
+
+
+def test_prediction_leaves_the_process_as_it_was(predictor: Predictor) -> None:
+    before = (torch.get_rng_state(), torch.is_grad_enabled(), torch.get_default_dtype(), warnings.filters[:])
+    for kind in ("greedy", "beam", "sample"):
+        predictor.predict(words(5), search=SearchSettings(kind=kind, max_length=9))
+    after = (torch.get_rng_state(), torch.is_grad_enabled(), torch.get_default_dtype(), warnings.filters[:])
+    assert torch.equal(before[0], after[0])
+    assert before[1:] == after[1:]
+
+
+def test_every_input_is_tokenized_once(predictor: Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    real = TextTokenizer.encode_many
+
+    def counted(self: TextTokenizer, texts: Any, *more: Any, **named: Any) -> Any:
+        texts = list(texts)
+        seen.extend(texts)
+        return real(self, texts, *more, **named)
+
+    monkeypatch.setattr(TextTokenizer, "encode_many", counted)
+    texts = list(dict.fromkeys(words(30)))
+    predictor.predict(texts)
+    assert sorted(seen) == sorted(texts)
 
 
 def test_texts_of_the_command_line(call: Any, run: Path, predictor: Predictor) -> None:
@@ -150,6 +205,26 @@ def test_more_than_one_portion(call: Any, run: Path, monkeypatch: pytest.MonkeyP
     assert other.out.splitlines() != drawn
 
 
+def test_a_file_is_read_in_portions_at_a_terminal_too(
+    call: Any, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in.txt").write_text("\n".join(words(35)))
+    portions: list[int] = []
+    real = Predictor.nbest
+
+    def counted(self: Predictor, inputs: Any, **more: Any) -> Any:
+        portions.append(len(inputs))
+        return real(self, inputs, **more)
+
+    monkeypatch.setattr(Predictor, "nbest", counted)
+    monkeypatch.setattr("sixjars.cli.predict.at_terminal", lambda: True)
+    call("predict", run, "--input", tmp_path / "in.txt")
+    assert portions == [35]
+    portions.clear()
+    call("predict", run, stdin=b"ghar\nja\n")  # typed: each is answered before the next is read
+    assert portions == [1, 1]
+
+
 @pytest.mark.parametrize("search", ["greedy", "beam", "sample"])
 def test_json(search: str, call: Any, run: Path) -> None:
     said = call("predict", run, "namaste", "ghar", "--json", "--search", search)
@@ -158,11 +233,11 @@ def test_json(search: str, call: Any, run: Path) -> None:
     for answer in found:
         assert set(answer) == {
             *("input", "text", "score", "log_probability"),
-            *("finished", "source", "pieces", "weights"),
+            *("finished", "source", "tokens", "weights"),
         }
         assert answer["source"] == list(answer["input"])
-        assert len(answer["weights"]) == len(answer["pieces"])
-        assert [sum(row) for row in answer["weights"]] == pytest.approx([1.0] * len(answer["pieces"]), abs=1e-4)
+        assert len(answer["weights"]) == len(answer["tokens"])
+        assert [sum(row) for row in answer["weights"]] == pytest.approx([1.0] * len(answer["tokens"]), abs=1e-4)
     plain = call("predict", run, "namaste", "ghar", "--search", search).out.splitlines()
     assert [answer["text"] for answer in found] == plain
 
@@ -183,7 +258,7 @@ def test_nbest(call: Any, run: Path, predictor: Predictor) -> None:
 
 
 def test_settings_of_one_call(call: Any, run: Path) -> None:
-    assert len(lines(call("predict", run, "namaste", "--set", "max_length=3", "--json").out)[0]["pieces"]) <= 3
+    assert len(lines(call("predict", run, "namaste", "--set", "max_length=3", "--json").out)[0]["tokens"]) <= 3
     both = call("predict", run, "a", "--set", "top_p=3", "--set", "temperature=0")
     assert both.err == (
         "sixjars: 2 faults in the command line:\n"

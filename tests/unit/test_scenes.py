@@ -1,4 +1,4 @@
-"""Made-up pictures: what is painted, said, asked and answered, against the pixels and against a second reading."""
+"""Synthetic images: files, captions, questions and answers, against the pixels and against a second reading."""
 
 import io
 import os
@@ -14,21 +14,20 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sixjars.errors import DataError, MissingExtra
-from sixjars.samples import Row, make, scenes
-from sixjars.samples.painting import COLOURS, SHAPES, Thing, painted
-from sixjars.samples.scenes import paint
+from sixjars.samples import Row, generate, scenes
+from sixjars.samples.painting import COLOURS, SHAPES, Thing, paint, painted
 
-PICTURED = ["image_captioning", "image_question_answering"]
+IMAGE_TASKS = ["image_captioning", "image_question_answering"]
 Seen = tuple[str, str, int, int, int]
 
 
 @pytest.fixture(scope="module")
 def corpora() -> dict[str, list[Row]]:
-    return {task: make(task, size=3000, valid=0, test=0)["train"] for task in PICTURED}
+    return {task: generate(task, size=3000, valid=0, test=0)["train"] for task in IMAGE_TASKS}
 
 
 def seen(name: str) -> list[Seen]:
-    """What a name says, read without the package."""
+    """What a name describes, read without the package."""
     parts = [part.split("-") for part in name.rsplit(".", 1)[0].split("_")]
     return [(colour, shape, int(x), int(y), int(size)) for colour, shape, x, y, size in parts]
 
@@ -38,7 +37,7 @@ def pixels(name: str) -> NDArray[np.int64]:
 
 
 def coloured(name: str) -> NDArray[np.bool_]:
-    """Where a picture is not pale: grounds are, colours are not."""
+    """Where an image is not pale: backgrounds are, colours are not."""
     found: NDArray[np.bool_] = pixels(name).min(axis=-1) < 190
     return found
 
@@ -52,29 +51,29 @@ def boxes(text: str) -> list[tuple[int, list[float]]]:
 
 
 @pytest.mark.parametrize(("ending", "kind"), [("png", "PNG"), ("jpg", "JPEG")])
-def test_the_ending_says_what_the_file_is(ending: str, kind: str) -> None:
+def test_the_ending_is_the_format(ending: str, kind: str) -> None:
     image = Image.open(io.BytesIO(paint(f"red-circle-20-20-16.{ending}")))
     assert (image.format, image.size, image.mode) == (kind, (64, 64), "RGB")
 
 
-def test_both_endings_are_frequent_in_every_part() -> None:
-    for rows in make("image_captioning", size=400, valid=400, test=400).values():
+def test_both_endings_are_frequent_in_every_split() -> None:
+    for rows in generate("image_captioning", size=400, valid=400, test=400).values():
         assert 140 < sum(row["image"].endswith(".png") for row in rows) < 260
 
 
-def test_a_picture_has_the_same_bytes_in_every_process() -> None:
+def test_an_image_has_the_same_bytes_in_every_process() -> None:
     names = ["red-circle-20-20-16_blue-square-50-44-10.png", "green-star-30-30-12.jpg"]
     code = (
-        "import sys; from sixjars.samples.scenes import paint;"
+        "import sys; from sixjars.samples.painting import paint;"
         f"sys.stdout.buffer.write(b''.join(paint(name) for name in {names!r}))"
     )
     for salt in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": salt}
-        said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout
-        assert said == paint(names[0]) + paint(names[1])
+        out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout
+        assert out == paint(names[0]) + paint(names[1])
 
 
-def test_grounds_are_pale_and_grainy_and_differ() -> None:
+def test_backgrounds_are_pale_and_noisy_and_differ() -> None:
     names = [f"red-circle-{x}-20-12.png" for x in range(20, 40)]
     corners = [pixels(name)[50:, :] for name in names]
     assert all(corner.min() > 200 for corner in corners)
@@ -95,11 +94,11 @@ def test_grounds_are_pale_and_grainy_and_differ() -> None:
     ],
 )
 def test_another_name_is_refused(name: str) -> None:
-    with pytest.raises(DataError, match=f"^{re.escape(repr(name))} names no made-up picture; names are like 'red-circ"):
+    with pytest.raises(DataError, match=f"^{re.escape(repr(name))} names no synthetic image; names are like 'red-circ"):
         paint(name)
 
 
-def test_painting_without_pillow_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_painting_without_pillow_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(MissingExtra, match=r"^pillow is not installed\. Run: pip install 'sixjars\[vision\]'$"):
         paint("red-circle-20-20-16.png")
@@ -118,23 +117,23 @@ def test_a_thing_fills_its_box_and_nothing_else(shape: str, size: int) -> None:
 
 def test_every_thing_has_its_colour_and_its_smooth_edge() -> None:
     for colour, shade in COLOURS.items():
-        picture = pixels(f"{colour}-circle-32-32-16.png")
-        assert picture[28:36, 28:36].mean(axis=(0, 1)) == pytest.approx(shade, abs=10.5)
-        nearest = min(COLOURS, key=lambda other: float(np.abs(picture[32, 32] - COLOURS[other]).sum()))
+        image = pixels(f"{colour}-circle-32-32-16.png")
+        assert image[28:36, 28:36].mean(axis=(0, 1)) == pytest.approx(shade, abs=10.5)
+        nearest = min(COLOURS, key=lambda other: float(np.abs(image[32, 32] - COLOURS[other]).sum()))
         assert nearest == colour
-        lightness = picture[32].sum(axis=-1)
+        lightness = image[32].sum(axis=-1)
         assert len(np.unique(lightness)) > 10
 
 
-def test_each_shape_covers_what_geometry_says() -> None:
+def test_each_shape_covers_its_area() -> None:
     # A star is ten triangles from its middle, of sides 1 and 1/2 with 36 degrees between them; it is 2 cos 18° wide
     # and 1 + cos 36° high, and is then stretched to its box.
     star = 10 * (0.5 * 0.5 * np.sin(np.pi / 5)) * 4 / (2 * np.cos(np.pi / 10) * (1 + np.cos(np.pi / 5)))
     shares = {"circle": np.pi, "square": 4.0, "triangle": 2.0, "star": star}
     for shape, (wide, high) in SHAPES.items():
-        picture = pixels(f"black-{shape}-32-32-20.png").sum(axis=-1)
-        ground, inside = np.median(picture), picture[32, 32]
-        covered = np.clip((ground - picture) / (ground - inside), 0, 1).sum()
+        image = pixels(f"black-{shape}-32-32-20.png").sum(axis=-1)
+        ground, inside = np.median(image), image[32, 32]
+        covered = np.clip((ground - image) / (ground - inside), 0, 1).sum()
         assert covered == pytest.approx(400 * shares[shape] * wide * high, rel=0.06)
 
 
@@ -156,21 +155,21 @@ def test_the_same_shade_in_every_frame() -> None:
 
 
 def caption(name: str) -> str:
-    """The one right caption, by the rules of the corpus told a second time."""
+    """The one right caption, by the rules of the corpus written a second time."""
     things = sorted(seen(name), key=lambda thing: -thing[4])
-    said = [f"a {colour} {shape}" for colour, shape, *_ in things]
+    phrases = [f"a {colour} {shape}" for colour, shape, *_ in things]
     if len(things) == 1:
-        return said[0]
+        return phrases[0]
     right, down = things[0][2] - things[1][2], things[0][3] - things[1][3]
     across = ("left of", "right of")[right > 0]
-    return f" {across if abs(right) > abs(down) else ('above', 'below')[down > 0]} ".join(said)
+    return f" {across if abs(right) > abs(down) else ('above', 'below')[down > 0]} ".join(phrases)
 
 
-def test_captions_follow_from_the_pictures(corpora: dict[str, list[Row]]) -> None:
+def test_captions_follow_from_the_images(corpora: dict[str, list[Row]]) -> None:
     assert all(row["caption"] == caption(row["image"]) for row in corpora["image_captioning"])
 
 
-def test_nothing_about_a_caption_is_doubtful(corpora: dict[str, list[Row]]) -> None:
+def test_no_caption_is_ambiguous(corpora: dict[str, list[Row]]) -> None:
     for row in corpora["image_captioning"]:
         things = seen(row["image"])
         if len(things) == 2:
@@ -181,7 +180,7 @@ def test_nothing_about_a_caption_is_doubtful(corpora: dict[str, list[Row]]) -> N
             assert far >= 2 * near
 
 
-@pytest.mark.parametrize("task", PICTURED)
+@pytest.mark.parametrize("task", IMAGE_TASKS)
 def test_things_stay_inside_and_apart(task: str, corpora: dict[str, list[Row]]) -> None:
     for row in corpora[task]:
         found = [Thing(*thing).box for thing in seen(row["image"])]
@@ -193,12 +192,12 @@ def test_things_stay_inside_and_apart(task: str, corpora: dict[str, list[Row]]) 
 
 def test_the_places_of_colours_and_shapes_are_theirs(corpora: dict[str, list[Row]]) -> None:
     for row in corpora["image_captioning"][:300]:
-        words, picture = row["caption"].split(), pixels(row["image"])
+        words, image = row["caption"].split(), pixels(row["image"])
         places = boxes(row["boxes"])
         assert [words[word] for word, _ in places] == [word for word in words if word in (*COLOURS, *SHAPES)]
         for word, (left, top, right, bottom) in places:
             if words[word] in COLOURS:
-                inside = picture[round((top + bottom) / 2), round((left + right) / 2)]
+                inside = image[round((top + bottom) / 2), round((left + right) / 2)]
                 assert np.abs(inside - COLOURS[words[word]]).max() < 25
         outside = coloured(row["image"])
         for _, (left, top, right, bottom) in places:
@@ -219,7 +218,7 @@ def test_every_word_is_frequent(corpora: dict[str, list[Row]]) -> None:
 
 
 def answer(question: str, things: list[Seen]) -> tuple[str, Seen | None]:
-    """The one right answer and the thing that tells it, by reading the question with patterns."""
+    """The one right answer and the thing that is its evidence, by reading the question with patterns."""
     if found := re.fullmatch(r"what colour is the (\w+)\?", question):
         (thing,) = (thing for thing in things if thing[1] == found[1])
         return thing[0], thing
@@ -237,30 +236,30 @@ def answer(question: str, things: list[Seen]) -> tuple[str, Seen | None]:
     return found[2] if place < 32 else found[3], thing
 
 
-def test_answers_follow_from_the_pictures(corpora: dict[str, list[Row]]) -> None:
+def test_answers_follow_from_the_images(corpora: dict[str, list[Row]]) -> None:
     for row in corpora["image_question_answering"]:
-        right, telling = answer(row["question"], seen(row["image"]))
+        right, evidence = answer(row["question"], seen(row["image"]))
         assert row["answer"] == right
         assert [box for _, box in boxes(row["boxes"])] == (
-            [] if telling is None else [pytest.approx(Thing(*telling).box, abs=0.04)]
+            [] if evidence is None else [pytest.approx(Thing(*evidence).box, abs=0.04)]
         )
 
 
-def test_a_question_alone_hardly_tells_its_answer() -> None:
+def test_a_question_alone_hardly_predicts_its_answer() -> None:
     asked: dict[str, Counter[str]] = defaultdict(Counter)
-    rows = make("image_question_answering", size=12_000, valid=0, test=0)["train"]
+    rows = generate("image_question_answering", size=12_000, valid=0, test=0)["train"]
     for row in rows:
         asked[row["question"]][row["answer"]] += 1
     assert sum(max(answers.values()) for answers in asked.values()) < 0.5 * len(rows)
     assert all(max(answers.values()) < 0.7 * answers.total() for answers in asked.values())
 
 
-def test_a_picture_has_several_questions_all_in_one_part() -> None:
-    parts = make("image_question_answering", size=900, valid=90, test=90)
-    pictures = [{row["image"] for row in rows} for rows in parts.values()]
-    assert all(not one & other for one, other in combinations(pictures, 2))
-    assert all(2 < len(rows) / len(names) <= 3 for rows, names in zip(parts.values(), pictures, strict=True))
-    pairs = {(row["image"], row["question"]) for rows in parts.values() for row in rows}
+def test_an_image_has_several_questions_all_in_one_split() -> None:
+    splits = generate("image_question_answering", size=900, valid=90, test=90)
+    images = [{row["image"] for row in rows} for rows in splits.values()]
+    assert all(not one & other for one, other in combinations(images, 2))
+    assert all(2 < len(rows) / len(names) <= 3 for rows, names in zip(splits.values(), images, strict=True))
+    pairs = {(row["image"], row["question"]) for rows in splits.values() for row in rows}
     assert len(pairs) == 1080
 
 

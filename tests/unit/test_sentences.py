@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.fields.label import Labels
-from sixjars.data.fields.text import Cut
 from sixjars.data.text.sentences import MAY_END, NAME_FOLLOWS, NUMBER_FOLLOWS, sentences_of
+from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer, TokenizerSettings
 
 # `|` stands where one sentence ends and the next begins; a space around it is not part of the text's sentences.
 WITH_SPACES = [
@@ -25,7 +24,7 @@ WITH_SPACES = [
     "Who? me? | No.",
     '"What?" he said. | "Go!" | She went.',
     "Oranges, pears etc., and apples etc. | The end.",
-    "TextTokenizer are cut , e.g . here etc . , like so . | Next .",
+    "Tokens are cut , e.g . here etc . , like so . | Next .",
     "Well... maybe not. | Hmm… | I see. | And... | So what?",
     "He came in. (see below.) | Then he left.",
     # abbreviations
@@ -84,7 +83,7 @@ GLUED = [
 
 @pytest.mark.parametrize("case", WITH_SPACES)
 def test_sentences_with_spaces_between(case: str) -> None:
-    wanted = [part.strip() for part in case.split("|")]
+    wanted = [sentence.strip() for sentence in case.split("|")]
     text = case.replace(" |", "")
     assert sentences_of(text) == wanted
     assert " ".join(sentences_of(text)).split() == text.split()
@@ -172,8 +171,10 @@ def test_long_texts(piece: str, count: int, sentences: int) -> None:
 
 
 def test_what_was_kept_by_another_rule_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = Labels(["no", "yes"])
-    cuts = {parts: Cut("source", kept, parts=parts) for parts in ("none", "sentences", "lines", "turns")}
-    before = {parts: cut.key() for parts, cut in cuts.items()}
-    monkeypatch.setattr("sixjars.data.fields.text.RULE", 2)
-    assert [parts for parts, cut in cuts.items() if cut.key() != before[parts]] == ["sentences"]
+    tokenizer = TextTokenizer.trained(["some words"], TokenizerSettings(), "a test")
+    kinds = ("none", "sentences", "lines", "turns")
+    encodings = {kind: TextEncoding("source", tokenizer, 9, segments=kind, copies=False) for kind in kinds}
+    before = {kind: encoding.key() for kind, encoding in encodings.items()}
+    assert len(set(before.values())) == len(kinds)
+    monkeypatch.setattr("sixjars.data.text.tokenizer.RULE", 2)
+    assert [kind for kind, encoding in encodings.items() if encoding.key() != before[kind]] == ["sentences"]

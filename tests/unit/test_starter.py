@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sixjars
 from sixjars.errors import DataError, RecipeError
-from sixjars.recipe import Recipe
+from sixjars.recipe.files import loaded
+from sixjars.recipe.sections import Recipe
 from sixjars.runs.recipes import read_recipe
 from sixjars.runs.starter import _inline, new
 from sixjars.tasks import TASKS
@@ -29,7 +29,7 @@ def pairs(folder: Path, rows: int = 60, header: str = "") -> Path:
 
 
 def columns(recipe: Recipe) -> list[str | int]:
-    return [settings.column for settings in recipe.data.fields().values()]
+    return [settings.column for settings in recipe.data.fields.values()]
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -86,7 +86,28 @@ def test_what_can_be_wrong(tmp_path: Path) -> None:
     assert not (tmp_path / "new.yaml").exists()
 
 
-ODD = ["no", "on", "1.5", "1", "a: b", "a, b", "{a}", "x #y", "~", "'a'", '"', "a\\b", " a ", "é: ß", "", "2020-01-01"]
+ODD = [
+    "no",
+    "on",
+    "1.5",
+    "1",
+    "a: b",
+    "a, b",
+    "{a}",
+    "x #y",
+    "~",
+    "'a'",
+    '"',
+    "a\\b",
+    " a ",
+    "é: ß",
+    "",
+    "2020-01-01",
+    "5e-4",
+    "0x1",
+    "1_000",
+    "!!int",
+]
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -113,9 +134,13 @@ def test_plain_names_stay_plain(tmp_path: Path) -> None:
     assert f"  train: {tmp_path / 'pairs.tsv'}\n" in text
 
 
-@given(name=st.text(st.characters(exclude_categories=["Cs"])) | st.text("no1.~:#,-?&*![]{}'\" \n\t") | st.integers(1))
+@given(
+    name=st.text(st.characters(exclude_categories=["Cs"]))
+    | st.text("no1.~:#,-?&*![]{}'\" \n\t")
+    | st.integers(1, 10**20)
+)
 def test_every_name_comes_back_from_inline(name: str | int) -> None:
-    found = yaml.safe_load(f"data:\n  train: {_inline(name)}\n  target: {{column: {_inline(name)}, tokens: words}}\n")
+    found = loaded(f"data:\n  train: {_inline(name)}\n  target: {{column: {_inline(name)}, tokens: words}}\n")
     assert found == {"data": {"train": name, "target": {"column": name, "tokens": "words"}}}
     assert "\n" not in _inline(name)
 

@@ -1,19 +1,17 @@
-"""Made-up tours, hulls and numbers to sort against brute force; metrics of tours against arithmetic by hand."""
+"""Synthetic tours, hulls and numbers to sort against brute force."""
 
 import math
 import time
-from itertools import combinations, permutations, product
-from random import Random
+from itertools import combinations, permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.fields.points import order_of, points_of
 from sixjars.errors import DataError
-from sixjars.evaluation.metrics import METRICS, Outcome, score
-from sixjars.samples import SAMPLES, Row, make, materialise, tours, vectors
+from sixjars.samples import SAMPLES, Row, generate, materialise, tours, vectors
 from sixjars.samples.hull import hull
 
 Point = tuple[float, ...]
@@ -25,8 +23,12 @@ def length(points: list[Point], order: list[int]) -> float:
 
 
 def rows(kind: str, size: int, longest: int | None = None) -> list[tuple[list[Point], list[int]]]:
-    made = make("pointing", kind=kind, size=size, valid=0, test=0, longest=longest)["train"]
-    return [(points_of(row["points"]), order_of(row["order"], len(points_of(row["points"])))) for row in made]
+    made = generate("pointing", kind=kind, size=size, valid=0, test=0, longest=longest)["train"]
+    return [(points_of(row), [int(place) for place in row["order"].split()]) for row in made]
+
+
+def points_of(row: Row) -> list[Point]:
+    return [tuple(float(number) for number in point.split(",")) for point in row["points"].split()]
 
 
 # Tours
@@ -71,13 +73,13 @@ def test_long_tours_are_near_the_shortest() -> None:
 
 def test_ten_thousand_tours_take_seconds() -> None:
     begin = time.process_time()
-    made = make("pointing", size=10_000, valid=0, test=0)["train"]
+    made = generate("pointing", size=10_000, valid=0, test=0)["train"]
     assert time.process_time() - begin < 30
     assert len({row["points"] for row in made}) == 10_000
 
 
 def test_one_city_and_the_next_are_solved_alike_alone_and_in_company() -> None:
-    company = make("pointing", size=300, valid=0, test=0)["train"]
+    company = generate("pointing", size=300, valid=0, test=0)["train"]
     alone = [tours.solve([{"points": row["points"]}])[0] for row in company[::30]]
     assert alone == company[::30]
     assert tours.solve([]) == []
@@ -140,16 +142,16 @@ def test_numbers_are_sorted() -> None:
 
 
 def test_the_task_alone_is_tours() -> None:
-    whole = make("pointing", size=5, valid=2, test=2)
-    assert whole == make("pointing", kind="tours", size=5, valid=2, test=2)
-    assert whole == make("pointing/tours", size=5, valid=2, test=2)
-    assert len({str(make("pointing", kind=kind, size=5, valid=2, test=2)) for kind in KINDS}) == 3
+    whole = generate("pointing", size=5, valid=2, test=2)
+    assert whole == generate("pointing", kind="tours", size=5, valid=2, test=2)
+    assert whole == generate("pointing/tours", size=5, valid=2, test=2)
+    assert len({str(generate("pointing", kind=kind, size=5, valid=2, test=2)) for kind in KINDS}) == 3
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_have_points_and_an_order_and_parts_share_nothing(kind: str) -> None:
-    made = make("pointing", kind=kind, size=200, valid=50, test=50)
-    every: list[Row] = [row for part in made.values() for row in part]
+def test_rows_have_points_and_an_order_and_splits_share_nothing(kind: str) -> None:
+    made = generate("pointing", kind=kind, size=200, valid=50, test=50)
+    every: list[Row] = [row for split in made.values() for row in split]
     assert all(list(row) == ["points", "order"] for row in every)
     assert SAMPLES[f"pointing/{kind}"].columns == ("points", "order")
     assert len({row["points"] for row in every}) == len(every) == 300
@@ -160,27 +162,25 @@ def test_rows_have_points_and_an_order_and_parts_share_nothing(kind: str) -> Non
 
 
 def test_kinds_that_are_not_there() -> None:
-    told = "^kind of the pointing sample 'tour' is unknown. Did you mean 'tours'\\? Known: hull, sorting, tours\\.$"
-    with pytest.raises(DataError, match=told):
-        make("pointing", kind="tour", size=1, valid=1, test=1)
-    with pytest.raises(DataError, match=told):
-        vectors("pointing", kind="tour", size=3)
-    told = "^The translation sample is of one kind, but kind 'tours' is asked for. Remove `kind`.$"
-    with pytest.raises(DataError, match=told):
-        make("translation", kind="tours", size=1, valid=1, test=1)
+    message = "^kind of the pointing sample 'tour' is unknown. Did you mean 'tours'\\? Known: hull, sorting, tours\\.$"
+    with pytest.raises(DataError, match=message):
+        generate("pointing", kind="tour", size=1, valid=1, test=1)
+    message = "^The translation sample is of one kind, but kind 'tours' is asked for. Remove `kind`.$"
+    with pytest.raises(DataError, match=message):
+        generate("translation", kind="tours", size=1, valid=1, test=1)
     with pytest.raises(DataError, match=r"^sample 'pointin' is unknown\. Did you mean 'pointing'\? Known: [^/]*$"):
-        make("pointin", size=1, valid=1, test=1)
+        generate("pointin", size=1, valid=1, test=1)
 
 
-def test_what_points_do_not_have(tmp_path: object) -> None:
-    with pytest.raises(DataError, match=r"^The pointing sample has no word vectors, for it reads no words\."):
-        vectors("pointing", kind="hull", size=3)
-    with pytest.raises(DataError, match=r"^The pointing sample has no pictures or films to paint;"):
-        materialise("pointing", ["x"], tmp_path, kind="hull")  # type: ignore[arg-type]
+def test_what_points_do_not_have(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"^The pointing sample has no word vectors\."):
+        vectors("pointing", size=3)
+    with pytest.raises(DataError, match=r"^The pointing sample has no images or videos to paint;"):
+        materialise("pointing", ["x"], tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("kind", "longest", "told"),
+    ("kind", "longest", "fault"),
     [
         ("tours", 4, "must be 5 points or more, but is 4."),
         ("tours", 21, "must be 20 points or fewer, but is 21."),
@@ -188,77 +188,7 @@ def test_what_points_do_not_have(tmp_path: object) -> None:
         ("sorting", 2, "must be 3 points or more, but is 2."),
     ],
 )
-def test_too_few_and_too_many_points(kind: str, longest: int, told: str) -> None:
+def test_too_few_and_too_many_points(kind: str, longest: int, fault: str) -> None:
     with pytest.raises(DataError) as error:
-        make("pointing", kind=kind, size=1, valid=1, test=1, longest=longest)
-    assert str(error.value) == f"'longest' of the pointing sample {told}"
-
-
-# Metrics
-
-KITE = "0,0 3,4 3,0 0,4"
-"""A rectangle of 3 by 4, its diagonal 5: round it is 14, over the diagonals 18 or 16."""
-NAMES = ("tour_length_ratio", "tour_over_nearest", "valid_tours")
-
-
-def values(*outcomes: Outcome) -> list[float]:
-    return [one.value for one in score(outcomes, NAMES)]
-
-
-def said(*orders: str, truth: str = "0 2 1 3", points: str = KITE) -> list[Outcome]:
-    return [Outcome((truth,), (order,), given=points) for order in orders]
-
-
-def test_lengths_by_hand() -> None:
-    assert values(*said("0 2 1 3")) == pytest.approx([1.0, 1.0, 1.0])
-    assert values(*said("1 2 0 3")) == pytest.approx([1.0, 1.0, 1.0])  # from elsewhere, the other way round
-    assert values(*said("0 1 2 3")) == pytest.approx([18 / 14, 18 / 14, 1.0])
-    assert values(*said("0 1 3 2")) == pytest.approx([16 / 14, 16 / 14, 1.0])
-    assert values(*said("0 1 2 3", "0 2 1 3")) == pytest.approx([16 / 14, 16 / 14, 1.0])
-
-
-def test_nearest_neighbour_by_hand() -> None:
-    """On a line the nearest each time goes from 0 to 1, to -1.5, to 4 and home: 1 + 2.5 + 5.5 + 4; the best is 11."""
-    line = "0 1 -1.5 4"
-    assert values(*said("0 1 3 2", truth="0 1 3 2", points=line)) == pytest.approx([1.0, 11 / 13, 1.0])
-
-
-@pytest.mark.parametrize("order", ["", "0 2 1", "0 2 1 3 3", "0 2 1 1", "0 2 1 4", "0 2 one 3", "0 2 1 3 4"])
-def test_what_is_no_tour_has_no_length(order: str) -> None:
-    assert values(*said(order)) == [math.inf, math.inf, 0.0]
-    assert values(*said(order, "0 1 2 3", order, order)) == pytest.approx([18 / 14, 18 / 14, 0.25])
-
-
-def test_points_that_are_all_the_same_and_a_single_one() -> None:
-    assert values(*said("2 1 0", truth="0 1 2", points="1,1 1,1 1,1")) == [1.0, 1.0, 1.0]
-    assert values(*said("0", truth="0", points="1,1")) == [1.0, 1.0, 1.0]
-
-
-def test_nearest_neighbour_is_that_of_the_corpus() -> None:
-    rng = Random(1)
-    for _ in range(20):
-        points = [(rng.random(), rng.random()) for _ in range(9)]
-        text = " ".join(f"{across},{up}" for across, up in points)
-        apart = np.array([math.dist(one, two) for one, two in product(points, points)]).reshape(1, 9, 9)
-        order = " ".join(map(str, tours.nearest(apart)[0].tolist()))
-        assert values(*said(order, truth=order, points=text)) == pytest.approx([1.0, 1.0, 1.0])
-
-
-def test_what_the_metrics_need() -> None:
-    assert [METRICS[name].better for name in NAMES] == ["lower", "lower", "higher"]
-    assert score(said("0 1 2 3"), NAMES)[0].signature.startswith("tour_length_ratio|closed|first reference|valid tours")
-    for name in NAMES:
-        with pytest.raises(DataError, match=f"^{name} compares outputs with what the model read, but example 1 of 1 "):
-            score([Outcome(("0 1",), ("0 1",))], [name])
-        with pytest.raises(DataError, match=r"^A tour is measured by its points, but 'x,y' are none: 'x' of point "):
-            score(said("0", points="x,y"), [name])
-
-
-def test_a_true_order_that_is_no_tour_is_no_measure() -> None:
-    with pytest.raises(DataError) as error:
-        score(said("0 1 2 3", truth="0 2 1"), ["tour_length_ratio"])
-    assert str(error.value) == (
-        "tour_length_ratio compares with a true tour, but the order '0 2 1' does not come to each of 4 points once. "
-        "Ask for exact_match where orders are no tours."
-    )
-    assert score(said("0 1 2 3", truth="0 2 1"), ["tour_over_nearest"])[0].value == pytest.approx(18 / 14)
+        generate("pointing", kind=kind, size=1, valid=1, test=1, longest=longest)
+    assert str(error.value) == f"'longest' of the pointing sample {fault}"

@@ -1,9 +1,13 @@
-"""The next update's batches are made while the present one is computed."""
+"""One update: the loss over all its tokens, and batches that are made while the one before is computed."""
 
 import threading
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file
 
+import sixjars
 from sixjars.errors import DataError
 from sixjars.learning.engine import ahead
 
@@ -36,3 +40,25 @@ def test_what_goes_wrong_is_told_in_its_turn() -> None:
 
 def test_nothing_of_nothing() -> None:
     assert list(ahead(str, [])) == []
+
+
+def test_an_update_is_the_same_however_its_rows_are_cut_into_batches(
+    recipe: Callable[..., str], tmp_path: Path
+) -> None:
+    """The loss is that of a token, on average over all batches; not the mean of the batches' means."""
+    learning = {"epochs": 1, "optimizer": "sgd", "rate": 1.0, "clip": None}
+    cuts: dict[str, dict[str, float]] = {
+        "whole": {"batch_examples": 64},
+        "cut": {"batch_examples": 5, "accumulate": 100},
+        "untouched": {"batch_examples": 64, "rate": 1e-9},
+    }
+    weights = {}
+    for name, cut in cuts.items():
+        made = sixjars.train(recipe(learning={**learning, **cut}), out=tmp_path / name)
+        weights[name] = load_file(made.folder / "model.safetensors")
+    moved = 0.0
+    for name, whole in weights["whole"].items():
+        moved = max(moved, float((whole - weights["untouched"][name]).abs().max()))
+        # A sum of 64 rows in another order: some 64 roundings of 6e-8, of numbers around 1.
+        assert float((whole - weights["cut"][name]).abs().max()) < 4e-6, name
+    assert moved > 1e-2

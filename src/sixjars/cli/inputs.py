@@ -29,18 +29,21 @@ def _values(predictor: "Predictor", name: str, given: str) -> list[Any]:
     return predictor.inputs[name].arguments(given)
 
 
+def at_terminal() -> bool:
+    """Whether somebody types."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 def lines_of(file: Path | None, predictor: "Predictor") -> Iterator[str]:
     """Lines of a file or of stdin; a language model that is given nothing begins from nothing."""
     reads, name, number = bool(predictor.fields.inputs), str(file or "standard input"), 0
     if file is not None and not file.is_file():
         raise DataError(f"input file {file} is a folder." if file.is_dir() else f"input file {file} does not exist.")
-    if file is not None or (sys.stdin is not None and (reads or not sys.stdin.isatty())):
+    if file is not None or (sys.stdin is not None and (reads or not at_terminal())):
         with sys.stdin.buffer if file is None else file.open("rb") as stream:
             for number, line in enumerate(stream, start=1):
-                try:
-                    yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-                except UnicodeDecodeError as error:
-                    raise DataError(f"{name}, line {number}: byte {error.start + 1} is not UTF-8 text.") from None
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape")
+                yield text.rstrip("\r\n")
     if not number and reads:
         raise DataError(f"{name} has no text; give texts, --input FILE or lines on standard input.")
     if not number:

@@ -1,5 +1,7 @@
 """Options that several commands share, and the two consoles: results go to stdout, everything else to stderr."""
 
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -8,12 +10,21 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+
+def _found_here(packages: list[str] | None) -> list[str] | None:
+    """Packages in the current folder are found too; after all that is installed, so that they replace nothing."""
+    if packages:
+        sys.path.append(os.getcwd())
+    return packages
+
+
 AllowOption = Annotated[
     list[str] | None,
     typer.Option(
         "--allow",
         metavar="PACKAGE",
         help="A package of yours that the recipe may take components from; its code is run.",
+        callback=_found_here,
         show_default=False,
     ),
 ]

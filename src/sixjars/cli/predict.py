@@ -11,13 +11,14 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from sixjars.cli.chat import hold_conversation
-from sixjars.cli.inputs import inputs_of, lines_of
+from sixjars.cli.inputs import at_terminal, inputs_of, lines_of
 from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, note, notes, results
 from sixjars.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
     from sixjars.recipe.sections import SearchSettings
-    from sixjars.runs.predict import Prediction, Predictor
+    from sixjars.runs.predict import Predictor
+    from sixjars.runs.prediction import Prediction
 
 AT_ONCE = 1024
 
@@ -64,7 +65,7 @@ def predict(
         hold_conversation(predictor, settings)
         return
     given = iter(texts) if texts else lines_of(input_file, predictor)
-    typed = not texts and input_file is None and sys.stdin is not None and sys.stdin.isatty()
+    typed = not texts and input_file is None and at_terminal()
     inputs = inputs_of(predictor, given, question or [])
     answers = _answers(predictor, inputs, settings, at_once=1 if typed else AT_ONCE)
     _write(answers, predictor, output_file, pictures, as_json=as_json)
@@ -93,7 +94,7 @@ def _write(
     *,
     as_json: bool,
 ) -> None:
-    """One line for each output as it comes; an input that cannot be used is an empty line and a note."""
+    """One line for each output as it comes; an input that cannot be used is an empty line, a note, and exit code 1."""
     from sixjars.inspection.draw import draw
 
     done = failed = 0
@@ -102,7 +103,7 @@ def _write(
         raise DataError(str(first[0][0].error))
     opened: IO[str] | nullcontext[IO[str]] = nullcontext(sys.stdout)
     if file is not None:
-        opened = file.open("w", encoding="utf-8")
+        opened = file.open("w", encoding="utf-8", errors="backslashreplace")
     with opened as output:
         for portion in chain([first], answers):
             for found in portion:
@@ -115,6 +116,7 @@ def _write(
             output.flush()
     if failed:
         note(f"note: {failed} of {done} inputs could not be used; their lines are empty.")
+        raise typer.Exit(1)
 
 
 def _noted(prediction: "Prediction") -> bool:

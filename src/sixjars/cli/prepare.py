@@ -48,8 +48,9 @@ def cache(
     ] = None,
 ) -> None:
     """Show what the cache of encoded data and features holds, or make it smaller; nothing is lost but time."""
+    from sixjars.data.storage.cache import cache_folder
     from sixjars.data.storage.pruning import contents
     from sixjars.data.storage.pruning import prune as prune_to
 
-    found = contents() if prune is None else prune_to(prune)
+    found = contents(cache_folder()) if prune is None else prune_to(cache_folder(), prune)
     results().print(f"{found.folder}: {found.files:,} files, {found.size / 1e9:.2f} GB")

@@ -32,7 +32,6 @@ class Column(Protocol):
 
     def padded(self, rows: Rows) -> Padded:
         """These rows in one rectangle."""
-        ...
 
 
 @final
@@ -179,11 +178,9 @@ class Joint(Protocol):
 
     def check(self, inputs: Mapping[str, Column]) -> None:
         """Refuses columns that cannot be joined."""
-        ...
 
     def join(self, rows: Rows, inputs: Mapping[str, Padded], target: Padded) -> tuple[dict[str, Padded], Padded]:
         """The same rows, joined."""
-        ...
 
 
 @final
@@ -226,6 +223,7 @@ class Batches:
     def plan(self, *, epoch: int, accumulate: int = 1) -> list[list[Tensor]]:
         """The row numbers of every batch of an epoch, in groups that make one update each."""
         noise = np.random.default_rng([self.seed, epoch])
+        # Chance decides among equal lengths alone, so however rows are ordered, the batches have the same widths.
         order = np.lexsort((noise.random(len(self)), self.target_lengths, self.input_lengths))
         batches = self._cut(order[self.usable[order]])
         shuffled = [torch.from_numpy(batches[number]) for number in noise.permutation(len(batches))]

@@ -48,17 +48,18 @@ def copied(target_BT: Tensor, ids_BS: Tensor, mask_BS: Tensor, size: int) -> Ten
     output_BT = target_BT.numpy().copy()
     rows, positions, wanted = _outside(output_BT, size)
     _, places, words = _outside(np.where(mask_BS.numpy(), ids_BS.numpy(), 0), size)
-    known, firsts = np.unique(words, return_index=True)
-    at = np.searchsorted(known, wanted)
-    found = at < len(known)
-    found[found] = known[at[found]] == wanted[found]
+    known, firsts = np.unique(words, return_index=True)  # sorted, each where it first stands
+    found = np.isin(wanted, known)
     output_BT[rows, positions] = UNK
-    output_BT[rows[found], positions[found]] = size + places[firsts[at[found]]]
+    output_BT[rows[found], positions[found]] = size + places[firsts[np.searchsorted(known, wanted[found])]]
     return torch.from_numpy(output_BT)
 
 
 def _outside(ids: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Where the words outside a vocabulary stand: row, position, and a number for the word in this row."""
+    """Where the words outside a vocabulary stand: row, position, and a number for the word in this row.
+
+    The number holds the row too, so that one `unique` finds the words of all rows and never mixes two of them.
+    """
     rows, positions = np.nonzero(ids >= size)
     return rows, positions, (rows << _SHIFT) + ids[rows, positions]
 

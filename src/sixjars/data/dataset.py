@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, TypeVar, final
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 
 from sixjars.data.annotations import Box, Links, boxes_of, links_of, rationale_of
 from sixjars.data.batches import Batches, Column, EmptyColumn
-from sixjars.data.field import Field, Link, Positions
+from sixjars.data.copying import CopyLink
+from sixjars.data.field import Field, Positions
 from sixjars.data.storage.cache import Examples, IdEncoder, Table, cache_folder, cached, encoded
 from sixjars.errors import DataError
 
@@ -33,7 +35,7 @@ class Fields:
         return {**self.inputs, self.output.name: self.output}
 
     @cached_property
-    def link(self) -> Link | None:
+    def link(self) -> CopyLink | None:
         """What ties the output to an input, such as words that are copied."""
         return self.output.link(self.inputs)
 
@@ -175,18 +177,16 @@ class Dataset:
 
     @cached_property
     def token_links(self) -> list[tuple[tuple[int, int], ...]]:
-        """True links between token positions of each row; tokenized once, not in every epoch."""
+        """True links between the token positions of each row that are trained on; found once, not in every epoch."""
         assert self.alignments is not None
-        lengths = self._column("source").lengths, self._column(self.fields.output.name).lengths
+        sources = self._column("source", training=True).lengths
+        targets = self._column(self.fields.output.name, training=True).lengths
         found = []
         for row, links in enumerate(self.alignments):
-            source = self.source_words_index[row][: lengths[0][row]]
-            target = self.target_words_index[row][: lengths[1][row]]
-            found.append(
-                tuple(
-                    (s, t) for s, word in enumerate(source) for t, other in enumerate(target) if (word, other) in links
-                )
-            )
+            source = self.source_words_index[row][: sources[row]]
+            target = self.target_words_index[row][: targets[row]]
+            pairs = product(enumerate(source), enumerate(target))
+            found.append(tuple((s, t) for (s, word), (t, other) in pairs if (word, other) in links))
         return found
 
     def positions(self, row: int, count: int) -> Positions:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sixjars.data.batches import ArrayColumn, Column
+from sixjars.data.copying import CopyLink
 from sixjars.data.storage.cache import LINE, Examples, IdEncoder, Table
 from sixjars.errors import DataError, shown
 from sixjars.flow.contracts import Holds
@@ -34,30 +35,24 @@ class FeatureExtractor(Protocol):
     @property
     def name(self) -> str:
         """For progress and messages."""
-        ...
 
     @property
     def pixels(self) -> int:
         """Of each side of the squares that it takes."""
-        ...
 
     @property
     def cells(self) -> bool:
         """Whether it gives the cells of each frame, or its vector alone."""
-        ...
 
     @property
     def fingerprint(self) -> str | None:
         """Changes with its weights; nothing where it has none."""
-        ...
 
     def plan(self) -> dict[str, Any]:
         """All that the numbers depend on, besides the pixels."""
-        ...
 
     def __call__(self, pixels: Tensor, /) -> Tensor:
         """(X, 3, H, W) to (X, N)."""
-        ...
 
 
 _SILENT: Final = Reporter()
@@ -88,30 +83,11 @@ class Positions:
     """Of a text in segments, the segment that each position belongs to."""
 
 
-class Link(Protocol):
-    """What ties an output to an input, such as words that are copied."""
-
-    def encoders(self) -> dict[str, IdEncoder]:
-        """What must be encoded for it, by name."""
-        ...
-
-    def joint(self, table: Table) -> Any:
-        """What joins the batches of both, with `check` and `join`."""
-        ...
-
-    def source_words(self, row: Mapping[str, str]) -> list[str]:
-        """What stands at each position of the input of an example, as it would be output."""
-        ...
-
-    def shown(self, words: Sequence[str]) -> list[str]:
-        """The same for a person."""
-        ...
-
-
 class Field(ABC):
     """One field of the examples of a task, with its settings and what it learned from the training set.
 
-    A field of your own sets `kind`, `holds` and `settings_class`, and gives `arrays`; everything else has a default.
+    A field of your own sets `kind`, `holds` and `settings_class`, and gives `arrays`, `blank` and `describe`; all else
+    has a default.
     """
 
     kind: ClassVar[str]
@@ -153,19 +129,30 @@ class Field(ABC):
 
     def copy_misfits(self, source: Any) -> list[str]:
         """Why words of an input cannot be copied into this field, a sentence each."""
-        return [f"copies words, but data.{self.name} is a {self.kind}."]
+        return [f"copies words, but data.{self.name} is of kind {self.kind}."]
 
-    def link(self, inputs: "Mapping[str, Field]") -> Link | None:
+    def link(self, inputs: "Mapping[str, Field]") -> CopyLink | None:
         """What ties this output to an input, if something does."""
         return None
 
     # From values of files and people to text.
 
-    def text_of(self, value: object) -> str:
-        """A value of JSON or Python as the text that is kept of it; ValueError with a sentence where it is none."""
+    def as_text(self, value: object) -> str:
+        """A value of JSON or Python as the text that is kept of it; where it is none, ValueError with half a sentence.
+
+        Whoever calls it knows what the sentence begins with: a column of a file, or the name of this field.
+        """
         if isinstance(value, str):
             return value
-        raise ValueError(f"the {self.name} must be a text, but is {shown(value)}.")
+        raise ValueError(f"must be a text, but is {shown(value)}.")
+
+    @final
+    def text_of(self, value: object) -> str:
+        """The same; ValueError with a whole sentence."""
+        try:
+            return self.as_text(value)
+        except ValueError as error:
+            raise ValueError(f"the {self.name} {error}") from None
 
     def arguments(self, given: str) -> list[Any]:
         """The values that one argument of a command means."""
@@ -177,8 +164,15 @@ class Field(ABC):
             raise ValueError(f"the {self.name} is empty.")
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
-        """The examples whose values can be used; a bad one is an error, or left out and counted."""
-        return examples
+        """The examples whose values pass the check; a bad one is an error, or left out and counted."""
+        faults: dict[int, str] = {}
+        rows = (row for some in examples.table.drop_columns([LINE]).to_batches(4096) for row in some.to_pylist())
+        for at, row in enumerate(rows):
+            try:
+                self.check(row[self.name], row)
+            except ValueError as error:
+                faults[at] = str(error)
+        return without_bad(examples, faults, skip=skip)
 
     def normalize(self, text: str) -> str:
         """A value as it is compared with others."""
@@ -228,15 +222,17 @@ class Field(ABC):
 
     def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
         """The text of a decoder's output."""
-        raise NotImplementedError(f"a {self.kind} cannot be the output of a decoder.")
+        raise NotImplementedError(f"no decoder outputs a field of kind {self.kind}.")
 
     def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
         """The same token by token."""
-        raise NotImplementedError(f"a {self.kind} cannot be the output of a decoder.")
+        raise NotImplementedError(f"no decoder outputs a field of kind {self.kind}.")
 
-    def replacing_unknown(self, ids: Sequence[int], weights: Sequence[Sequence[float]]) -> Sequence[int]:
-        """The ids with `<unk>` replaced by a copy of the input's position with the most attention."""
-        return ids
+    def replacing_unknown(
+        self, ids: Sequence[int], weights: Sequence[Sequence[float]], source: "Field", text: str
+    ) -> tuple[Sequence[int], list[str]]:
+        """The ids with `<unk>` replaced by a copy of the position of `text` with the most attention, and its words."""
+        return ids, []
 
     def positions(self, table: Table, row: int, count: int) -> Positions:
         """What stands at each of the `count` positions that an encoder made of a row."""
@@ -283,15 +279,14 @@ class Field(ABC):
         return {} if all(isinstance(value, str) for value in values) else None
 
 
-def kept_rows(examples: Examples, good: Sequence[bool], faults: Mapping[int, str], *, skip: bool) -> Examples:
+def without_bad(examples: Examples, faults: Mapping[int, str], *, skip: bool) -> Examples:
     """The good rows; the first bad one is an error unless bad rows are skipped. `faults` has a sentence by row."""
-    if all(good):
+    if not faults:
         return examples
-    lines = examples.table.column(LINE)
+    count, first = examples.table.num_rows, min(faults)
     if not skip:
-        row = min(faults)
-        raise DataError(f"{examples.where}, line {lines[row].as_py()}: {faults[row]}")
-    if not any(good):
-        raise DataError(f"{examples.where}: no row is left of {len(good)}; all were bad: {next(iter(faults.values()))}")
-    table = examples.table.filter(pyarrow.array(good))
-    return replace(examples, table=table, skipped=examples.skipped + list(good).count(False))
+        raise DataError(f"{examples.where}, line {examples.table.column(LINE)[first]}: {faults[first]}")
+    if len(faults) == count:
+        raise DataError(f"{examples.where}: no row is left of {count}; all were bad: {faults[first]}")
+    table = examples.table.filter(pyarrow.array([row not in faults for row in range(count)]))
+    return replace(examples, table=table, skipped=examples.skipped + len(faults))

@@ -1,10 +1,11 @@
-"""Scores by the length of the input: where the plain encoder-decoder falls and attention does not."""
+"""Scores by the length of the input: initial-state conditioning falls with it where attention does not."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 from sixjars.evaluation.metrics import Metric, Outcome, score
+from sixjars.evaluation.metrics.table import ONE_AT_LEAST
 
 
 @final
@@ -16,7 +17,7 @@ class Bucket:
     longest: int
     count: int
     value: float | None
-    """Nothing where there is no example."""
+    """Nothing where no example can be scored."""
 
 
 def edges_of(lengths: Sequence[int], *, buckets: int) -> list[tuple[int, int]]:
@@ -28,12 +29,6 @@ def edges_of(lengths: Sequence[int], *, buckets: int) -> list[tuple[int, int]]:
     low = min(lengths)
     width = -(-(max(lengths) - low + 1) // buckets)
     return [(low + number * width, low + (number + 1) * width - 1) for number in range(buckets)]
-
-
-def _can_score(outcomes: Sequence[Outcome], metric: Metric) -> bool:
-    """Whether there is anything to score: some examples, and a place to look at in one where that is compared."""
-    needs = metric.needs
-    return any(outcome.rationale is not None for outcome in outcomes) if "rationale" in needs else bool(outcomes)
 
 
 def scores_by_length(
@@ -48,8 +43,10 @@ def scores_by_length(
     [(1, 1.0), (1, 0.0)]
     """
     found = []
+    needed = metric.needs & ONE_AT_LEAST.keys()  # annotations, which no example of a bucket may have
     for shortest, longest in edges:
         inside = [o for o, length in zip(outcomes, lengths, strict=True) if shortest <= length <= longest]
-        value = score(inside, [metric])[0].value if _can_score(inside, metric) else None
+        known = all(any(getattr(outcome, need) is not None for outcome in inside) for need in needed)
+        value = score(inside, [metric])[0].value if inside and known else None
         found.append(Bucket(shortest, longest, len(inside), value))
     return found

@@ -4,8 +4,8 @@ Dims: B batch, T target positions, S source positions.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import final
+from dataclasses import dataclass, replace
+from typing import Any, final
 
 import torch
 from torch import Tensor
@@ -53,7 +53,7 @@ def answers(
     """The outputs for each row of an encoded batch, best first; `seeds`, one for each row, are those of sampling."""
     begun = None if prefix is None else prefix.to(network.device)
     with torch.inference_mode():
-        return network.decoder.answer(encoded, Searcher(search, seeds, search.nbest), begun)
+        return network.decoder.answer(encoded, Searcher(search, seeds), begun)
 
 
 def spelled(dataset: Dataset, row: int, found: Hypothesis, search: SearchSettings) -> tuple[Sequence[int], list[str]]:
@@ -61,10 +61,11 @@ def spelled(dataset: Dataset, row: int, found: Hypothesis, search: SearchSetting
 
     With `unknown: replace`, `<unk>` becomes a copy of the source position with the most attention.
     """
-    if search.unknown != "replace" or not found.weights:
+    source = next(iter(dataset.fields.inputs.values()), None)
+    if search.unknown != "replace" or source is None or not found.weights:
         return found.tokens, dataset.source_words(row)
-    ids = dataset.fields.output.replacing_unknown(found.tokens, found.weights)
-    return ids, list(dataset.positions(row, len(found.weights[0])).tokens)
+    text = dataset.raw(row)[source.name]
+    return dataset.fields.output.replacing_unknown(found.tokens, found.weights, source, text)
 
 
 def widened(settings: SearchSettings, nbest: int) -> SearchSettings:
@@ -77,20 +78,6 @@ def widened(settings: SearchSettings, nbest: int) -> SearchSettings:
 
 OF_TRUTH = frozenset({"likelihood", "links", "focus", "rationale"})
 """What is found out with the true output, by teacher forcing."""
-
-
-@final
-@dataclass
-class _Row:
-    """What was found out about one row."""
-
-    found: dict[SearchSettings, tuple[str, ...]] = field(default_factory=dict)
-    """The outputs of each search, best first."""
-    log_probability: float | None = None
-    tokens: int = 0
-    links: frozenset[tuple[int, int]] | None = None
-    focus: float | None = None
-    rationale: RationaleWeight | None = None
 
 
 @final
@@ -110,14 +97,15 @@ class Judged:
         """The metrics, each with its signature, which also says how outputs were chosen."""
         found = []
         for metric in metrics:
-            [one] = score(self.outcomes[self.nbest(metric)], [metric])
+            [one] = score(self.outcomes[nbest_of(metric, self.settings)], [metric])
             searched = self.searches and "candidates" in metric.needs
             found.append(_with_search(one, widened(self.settings.search, metric.nbest)) if searched else one)
         return found
 
-    def nbest(self, metric: Metric) -> int:
-        """How many outputs a metric compares: as many as it needs, or as the settings ask for."""
-        return max(metric.nbest, self.settings.search.nbest)
+
+def nbest_of(metric: Metric, settings: EvaluationSettings) -> int:
+    """How many outputs a metric compares: as many as it needs, or as the settings ask for."""
+    return max(metric.nbest, settings.search.nbest)
 
 
 def _with_search(found: Score, used: SearchSettings) -> Score:
@@ -138,104 +126,18 @@ def judged(
 ) -> Judged:
     """All that the metrics need to know of every example; every batch is encoded once for all of them."""
     needs = {need for metric in metrics for need in metric.needs} | ({"likelihood"} if with_loss else set())
-    counts = sorted({max(metric.nbest, settings.search.nbest) for metric in metrics})
-    searched = network.decoder.searches
-    wanted = {widened(settings.search, count) for count in (counts if searched else counts[-1:])}
-    wanted = wanted if "candidates" in needs else set()
-    rows = [_Row() for _ in range(len(dataset))]
+    counts = sorted({nbest_of(metric, settings) for metric in metrics})
+    searches = network.decoder.searches
+    # Labels are not searched for: the widest list has all the others as its beginnings.
+    used = {count: widened(settings.search, count if searches else counts[-1]) for count in counts}
     groups = _groups(dataset, group=settings.group)
-    firsts = {group[0] for group in groups}
-    at_once = not settings.group or not needs & OF_TRUTH
-    judge = _Judge(network, dataset, settings.batch_examples, rows)
-    loss = judge.read(needs, wanted if at_once else set(), firsts)
-    if not at_once:
-        judge.read(set(), wanted, firsts)
+    judge = _Judge(network, dataset, needs, {group[0] for group in groups})
+    loss = judge.read(set(used.values()) if "candidates" in needs else set(), examples=settings.batch_examples)
     familiar = frozenset(training.targets) if training is not None and "familiar" in needs else None
-    outcomes = {}
-    for count in counts:
-        search = widened(settings.search, count if searched else counts[-1])
-        outcomes[count] = [_outcome(dataset, rows, group, search, count, familiar) for group in groups]
-    return Judged(loss, outcomes, settings, searched)
-
-
-def loss_of(network: Network, dataset: Dataset, *, examples: int) -> float:
-    """-log P of a token of the truth, on average."""
-    settings = EvaluationSettings(batch_examples=examples)
-    return judged(network, dataset, settings, [], with_loss=True).loss
-
-
-@final
-@dataclass(frozen=True)
-class _Judge:
-    """A network and a dataset, and what is found out about its rows."""
-
-    network: Network
-    dataset: Dataset
-    examples: int
-    rows: list[_Row]
-
-    def read(self, needs: Collection[str], searches: Collection[SearchSettings], firsts: Collection[int]) -> float:
-        """Fill in the rows, one encoded batch after the other; returns the mean loss of a token."""
-        of_truth, total, tokens = bool(OF_TRUTH & set(needs)), 0.0, 0
-        if not of_truth and not searches:
-            return 0.0
-        chosen = None if of_truth else sorted(firsts)
-        batches = self.dataset.batches()
-        for batch, encoded in encoded_batches(self.network, batches, examples=self.examples, rows=chosen):
-            if of_truth:
-                loss_B, count_B = self._truth(batch, encoded, needs)
-                total, tokens = total + float(loss_B.sum()), tokens + int(count_B.sum())
-            for search in searches:
-                self._search(batch, encoded, search)
-        return total / max(tokens, 1)
-
-    def _search(self, batch: Batch, encoded: Encoded, search: SearchSettings) -> None:
-        numbers = batch.numbers.tolist()
-        for row, found in zip(numbers, answers(self.network, encoded, search, seeds=numbers), strict=True):
-            texts = (self.dataset.fields.output.decode(*spelled(self.dataset, row, each, search)) for each in found)
-            self.rows[row].found[search] = tuple(texts)
-
-    def _truth(self, batch: Batch, encoded: Encoded, needs: Collection[str]) -> tuple[Tensor, Tensor]:
-        with torch.inference_mode():
-            output = self.network.decoder.teach(encoded, batch.target)
-            loss_B = truth_loss(output, batch.target).sum(1)
-        count_B = batch.target.mask.sum(1)
-        losses, counts, weights_BTS = loss_B.tolist(), count_B.tolist(), output.weights
-        for at, row in enumerate(batch.numbers.tolist()):
-            self.rows[row].log_probability, self.rows[row].tokens = -losses[at], counts[at]
-            if weights_BTS is not None:
-                self._attention(row, weights_BTS[at], encoded, batch, at, needs)
-        return loss_B, count_B
-
-    def _attention(
-        self, row: int, weights_TS: Tensor, encoded: Encoded, batch: Batch, at: int, needs: Collection[str]
-    ) -> None:
-        """Compare the weights of a row with the truth that is known of it."""
-        dataset, found = self.dataset, self.rows[row]
-        if "links" in needs:
-            source, target = dataset.source_words_index[row], dataset.target_words_index[row]
-            best = weights_TS.argmax(-1).tolist()
-            found.links = frozenset((source[best[place]], word) for place, word in enumerate(target))
-        if "rationale" in needs and dataset.rationales is not None:
-            found.rationale = self._rationale(row, weights_TS, batch, at)
-        if "focus" in needs and dataset.boxes is not None and encoded.layout.kind == "grid":
-            height, width = encoded.layout.shape
-            words, weights = dataset.target_words_index[row], weights_TS.tolist()
-            by_word = [weights[words.index(word)] for word in dict.fromkeys(words)]  # those of its first token
-            found.focus = focus_of(by_word, (height, width), dataset.boxes[row])
-
-    def _rationale(self, row: int, weights_TS: Tensor, batch: Batch, at: int) -> RationaleWeight | None:
-        """How much of the attention of a row lies where it should, where that is known."""
-        assert self.dataset.rationales is not None
-        known = self.dataset.rationales[row]
-        source: Padded = next(iter(batch.inputs.values()))
-        if known is None or source.segments is None:
-            return None
-        count, (sentence, word) = int(source.mask[at].sum()), known
-        weights = weights_TS.mean(0)[:count].tolist()
-        segments = source.segments.segment_of[at, :count].tolist()
-        inside = word < segments.count(sentence)  # it may be cut off
-        return rationale_weight(weights, segments, sentence, word) if inside else None
+    outcomes = {
+        count: [judge.outcome(group, search, count, familiar) for group in groups] for count, search in used.items()
+    }
+    return Judged(loss, outcomes, settings, searches)
 
 
 def _groups(dataset: Dataset, *, group: bool) -> list[list[int]]:
@@ -248,26 +150,93 @@ def _groups(dataset: Dataset, *, group: bool) -> list[list[int]]:
     return list(found.values())
 
 
-def _outcome(
-    dataset: Dataset,
-    rows: Sequence[_Row],
-    group: Sequence[int],
-    search: SearchSettings,
-    count: int,
-    familiar: Collection[str] | None,
-) -> Outcome:
-    """One example, with all its references."""
-    first = rows[group[0]]
-    candidates = first.found.get(search, ())[:count]
-    return Outcome(
-        references=tuple(dict.fromkeys(dataset.targets[row] for row in group)),
-        candidates=candidates,
-        log_probability=first.log_probability,
-        tokens=first.tokens,
-        links=first.links,
-        sure=None if dataset.alignments is None else dataset.alignments[group[0]],
-        focus=first.focus,
-        rationale=first.rationale,
-        given=next(iter(dataset.inputs[group[0]].values()), None),
-        familiar=None if familiar is None or not candidates else candidates[0] in familiar,
-    )
+@final
+class _Judge:
+    """A network and a dataset, and what is found out about its rows."""
+
+    def __init__(self, network: Network, dataset: Dataset, needs: Collection[str], firsts: Collection[int]) -> None:
+        self.network = network
+        self.dataset = dataset
+        self.needs = needs
+        self.firsts = firsts
+        """Rows that outputs are found for: of those with the same input, one."""
+        self.found: dict[tuple[int, SearchSettings], tuple[str, ...]] = {}
+        self.facts: dict[int, dict[str, Any]] = {}
+        """What the truth was needed for, by row, as an outcome has it."""
+
+    def read(self, searches: Collection[SearchSettings], *, examples: int) -> float:
+        """Find all of it out, one encoded batch after the other; returns the mean loss of a token."""
+        of_truth, total, tokens = bool(OF_TRUTH & set(self.needs)), 0.0, 0
+        if not of_truth and not searches:
+            return 0.0
+        chosen = None if of_truth else sorted(self.firsts)
+        for batch, encoded in encoded_batches(self.network, self.dataset.batches(), examples=examples, rows=chosen):
+            if of_truth:
+                loss_B, count_B = self._truth(batch, encoded)
+                total, tokens = total + float(loss_B.sum()), tokens + int(count_B.sum())
+            if searches:
+                self._search(batch.numbers.tolist(), encoded, searches)
+        return total / max(tokens, 1)
+
+    def _search(self, rows: Sequence[int], encoded: Encoded, searches: Collection[SearchSettings]) -> None:
+        places = [at for at, row in enumerate(rows) if row in self.firsts]
+        if len(places) < len(rows):
+            encoded = encoded.pick(torch.tensor(places, dtype=torch.long, device=encoded.device))
+        seeds = [rows[at] for at in places]
+        for search in searches if places else ():
+            for row, found in zip(seeds, answers(self.network, encoded, search, seeds=seeds), strict=True):
+                texts = (self.dataset.fields.output.decode(*spelled(self.dataset, row, each, search)) for each in found)
+                self.found[row, search] = tuple(texts)
+
+    def _truth(self, batch: Batch, encoded: Encoded) -> tuple[Tensor, Tensor]:
+        with torch.inference_mode():
+            output = self.network.decoder.teach(encoded, batch.target)
+            loss_B = truth_loss(output, batch.target).sum(1)
+        count_B = batch.target.mask.sum(1)
+        rows = zip(batch.numbers.tolist(), loss_B.tolist(), count_B.tolist(), strict=True)
+        for at, (row, loss, count) in enumerate(rows):
+            attention = {} if output.weights is None else self._attention(row, output.weights[at], encoded, batch, at)
+            self.facts[row] = {"log_probability": -loss, "tokens": count, **attention}
+        return loss_B, count_B
+
+    def _attention(self, row: int, weights_TS: Tensor, encoded: Encoded, batch: Batch, at: int) -> dict[str, Any]:
+        """Compare the weights of a row with the truth that is known of it."""
+        dataset, found = self.dataset, dict[str, Any]()
+        if "links" in self.needs:
+            source, target = dataset.source_words_index[row], dataset.target_words_index[row]
+            best = weights_TS.argmax(-1).tolist()
+            found["links"] = frozenset((source[best[place]], word) for place, word in enumerate(target))
+        if "rationale" in self.needs and dataset.rationales is not None:
+            found["rationale"] = _rationale(dataset.rationales[row], weights_TS, next(iter(batch.inputs.values())), at)
+        if "focus" in self.needs and dataset.boxes is not None and encoded.layout.kind == "grid":
+            height, width = encoded.layout.shape
+            words, weights = dataset.target_words_index[row], weights_TS.tolist()
+            by_word = [weights[words.index(word)] for word in dict.fromkeys(words)]  # those of its first token
+            found["focus"] = focus_of(by_word, (height, width), dataset.boxes[row])
+        return found
+
+    def outcome(
+        self, group: Sequence[int], search: SearchSettings, count: int, familiar: Collection[str] | None
+    ) -> Outcome:
+        """One example, with all its references."""
+        dataset, first = self.dataset, group[0]
+        candidates = self.found.get((first, search), ())[:count]
+        return Outcome(
+            references=tuple(dict.fromkeys(dataset.targets[row] for row in group)),
+            candidates=candidates,
+            sure=None if dataset.alignments is None else dataset.alignments[first],
+            given=next(iter(dataset.inputs[first].values()), None),
+            familiar=None if familiar is None or not candidates else candidates[0] in familiar,
+            **self.facts.get(first, {}),
+        )
+
+
+def _rationale(known: tuple[int, int] | None, weights_TS: Tensor, source: Padded, at: int) -> RationaleWeight | None:
+    """How much of the attention of a row lies where it should, where that is known."""
+    if known is None or source.segments is None:
+        return None
+    count, (sentence, word) = int(source.mask[at].sum()), known
+    weights = weights_TS.mean(0)[:count].tolist()
+    segments = source.segments.segment_of[at, :count].tolist()
+    inside = word < segments.count(sentence)  # it may be cut off
+    return rationale_weight(weights, segments, sentence, word) if inside else None

@@ -7,23 +7,14 @@ needs is a fact on its class, so that its neighbours can be checked before anyth
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, ClassVar, Literal, Protocol, final
 
 from torch import Tensor, nn
 
-from sixjars.flow.values import (
-    Context,
-    DecoderOutput,
-    Encoded,
-    Hypothesis,
-    Padded,
-    Prepared,
-    Rows,
-    StepOutput,
-)
+from sixjars.flow.values import Context, DecoderOutput, Encoded, Hypothesis, Padded, Prepared, Rows, StepOutput
 
 Holds = Literal["tokens", "classes", "positions", "points", "pixels"]
 """What the values of a field are: tokens of a vocabulary, classes of a closed list, positions of an input, …"""
@@ -135,12 +126,11 @@ class Bridge(Component):
         return []
 
 
-class Step(Protocol):
-    """All that search knows of a model: one token for each row in, log probabilities and a new state out."""
-
-    def __call__(self, token: Tensor, state: Any, /) -> tuple[StepOutput, Any]:
-        """`token` is (R,); a state is any `Rows` that the model remembers by."""
-        ...
+Step = Callable[[Tensor, Any], tuple[StepOutput, Any]]
+"""All that search knows of a model: a token for each row, (R,), and a state (any `Rows`) to log probabilities and a
+new state."""
+PreparedStep = Callable[[Tensor, Any, Prepared], tuple[StepOutput, Any]]
+"""A step that is also given what was prepared for each source; state and prepared have R rows."""
 
 
 @final
@@ -179,7 +169,7 @@ class Search(Protocol):
 
     def find(
         self,
-        step: "PreparedStep",
+        step: PreparedStep,
         state: Rows,
         prepared: Prepared,
         special: SpecialTokens,
@@ -192,14 +182,6 @@ class Search(Protocol):
         `longest` is the most tokens of an output, `<stop>` included, where the source decides and not the settings.
         Each hypothesis begins with its row of `prefix`.
         """
-        ...
-
-
-class PreparedStep(Protocol):
-    """A step that also needs what was prepared for each source."""
-
-    def __call__(self, token: Tensor, state: Any, prepared: Prepared, /) -> tuple[StepOutput, Any]:
-        """`token` is (R,); state and prepared have R rows."""
         ...
 
 
@@ -269,7 +251,7 @@ class Generator(Decoder):
 
     def loss_equation(self) -> str:
         """Cross entropy of every token."""
-        return "L = -Σ_t log P(y_t = ℓ_t | y_1..y_{t-1}, x), over the number of tokens"
+        return "L = -Σ_t log P(y_t = ℓ_t | y_1..y_{t-1}, x), divided by the number of tokens"
 
 
 @final

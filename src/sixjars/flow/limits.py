@@ -4,16 +4,18 @@ from typing import Annotated
 
 from pydantic import Field
 
-Count = Annotated[int, Field(ge=0, strict=True)]
+Count = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
 """0, 1, 2, …"""
 Seed = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
 """Of a random number generator."""
-Positive = Annotated[int, Field(ge=1, strict=True)]
+Positive = Annotated[int, Field(ge=1, lt=2**63, strict=True)]
 """1, 2, 3, …"""
 Size = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
-"""The size of a vector or a layer."""
-Number = Annotated[float, Field(strict=True)]
-"""Any number."""
+"""The size of a vector, a layer or a beam."""
+Layers = Annotated[int, Field(ge=1, le=100, strict=True)]
+"""How many layers are stacked."""
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+"""Any finite number."""
 Share = Annotated[float, Field(ge=0.0, lt=1.0, strict=True)]
 """A fraction below 1."""
 NotNegative = Annotated[float, Field(ge=0.0, strict=True)]

@@ -28,18 +28,22 @@ class Tensors:
 
     def mapped(self, change: Callable[[Tensor], Tensor]) -> Self:
         """The same value with every tensor changed, those of nested values included."""
-        return replace(self, **{field.name: _mapped(getattr(self, field.name), change) for field in fields(self)})
+        changed: Self = _mapped(self, change, Tensors)
+        return changed
 
 
-def _mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+def _mapped(value: Any, change: Callable[[Tensor], Tensor], kind: type["Tensors"]) -> Any:
+    """A value with every tensor changed; all values inside it must be of one kind."""
     if isinstance(value, Tensor):
         return change(value)
+    if isinstance(value, kind):
+        return replace(value, **{one.name: _mapped(getattr(value, one.name), change, kind) for one in fields(value)})
     if isinstance(value, Tensors):
-        return value.mapped(change)
+        raise ShapeError("rows of a text in segments cannot be picked: its segments are packed across rows.")
     if isinstance(value, Mapping):
-        return {key: _mapped(inner, change) for key, inner in value.items()}
+        return {key: _mapped(inner, change, kind) for key, inner in value.items()}
     if isinstance(value, tuple):
-        return tuple(_mapped(inner, change) for inner in value)
+        return tuple(_mapped(inner, change, kind) for inner in value)
     return value
 
 
@@ -50,29 +54,28 @@ class Rows(Tensors):
     @property
     def rows(self) -> int:
         """How many there are."""
-        return self._some().shape[0]
+        return self._any().shape[0]
 
     @property
     def device(self) -> torch.device:
         """Where they are."""
-        return self._some().device
+        return self._any().device
 
-    def _some(self) -> Tensor:
-        """Any of the tensors: all agree on rows and device."""
-        values = [getattr(self, field.name) for field in fields(self)]
-        return next(value if isinstance(value, Tensor) else value._some() for value in values if _holds(value))
+    def _any(self) -> Tensor:
+        """One of the tensors: all agree on rows and device."""
+        values = (getattr(self, field.name) for field in fields(self))
+        found = next(value for value in values if isinstance(value, Tensor | Rows))
+        return found if isinstance(found, Tensor) else found._any()
 
     def pick(self, rows: Tensor) -> Self:
-        """The given rows, in the given order; a row may be named several times."""
-        return self.mapped(lambda tensor: tensor.index_select(0, rows))
+        """The given rows, in the given order; a row may be named several times. Of texts in segments, ShapeError."""
+        picked: Self = _mapped(self, lambda tensor: tensor.index_select(0, rows), Rows)
+        return picked
 
     def repeat(self, times: int) -> Self:
         """Each row `times` times, its copies side by side: (B, ...) -> (B * times, ...)."""
-        return self.mapped(lambda tensor: tensor.repeat_interleave(times, dim=0))
-
-
-def _holds(value: object) -> bool:
-    return isinstance(value, Tensor | Rows)
+        repeated: Self = _mapped(self, lambda tensor: tensor.repeat_interleave(times, dim=0), Rows)
+        return repeated
 
 
 @final
@@ -122,12 +125,6 @@ class Padded(Rows):
         values = torch.tensor([[*sequence, *[0] * (longest - len(sequence))] for sequence in sequences])
         lengths = torch.tensor([len(sequence) for sequence in sequences])
         return cls(values.reshape(len(sequences), longest).long(), torch.arange(longest) < lengths[:, None])
-
-    def pick(self, rows: Tensor) -> Self:
-        """The given rows; a text in segments is refused, because its segments are packed across rows."""
-        if self.segments is not None:
-            raise ShapeError("rows of a text in segments cannot be picked: its segments are packed across rows.")
-        return super().pick(rows)
 
 
 @final
@@ -196,9 +193,8 @@ class Encoded(Rows):
 
     def __post_init__(self) -> None:
         if self.memory.shape[:2] != self.mask.shape:
-            raise ShapeError(
-                f"memory {tuple(self.memory.shape)} and mask {tuple(self.mask.shape)} must agree on (B, S)."
-            )
+            memory, mask = tuple(self.memory.shape), tuple(self.mask.shape)
+            raise ShapeError(f"memory {memory} and mask {mask} must agree on (B, S).")
 
 
 @final

@@ -1,1 +1,1 @@
-"""Looking at a model: its equations, its weights, and what it attends to."""
+"""Inspection of a model: its equations, its parameters and its attention weights."""

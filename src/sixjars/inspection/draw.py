@@ -1,4 +1,7 @@
-"""A picture of what a prediction attended to; which one depends on what the positions of its source are."""
+"""A drawing of the attention weights of a prediction; its kind depends on what the source positions are.
+
+Dims: H and W pixels, C channels.
+"""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -8,7 +11,7 @@ from sixjars.errors import DataError
 from sixjars.inspection.document import draw_document
 from sixjars.inspection.frames import draw_frames
 from sixjars.inspection.heatmap import heat_map
-from sixjars.inspection.overlay import draw_regions
+from sixjars.inspection.overlay import draw_overlay
 from sixjars.inspection.tour import draw_tour
 
 WIDEST = 60
@@ -22,10 +25,12 @@ def draw(path: str | Path, predictor: Any, prediction: Any) -> None:
     >>> sixjars.draw("attention.png", None, sixjars.Prediction(text="yes"))
     Traceback (most recent call last):
         ...
-    sixjars.errors.DataError: this prediction has no attention to draw; its bridge is of another kind.
+    sixjars.errors.DataError: this prediction has no attention weights to draw; its bridge has no attention.
     """
+    if prediction.error is not None:
+        raise DataError(f"there is no output to draw. {prediction.error}")
     if not prediction.weights:
-        raise DataError("this prediction has no attention to draw; its bridge is of another kind.")
+        raise DataError("this prediction has no attention weights to draw; its bridge has no attention.")
     given = [Path(text).name if predictor.inputs[name].is_media else text for name, text in prediction.inputs.items()]
     title = f"{' · '.join(given)} → {prediction.text}"
     name, text = next(iter(prediction.inputs.items()))
@@ -38,7 +43,7 @@ def _words(path: Path, prediction: Any, backdrop: None, title: str) -> None:
 
 
 def _segments(path: Path, prediction: Any, backdrop: None, title: str) -> None:
-    """The text with the weights of all that was output, on average; a heat map where that has room."""
+    """The text with its attention weights, averaged over the output tokens; a heat map where that has room."""
     steps = len(prediction.weights)
     if steps > 1 and len(prediction.source) <= WIDEST:
         _words(path, prediction, backdrop, title)
@@ -48,13 +53,13 @@ def _segments(path: Path, prediction: Any, backdrop: None, title: str) -> None:
 
 
 def _grid(path: Path, prediction: Any, backdrop: Any, title: str) -> None:
-    image_HWC, seen = backdrop
+    image_HWC, box = backdrop
     grid = prediction.layout.shape
-    draw_regions(path, image_HWC, prediction.weights, grid=grid, words=prediction.tokens, seen=seen, title=title)
+    draw_overlay(path, image_HWC, prediction.weights, grid=grid, tokens=prediction.tokens, box=box, title=title)
 
 
 def _frames(path: Path, prediction: Any, backdrop: Any, title: str) -> None:
-    draw_frames(path, backdrop, prediction.weights, words=prediction.tokens, title=title)
+    draw_frames(path, backdrop, prediction.weights, tokens=prediction.tokens, title=title)
 
 
 def _points(path: Path, prediction: Any, backdrop: Any, title: str) -> None:

@@ -1,5 +1,6 @@
 """A recipe or a run in six sections: equations with their letters, every parameter with its letter and shape."""
 
+import re
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
@@ -33,7 +34,7 @@ class Section:
 @final
 @dataclass(frozen=True)
 class Explanation:
-    """All six; the model in three parts.
+    """All six; the model in three sections of its own.
 
     >>> weight = Weight("decoder.output.bias", "b_out", (9,), 9, trainable=True)
     >>> Explanation("translation", (Section("model: decoder", (), (weight,)),)).count
@@ -72,10 +73,8 @@ def explanation_of(recipe: Recipe, network: Network, *, title: str, data: list[s
 
 def _conditioned(section: Section, given: str) -> Section:
     """The lines of a section with the letters of what the output is conditioned on; nothing where there is no input."""
-    condition = {", x)": f", {given})", "| x)": f"| {given})"} if given else {", x)": ")", " | x)": ")"}
-    lines = section.lines
-    for letter, letters in condition.items():
-        lines = tuple(line.replace(letter, letters) for line in lines)
+    condition = rf"\g<1>{given})" if given else ")"
+    lines = tuple(re.sub(r"(, | \| )x\)", condition, line) for line in section.lines)
     return Section(section.name, lines, section.weights)
 
 
@@ -97,9 +96,9 @@ def _loss(recipe: Recipe, network: Network) -> list[str]:
             f"label smoothing: the truth is {1 - loss.smoothing:g} at {truth}, {loss.smoothing:g} over all {others}"
         )
     if loss.guide:
-        lines.append(f"+ {loss.guide:g} L(α_true, α_pred), L = -Σ_j α_true_jt log α_pred_jt: guided attention")
+        lines.append(f"- {loss.guide:g} Σ_t Σ_j α*_jt log α_jt: guided attention, where α* is the true attention")
     if loss.coverage:
-        lines.append(f"+ {loss.coverage:g} Σ_t Σ_j min(α_jt, Σ_τ<t α_jτ): coverage")
+        lines.append(f"+ {loss.coverage:g} Σ_t Σ_j min(α_jt, Σ_{{τ<t}} α_jτ): coverage")
     return lines
 
 

@@ -1,6 +1,6 @@
-"""P3: a picture with the attended region lit, once for each output word; as a picture file and in the terminal.
+"""An image overlaid with attention weights, once for each output token; as a picture file.
 
-Dims: H height and W width of the picture in pixels, C colours, h rows and w columns of cells, T output words,
+Dims: H height and W width of the image in pixels, C colours, h rows and w columns of cells, T output tokens,
 P pixels and N cells along one side.
 """
 
@@ -8,121 +8,87 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.columns import Columns
-from rich.text import Text
 
 from sixjars.errors import ShapeError
-from sixjars.inspection.heatmap import GREY, Weights, fit, saved_page, width_of
+from sixjars.inspection.page import GREY, SMALL, Weights, checked, fit, percent, saved_page, width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Box = tuple[float, float, float, float]
-"""Left, top, right and bottom as shares of the picture's width and height."""
+"""Left, top, right and bottom as fractions of the image's width and height."""
 
 WHOLE: Box = (0.0, 0.0, 1.0, 1.0)
 DARK = 0.2
-"""The light that is left where nothing is attended to."""
+"""The brightness of a pixel without attention."""
 GLOW = 0.15
-"""How far full light lifts a pixel towards white, so that it shows on black too."""
+"""How far full attention lifts a pixel towards white, so that it shows on black too."""
 SHARPEST = 600
 """The pixels along the longer side of a panel; more would not be seen."""
-CAPTION = "Light: the weights; each word's strongest place is at full light. Number: the weight of that place."
-SHADES = "·░▒▓█"
-"""What is seen of a block in a terminal without colours."""
-WIDEST_GRID = 14
-MARGIN, GAP, LABEL, LINE, SMALL_LINE = 0.2, 0.16, 0.24, 0.2, 0.16
-"""Inches around the panels, between them, for the word above a panel, for a line of the title and the caption."""
+CAPTION = "Brightness: the attention weight, relative to the largest of the token. Number: the largest weight."
+GAP, LABEL = 0.16, 0.24
+"""Inches between panels, and for the token above a panel."""
 
 
-def draw_regions(
+def draw_overlay(
     path: Path,
-    picture: NDArray[np.uint8],
+    image: NDArray[np.uint8],
     weights: Weights,
     *,
     grid: tuple[int, int],
-    words: Sequence[str],
-    seen: Box = WHOLE,
+    tokens: Sequence[str],
+    box: Box = WHOLE,
     title: str = "",
 ) -> None:
-    """The picture (H, W, 3) by itself, then once for each word with its attended region lit.
+    """The image (H, W, 3) by itself, then once for each output token, bright where its attention weights are large.
 
-    `weights` has a row for each word over the cells of `grid`, (rows, columns), in reading order. The cells fill
-    the box `seen`, the part of the picture that the network saw; outside it the picture stays dark.
+    `weights` has a row for each token over the cells of `grid`, (rows, columns), in reading order. The cells fill
+    `box`, the square that was the network's input; outside it the image stays dark.
     """
-    maps_Thw = _maps(weights, grid, words)
-    if picture.ndim != 3 or picture.shape[2] != 3 or not picture.size:
-        raise ShapeError(f"a picture must be (height, width, 3), but is {picture.shape}.")
-    if seen[0] >= seen[2] or seen[1] >= seen[3]:
-        raise ShapeError(f"the box that was seen must be (left, top, right, bottom), but is {seen}.")
-    picture_HWC = resized(picture)
-    caption = CAPTION if words else "No word was written."
-    if _cut(seen):
-        caption += " Dashed: what the network saw."
-    aspect = min(max(picture.shape[1] / picture.shape[0], 0.05), 20.0)  # a thread of pixels would vanish
-    sheet = _Sheet.of(len(words) + 1, aspect=aspect, title=title, caption=caption)
-    with saved_page(path, sheet.width, sheet.height) as page:
-        sheet.write(page)
-        sheet.show(page, 0, picture_HWC)
-        if _cut(seen):
-            sheet.outline(page, seen)
-        for at, (word, map_hw) in enumerate(zip(words, maps_Thw, strict=True), start=1):
-            sheet.show(page, at, lit(picture_HWC, map_hw, seen))
-            sheet.label(page, at, word, percent(map_hw.max()))
+    maps_Thw = checked(weights, len(tokens), grid[0] * grid[1], positions="cells").reshape(len(tokens), *grid)
+    if image.ndim != 3 or image.shape[2] != 3 or not image.size:
+        raise ShapeError(f"an image must be (height, width, 3), but is {image.shape}.")
+    if box[0] >= box[2] or box[1] >= box[3]:
+        raise ShapeError(f"the box of the network's input must be (left, top, right, bottom), but is {box}.")
+    image_HWC = resized(image)
+    cropped = box[0] > 0 or box[1] > 0 or box[2] < 1 or box[3] < 1
+    caption = (CAPTION if tokens else "The output is empty.") + (" Dashed: the network's input." if cropped else "")
+    panels = _Panels.of(len(tokens) + 1, aspect=aspect_of(image))
+    with saved_page(path, panels.page_width, panels.page_height, title=title, caption=caption) as page:
+        panels.show(page, 0, image_HWC)
+        if cropped:  # black and white dashes, which show on any image
+            panels.outline(page, 0, box, color="black", linewidth=1.0)
+            panels.outline(page, 0, box, color="white", linewidth=1.0, linestyle=(0, (4, 4)))
+        for at, (token, map_hw) in enumerate(zip(tokens, maps_Thw, strict=True), start=1):
+            panels.show(page, at, overlaid(image_HWC, map_hw, box))
+            panels.label(page, at, token, percent(map_hw.max()))
 
 
-def lit(picture: NDArray[np.uint8], weights: NDArray[np.float64], seen: Box = WHOLE) -> NDArray[np.uint8]:
-    """The picture (H, W, 3) darkened, and bright where the weights (h, w) are.
+def overlaid(image: NDArray[np.uint8], weights: NDArray[np.float64], box: Box = WHOLE) -> NDArray[np.uint8]:
+    """The image (H, W, 3) darkened, and bright where the weights (h, w) are large.
 
-    Cells flow into each other as cubic B-splines, which never overshoot; full light is the strongest cell's.
+    Cells flow into each other as cubic B-splines, which never overshoot; the largest weight has full brightness.
 
     >>> grey = np.full((4, 4, 3), 100, dtype=np.uint8)
-    >>> lit(grey, np.array([[0.0, 0.0], [0.0, 1.0]]))[:, :, 0].diagonal().tolist()
+    >>> overlaid(grey, np.array([[0.0, 0.0], [0.0, 1.0]]))[:, :, 0].diagonal().tolist()
     [21, 36, 92, 123]
     """
     high, wide = weights.shape
-    rows_Hh = _spread(picture.shape[0], high, seen[1], seen[3])
-    columns_Ww = _spread(picture.shape[1], wide, seen[0], seen[2])
-    peak = (_spread(high, high, 0.0, 1.0) @ weights @ _spread(wide, wide, 0.0, 1.0).T).max()
-    light_HW = (rows_Hh @ weights @ columns_Ww.T / peak).clip(0.0, 1.0) if peak > 0 else np.zeros(picture.shape[:2])
+    rows_Hh = _splines(image.shape[0], high, box[1], box[3])
+    columns_Ww = _splines(image.shape[1], wide, box[0], box[2])
+    peak = (_splines(high, high, 0.0, 1.0) @ weights @ _splines(wide, wide, 0.0, 1.0).T).max()
+    light_HW = (rows_Hh @ weights @ columns_Ww.T / peak).clip(0.0, 1.0) if peak > 0 else np.zeros(image.shape[:2])
     light_HW1 = light_HW[:, :, None]
-    shown_HWC = picture * (DARK + (1 - DARK) * light_HW1)
+    shown_HWC = image * (DARK + (1 - DARK) * light_HW1)
     lifted: NDArray[np.float64] = shown_HWC + GLOW * light_HW1 * (255 - shown_HWC)
     return lifted.round().astype(np.uint8)
 
 
-def in_terminal_regions(weights: Weights, *, grid: tuple[int, int], words: Sequence[str]) -> Columns:
-    """For each word a small grid of shaded blocks, as many beside each other as the terminal has room for."""
-    maps_Thw = _maps(weights, grid, words)
-    return Columns([_blocks(word, map_hw) for word, map_hw in zip(words, maps_Thw, strict=True)], padding=(1, 3))
-
-
-def percent(weight: float) -> str:
-    """A weight as its share of the whole.
-
-    >>> percent(0.314), percent(0.0051), percent(0.0)
-    ('31%', '0.5%', '0%')
-    """
-    return f"{weight:.1%}" if 0 < weight < 0.0995 else f"{weight:.0%}"
-
-
-def _maps(weights: Weights, grid: tuple[int, int], words: Sequence[str]) -> NDArray[np.float64]:
-    """The weights as (T, h, w)."""
-    if len(weights) != len(words):
-        raise ShapeError(f"there are {len(words)} words, but {len(weights)} rows of weights.")
-    cells = grid[0] * grid[1]
-    wrong = next((len(row) for row in weights if len(row) != cells), cells)
-    if wrong != cells:
-        raise ShapeError(f"a grid of {grid[0]} × {grid[1]} has {cells} cells, but there are {wrong} weights.")
-    return np.asarray(weights, dtype=np.float64).reshape(len(words), *grid)
-
-
-def _spread(pixels: int, cells: int, start: float, end: float) -> NDArray[np.float64]:
+def _splines(pixels: int, cells: int, start: float, end: float) -> NDArray[np.float64]:
     """How much of each cell falls on each pixel of a side, (P, N), when the cells lie from `start` to `end`."""
     place_P = ((np.arange(pixels) + 0.5) / pixels - start) / (end - start) * cells - 0.5
     beside = np.arange(-2, cells + 2)  # the outermost cells go on beyond the edge
@@ -136,108 +102,69 @@ def _spread(pixels: int, cells: int, start: float, end: float) -> NDArray[np.flo
     return share_PN
 
 
-def resized(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The same picture with about as many pixels as a panel has: means of blocks, or pixels repeated."""
-    longer = max(picture.shape[:2])
+def aspect_of(image: NDArray[np.uint8]) -> float:
+    """Width over height, within limits: a thread of pixels would vanish."""
+    height, width = image.shape[:2]
+    return float(min(max(width / height, 0.05), 20.0))
+
+
+def resized(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The same image with about as many pixels as a panel has: means of blocks, or pixels repeated."""
+    longer = max(image.shape[:2])
     if longer <= SHARPEST:
         times = ceil(SHARPEST / 2 / longer)
-        return picture.repeat(times, axis=0).repeat(times, axis=1)
-    return _means(picture.astype(np.float64), ceil(longer / SHARPEST)).round().astype(np.uint8)
-
-
-def _means(values: NDArray[np.float64], step: int) -> NDArray[np.float64]:
-    """The means of blocks of `step` × `step` over the first two axes; those at the end may be smaller."""
+        return image.repeat(times, axis=0).repeat(times, axis=1)
+    values, step = image.astype(np.float64), ceil(longer / SHARPEST)
     for axis in (0, 1):
         starts = np.arange(0, values.shape[axis], step)
-        sizes = np.diff(starts, append=values.shape[axis])
+        sizes = np.diff(starts, append=values.shape[axis])  # the last block may be smaller
         sums = np.add.reduceat(values, starts, axis=axis)
-        values = sums / sizes.reshape([-1 if at == axis else 1 for at in range(values.ndim)])
-    return values
-
-
-def _cut(seen: Box) -> bool:
-    """Whether some of the picture was not seen."""
-    return seen[0] > 0 or seen[1] > 0 or seen[2] < 1 or seen[3] < 1
-
-
-def _blocks(word: str, map_hw: NDArray[np.float64]) -> Text:
-    """A word, its largest weight, and the grid below: a block is as bright as its weight beside the largest."""
-    text = Text(no_wrap=True, overflow="ellipsis")
-    text.append(word, style="bold").append(f" {percent(map_hw.max())}", style="grey50")
-    pooled = _means(map_hw, ceil(max(map_hw.shape) / WIDEST_GRID))
-    for line in pooled / (pooled.max() or 1.0):
-        text.append("\n")
-        for light in line:
-            shade = f"color({232 + round(23 * light)})"
-            text.append(SHADES[round(light * (len(SHADES) - 1))] * 2, style=f"{shade} on {shade}")
-    return text
+        values = sums / (sizes[:, None, None] if axis == 0 else sizes[:, None])
+    return values.round().astype(np.uint8)
 
 
 @final
 @dataclass(frozen=True)
-class _Sheet:
-    """Where everything lies; in inches from the top left corner."""
+class _Panels:
+    """Where the copies of the image lie, in inches."""
 
     columns: int
-    panel_width: float
-    panel_height: float
-    slot_width: float
     width: float
     height: float
-    heading: tuple[str, ...]
-    caption: tuple[str, ...]
+    slot: float
+    """From the left of one panel to that of the next."""
+    page_width: float
+    page_height: float
 
     @classmethod
-    def of(cls, panels: int, *, aspect: float, title: str, caption: str) -> "_Sheet":
-        """Room for so many panels of a picture that is `aspect` times as wide as high."""
-        area = 3.2 if panels < 20 else 2.4
-        panel_width = min(sqrt(area * aspect), 3.4, 4.4 * aspect)
-        panel_width, panel_height = round(panel_width, 2), round(panel_width / aspect, 2)
-        slot_width = max(panel_width, 1.1) + GAP
-        rows = ceil(panels / min(6, int(12.6 / slot_width)))
-        columns = ceil(panels / rows)
-        width = max(2 * MARGIN + columns * slot_width - GAP, 2.4)
-        heading = tuple(wrap(title, int(width * 11)))
-        told = tuple(wrap(caption, int(width * 16)))
-        height = 2 * MARGIN + rows * (LABEL + panel_height + GAP) + LINE * len(heading) + SMALL_LINE * len(told)
-        return cls(columns, panel_width, panel_height, slot_width, width, height, heading, told)
+    def of(cls, count: int, *, aspect: float) -> "_Panels":
+        """Room for so many panels of an image that is `aspect` times as wide as high."""
+        width = round(min(sqrt((3.2 if count < 20 else 2.4) * aspect), 3.4, 4.4 * aspect), 2)
+        height, slot = round(width / aspect, 2), max(width, 1.1) + GAP
+        rows = ceil(count / min(6, int(12.6 / slot)))
+        columns = ceil(count / rows)
+        return cls(columns, width, height, slot, columns * slot - GAP, rows * (LABEL + height + GAP))
 
     def corner(self, at: int) -> tuple[float, float]:
         """The top left corner of a panel."""
         row, column = divmod(at, self.columns)
-        top = MARGIN + LINE * len(self.heading) + row * (LABEL + self.panel_height + GAP) + LABEL
-        return MARGIN + column * self.slot_width, top
+        return column * self.slot, row * (LABEL + self.height + GAP) + LABEL
 
-    def write(self, page: "Axes") -> None:
-        """The title above and the caption below."""
-        for at, line in enumerate(self.heading):
-            page.text(self.width / 2, MARGIN + (at + 0.4) * LINE, line, ha="center", va="center", fontsize=11)
-        for at, line in enumerate(reversed(self.caption)):
-            y = self.height - MARGIN - (at + 0.4) * SMALL_LINE
-            page.text(MARGIN, y, line, va="center", fontsize=7.5, color=GREY)
-
-    def show(self, page: "Axes", at: int, picture: NDArray[np.uint8]) -> None:
-        """A picture in its panel, with a thin frame that a white picture needs on white paper."""
+    def show(self, page: "Axes", at: int, image: NDArray[np.uint8]) -> None:
+        """An image in its panel, with a thin frame that a white image needs on white paper."""
         left, top = self.corner(at)
-        page.imshow(picture, extent=(left, left + self.panel_width, top + self.panel_height, top), aspect="auto")
-        self._line(page, at, WHOLE, color="#d1d5db", linewidth=0.6)
+        page.imshow(image, extent=(left, left + self.width, top + self.height, top), aspect="auto")
+        self.outline(page, at, WHOLE, color="#d1d5db", linewidth=0.6)
 
-    def label(self, page: "Axes", at: int, word: str, share: str) -> None:
-        """A word above its panel on the left, its largest weight on the right."""
+    def label(self, page: "Axes", at: int, token: str, share: str) -> None:
+        """A token above its panel on the left, its largest weight on the right."""
         left, top = self.corner(at)
-        room = self.slot_width - GAP
-        number = page.text(left + room, top - 0.05, share, ha="right", fontsize=7.5, color=GREY)
-        name = page.text(left, top - 0.05, word, fontsize=10, fontweight="bold")
+        room = self.slot - GAP
+        number = page.text(left + room, top - 0.05, share, ha="right", fontsize=SMALL, color=GREY)
+        name = page.text(left, top - 0.05, token, fontsize=10, fontweight="bold")
         fit(name, room - width_of(number) - 0.08)
 
-    def outline(self, page: "Axes", seen: Box) -> None:
-        """What was seen of the first picture, in dashes of black and white that show on any picture."""
-        self._line(page, 0, seen, color="black", linewidth=1.0)
-        self._line(page, 0, seen, color="white", linewidth=1.0, linestyle=(0, (4, 4)))
-
-    def _line(self, page: "Axes", at: int, box: Box, **how: Any) -> None:
-        left, top, right, bottom = np.array(box).clip(0, 1)
-        corner = self.corner(at)
-        x = corner[0] + self.panel_width * np.array([left, right, right, left, left])
-        y = corner[1] + self.panel_height * np.array([top, top, bottom, bottom, top])
-        page.plot(x, y, **how)
+    def outline(self, page: "Axes", at: int, box: Box, **how: Any) -> None:
+        """The edges of a box, as far as it lies in the panel."""
+        (left, top), sides = self.corner(at), np.array(box).clip(0, 1)
+        page.plot(left + self.width * sides[[0, 2, 2, 0, 0]], top + self.height * sides[[1, 1, 3, 3, 1]], **how)

@@ -1,4 +1,4 @@
-"""Points in the order in which a pointer chose them: a closed line, or bars for numbers; as a picture file.
+"""Points in the order of a pointer's output: a closed line, or bars for numbers; as a picture file.
 
 Dims: T steps, S points.
 """
@@ -7,14 +7,14 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.errors import DataError, ShapeError
-from sixjars.inspection.heatmap import GREY, Weights, saved_figure
+from sixjars.errors import DataError
+from sixjars.inspection.heatmap import show_cells
+from sixjars.inspection.page import GREY, Weights, checked, figure_of, save, title_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,89 +31,71 @@ MOST_NAMED, MOST_NUMBERS = 30, 12
 def draw_tour(path: Path, *, points: Points, order: Sequence[int], title: str = "", weights: Weights = ()) -> None:
     """Points with the line that goes through them in `order` and back to the first; it may be a tour or a hull.
 
-    For points of one number: bars in that order, as for sorting. Points have the numbers of their places in the input,
-    counted from 0 as in `order`. With `weights`, a row for each step over the points, a heat map of where it pointed
-    stands beside it; the row of the step that stopped may follow.
+    Points of one coordinate are bars in that order, as for sorting. Points have the numbers of their positions in the
+    input, counted from 0 as in `order`. With `weights`, a row for each step over the points, a heat map of the
+    attention weights is beside it; the row of the step that output `<stop>` may follow.
     """
-    sizes = _checked(points, order)
-    steps_TS = _steps(weights, points, order)
-    panels = 2 if len(steps_TS) else 1
-    with saved_figure(path, PANEL * panels + 0.4 * (panels - 1), PANEL + 0.5, layout="constrained") as figure:
-        axes = figure.add_subplot(1, panels, 1)
-        if sizes == 1:
-            _bars(axes, points, order)
-        else:
-            _line(axes, points, order)
-        axes.set_title(_told(points, order), fontsize=8, color=GREY)
-        if panels == 2:
-            _heat(figure.add_subplot(1, 2, 2), steps_TS, order)
-        if title:
-            figure.suptitle(fill(title, int(PANEL * panels * 11), max_lines=3, placeholder=" …"), fontsize=11)
+    dimensions = _dimensions(points, order)
+    steps = len(order) + (len(weights) > len(order))
+    weights_TS = checked(weights, steps, len(points), positions="points") if len(weights) else None
+    panels = 1 if weights_TS is None else 2
+    figure = figure_of(PANEL * panels + 0.4 * (panels - 1), PANEL + 0.5, "constrained")
+    axes = figure.add_subplot(1, panels, 1)
+    (_bars if dimensions == 1 else _line)(axes, points, order)
+    axes.set_title(_note(points, order), fontsize=8, color=GREY)
+    if weights_TS is not None:
+        _heat(figure.add_subplot(1, 2, 2), weights_TS, order)
+    if title:
+        figure.suptitle("\n".join(title_lines(title, PANEL * panels)), fontsize=11)
+    save(figure, path)
 
 
-def _checked(points: Points, order: Sequence[int]) -> int:
-    """How many numbers a point has."""
+def _dimensions(points: Points, order: Sequence[int]) -> int:
+    """How many coordinates a point has."""
     if not points:
         raise DataError("there are no points to draw.")
     sizes = [len(point) for point in points]
     wrong = next((at for at, size in enumerate(sizes) if size != sizes[0]), None)
     if wrong is not None:
         raise DataError(
-            f"all points need as many numbers, but point 0 has {sizes[0]} and point {wrong} has {sizes[wrong]}."
+            f"all points need as many coordinates, but point 0 has {sizes[0]} and point {wrong} has {sizes[wrong]}."
         )
     if sizes[0] not in (1, 2):
-        raise DataError(f"a picture shows points of 1 or 2 numbers, but these have {sizes[0]}.")
+        raise DataError(f"only points of 1 or 2 coordinates can be drawn, but these have {sizes[0]}.")
     outside = next((at for at in order if not 0 <= at < len(points)), None)
     if outside is not None:
         raise DataError(f"the order names point {outside}, but there are {len(points)} points, counted from 0.")
     return sizes[0]
 
 
-def _steps(weights: Weights, points: Points, order: Sequence[int]) -> NDArray[np.float64]:
-    """The weights as (T, S)."""
-    if not len(weights):
-        return np.zeros((0, len(points)))
-    if len(weights) - len(order) not in (0, 1):
-        raise ShapeError(f"the order has {len(order)} steps, but there are {len(weights)} rows of weights.")
-    wrong = next((len(row) for row in weights if len(row) != len(points)), None)
-    if wrong is not None:
-        raise ShapeError(f"there are {len(points)} points, but {wrong} weights for a step.")
-    return np.asarray(weights, dtype=np.float64)
+def _note(points: Points, order: Sequence[int]) -> str:
+    """How long the closed line is, where there is one, and the points that are not in the order, or more than once.
 
-
-def _told(points: Points, order: Sequence[int]) -> str:
-    """How long the closed line is, where there is one, and what was never or more than once pointed at.
-
-    >>> _told([(0.0, 0.0), (3.0, 0.0), (3.0, 4.0), (1.0, 1.0)], [0, 1, 2])
-    'The closed line is 12.00 long. Not pointed at: 3.'
+    >>> _note([(0.0, 0.0), (3.0, 0.0), (3.0, 4.0), (1.0, 1.0)], [0, 1, 2])
+    'Length of the closed line: 12.00. Not in the output: 3.'
     """
-    told = []
+    notes = []
     if len(points[0]) == 2 and len(order) > 1:
-        told.append(f"The closed line is {_length(points, order):.2f} long.")
+        length = math.fsum(math.dist(points[one], points[two]) for one, two in pairwise([*order, order[0]]))
+        notes.append(f"Length of the closed line: {length:.2f}.")
     for what, some in (
-        ("Not pointed at", [at for at in range(len(points)) if at not in set(order)]),
+        ("Not in the output", [at for at in range(len(points)) if at not in set(order)]),
         ("More than once", sorted({at for at in order if order.count(at) > 1})),
     ):
         if some:
             names = ", ".join(str(at) for at in some[:8]) + (f" and {len(some) - 8} more" if len(some) > 8 else "")
-            told.append(f"{what}: {names}.")
-    return " ".join(told)
-
-
-def _length(points: Points, order: Sequence[int]) -> float:
-    """Along the order and back to its first point."""
-    return math.fsum(math.dist(points[here], points[there]) for here, there in pairwise([*order, order[0]]))
+            notes.append(f"{what}: {names}.")
+    return " ".join(notes)
 
 
 def _line(axes: "Axes", points: Points, order: Sequence[int]) -> None:
-    """Points of two numbers; arrows lead from one to the next."""
+    """Points of two coordinates; arrows lead from one to the next."""
     size = min(max(80 / math.sqrt(len(points)), 10.0), 15.0)
+    arrow = {"arrowstyle": "-|>", "color": LINE_COLOR, "linewidth": 1.3, "shrinkA": size / 2, "shrinkB": size / 2}
     for here, there in pairwise([*order, *order[:1]]):
         if points[here] != points[there]:
             (x, y), (next_x, next_y) = points[here], points[there]
-            arrow = {"arrowstyle": "-|>", "color": LINE_COLOR, "linewidth": 1.3}
-            ends = {"shrinkA": size / 2, "shrinkB": size / 2}
-            axes.annotate("", (next_x, next_y), (x, y), arrowprops=arrow | ends)
+            axes.annotate("", (next_x, next_y), (x, y), arrowprops=arrow)
     for at, (x, y) in enumerate(points):
         first, gone = bool(order) and at == order[0], at in order
         above = 3 + at / len(points)  # a point that covers another covers its number too
@@ -123,12 +105,11 @@ def _line(axes: "Axes", points: Points, order: Sequence[int]) -> None:
         axes.text(x, y, str(at), ha="center", va="center_baseline", fontsize=0.47 * size, color=ink, zorder=above)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.08)
-    _quiet(axes)
-    axes.set_xlabel("Numbers: places in the input. Orange: where it starts.", fontsize=8, color=GREY)
+    _quiet(axes, "Numbers: positions in the input. Orange: the first of the output.")
 
 
 def _bars(axes: "Axes", points: Points, order: Sequence[int]) -> None:
-    """Numbers as bars, in the order in which they were pointed at; the others follow, pale."""
+    """Numbers as bars, in the order of the output; the others follow, pale."""
     shown = [*order, *(at for at in range(len(points)) if at not in order)]
     heights = [points[at][0] for at in shown]
     colors = [START_COLOR] * len(order[:1]) + [LINE_COLOR] * len(order[1:]) + [LEFT_OUT] * (len(shown) - len(order))
@@ -140,35 +121,26 @@ def _bars(axes: "Axes", points: Points, order: Sequence[int]) -> None:
         axes.set_xticks([])
     axes.axhline(0.0, color=GREY, linewidth=0.8)
     axes.margins(x=0.02, y=0.08)
-    _quiet(axes)
-    told = "Below: places in the input, in the order in which it pointed at them; the first is orange."
-    axes.set_xlabel(told, fontsize=8, color=GREY)
-
-
-def _quiet(axes: "Axes") -> None:
-    """Thin grey axes without ticks."""
-    axes.tick_params(length=0, labelsize=8, labelcolor=GREY)
-    axes.spines[:].set_color("#d1d5db")
+    _quiet(axes, "Below: positions in the input, in the order of the output; the first is orange.")
 
 
 def _heat(axes: "Axes", weights_TS: NDArray[np.float64], order: Sequence[int]) -> None:
-    """Where it pointed at each step, downwards; what it chose has a frame."""
+    """The attention weights of each step, downwards; what it output has a frame."""
     from matplotlib.patches import Rectangle
 
     steps, points = weights_TS.shape
-    axes.imshow(weights_TS, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
+    show_cells(axes, weights_TS, numbers=max(points, steps) <= MOST_NUMBERS)
     names = [*(str(at) for at in order), "stop"][:steps]
     every = math.ceil(max(points, steps) / MOST_NAMED)
     axes.set_xticks(range(0, points, every), [str(at) for at in range(0, points, every)], fontsize=7)
     axes.set_yticks(range(0, steps, every), names[::every], fontsize=7)
-    axes.xaxis.tick_top()
-    _quiet(axes)
     for row, at in enumerate(order):
         axes.add_patch(Rectangle((at - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=START_COLOR, linewidth=1.2))
-    if max(points, steps) <= MOST_NUMBERS:
-        for row, column in np.argwhere(weights_TS >= 0.1):
-            weight = weights_TS[row, column]
-            ink = "white" if weight > 0.5 else "black"
-            axes.text(column, row, f"{weight:.2f}", ha="center", va="center", fontsize=7, color=ink)
-    told = "Each row is a step: its weights over the points, darkest for 1. Framed: the point it chose."
-    axes.set_xlabel(told, fontsize=8, color=GREY)
+    _quiet(axes, "Each row is a step: its attention weights over the points, darkest for 1. Framed: its output.")
+
+
+def _quiet(axes: "Axes", caption: str) -> None:
+    """Thin grey axes without ticks, and a caption below."""
+    axes.tick_params(length=0, labelsize=8, labelcolor=GREY)
+    axes.spines[:].set_color("#d1d5db")
+    axes.set_xlabel(caption, fontsize=8, color=GREY)

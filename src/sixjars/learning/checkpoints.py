@@ -6,25 +6,28 @@ state needs any more are removed. A kill in between repeats the same work and wr
 
 import errno
 import json
+import math
 import os
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Annotated, Any, Literal, final
 
 import torch
+from pydantic import Field, TypeAdapter, ValidationError
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn, optim
 
-from sixjars.errors import RunError
+from sixjars.errors import RunError, shown
 
 if TYPE_CHECKING:
     from lightning_fabric.plugins.precision import Precision
 
 Tensors = dict[str, Tensor]
+Counter = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 @contextmanager
@@ -62,18 +65,25 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, 
     write_whole(path, to_bytes(ready, metadata={"sixjars": json.dumps(kept)}))
 
 
-def load_tensors(path: Path) -> tuple[Tensors, dict[str, Any]]:
-    """What `save_tensors` wrote."""
+@contextmanager
+def _opened(path: Path, framework: Literal["pt", "np"]) -> Iterator[Any]:
+    """A file of tensors; whatever is wrong with it becomes one sentence."""
     try:
-        with safe_open(path, framework="pt") as file:
-            notes = dict(json.loads((file.metadata() or {}).get("sixjars", "{}")))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
-        if "sum" in notes and notes.pop("sum") != _sum(tensors, notes):
-            raise ValueError("its check sum is wrong")
+        with safe_open(path, framework=framework) as file:
+            yield file
     except FileNotFoundError:
         raise RunError(f"{path} does not exist.") from None
-    except (SafetensorError, OSError, ValueError, TypeError, RecursionError) as error:
+    except (SafetensorError, OSError, RuntimeError, ValueError, TypeError) as error:
         raise RunError(f"{path} is damaged: {error}.") from None
+
+
+def load_tensors(path: Path) -> tuple[Tensors, dict[str, Any]]:
+    """What `save_tensors` wrote."""
+    with _opened(path, "pt") as file:
+        notes = dict(json.loads((file.metadata() or {}).get("sixjars", "{}")))
+        tensors = {name: file.get_tensor(name) for name in file.keys()}
+        if "sum" in notes and notes.pop("sum") != _sum(tensors, notes):
+            raise ValueError("its check sum is wrong")
     return tensors, notes
 
 
@@ -86,38 +96,20 @@ def _sum(tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> int:
     return total
 
 
-def check_shapes(network: nn.Module, path: Path) -> None:
-    """Refuse saved weights of other shapes, by the header of the file alone; the network may be without memory."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
-    except (SafetensorError, OSError, ValueError) as error:
-        raise RunError(f"{path} is damaged: {error}.") from None
-    _compare({name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}, shapes, path)
-
-
-def load_weights(network: nn.Module, path: Path) -> None:
-    """Put saved weights into a network of the same shape."""
-    put_weights(network, load_tensors(path)[0], path)
-
-
-Shapes = Mapping[str, tuple[int, ...]]
-
-
-def _compare(wanted: Shapes, found: Shapes, path: Path) -> None:
+def check_shapes(wanted: Mapping[str, Tensor], path: Path) -> None:
+    """Refuse saved tensors of other names or shapes, by the header of the file alone; `wanted` may have no memory."""
+    with _opened(path, "np") as file:  # maps the file without taking memory for it
+        found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
     for name in sorted({*wanted, *found}):
-        here, there = (shapes.get(name, "nothing") for shapes in (wanted, found))
+        here, there = tuple(wanted[name].shape) if name in wanted else "nothing", found.get(name, "nothing")
         if here != there:
             raise RunError(f"{path} does not fit the recipe beside it: {name} is {there}, but should be {here}.")
 
 
-def put_weights(network: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Put weights that came from a file into a network of the same shape."""
-    wanted, found = (
-        {name: tuple(tensor.shape) for name, tensor in some.items()} for some in (network.state_dict(), tensors)
-    )
-    _compare(wanted, found, path)
-    network.load_state_dict(tensors)
+def load_weights(network: nn.Module, path: Path) -> None:
+    """Put saved weights into a network of the same shape."""
+    check_shapes(network.state_dict(), path)
+    network.load_state_dict(load_tensors(path)[0])
 
 
 def mean_weights(paths: list[Path]) -> Tensors:
@@ -130,40 +122,48 @@ def mean_weights(paths: list[Path]) -> Tensors:
     return {name: tensor / len(paths) if tensor.is_floating_point() else tensor for name, tensor in total.items()}
 
 
+MEMORY: Mapping[type[optim.Optimizer], tuple[str, ...]] = {
+    optim.Adam: ("step", "exp_avg", "exp_avg_sq"),
+    optim.AdamW: ("step", "exp_avg", "exp_avg_sq"),
+    optim.Adadelta: ("step", "square_avg", "acc_delta"),
+    optim.SGD: ("momentum_buffer",),
+}
+"""What each optimizer remembers of every weight; SGD only with momentum."""
+
+
+def optimizer_memory(optimizer: optim.Optimizer) -> Tensors:
+    """The names of what an optimizer remembers after an update, each with a tensor of its shape."""
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    names = next(names for kind, names in MEMORY.items() if isinstance(optimizer, kind))
+    if not optimizer.defaults.get("momentum", 1):
+        names = ()
+    return {
+        f"optimizer.{number}.{name}": torch.zeros(()) if name == "step" else weight
+        for number, weight in enumerate(weights)
+        for name in names
+    }
+
+
 def packed_optimizer(optimizer: optim.Optimizer) -> Tensors:
     """An optimizer's memory, flat; its settings are in the recipe."""
     state = optimizer.state_dict()["state"]
     return {
-        f"optimizer.{index}.{name}": value
-        for index, memory in state.items()
+        f"optimizer.{number}.{name}": value
+        for number, memory in state.items()
         for name, value in memory.items()
         if isinstance(value, Tensor)
     }
 
 
-def unpack_optimizer(optimizer: optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Back from `packed_optimizer`; ValueError where it is the memory of another optimizer or network."""
-    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+def unpack_optimizer(optimizer: optim.Optimizer, tensors: Mapping[str, Tensor], *, updates: int) -> None:
+    """Back from `packed_optimizer`, after so many updates; ValueError where an optimizer has counted others."""
     state: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        if name.startswith("optimizer."):
-            _, index, key = name.split(".", 2)
-            if int(index) >= len(weights) or tuple(tensor.shape) not in ((), tuple(weights[int(index)].shape)):
-                raise ValueError(f"{name} has shape {tuple(tensor.shape)}")
-            state.setdefault(int(index), {})[key] = tensor
-    needed = MEMORY.get(type(optimizer).__name__, frozenset()) if state else frozenset()
-    for number in range(len(weights) if needed else 0):
-        if needed - set(state.get(number, {})):
-            raise ValueError(f"the optimizer's memory of weight {number} is not there")
+    for full in optimizer_memory(optimizer):
+        _, number, name = full.split(".")
+        if name == "step" and not 0 <= float(tensors[full]) <= updates:
+            raise ValueError(f"{full} is {float(tensors[full]):g}, after {updates} updates")
+        state.setdefault(int(number), {})[name] = tensors[full]
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-
-
-MEMORY: Mapping[str, frozenset[str]] = {
-    "Adam": frozenset({"step", "exp_avg", "exp_avg_sq"}),
-    "AdamW": frozenset({"step", "exp_avg", "exp_avg_sq"}),
-    "Adadelta": frozenset({"step", "square_avg", "acc_delta"}),
-}
-"""What each optimizer remembers of every weight."""
 
 
 @final
@@ -171,43 +171,42 @@ MEMORY: Mapping[str, frozenset[str]] = {
 class TrainingState:
     """Counters of a run. Everything that influences what comes next is here, in the weights or in the recipe."""
 
-    step: int = 0
+    step: Counter = 0
     """Updates made."""
-    epoch: int = 0
+    epoch: Counter = 0
     """Whole passes over the data made."""
-    done_in_epoch: int = 0
+    done_in_epoch: Counter = 0
     """Updates made in this pass."""
-    loss: float = 0.0
+    loss: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """Summed over the tokens since the last validation."""
-    tokens: int = 0
+    tokens: Counter = 0
     """Seen since the last validation."""
-    best: list[tuple[float, int]] = field(default_factory=list)
+    best: list[tuple[Annotated[float, Field(ge=-math.inf)], Counter]] = field(default_factory=list)
     """Scores of the best checkpoints and the updates they were made at, best first."""
-    stale: int = 0
+    stale: Counter = 0
     """Validations since the last improvement."""
-    halvings: int = 0
+    halvings: Counter = 0
     """How often plateau has halved the rate."""
-    since_halving: int = 0
+    since_halving: Counter = 0
     """Validations without improvement that plateau has counted."""
-    log_bytes: int = 0
+    log_bytes: Counter = 0
     """How much of the log belongs to this state; what comes after is of a future that was lost."""
     finished: bool = False
     """Whether training came to its own end."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
-
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "TrainingState":
-        """Back from `to_json`; ValueError where a number cannot be right."""
-        state = cls(**{**values, "best": [(float(score), int(step)) for score, step in values["best"]]})
-        for name, default in asdict(cls()).items():
-            value = getattr(state, name)
-            if type(value) is not type(default) and not (name == "loss" and isinstance(value, int)):
-                raise ValueError(f"{name} is {value!r}")
-            if isinstance(value, int | float) and not 0 <= value < float("inf"):
-                raise ValueError(f"{name} is {value!r}")
+    def from_json(cls, values: Any) -> "TrainingState":
+        """Back from `asdict`; ValueError where something cannot be right, whoever wrote it."""
+        if not isinstance(values, dict) or values.keys() != asdict(cls()).keys():
+            raise ValueError(f"state is {shown(values)}")
+        try:
+            state = TypeAdapter(cls).validate_json(json.dumps(values), strict=True)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ValueError(f"{'.'.join(map(str, first['loc']))} is {shown(first['input'])}") from None
+        counts = [state.epoch, state.done_in_epoch, state.stale, state.halvings, state.since_halving]
+        if max(counts + [step for _, step in state.best]) > state.step or (state.finished and not state.best):
+            raise ValueError(f"its counts do not agree with {state.step} updates")
         return state
 
     def score(self, value: float, *, better: str, keep: int) -> bool:
@@ -221,38 +220,30 @@ class TrainingState:
 
 
 @final
-class Log:
-    """The run's log: one JSON object a line, one line a validation."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def cut(self, size: int) -> None:
-        """Forget all after the first `size` bytes, and half a line."""
-        if self.path.exists():
-            with disk_faults(self.path), self.path.open("r+b") as file:
-                whole = file.read(size).rpartition(b"\n")
-                file.truncate(len(whole[0] + whole[1]))
-
-    def add(self, record: Mapping[str, float]) -> int:
-        """Write a line; returns the log's size after it."""
-        with disk_faults(self.path), self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
-            return file.tell()
-
-
-@final
 class RunFiles:
     """The files of one run that training writes; only one process of a run may write them."""
 
     def __init__(self, folder: Path) -> None:
         self.model = folder / "model.safetensors"
         self.last = folder / "checkpoints" / "last.safetensors"
-        self.log = Log(folder / "log.jsonl")
+        self.log = folder / "log.jsonl"
 
     def best(self, step: int) -> Path:
         """The weights of update `step`, kept because they are among the best."""
         return self.last.with_name(f"best-{step}.safetensors")
+
+    def cut_log(self, size: int) -> None:
+        """Forget all of the log after the first `size` bytes, and half a line."""
+        if self.log.exists():
+            with disk_faults(self.log), self.log.open("r+b") as file:
+                whole = file.read(min(size, self.log.stat().st_size)).rpartition(b"\n")
+                file.truncate(len(whole[0] + whole[1]))
+
+    def add_to_log(self, record: Mapping[str, float]) -> int:
+        """Write a line, a JSON object for each validation; returns the log's size after it."""
+        with disk_faults(self.log), self.log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+            return file.tell()
 
     def keep_best(self, network: nn.Module, state: TrainingState, *, is_best: bool, average: int) -> None:
         """The weights as they are, if they are the best so far or among those to be averaged."""
@@ -268,7 +259,7 @@ class RunFiles:
         """The whole state, down to the optimizer's memory."""
         tensors = {f"model.{name}": tensor for name, tensor in network.state_dict().items()}
         tensors |= packed_optimizer(optimizer)
-        notes = {"state": state.to_json(), "precision": precision.state_dict()}
+        notes = {"state": asdict(state), "precision": precision.state_dict()}
         save_tensors(self.last, tensors, notes)
         self.sweep(state)
 
@@ -280,22 +271,28 @@ class RunFiles:
             path.unlink(missing_ok=True)
 
     def load(self, network: nn.Module, optimizer: optim.Optimizer, precision: "Precision") -> TrainingState:
-        """Back from `save`; returns where training stood."""
+        """Back from `save`; returns where training stood. Nothing is changed by a file that does not fit."""
+        weights = {f"model.{name}": tensor for name, tensor in network.state_dict().items()}
+        check_shapes(weights | optimizer_memory(optimizer), self.last)
         tensors, notes = load_tensors(self.last)
-        weights = {name.removeprefix("model."): t for name, t in tensors.items() if name.startswith("model.")}
-        put_weights(network, weights, self.last)
         try:
             state = TrainingState.from_json(notes["state"])
-            unpack_optimizer(optimizer, tensors)
-            if notes["precision"]:
-                precision.load_state_dict(notes["precision"])
-        except (KeyError, TypeError, RuntimeError, ValueError) as error:
-            raise RunError(f"{self.last} does not belong to this recipe: {error!r}.") from None
+            scale = dict(notes["precision"])  # of the gradients, with fp16
+            fits = scale.keys() == precision.state_dict().keys()
+            if not fits or not all(type(value) in (int, float) and value < math.inf for value in scale.values()):
+                raise ValueError(f"precision is {shown(scale)}")
+            unpack_optimizer(optimizer, tensors, updates=state.step)
+        except (KeyError, TypeError, ValueError) as error:
+            told = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            raise RunError(f"{self.last} has a training state that cannot be right: {told}.") from None
+        if scale:
+            precision.load_state_dict(scale)
+        network.load_state_dict({name: tensors[f"model.{name}"] for name in network.state_dict()})
         return state
 
-    def average(self, state: TrainingState) -> None:
+    def average(self, network: nn.Module, state: TrainingState) -> None:
         """The final weights: the mean of the best."""
         steps = [step for _, step in state.best]
-        notes: dict[str, Any] = {"mean of": steps}
-        mean = mean_weights([self.best(step) for step in steps])
-        save_tensors(self.model, mean, notes)
+        for step in steps:
+            check_shapes(network.state_dict(), self.best(step))
+        save_tensors(self.model, mean_weights([self.best(step) for step in steps]), {"mean of": steps})

@@ -8,9 +8,9 @@ import math
 import os
 import subprocess
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, TypeVar, final
@@ -20,13 +20,18 @@ from torch import Tensor, nn, optim
 
 from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
 from sixjars.flow.values import Batch
+from sixjars.learning.heartbeat import GONE, Heartbeat, ending_with_the_first
 from sixjars.recipe.sections import LearningSettings
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
-    from lightning_fabric.strategies.ddp import DDPStrategy
 
 Device = Literal["auto", "cpu", "cuda"]
+PRECISIONS: Mapping[str, Literal["32-true", "bf16-mixed", "16-mixed"]] = {
+    "32": "32-true",
+    "bf16": "bf16-mixed",
+    "fp16": "16-mixed",
+}
 OF_A_BROKEN_LINE = ("gloo", "NCCL", "onnection", "Broken pipe")
 """One of these words is in what torch says when another process has gone."""
 
@@ -51,22 +56,20 @@ def fabric_for(*, device: Device, devices: int, precision: str) -> "Fabric":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from lightning_fabric import Fabric
+        from lightning_fabric.strategies.ddp import DDPStrategy
 
         logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # its import sets its own level
-        named: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true"
-        if precision != "32":
-            named = "bf16-mixed" if precision == "bf16" else "16-mixed"
-        strategy = _together() if here * machines > 1 else "auto"
-        fabric = Fabric(accelerator=where, devices=here, num_nodes=machines, strategy=strategy, precision=named)
-        fabric.launch()
+        several = here * machines > 1
+        fabric = Fabric(
+            accelerator=where,
+            devices=here,
+            num_nodes=machines,
+            strategy=DDPStrategy(timeout=timedelta(days=1)) if several else "auto",
+            precision=PRECISIONS[precision],
+        )
+        with ending_with_the_first() if several else nullcontext():
+            fabric.launch()
     return fabric
-
-
-def _together() -> "DDPStrategy":
-    """Several processes, one model."""
-    from lightning_fabric.strategies.ddp import DDPStrategy
-
-    return DDPStrategy(timeout=timedelta(days=1))
 
 
 def _processes(devices: int) -> tuple[int, int]:
@@ -83,8 +86,13 @@ def _processes(devices: int) -> tuple[int, int]:
 @contextmanager
 def all_or_none(fabric: "Fabric") -> Iterator[None]:
     """If one of several processes fails, all end: none waits for ever, none is left, and one tells why."""
-    leads, patience = fabric.global_rank == 0, 0.0
+    leads, patience, heartbeat = fabric.global_rank == 0, 0.0, None
+    started: list[subprocess.Popen[bytes]] = getattr(fabric.strategy.launcher, "procs", [])
+    children = list(started)
+    started.clear()  # Fabric watches this list, and kills this process without a word when one of them ends badly
     try:
+        if fabric.world_size > 1 and torch.distributed.is_initialized():
+            heartbeat = Heartbeat(fabric, children)
         yield
         patience = 60.0
     except (Interrupted, LearningError) as error:  # all have agreed on it, so one tells
@@ -94,17 +102,16 @@ def all_or_none(fabric: "Fabric") -> Iterator[None]:
     except RuntimeError as error:
         if fabric.world_size == 1 or not any(word in str(error) for word in OF_A_BROKEN_LINE):
             raise
-        told = RunError("another process of this training has ended; go on from the last save with --resume.")
-        raise (told if leads else SystemExit(told.exit_code)) from None
+        raise (RunError(GONE) if leads else SystemExit(RunError.exit_code)) from None
     finally:
-        _end(getattr(fabric.strategy.launcher, "procs", []), patience)
+        if heartbeat is not None:
+            heartbeat.stop(done=patience > 0.0)
+        _end(children, patience)
 
 
 def _end(children: "list[subprocess.Popen[bytes]]", patience: float) -> None:
     """The processes that this one started. They write nothing, so nothing is lost when they are killed."""
-    ours = list(children)
-    children.clear()  # Fabric watches this list, and kills this process too when one of them ends badly
-    for child in ours:
+    for child in children:
         try:
             child.wait(patience)
         except subprocess.TimeoutExpired:

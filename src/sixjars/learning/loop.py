@@ -88,15 +88,22 @@ class Trainer:
     def resume(self) -> None:
         """Take up the last saved state; where none was saved yet, begin at the beginning."""
         if self.files.last.is_file():
-            self.state = self.files.load(self.network, self.optimizer, self.fabric.strategy.precision)
-            state = self.state
-            if state.step != state.epoch * self.per_epoch + state.done_in_epoch or state.step > self.total:
-                raise RunError(f"{self.files.last} does not belong to this recipe: it stands at update {state.step}.")
+            self.state = state = self.files.load(self.network, self.optimizer, self.fabric.strategy.precision)
+            here = state.epoch * self.per_epoch + state.done_in_epoch
+            fits = state.step == here <= self.total and state.done_in_epoch < self.per_epoch
+            if not fits or state.finished != self._ends():
+                told = f"it stands at update {state.step}, {state.done_in_epoch} of epoch {state.epoch + 1}"
+                raise RunError(f"{self.files.last} does not belong to this recipe: {told}.")
+
+    def _ends(self) -> bool:
+        """Whether training is over: all updates are made, or validation has not improved for long enough."""
+        patience = self.settings.patience
+        return self.state.step >= self.total or (patience is not None and self.state.stale >= patience)
 
     def run(self) -> None:
         """Train until the end, early stopping or Ctrl-C."""
         if self.leads:
-            self.files.log.cut(self.state.log_bytes)
+            self.files.cut_log(self.state.log_bytes)
         self.around.reporter.begin(step=self.state.step, total=self.total)
         try:
             with self._minding_signals():
@@ -165,7 +172,7 @@ class Trainer:
             parameters["lr"] = self.schedule.rate(self.state.step + 1, halvings=self.state.halvings)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        return self._summed(loss)
+        return self._reduced(loss, "sum")
 
     def _seed(self, seed: int) -> None:
         """Seed the generators in use; `torch.manual_seed` also seeds every kind of device there is not."""
@@ -173,11 +180,11 @@ class Trainer:
         if self.fabric.device.type == "cuda":
             torch.cuda.manual_seed(seed)
 
-    def _summed(self, loss: Tensor) -> Tensor:
+    def _reduced(self, values: Tensor, how: str) -> Tensor:
         """Over all processes."""
-        summed = self.fabric.all_reduce(loss, reduce_op="sum") if self.fabric.world_size > 1 else loss
-        assert isinstance(summed, Tensor)
-        return summed
+        reduced = self.fabric.all_reduce(values, reduce_op=how) if self.fabric.world_size > 1 else values
+        assert isinstance(reduced, Tensor)
+        return reduced
 
     def _after_update(self) -> None:
         state, every = self.state, self.settings.validate_every
@@ -187,7 +194,7 @@ class Trainer:
             self._report()
             self._validate()
             self.reported_at = time.monotonic()
-            state.finished = at_end or (self.settings.patience is not None and state.stale >= self.settings.patience)
+            state.finished = self._ends()
         stop, due = self._agreed(
             self.asked_at is not None, time.monotonic() - self.saved_at > self.settings.save_seconds
         )
@@ -215,7 +222,7 @@ class Trainer:
         }
         state.loss, state.tokens = 0.0, 0
         if self.leads:
-            state.log_bytes = self.files.log.add(record)
+            state.log_bytes = self.files.add_to_log(record)
             self.files.keep_best(self.network, state, is_best=is_best, average=self.settings.average)
         self.around.reporter.validated(record, is_best=is_best)
 
@@ -228,7 +235,7 @@ class Trainer:
         if self.leads:
             self.files.sweep(self.state)  # a kill may have come before the last time
             if self.settings.average > 1:
-                self.files.average(self.state)
+                self.files.average(self.network, self.state)
             if not self.files.model.is_file():
                 raise RunError(
                     f"{self.files.model} is gone, and only training from the start would bring it back; "
@@ -240,9 +247,7 @@ class Trainer:
         """What any process wants, all do."""
         if self.fabric.world_size == 1:
             return stop, due
-        wishes = torch.tensor([float(stop), float(due)], device=self.fabric.device)
-        agreed = self.fabric.all_reduce(wishes, reduce_op="max")
-        assert isinstance(agreed, Tensor)
+        agreed = self._reduced(torch.tensor([float(stop), float(due)], device=self.fabric.device), "max")
         return bool(agreed[0]), bool(agreed[1])
 
     @property

@@ -21,7 +21,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.schema import checked, schema_of
 
 Facts = Mapping[str, Mapping[str, Any]]
-"""What the data says of each field: the size of its vocabulary or list of labels, the pixels of an image, …"""
+"""What the data determines for each field: the size of its vocabulary or list of labels, the pixels of an image, …"""
 
 TABLES: Mapping[str, Mapping[str, type[Component]]] = {"encoder": ENCODERS, "bridge": BRIDGES, "decoder": DECODERS}
 BASES: Mapping[str, Any] = {"encoder": Encoder, "bridge": Bridge, "decoder": Decoder}
@@ -82,15 +82,15 @@ def class_of(role: str, section: Mapping[str, Any], outside: Outside) -> type[Co
 
 
 def resolved(
-    role: str, section: Mapping[str, Any], told: Collection[str], outside: Outside
+    role: str, section: Mapping[str, Any], facts: Collection[str], outside: Outside
 ) -> tuple[dict[str, Any], list[str]]:
-    """A section of the model with every default filled in, and its faults; `told` are the facts of the data."""
+    """A section of the model with every default filled in, and its faults; `facts` are names of what the data gives."""
     try:
         component = class_of(role, section, outside)
     except RecipeError as error:
         return {}, list(error.faults)
     rest = {key: value for key, value in section.items() if key != "kind"}
-    settings, faults = checked(schema_of(component, {*GIVEN[role], *told}, is_section), rest, f"model.{role}")
+    settings, faults = checked(schema_of(component, {*GIVEN[role], *facts}, is_section), rest, f"model.{role}")
     return {} if settings is None else {"kind": section["kind"], **settings.model_dump()}, faults
 
 
@@ -123,7 +123,7 @@ def _nested(kind: type, section: Mapping[str, Any], where: str, fields: list[str
 
 
 def _made(kind: type[nn.Module], section: Mapping[str, Any], given: Mapping[str, Any], facts: Facts) -> nn.Module:
-    """A module from its section, with what the toolkit knows put in where the signature wants it.
+    """A module from its section, with what the toolkit knows filled in where the signature has it.
 
     A module inside it that is called as a field is given the facts of that field.
     """
@@ -145,9 +145,7 @@ def build(plan: ModelPlan, facts: Facts, *, fresh: bool = True) -> Network:
     assert isinstance(encoder, Encoder)
     if plan.bridge.has_attention and not encoder.attendable:
         kind = plan.kind("encoder")
-        raise ShapeError(
-            f"attention has nothing to attend to: an encoder of kind {kind!r} has no positions. Use initial."
-        )
+        raise ShapeError(f"attention has nothing to attend to: an encoder of kind {kind!r} has no positions.")
     shape = plan.decoder.state_shape(plan.settings["decoder"])
     sizes = {
         "source_size": encoder.output_size,

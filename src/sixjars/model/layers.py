@@ -16,6 +16,15 @@ from sixjars.flow.limits import Share, Size
 Start = Literal["linear", "copy"]
 
 
+def wide(values: Tensor) -> Tensor:
+    """The same in at least 32 bits: a softmax or logarithm of 16-bit numbers loses too much.
+
+    >>> wide(torch.ones(1, dtype=torch.bfloat16)).dtype, wide(torch.ones(1, dtype=torch.float64)).dtype
+    (torch.float32, torch.float64)
+    """
+    return values.to(torch.promote_types(values.dtype, torch.float32))
+
+
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Softmax over the last dimension among the places where `mask` holds; all zeros where it holds nowhere.
 
@@ -84,6 +93,7 @@ class WordEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         self.size = size
+        self.tag = "enc"
         self.table = nn.Embedding(vocabulary, size)
         nn.init.normal_(self.table.weight, std=size**-0.5)
         self.dropout = nn.Dropout(dropout)
@@ -93,6 +103,18 @@ class WordEmbedding(nn.Module):
         self.register_buffer("is_fixed", torch.zeros(vocabulary, 1, dtype=torch.bool) if frozen else None)
         if vectors is not None:
             self._start_from(*vectors)
+
+    @property
+    def letters(self) -> Mapping[str, str]:
+        """Of the one matrix; or of the frozen vectors, the others, and which are which."""
+        if self.fixed is None:
+            return {"table.weight": f"E_{self.tag}"}
+        return {"table.weight": f"E′_{self.tag}", "fixed": f"F_{self.tag}", "is_fixed": f"φ_{self.tag}"}
+
+    def equations(self) -> list[str]:
+        """How frozen and learned vectors make one matrix."""
+        mixed = "E_{0} = φ_{0} ⊙ F_{0} + (1 - φ_{0}) ⊙ E′_{0}: φ is 1 for words with a frozen vector, else 0"
+        return [] if self.fixed is None else [mixed.format(self.tag)]
 
     @torch.no_grad()
     def _start_from(self, rows: Tensor, values: Tensor) -> None:
@@ -128,11 +150,14 @@ class WordEmbedding(nn.Module):
 
 @final
 class StateProjection(nn.Module):
-    """The decoder's initial state from the summary: s_0 = h_T, or s_0 = tanh(W_0 h_T + b_0), which fits any sizes."""
+    """The decoder's initial state from the summary: s_0 = h_T, or s_0 = tanh(W_0 h_T + b_0), which fits any sizes.
+
+    A decoder that starts from several vectors, `state_count` of them, has all of them in d_0, side by side.
+    """
 
     letters: ClassVar[Mapping[str, str]] = {"project.weight": "W_0", "project.bias": "b_0"}
 
-    def __init__(self, *, summary_size: int, state_size: int, state_count: int, start: Start) -> None:
+    def __init__(self, summary_size: int, state_size: int, state_count: int, start: Start) -> None:
         super().__init__()
         self.state_count = state_count
         self.project: nn.Linear | None = None
@@ -150,6 +175,9 @@ class StateProjection(nn.Module):
             return summary.repeat(1, self.state_count)
         return torch.tanh(self.project(summary))
 
-    def equations(self) -> list[str]:
-        """The one line."""
-        return ["s_0 = h_T" if self.project is None else "s_0 = tanh(W_0 h_T + b_0)"]
+    def equations(self, summary: str = "h_T") -> list[str]:
+        """The one line, made from the given summary."""
+        first, copies = (
+            ("s_0", summary) if self.state_count == 1 else ("d_0", f"[{', '.join([summary] * self.state_count)}]")
+        )
+        return [f"{first} = {copies}" if self.project is None else f"{first} = tanh(W_0 {summary} + b_0)"]

@@ -3,16 +3,10 @@ r"""Recurrent cells, stacked: whole sequences at once, or one step at a time wit
 Dims: B batch, S or T positions, I input features, H state features, G gate features (H times 1, 3 or 4), L layers,
       C context features, D output features.
 
-    RNN    h_t = tanh(U x_t + W h_{t-1} + b)
-    GRU    o_t = σ(U_o x_t + W_o h_{t-1} + b_o), the reset gate;  i_t = σ(U_i x_t + W_i h_{t-1} + b_i), the update gate
-           h̃_t = tanh(U x_t + o_t ⊙ (W h_{t-1} + b') + b),  h_t = i_t ⊙ h_{t-1} + (1 - i_t) ⊙ h̃_t
-    LSTM   o_t, i_t, f_t = σ(U_· x_t + W_· h_{t-1} + b_·), the output, input and forget gates
-           m̃_t = tanh(U x_t + W h_{t-1} + b),  m_t = f_t ⊙ m_{t-1} + i_t ⊙ m̃_t,  h_t = o_t ⊙ tanh(m_t)
-
 Elman 1990; Cho et al. 2014 (https://arxiv.org/abs/1406.1078); Hochreiter & Schmidhuber 1997 with the forget gate of
-Gers et al. 2000. Where we differ: the lecture's GRU has W (o_t ⊙ h_{t-1}); ours multiplies after W, as the fused
-kernels of every vendor do, which is the same idea and many times faster. The lecture calls an LSTM's memory cell s_t;
-here it is m_t, because s_t is a decoder's state.
+Gers et al. 2000; `equations.recurrence` writes them down. Where we differ: the lecture's GRU has W (o_t ⊙ h_{t-1}),
+where o_t is the reset gate; ours multiplies after W, as the fused kernels of every vendor do, which is the same idea
+and many times faster. The lecture calls an LSTM's memory cell s_t; here it is m_t, because s_t is a decoder's state.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,8 +16,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.flow.contracts import StateShape
-from sixjars.flow.values import Context, State
+from sixjars.flow.contracts import Bridge, StateShape
+from sixjars.flow.values import Context, Prepared, State
+from sixjars.model.equations import LAST, ZERO, layers_above, raised, recurrence
 from sixjars.model.layers import last_real, reordered, reversal
 
 CellName = Literal["rnn", "gru", "lstm"]
@@ -52,41 +47,6 @@ def state_shape(settings: Mapping[str, Any]) -> StateShape:
     return StateShape(settings["size"], state_count=settings["layers"] * states_of(settings["cell"]))
 
 
-def recurrence(cell: CellName, *, state: str, tag: str, reads: str) -> list[str]:
-    """The equations of a cell: `state` is the letter of its state, `tag` that of its weights, `reads` its input.
-
-    >>> recurrence("rnn", state="h", tag="enc", reads="E_enc[x_t]")
-    ['h_t = tanh(U_enc E_enc[x_t] + b_enc + W_enc h_{t-1} + b′_enc)']
-    """
-
-    def given(gate: str) -> str:
-        return f"U_{tag}{gate} {reads} + b_{tag}{gate}"
-
-    def recurrent(gate: str) -> str:
-        return f"W_{tag}{gate} {state}_{{t-1}} + b′_{tag}{gate}"
-
-    def gate(letter: str, name: str) -> str:
-        return f"{letter}_{tag},t = σ({given(f',{letter}')} + {recurrent(f',{letter}')}): the {name} gate"
-
-    if cell == "rnn":
-        return [f"{state}_t = tanh({given('')} + {recurrent('')})"]
-    if cell == "gru":
-        return [
-            gate("o", "reset"),
-            gate("i", "update"),
-            f"{state}̃_t = tanh({given('')} + o_{tag},t ⊙ ({recurrent('')}))",
-            f"{state}_t = i_{tag},t ⊙ {state}_{{t-1}} + (1 - i_{tag},t) ⊙ {state}̃_t",
-        ]
-    return [
-        gate("o", "output"),
-        gate("i", "input"),
-        gate("f", "forget"),
-        f"m̃_{tag},t = tanh({given('')} + {recurrent('')})",
-        f"m_{tag},t = f_{tag},t ⊙ m_{tag},t-1 + i_{tag},t ⊙ m̃_{tag},t: the memory cell",
-        f"{state}_t = o_{tag},t ⊙ tanh(m_{tag},t)",
-    ]
-
-
 def _rnn(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
     return torch.tanh(given_BG + recurrent_BG), None
 
@@ -113,17 +73,14 @@ STEPS: dict[CellName, Callable[[Tensor, Tensor, LayerState], LayerState]] = {"rn
 class Recurrent(nn.Module):
     """A stack of one kind of cell; `forward` over a whole sequence and `project` + `advance` agree to rounding."""
 
-    def __init__(
-        self, *, cell: CellName, input_size: int, size: int, layers: int = 1, dropout: float = 0.0, tag: str = "dec"
-    ) -> None:
+    def __init__(self, *, cell: CellName, input_size: int, size: int, layers: int = 1, dropout: float = 0.0) -> None:
         super().__init__()
         self.cell: CellName = cell
         self.size = size
         self.layers = layers
         self.dropout = dropout
-        self.tag = tag
-        between = dropout if layers > 1 else 0.0
-        self.stack = FUSED[cell](input_size, size, layers, batch_first=True, dropout=between)
+        self.tag = "dec"
+        self.stack = FUSED[cell](input_size, size, layers, batch_first=True, dropout=dropout if layers > 1 else 0.0)
 
     @property
     def letters(self) -> dict[str, str]:
@@ -165,20 +122,26 @@ class Recurrent(nn.Module):
             after.append(STEPS[self.cell](given, recurrent_BG, before))
         return after
 
-    def unroll(self, inputs: Tensor, state: State, attend: Callable[[Tensor], Context]) -> tuple[Tensor, Context]:
-        """All states (B, T, H) and contexts (B, T, C), where each context is computed from the state before it.
-
-        The inputs (B, T, I) come first among the input features of the cell, then the context.
-        """
-        layers = self.opened(state)
-        states, contexts = [], []
+    def unroll(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[Tensor, Context]:
+        """All states (B, T, H) and contexts (B, T, C); the inputs (B, T, I) come before the context in the cell's."""
+        if not bridge.follows_state:  # one context is that of every step, so the whole recurrence is one fused call
+            once, steps = bridge.step(state.hidden[:, -1], prepared), inputs.shape[1]
+            context = once.mapped(lambda tensor: tensor.unsqueeze(1).expand(-1, steps, -1))
+            return self(torch.cat([inputs, context.vector], dim=-1), state), context
+        layers, states, contexts = self.opened(state), [], []
         for given_BG in self.project(inputs).unbind(1):
-            contexts.append(attend(layers[-1][0]))
+            contexts.append(bridge.step(layers[-1][0], prepared))
             layers = self.advance(given_BG + self.project(contexts[-1].vector, begin=inputs.shape[-1]), layers)
             states.append(layers[-1][0])
         weights = [context.weights for context in contexts if context.weights is not None]
         vectors_BTC = torch.stack([context.vector for context in contexts], dim=1)
         return torch.stack(states, dim=1), Context(vectors_BTC, torch.stack(weights, dim=1) if weights else None)
+
+    def step(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[State, Context]:
+        """The same for one step: inputs (B, I) to the state after them, and the context that they came with."""
+        context = bridge.step(state.hidden[:, -1], prepared)
+        given_BG = self.project(torch.cat([inputs, context.vector], dim=-1))
+        return self.closed(self.advance(given_BG, self.opened(state))), context
 
     def _weight(self, name: str, layer: int) -> Tensor:
         weight: Tensor = getattr(self.stack, f"{name}_l{layer}")
@@ -199,21 +162,22 @@ class Recurrent(nn.Module):
         split = vectors.view(vectors.shape[0], states_of(self.cell), self.layers, self.size)
         return State(split[:, 0], split[:, 1] if self.cell == "lstm" else None)
 
-    def equations(self, *, reads: str, state: str = "s") -> list[str]:
-        """The cell, and how the layers are stacked."""
-        tag = self.tag if self.layers == 1 else f"{self.tag}1"
-        lines = recurrence(self.cell, state=state, tag=tag, reads=reads)
-        if self.layers == 1:
-            return lines
-        above = (
-            f"{self.layers} layers: layer l = 2..{self.layers} reads {state}_t of the layer below, with U_{self.tag}l,"
-        )
-        return [*lines, f"{above} W_{self.tag}l, …; {state}_t is the state of the last"]
+    def equations(self, *, reads: str) -> list[str]:
+        """The initial state where it has several vectors, the cell, and the layers above."""
+        count = self.layers
+        marks = [""] if count == 1 else [raised(layer + 1) for layer in range(count)]
+        tags = [self.tag] if count == 1 else [f"{self.tag}{layer + 1}" for layer in range(count)]
+        first = [f"s{mark}_0" for mark in marks] + [f"m_{tag},0" for tag in tags if self.cell == "lstm"]
+        return [
+            *([f"[{', '.join(first)}] = d_0"] if len(first) > 1 else []),
+            *recurrence(self.cell, state="s", mark=marks[0], tag=tags[0], reads=reads),
+            *layers_above(count, state="s", tag=self.tag, reads=reads),
+        ]
 
 
 @final
 class DirectionalRNN(nn.Module):
-    r"""h_t = RNN(h_{t-1}, x_t), where x_t is a word's embedding, a frame's features, a segment's vector.
+    r"""h_j = RNN(h_{j-1}, x_j), where x_j is a word's embedding, a frame's features, a segment's vector.
 
     `direction="backward"` reads in reverse order; the states still stand at the places of what was read. With `both`,
     h_j = [h→_j, h←_j] and the summary joins the last state of each direction (Schuster & Paliwal 1997).
@@ -223,36 +187,27 @@ class DirectionalRNN(nn.Module):
     """
 
     def __init__(
-        self,
-        *,
-        input_size: int,
-        cell: CellName,
-        size: int,
-        layers: int = 1,
-        direction: Direction = "forward",
-        dropout: float = 0.0,
-        tag: str = "enc",
+        self, input_size: int, cell: CellName, size: int, layers: int, direction: Direction, dropout: float
     ) -> None:
         super().__init__()
         self.cell: CellName = cell
         self.direction: Direction = direction
-        self.tag = tag
         self.dropout = nn.Dropout(dropout)
         self.output_size = size * len(READS[direction])
-        inputs = [input_size] + [self.output_size] * (layers - 1)
         self.layers = nn.ModuleList(
-            nn.ModuleDict(
-                {
-                    read: Recurrent(cell=cell, input_size=width, size=size, tag=self._tag(read, depth, layers))
-                    for read in READS[direction]
-                }
-            )
-            for depth, width in enumerate(inputs, start=1)
+            nn.ModuleDict({read: Recurrent(cell=cell, input_size=width, size=size) for read in READS[direction]})
+            for width in [input_size, *[self.output_size] * (layers - 1)]
         )
+        self.tag_as("enc")
 
-    def _tag(self, read: str, depth: int, layers: int) -> str:
-        arrow = ARROWS[read] if self.direction == "both" else ""
-        return f"{self.tag}{depth if layers > 1 else ''}{arrow}"
+    def tag_as(self, tag: str) -> None:
+        """Name its weights, to distinguish them from those of other networks: U_enc, or U_enc2→."""
+        self.tag = tag
+        for depth, layer in enumerate(self.layers, start=1):
+            for read, cells in layer.named_children():
+                assert isinstance(cells, Recurrent)
+                arrow = ARROWS[read] if self.direction == "both" else ""
+                cells.tag = f"{tag}{depth if len(self.layers) > 1 else ''}{arrow}"
 
     def forward(self, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """From (B, S, I) the states (B, S, D), zero where padded, and the summary (B, D)."""
@@ -276,30 +231,30 @@ class DirectionalRNN(nn.Module):
 
     def _summary(self, states: Tensor, mask: Tensor) -> Tensor:
         """The last state that each direction reached: at the last real position forwards, at the first backwards."""
-        size = self.output_size // len(READS[self.direction])
-        if self.direction == "forward":
-            return last_real(states, mask)
-        first_BD = states[:, 0]
-        if self.direction == "backward":
-            return first_BD
-        return torch.cat([last_real(states[..., :size], mask), first_BD[..., size:]], dim=-1)
+        reads = READS[self.direction]
+        halves = zip(reads, states.chunk(len(reads), dim=-1), strict=True)
+        return torch.cat(
+            [last_real(half, mask) if read == "left_to_right" else half[:, 0] for read, half in halves], dim=-1
+        )
 
-    def equations(self, *, reads: str, unit: str, state: str = "h") -> list[str]:
-        """The equations: `reads` is the input of each step, `unit` its name, `state` the letter of the states."""
+    def equations(self, *, reads: str, state: str = "h", at: str = "j", summary: str = "h_T") -> list[str]:
+        """The equations: `reads` is the input at the index `at`; `summary` is the letter of the last state, or ''."""
         count, both = len(self.layers), self.direction == "both"
+        low, high = ("", "") if count == 1 else ("¹", raised(count))
         tag, arrow = f"{self.tag}{1 if count > 1 else ''}", "→" if both else ""
-        lines = recurrence(self.cell, state=f"{state}{arrow}", tag=f"{tag}{arrow}", reads=reads)
+        onward = 1 if self.direction == "backward" else -1
+        lines = recurrence(self.cell, state=state, mark=low + arrow, tag=tag + arrow, reads=reads, at=at, step=onward)
         if both:
+            word = at[-1]
             lines += [
-                f"{state}←_t: the same from the last {unit} to the first, with U_{tag}←, W_{tag}←, …",
-                f"{state}_t = [{state}→_t, {state}←_t]",
+                f"{state}{low}←_{at}: the same with ← for → and {word}+1 for {word}-1",
+                f"{state}{low}_{at} = [{state}{low}→_{at}, {state}{low}←_{at}]",
             ]
-        if count > 1:
-            above = f"{count} layers: layer l = 2..{count} reads {state}_t of the layer below"
-            lines.append(f"{above}, with U_{self.tag}l, W_{self.tag}l, …; {state}_t is the state of the last")
+        lines += layers_above(count, state=state, tag=self.tag, reads=reads, at=at)
+        first, last = f"{at[:-1]}1", f"{at[:-1]}{LAST[at[-1]]}"
         ends = {
-            "forward": f"{state}_T is the state after the last {unit}",
-            "backward": f"read from the last {unit} to the first; {state}_T is the state after the first {unit}",
-            "both": f"{state}_T = [{state}→_S, {state}←_1]",
+            "forward": f"{state}_{last}",
+            "backward": f"{state}_{first}",
+            "both": f"[{state}{high}→_{last}, {state}{high}←_{first}]",
         }
-        return [*lines, ends[self.direction]]
+        return [*lines, ZERO, *([f"{summary} = {ends[self.direction]}"] if summary else [])]

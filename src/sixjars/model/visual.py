@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from hashlib import sha256
+from inspect import signature
 from itertools import chain
 from typing import Any, ClassVar, final
 
@@ -17,18 +18,25 @@ from torch import Tensor, nn
 from sixjars.errors import RecipeError, unknown
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Padded
-from sixjars.model.backbones import efficientnet, small
 from sixjars.model.backbones.backbone import Backbone, MapShape, frozen_below
 from sixjars.model.backbones.efficientnet import EfficientNetLite0
 from sixjars.model.backbones.installed import InstalledBackbone
-from sixjars.model.backbones.libraries import LIBRARIES, preprocessing_of
+from sixjars.model.backbones.libraries import LIBRARIES
 from sixjars.model.backbones.small import WIDTHS, SmallBackbone
 
 SMALL = "small"
-"""The one that comes without weights and always learns."""
-EFFICIENTNET = "efficientnet_lite0"
-"""The one whose weights are a package of their own."""
-KNOWN = (SMALL, EFFICIENTNET, *(f"{library}/NAME" for library in LIBRARIES))
+"""The backbone of a recipe that names none."""
+BACKBONES: Mapping[str, type[Backbone]] = {SMALL: SmallBackbone, "efficientnet_lite0": EfficientNetLite0}
+"""Those that come with this package; all others are networks of installed libraries."""
+
+
+def backbone_class(name: str) -> type[Backbone]:
+    """The class of the backbone of this name."""
+    if name in BACKBONES:
+        return BACKBONES[name]
+    if "/" in name and name.partition("/")[0] in LIBRARIES:
+        return InstalledBackbone
+    raise RecipeError([unknown("backbone", name, [*BACKBONES, *(f"{library}/NAME" for library in LIBRARIES)])])
 
 
 def backbone_named(
@@ -41,23 +49,18 @@ def backbone_named(
 ) -> Backbone:
     """The backbone of this name: `small`, `efficientnet_lite0`, or a network of an installed library.
 
-    `layer` is where the maps come from, `size` the pixels of each side of the pictures; absent, they are the usual
-    ones. `widths` belongs to `small` alone. With `pretrained=False` all weights are random.
+    `layer` is where the maps come from, `size` the pixels of each side of the images; absent, they are the usual ones.
+    `widths` belongs to `small` alone. With `pretrained=False` all weights are random.
 
-    >>> backbone_named("small", size=32, widths=(8, 16)).equations()
-    ['r_1..r_S, v = CNN(I): 8×8 cells of 16 numbers, and a vector of 128']
+    >>> backbone_named("small", size=32, widths=(8, 16)).shape
+    MapShape(channels=16, height=8, width=8, vector=128)
     """
-    _known(name)
-    if name == SMALL:
-        if layer is not None:
-            raise RecipeError([f"'layer' is {layer!r}, but the small backbone has only its last maps; remove it."])
-        return SmallBackbone(size=size or small.SIZE, widths=tuple(widths))
-    if tuple(widths) != WIDTHS:
-        raise RecipeError([f"'widths' belongs to the small backbone, but the backbone is {name}; remove it."])
-    if name == EFFICIENTNET:
-        wanted = layer or efficientnet.LAYER
-        return EfficientNetLite0(layer=wanted, size=size or efficientnet.SIZE, pretrained=pretrained)
-    return InstalledBackbone(name, layer=layer, size=size, pretrained=pretrained)
+    kind = backbone_class(name)
+    known, default = signature(kind).parameters, {"layer": None, "widths": WIDTHS}
+    given = {"name": name, "layer": layer, "size": size, "widths": widths, "pretrained": pretrained}
+    if wrong := [key for key, usual in default.items() if given[key] != usual and key not in known]:
+        raise RecipeError([f"{wrong[0]!r} is no setting of the backbone {name}; remove it."])
+    return kind(**{key: value for key, value in given.items() if key in known and value is not None})
 
 
 def usual_size_of(name: str) -> int:
@@ -66,49 +69,27 @@ def usual_size_of(name: str) -> int:
     >>> usual_size_of("efficientnet_lite0")
     224
     """
-    _known(name)
-    if name in (SMALL, EFFICIENTNET):
-        return small.SIZE if name == SMALL else efficientnet.SIZE
-    return preprocessing_of(name).size
+    return backbone_class(name).size_of(name)
 
 
+@cache
 def shape_of(
     name: str, *, layer: str | None = None, size: int | None = None, widths: tuple[int, ...] = WIDTHS
 ) -> MapShape:
-    """What a backbone makes of one picture; its weights are not loaded for that.
+    """The features that a backbone computes for one image; its weights are not loaded for that.
 
     >>> shape_of("efficientnet_lite0")
     MapShape(channels=112, height=14, width=14, vector=1280)
     """
-    return _shape(name, layer, size, tuple(widths))
-
-
-@cache
-def _shape(name: str, layer: str | None, size: int | None, widths: tuple[int, ...]) -> MapShape:
     pixels = size or usual_size_of(name)  # a preprocessing must be read where there are real numbers
-    build = partial(backbone_named, name, layer=layer, size=pixels, widths=widths, pretrained=False)
-    if name not in (SMALL, EFFICIENTNET):  # those two are made sooner than torch's device without memory is
-        try:
-            with torch.device("meta"):
-                return build().shape
-        except RecipeError as error:
-            if error.__cause__ is None:
-                raise
-    # Also where a library complained: some networks need real numbers while they are built.
-    with torch.random.fork_rng(devices=[]):
-        return build().shape
-
-
-def _known(name: str) -> None:
-    library, slash, _ = name.partition("/")
-    if name not in (SMALL, EFFICIENTNET) and not (slash and library in LIBRARIES):
-        raise RecipeError([unknown("backbone", name, KNOWN)])
+    make = partial(backbone_named, name, layer=layer, size=pixels, widths=widths, pretrained=False)
+    return backbone_class(name).shape_made_by(make)
 
 
 AT_ONCE = 32
 """Frames in one batch of a backbone."""
 LARGEST = 65504.0
-"""Of a 16-bit number."""
+"""16-bit number."""
 
 
 def fingerprint(backbone: Backbone) -> str:
@@ -122,7 +103,7 @@ def fingerprint(backbone: Backbone) -> str:
 
 def learns(name: str, *, frozen: bool) -> bool:
     """Whether a backbone's weights change in training; then pixels go in, else features made once."""
-    return not frozen or name == SMALL
+    return not frozen or not backbone_class(name).is_pretrained
 
 
 @final
@@ -130,7 +111,7 @@ class VisualInput(nn.Module):
     """r_1..r_S, v = CNN(I): the cells of a convolution layer, and the vector of a late layer.
 
     A backbone that learns is part of the network and is given pixels, N = 3 · size · size. A frozen one is not: its
-    features of each frame are computed once, stored, and given as N = C·h·w + K numbers; without `cells`, where nobody
+    features of each frame are computed once, stored, and given as N = C·h·w + K numbers; without `cells`, where nothing
     attends to them, as K. With `frozen: false` the pretrained weights are fine-tuned, from the layer `train_from` on if
     it is given; the small backbone always learns.
 
@@ -169,27 +150,21 @@ class VisualInput(nn.Module):
 
     def forward(self, frames: Padded) -> tuple[Tensor, Tensor]:
         """Maps (B, F, C, h, w) and vectors (B, F, K), both zero where a frame is padding."""
-        rows, length = frames.mask.shape
-        shape = self.shape
+        shape, real_BF1 = self.shape, frames.mask.unsqueeze(-1)
         if self.backbone is None:
             values_BFN = frames.values.to(torch.get_default_dtype())
-            maps_BFX, vector_BFK = torch.split(values_BFN, [values_BFN.shape[-1] - shape.vector, shape.vector], dim=-1)
-            maps_BFCHW = maps_BFX.view(rows, length, shape.channels, shape.height, shape.width)
+            maps, vector = torch.split(values_BFN, [values_BFN.shape[-1] - shape.vector, shape.vector], dim=-1)
         else:
-            pixels_NCHW = frames.values.reshape(rows * length, 3, self.pixels, self.pixels)
-            maps_NCHW, vector_NK = self.backbone(pixels_NCHW)
-            maps_BFCHW = maps_NCHW.view(rows, length, shape.channels, shape.height, shape.width)
-            vector_BFK = vector_NK.view(rows, length, shape.vector)
-        real_BF1 = frames.mask.unsqueeze(-1)
-        return maps_BFCHW * real_BF1[..., None, None], vector_BFK * real_BF1
+            maps, vector = self.backbone(frames.values.reshape(-1, 3, self.pixels, self.pixels))
+        maps_BFCHW = maps.reshape(*frames.mask.shape, shape.channels, shape.height, shape.width)
+        return maps_BFCHW * real_BF1[..., None, None], vector.reshape(*frames.mask.shape, shape.vector) * real_BF1
 
-    def equations(self) -> list[str]:
-        """What the numbers are."""
+    def equations(self, at: str = "") -> list[str]:
+        """The features, and their sizes; `at` is the index of a frame, where there are several."""
         shape, how = self.shape, "learned" if self.backbone is not None else "frozen, computed once"
-        vector = f"a vector of {shape.vector} ({self.name}, {how})"
-        if shape.height == 0:
-            return [f"v = CNN(I): {vector}"]
-        return [f"r_1..r_S, v = CNN(I): {shape.height}×{shape.width} cells of {shape.channels} numbers, {vector}"]
+        maps = "" if not shape.height else f"r{at}, " if at else "r_1..r_S, "
+        cells = f"{shape.height}×{shape.width} cells of {shape.channels} numbers, " if shape.height else ""
+        return [f"{maps}v{at} = CNN(I{at}): {cells}a vector of {shape.vector} ({self.name}, {how})"]
 
     @classmethod
     def section_misfits(cls, section: Mapping[str, Any], where: str, field: Any) -> list[str]:
@@ -202,7 +177,7 @@ class VisualInput(nn.Module):
     def extractor(
         cls, section: Mapping[str, Any], *, pixels: int | None, cells: bool, device: torch.device
     ) -> "Pixels | Features":
-        """What turns the pixels of a field's files into the numbers that this input reads."""
+        """From the pixels of a field's files to the numbers that this input takes."""
         size = pixels or usual_size_of(section["name"])
         if learns(section["name"], frozen=section["frozen"]):
             return Pixels(size)
@@ -215,14 +190,12 @@ class Pixels:
     """A feature extractor that hands on the pixels themselves, for a backbone that learns."""
 
     pixels: int
-    """Of each side."""
     cells: bool = True
     fingerprint: None = None
-    """No weights are used."""
     name: str = "pixels"
 
     def plan(self) -> dict[str, Any]:
-        """All that the numbers depend on, besides the pixels."""
+        """The numbers depend on nothing but the pixels."""
         return {}
 
     def __call__(self, pixels: Tensor) -> Tensor:
@@ -236,16 +209,14 @@ class Features:
     """A feature extractor with a frozen backbone, which is loaded when it is first needed."""
 
     pixels: int
-    """Of each side."""
     name: str
     layer: str | None
     cells: bool
-    """Whether the cells of a frame are wanted, or its vector alone."""
     device: torch.device
 
     @cached_property
     def backbone(self) -> Backbone:
-        """In evaluation mode, on its device; nobody else uses this one."""
+        """In evaluation mode, on its device; used by nothing else."""
         return backbone_named(self.name, layer=self.layer, size=self.pixels).eval().to(self.device)
 
     @cached_property

@@ -42,7 +42,7 @@ def find(name: str) -> Path:
     if _is(path, "file"):
         return path
     if name and _is(path, "dir"):
-        raise DataError(f"{shown(name)} is a folder, not a recipe file.")
+        raise DataError(f"{name} is a folder, not a recipe file.")
     if path.suffix in {".yaml", ".yml"}:
         beside = [str(file) for file in sorted(path.parent.glob("*.y*ml"))] if _is(path.parent, "dir") else []
         raise DataError(f"recipe file {shown(name)[1:-1]} does not exist.{hint(name, beside)}")

@@ -4,20 +4,12 @@ A recipe names it by its path, `kind: my_package.module.MyEncoder`. Importing a 
 because a recipe or a run folder asks for it: the user says `--allow my_package`, or hands the class over in Python.
 """
 
+import sys
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, final
 
 from sixjars.errors import RecipeError
-
-
-def path_of(thing: Any) -> str:
-    """How a recipe names a class or a metric: its module, and its name there.
-
-    >>> path_of(Outside)
-    'sixjars.recipe.outside.Outside'
-    """
-    return f"{thing.__module__}.{getattr(thing, '__qualname__', None) or thing.name}"
 
 
 @final
@@ -28,14 +20,16 @@ class Outside:
     packages: tuple[str, ...] = ()
     components: tuple[Any, ...] = ()
 
-    def component(self, path: str, base: type, where: str) -> Any:
-        """The class (or, of a metric, the object) at a path, which must be a `base`."""
-        found = next((one for one in self.components if path_of(one) == path), None)
-        if found is None:
-            found = self._imported(path, where)
-        fits = issubclass(found, base) if isinstance(found, type) else isinstance(found, base)
+    def component(self, path: str, base: type, where: str, *, is_class: bool = True) -> Any:
+        """What a path names: a class that extends `base`, or (of a metric) an object of it."""
+        handed = [one for one in self.components if _is_at(one, path)]
+        found = handed[0] if handed else self._imported(path, where)
+        fits = isinstance(found, type) and issubclass(found, base) if is_class else isinstance(found, base)
         if not fits:
-            raise RecipeError([f"{where}: {path} is not a {base.__name__}."])
+            raise RecipeError([f"{where}: {path} is no {base.__name__}."])
+        lacks = sorted(getattr(found, "__abstractmethods__", ()))
+        if lacks:
+            raise RecipeError([f"{where}: {path} does not define {', '.join(lacks)}, as every {base.__name__} must."])
         return found
 
     def _imported(self, path: str, where: str) -> Any:
@@ -54,6 +48,13 @@ class Outside:
             raise RecipeError([f"{where}: {path} cannot be imported: {error}."]) from error
         except AttributeError:
             raise RecipeError([f"{where}: module {module} has no {name!r}."]) from None
+
+
+def _is_at(thing: Any, path: str) -> bool:
+    """Whether a recipe may mean a thing by this path: it was defined there, or a module that is loaded has it there."""
+    module, _, name = path.rpartition(".")
+    defined = isinstance(thing, type) and f"{thing.__module__}.{thing.__qualname__}" == path
+    return defined or getattr(sys.modules.get(module), "__dict__", {}).get(name) is thing
 
 
 NOTHING = Outside()

@@ -6,10 +6,10 @@ may not stand in a recipe. A parameter that is itself a module becomes a nested 
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
 from inspect import Parameter, signature
-from typing import Any, ClassVar, Final, Self, TypeVar, get_args, get_type_hints
+from typing import Any, ClassVar, Final, Self, TypeVar, final, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 from pydantic_core import ErrorDetails
@@ -29,11 +29,12 @@ PLAINLY: Final = {
 _BRANCHES: Final = {"bool", "str", "int", "float", "nullable", "constrained-str", "constrained-int"}
 
 
+@final
 class Misfits(ValueError):
     """Keys of one section that do not fit each other."""
 
-    def __init__(self, found: Collection[Misfit]) -> None:
-        self.found = tuple(found)
+    def __init__(self, found: tuple[Misfit, ...]) -> None:
+        self.found = found
         super().__init__(" ".join(sentence for _, sentence in found))
 
 
@@ -42,13 +43,13 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
-    def misfits(self) -> list[Misfit]:
+    def misfits(self) -> Iterable[Misfit]:
         """Keys that do not fit each other, a sentence each."""
-        return []
+        return ()
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if found := self.misfits():
+        if found := tuple(self.misfits()):
             raise Misfits(found)
         return self
 

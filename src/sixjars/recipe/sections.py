@@ -1,10 +1,11 @@
 """The six sections of a recipe as settings (the six jars), with a sentence under each key.
 
-The settings of fields and of components are not here: each kind of field has its own (`data/fields`), and the
-signature of each component is its schema (`schema.py`).
+Each kind of field has settings of its own (`data/fields`); of a component, its signature is the schema (`schema.py`).
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,12 +20,14 @@ from pydantic import (
     model_serializer,
 )
 
-from sixjars.flow.limits import AboveZero, Count, NotNegative, Number, Positive, Seed, Share
+from sixjars.flow.limits import AboveZero, Count, NotNegative, Number, Positive, Seed, Share, Size
 from sixjars.recipe.schema import Misfit, Settings
 
 Column = Annotated[StrictStr | Positive, Field(union_mode="left_to_right")]
 FilePath = StrictStr
 Files = FilePath | dict[str, FilePath]
+Written = Annotated[str, BeforeValidator(lambda value: value if isinstance(value, str) else json.dumps(value))]
+"""A value as files have it: `true`, not `True`."""
 
 
 class FieldSettings(Settings):
@@ -46,8 +49,7 @@ class SampleSettings(Settings):
     test: Positive = 200
     """Test examples, none of them in the other sets."""
     longest: Positive | None = None
-    """Most words (or characters, sentences, turns, points: as the corpus has them) of an input; the generator's own
-    limit when absent."""
+    """Most words (or characters, sentences, turns, points) of an input; the generator's own limit when absent."""
     seed: Seed = 0
     """Another seed, another corpus."""
     kind: str | None = None
@@ -66,11 +68,11 @@ class SplitSettings(Settings):
     test: str | None = None
     """Its value in test rows; the validation set is scored when there is none."""
 
-    def misfits(self) -> list[Misfit]:
+    def misfits(self) -> Iterator[Misfit]:
         """No row may be in two splits."""
         values = [value for value in (self.train, self.valid, self.test) if value is not None]
-        told = f"the splits must have different values, but have {values}."
-        return [] if len(set(values)) == len(values) else [(("train", "valid", "test"), told)]
+        if len(set(values)) < len(values):
+            yield ("train", "valid", "test"), f"the splits must have different values, but have {values}."
 
 
 class DataSettings(Settings):
@@ -81,8 +83,8 @@ class DataSettings(Settings):
     folder: FilePath = "."
     """Where relative file names start."""
     format: Literal["table", "coco", "flickr8k", "folders", "dialogs"] = "table"
-    """How examples are written down: rows of a file, captions as COCO or Flickr8k have them, a folder for each label,
-    or whole conversations (JSON lines, each a list of turns), of which every turn but the first is an example."""
+    """Rows of a file; captions as COCO or Flickr8k have them; a folder for each label; or whole conversations (JSON
+    lines, each a list of turns), of which every turn but the first is an example."""
     train: Files | None = None
     """A file (.tsv .csv .jsonl .txt, also .gz; .parquet), `hf:NAME[@CONFIG][:SPLIT]`, or parallel `{column: file}`."""
     valid: Files | Number = 0.05
@@ -98,45 +100,35 @@ class DataSettings(Settings):
     alignment: Column | None = None
     """A column of true links, `0-0 1-2`: source word, target word, both counted from 0."""
     boxes: Column | None = None
-    """A column of true regions, `2:0.1,0.1,0.4,0.3 ...`: target word counted from 0, then left, top, right and bottom
-    as fractions of what the network gets of the image."""
+    """A column of true regions, `2:0.1,0.1,0.4,0.3 ...`: target word counted from 0; left, top, right and bottom as
+    fractions of what the network gets of the image."""
     rationale: Column | None = None
     """A column of the true evidence, `2 5`: the sentence that decides and its word, both counted from 0."""
-    filter: dict[str, Annotated[str, BeforeValidator(str)]] = {}
+    filter: dict[str, Written] = {}
     """Keep only the rows whose column (by name, or by number in quotes) has this value."""
     on_bad_row: Literal["error", "skip"] = "error"
     """What a malformed or empty row does."""
 
-    def misfits(self) -> list[Misfit]:
-        """Examples must come from one place, and each split must have some."""
-        faults: list[Misfit] = []
+    def misfits(self) -> Iterator[Misfit]:
+        """Examples must come from one place, each split must have some, and no two fields may be one column."""
         if (self.sample is None) == (self.train is None):
-            told = "needs either 'train' (a file) or 'sample' (a synthetic corpus), not both."
-            faults.append((("sample", "train"), told))
+            yield ("sample", "train"), "needs either 'train' (a file) or 'sample' (a synthetic corpus), not both."
         usual = type(self).model_fields["valid"].default
         if self.split is not None and (self.sample or self.test is not None or self.valid != usual):
             told = "'split' finds all splits in the training file; name no 'valid', 'test' or 'sample' beside it."
-            faults.append((("split", "sample", "valid", "test"), told))
-        for name in ("valid", "test"):
-            held_out = getattr(self, name)
-            if isinstance(held_out, float) and not 0.0 < held_out < 1.0:
-                faults.append(((name,), f"{name!r} as a fraction must lie between 0 and 1, but is {held_out}."))
+            yield ("split", "sample", "valid", "test"), told
+        for name, share in (("valid", self.valid), ("test", self.test)):
+            if isinstance(share, float) and not 0.0 < share < 1.0:
+                yield (name,), f"{name!r} as a fraction must lie between 0 and 1, but is {share}."
         if self.speakers is not None and self.format != "dialogs":
-            told = f"'speakers' belongs to `format: dialogs`, but the format is {self.format}."
-            faults.append((("speakers", "format"), told))
+            yield ("speakers",), f"'speakers' belongs to `format: dialogs`, but the format is {self.format}."
         if self.train is not None and self.format != "dialogs":
-            faults += self._twice()
-        return faults
+            yield from self._twice()
 
-    def _twice(self) -> list[Misfit]:
-        """Fields that are the same column."""
-        columns = [(name, settings.column) for name, settings in self.fields.items()]
-        return [
-            ((one, other), f"{one!r} and {other!r} are both column {column!r}; name two columns.")
-            for at, (one, column) in enumerate(columns)
-            for other, second in columns[at + 1 :]
-            if column == second
-        ]
+    def _twice(self) -> Iterator[Misfit]:
+        for (one, first), (other, second) in combinations(self.fields.items(), 2):
+            if first.column == second.column:
+                yield (one, other), f"{one!r} and {other!r} are both column {first.column!r}; name two columns."
 
     @model_serializer(mode="wrap")
     def _beside_the_fields(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -159,8 +151,7 @@ class LossSettings(Settings):
     guide: NotNegative = 0.0
     """Guided attention: weight of the cross entropy between true and predicted attention; needs `data.alignment`."""
     coverage: NotNegative = 0.0
-    """Coverage loss: weight of Σ_j min(α_jt, Σ_{τ<t} α_jτ), which punishes attending twice to the same place; needs
-    attention."""
+    """Coverage loss: weight of Σ_j min(α_jt, Σ_{τ<t} α_jτ), which punishes attending twice; needs attention."""
 
 
 class LearningSettings(Settings):
@@ -207,16 +198,12 @@ class LearningSettings(Settings):
     seed: Seed = 0
     """Of the initial weights, the order of batches and dropout."""
 
-    def misfits(self) -> list[Misfit]:
+    def misfits(self) -> Iterator[Misfit]:
         """Keys that exclude each other."""
-        faults: list[Misfit] = []
         if self.batch_tokens is not None and self.batch_examples is not None:
-            both = ("batch_tokens", "batch_examples")
-            faults.append((both, "give 'batch_tokens' or 'batch_examples', not both."))
+            yield ("batch_tokens", "batch_examples"), "give 'batch_tokens' or 'batch_examples', not both."
         if self.momentum and self.optimizer != "sgd":
-            told = f"'momentum' belongs to sgd, but the optimizer is {self.optimizer}."
-            faults.append((("momentum", "optimizer"), told))
-        return faults
+            yield ("momentum", "optimizer"), f"'momentum' belongs to sgd, but the optimizer is {self.optimizer}."
 
 
 class SearchSettings(Settings):
@@ -228,11 +215,11 @@ class SearchSettings(Settings):
 
     kind: Literal["greedy", "sample", "beam"] = "greedy"
     """Greedy search, sampling, or beam search."""
-    width: Positive = 5
+    width: Size = 5
     """Beam width."""
-    nbest: Positive = 1
+    nbest: Size = 1
     """Hypotheses returned by beam search or sampling."""
-    max_length: Positive = 100
+    max_length: Size = 100
     """Most tokens of an output, `<stop>` included."""
     min_length: Count = 0
     """Fewest tokens before `<stop>`."""
@@ -253,16 +240,12 @@ class SearchSettings(Settings):
     seed: Seed = 0
     """Of sampling."""
 
-    def misfits(self) -> list[Misfit]:
+    def misfits(self) -> Iterator[Misfit]:
         """Limits that leave nothing to find."""
-        faults: list[Misfit] = []
         if self.kind == "beam" and self.nbest > self.width:
-            told = f"'nbest' is {self.nbest}, but a beam of width {self.width} holds fewer."
-            faults.append((("kind", "nbest", "width"), told))
+            yield ("nbest", "width"), f"'nbest' is {self.nbest}, but a beam of width {self.width} holds fewer."
         if self.min_length >= self.max_length:
-            told = f"'min_length' is {self.min_length}, but 'max_length' is {self.max_length}."
-            faults.append((("min_length", "max_length"), told))
-        return faults
+            yield ("min_length",), f"'min_length' is {self.min_length}, but 'max_length' is {self.max_length}."
 
 
 class EvaluationSettings(Settings):
@@ -284,22 +267,16 @@ class ModelSettings(Settings):
     encoder: dict[str, Any]
     """Turns the input into annotation vectors and a summary vector."""
     bridge: dict[str, Any]
-    """How the decoder is conditioned on the encoder: `initial` (state), `every_step`, `attention`, `pooling` or
-    `two_level` (attention)."""
+    """How the decoder is conditioned on the encoder: by its initial state, at every step, or by attention."""
     decoder: dict[str, Any]
     """Produces the output: a text, a label, or positions of the input."""
-
-    def of(self, role: str) -> Mapping[str, Any]:
-        """The section of a role."""
-        section: Mapping[str, Any] = getattr(self, role)
-        return section
 
 
 class Recipe(Settings):
     """A whole run in six sections: the six jars.
 
-    >>> import sixjars
-    >>> recipe = sixjars.read_recipe("translation/sample_attention", ["learning.epochs=3"])
+    >>> from sixjars import read_recipe
+    >>> recipe = read_recipe("translation/sample_attention", ["learning.epochs=3"])
     >>> recipe.task, recipe.learning.epochs, recipe.model.bridge["kind"]
     ('translation', 3, 'attention')
     """
@@ -307,15 +284,10 @@ class Recipe(Settings):
     task: str
     """Jar 1: the system."""
     data: DataSettings
-    """Jar 2: the examples."""
     model: ModelSettings
-    """Jar 3: encoder, bridge, decoder."""
     loss: LossSettings = LossSettings()
-    """Jar 4: what training minimizes."""
     learning: LearningSettings = LearningSettings()
-    """Jar 5: how."""
     evaluation: EvaluationSettings = EvaluationSettings()
-    """Jar 6: how good it is."""
     expect: dict[str, Number] = {}
     """The floor (or ceiling, where lower is better) that a metric reaches on the test set."""
 

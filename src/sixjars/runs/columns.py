@@ -1,10 +1,8 @@
 """What can be found out about a user's data before there is a recipe: its format, its columns, its size."""
 
 import csv
-import gzip
 import json
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,6 +13,7 @@ from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.fields import FIELDS
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.readers import read
+from sixjars.data.text.files import opened
 from sixjars.errors import DataError
 from sixjars.recipe.sections import Column, DataSettings
 from sixjars.tasks import Slot, Task
@@ -71,7 +70,7 @@ def found_in(task: Task, data: Path) -> Found:
     fields = {slot.name: FIELDS[slot.kind](slot.name, _settings(slot, guesses.get(slot.name))) for slot in task.slots}
     # A list of texts to output is several right answers; any other list is one value.
     many = [task.output.name] if fields[task.output.name].holds == "tokens" else []
-    as_text = {name: one.text_of for name, one in fields.items() if name not in many and one.lists == "value"}
+    as_text = {name: one.as_text for name, one in fields.items() if name not in many and one.lists == "value"}
     wanted = {**columns, SPLIT: SPLIT} if split else columns
     settings = DataSettings.model_validate({"train": str(data), "format": form, "on_bad_row": "skip"})
     table = read(str(data), wanted, settings=settings, many=many, as_text=as_text).table
@@ -192,18 +191,14 @@ def first_row(task: Task, data: Path) -> dict[Column, Any]:
 
 def first_lines(data: Path) -> list[str]:
     """Two lines, the second empty where there is none."""
-    try:
-        with (
-            gzip.open(data, "rt", encoding="utf-8-sig")
-            if data.suffix == ".gz"
-            else data.open(encoding="utf-8-sig") as lines
-        ):
-            found = [next(lines, "") for _ in range(2)]
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{data}, line 1 cannot be read: {error}.") from None
+    with opened(data) as stream:
+        found = [stream.readline() for _ in range(2)]
     if not found[0]:
         raise DataError(f"{data} has no rows.")
-    return [line.rstrip("\r\n") for line in found]
+    try:
+        return [line.decode("utf-8-sig").rstrip("\r\n") for line in found]
+    except UnicodeDecodeError as error:
+        raise DataError(f"{data}, line 1 cannot be read: {error}.") from None
 
 
 def _first_parquet_row(data: Path) -> dict[Column, Any]:
@@ -213,7 +208,9 @@ def _first_parquet_row(data: Path) -> dict[Column, Any]:
     try:
         with pyarrow.parquet.ParquetFile(data) as file:
             batch = next(file.iter_batches(batch_size=1), None)
-            return dict(batch.to_pylist()[0]) if batch else {}
+            if not batch:
+                raise DataError(f"{data} has no rows.")
+            return dict(batch.to_pylist()[0])
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise DataError(f"{data} is not a Parquet file or is damaged: {reason}.") from error

@@ -171,7 +171,7 @@ def _scored(run: Run, metric: Metric, device: Device) -> _Scored:
     dataset = scored_dataset(run, blueprint)
     settings = run.recipe.evaluation.model_copy(update={"group": False})
     found = judged(network, dataset, settings, [metric])
-    outcomes = found.outcomes[found.nbest(metric)]
+    [outcomes] = found.outcomes.values()
     parameters = sum(weight.numel() for weight in network.parameters())
     return _Scored(outcomes, _lengths(run, dataset), _given(dataset), parameters)
 

@@ -66,10 +66,6 @@ class Blueprint:
 
         return cls(recipe, fields.mapped(equipped), plan)
 
-    def learned(self, train: Examples) -> "Blueprint":
-        """With what the training set teaches."""
-        return replace(self, fields=self.fields.learned(train))
-
     @property
     def fingerprints(self) -> dict[str, str]:
         """A number for the weights of each frozen backbone, by the field whose files it turns into features."""
@@ -170,7 +166,7 @@ def read_files(recipe: Recipe, fields: Fields, files: Files) -> Examples:
     columns |= {name: column for name, column in also.items() if column is not None}
     lists = {name: field.lists for name, field in fields.all.items()}
     many = [name for name, meaning in lists.items() if meaning == "rows"]
-    as_text = {name: fields.all[name].text_of for name, meaning in lists.items() if meaning == "value"}
+    as_text = {name: fields.all[name].as_text for name, meaning in lists.items() if meaning == "value"}
     return read(files, columns, settings=recipe.data, many=many, as_text=as_text)
 
 
@@ -296,5 +292,5 @@ def _vectors(recipe: Recipe, file: str, words: list[str], *, size: int) -> tuple
                 "data: the synthetic vectors know none of these words; `vectors: sample` is for the source."
             )
         return np.array([made[word] for word in known], dtype=np.float32), known
-    values, rows = read_vectors(recipe.data.path(file), {word: row for row, word in enumerate(words)}, None)
+    values, rows = read_vectors(recipe.data.path(file), {word: row for row, word in enumerate(words)})
     return values, [words[row] for row in rows]

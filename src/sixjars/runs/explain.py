@@ -56,8 +56,8 @@ def _learned(blueprint: Blueprint) -> tuple[Fields, str]:
     try:
         return fields.learned(raw_examples(blueprint.recipe, fields)["train"]), ""
     except DataError as error:
-        told = f"the data is not here ({error}), so each vocabulary is taken as large as the recipe allows"
-        return fields.mapped(lambda field: field.assumed()), told
+        note = f"the data is not here ({error}), so each vocabulary is taken as large as the recipe allows"
+        return fields.mapped(lambda field: field.assumed()), note
 
 
 def _data(recipe: Recipe, fields: Fields, note: str) -> list[str]:

@@ -85,7 +85,7 @@ class Run:
             )
         facts = fields.facts()
         with _sizes_that_fit(self.weights), torch.device("meta"):
-            check_shapes(build(blueprint.plan, facts, fresh=False), self.weights)
+            check_shapes(build(blueprint.plan, facts, fresh=False).state_dict(), self.weights)
         network = build(blueprint.plan, facts, fresh=False)
         load_weights(network, self.weights)
         return network.eval()

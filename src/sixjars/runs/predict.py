@@ -5,9 +5,8 @@ depends on its company in a batch, one bad input spoils only its own answer, and
 threads at once.
 """
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
@@ -23,6 +22,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import Run, open_run
+from sixjars.runs.prediction import Prediction
 
 Value = str | list[Any]
 """One input: a text, or the path of a file; or a list of sentences, turns or points where a model reads those."""
@@ -30,62 +30,6 @@ Input = Value | Mapping[str, Value]
 """What a model is given: its one input, or each input by name."""
 FILES_AT_ONCE = 32
 """Images or videos that are decoded together."""
-
-
-@final
-@dataclass(frozen=True)
-class Prediction:
-    """One output of a model, and how it came about; or why there is none.
-
-    >>> Prediction(text="yes", log_probability=math.log(0.5)).probability
-    0.5
-    """
-
-    text: str
-    score: float = 0.0
-    """log P / length^α, with the coverage penalty if there is one: what a beam ranks by. Of a label, log P."""
-    log_probability: float = 0.0
-    source: tuple[str, ...] = ()
-    """What stands at each position that is attended to: tokens, numbers of frames, points; nothing for an image."""
-    tokens: tuple[str, ...] = ()
-    """The tokens of the output, `<stop>` included when it was reached; or the label."""
-    weights: tuple[tuple[float, ...], ...] = ()
-    """Attention: a row for each token of the output, over the positions of the source; empty without attention."""
-    finished: bool = True
-    """Whether the model stopped by itself."""
-    inputs: Mapping[str, str] = field(default_factory=dict)
-    """What was given."""
-    layout: Layout = field(default_factory=Layout)
-    """What the positions are: words, words in segments, the cells of an image row by row, frames, or points."""
-    segments: tuple[int, ...] = ()
-    """Of a text in segments, the sentence or turn that each position belongs to."""
-    truncated: bool = False
-    """Whether the input was longer than the run reads (`max_length`), and was cut."""
-    error: str | None = None
-    """Why this input has no answer; then the text is empty."""
-
-    @property
-    def probability(self) -> float:
-        """P of the whole output."""
-        return math.exp(self.log_probability)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, for `--json`."""
-        if self.error is not None:
-            return {"text": self.text, "error": self.error}
-        rounded = [[round(weight, 6) for weight in row] for row in self.weights]
-        told = {
-            "text": self.text,
-            "score": self.score,
-            "log_probability": self.log_probability,
-            "finished": self.finished,
-            "source": list(self.source),
-            "tokens": list(self.tokens),
-            "weights": rounded,
-        }
-        told |= {"segments": list(self.segments)} if self.segments else {}
-        told |= {"truncated": True} if self.truncated else {}
-        return told if self.layout.kind == "words" else told | {"layout": [self.layout.kind, *self.layout.shape]}
 
 
 @final
@@ -190,9 +134,9 @@ class Predictor:
         try:
             if isinstance(one, str | list) and len(names) == 1:
                 one = {names[0]: one}
-            if isinstance(one, str | list) or set(one) != set(names):
-                raise ValueError(f"must name {' and '.join(names)}; {self.recipe.task} needs them.")
-            texts = {name: self.inputs[name].text_of(one[name]) for name in names}
+            if not isinstance(one, Mapping) or set(one) != set(names):
+                raise ValueError(f"must name {' and '.join(names)}; that is what {self.recipe.task} reads.")
+            texts = {name: self._text_of(name, one[name]) for name in names}
             for name, own in self.fields.inputs.items():
                 own.check(texts[name], texts)
             if not self.fields.inputs:
@@ -200,6 +144,12 @@ class Predictor:
         except (ValueError, SixJarsError) as error:
             return Request(texts, number, f"input {number + 1}: {error}")
         return Request(texts, number)
+
+    def _text_of(self, name: str, value: Value) -> str:
+        text = self.inputs[name].text_of(value)
+        if not is_utf8(text):
+            raise ValueError(f"the {name} is not UTF-8 text (it holds half a character).")
+        return text
 
     def _prefix(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids that each output must begin with."""
@@ -295,6 +245,11 @@ class Predictor:
             segments=positions.segments,
             truncated=any(own.truncates(dataset.table, row) for own in self.fields.inputs.values()),
         )
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text has no half characters, as Python makes of bytes that are not UTF-8."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _unfit(dataset: Dataset) -> dict[int, str]:

@@ -1,10 +1,9 @@
 """From a recipe's text to a checked recipe: the faults of all sections are collected and told at once."""
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 
 from sixjars.data.annotations import ANNOTATIONS, Annotation
 from sixjars.data.dataset import Fields
@@ -13,6 +12,7 @@ from sixjars.data.fields import FIELDS
 from sixjars.errors import DataError, RecipeError, hint, shown, unknown
 from sixjars.evaluation.metrics import Metric, metric_named
 from sixjars.flow.contracts import ModelPlan
+from sixjars.flow.limits import Number
 from sixjars.model.build import class_of, nested, resolved
 from sixjars.recipe.files import find, overridden, read_text, values_of
 from sixjars.recipe.outside import NOTHING, Outside
@@ -68,18 +68,17 @@ def recipe_of(values: Mapping[str, Any], where: str, outside: Outside = NOTHING)
         sections[name], wrong = checked(schema, values.get(name, {}), name)
         faults += wrong
     metrics, wrong = _metrics_of(values, outside)
-    faults += wrong + _expect_faults(values.get("expect") or {})
+    expected, more = checked(RootModel[dict[str, Number]], values.get("expect", {}), "expect")
+    faults += wrong + more
     if task is not None and sections["data"] is not None:
         faults += _sample_faults(sections["data"], task)
-    if task is not None and sections["data"] is not None and sections["model"] is not None:
+    if task is not None and sections["model"] is not None and len(fields) == len(task.slots) and sections["data"]:
         right = {name: section for name, section in sections.items() if section is not None}
-        recipe = Recipe(task=task.name, **right)
+        recipe = Recipe(task=task.name, expect=expected.root if expected else {}, **right)
         faults += misfits(recipe, metrics, outside)
     if faults:
         raise RecipeError(list(dict.fromkeys(faults)), where)
-    return recipe.model_copy(
-        update={"expect": {name: float(value) for name, value in values.get("expect", {}).items()}}
-    )
+    return recipe
 
 
 def _word(value: object) -> str:
@@ -131,12 +130,9 @@ def _data_of(section: object, task: Task, fields: Mapping[str, FieldSettings]) -
     if not isinstance(section, Mapping):
         return checked(DataSettings, section, "data")
     own, elsewhere = {slot.name for slot in task.slots}, {slot.name for t in TASKS.values() for slot in t.slots}
-    reads = " and ".join(slot.name for slot in task.inputs) or "no input"
-    article = "an" if task.output.name[0] in "aeiou" else "a"
-    role = f"{task.name} reads {reads} and outputs {article} {task.output.name}"
     extra = [key for key in section if key in elsewhere - own and section[key] is not None]
     extra += [key for key, truth in ANNOTATIONS.items() if section.get(key) is not None and truth.reads not in own]
-    faults = [f"data: key {name!r} has no place here; {role}." for name in extra]
+    faults = [f"data: key {name!r} has no place here; {task.role()}." for name in extra]
     known = [*(key for key in DataSettings.model_fields if key != "fields"), *own]
     faults += [unknown("data: key", key, known) for key in section if key not in {*known, *elsewhere, *ANNOTATIONS}]
     rest = {key: value for key, value in section.items() if key in DataSettings.model_fields and key != "fields"}
@@ -160,22 +156,41 @@ def _model_of(
         return None, [f"model: must be a section of keys, but is {shown(section)}."]
     roles = list(ModelSettings.model_fields)
     faults = [unknown("model: key", key, roles) for key in section if key not in roles]
-    told = {name: field_class(settings.kind, outside).tells for name, settings in fields.items()}
-    read = {fact for slot in task.inputs for fact in told.get(slot.name, ())}
-    facts = {"encoder": read, "bridge": set(), "decoder": set(told.get(task.output.name, ()))}
+    kinds = {slot.name: fields[slot.name].kind if slot.name in fields else slot.kind for slot in task.slots}
+    told = {name: field_class(kind, outside).tells for name, kind in kinds.items()}
+    read = {fact for slot in task.inputs for fact in told[slot.name]}
+    facts = {"encoder": read, "bridge": set(), "decoder": set(told[task.output.name])}
     found: dict[str, dict[str, Any]] = {}
     for role in roles:
         given = section.get(role, {})
         if not isinstance(given, Mapping):
             faults.append(f"model.{role}: must be a section of keys, but is {shown(given)}.")
             continue
-        section_of_role = {"kind": getattr(task, role), **given}
-        if not isinstance(section_of_role["kind"], str):
+        whole = {"kind": getattr(task, role), **given}
+        if not isinstance(whole["kind"], str):
             faults.append(f"model.{role}.kind: must be a word, but is {shown(given['kind'])}.")
             continue
-        found[role], wrong = resolved(role, section_of_role, facts[role], outside)
+        unfit = _unfit(role, whole, task, fields, outside)
+        found[role], wrong = ({}, unfit) if unfit else resolved(role, whole, facts[role], outside)
         faults += wrong
     return (None if faults else ModelSettings(**found)), faults
+
+
+def _unfit(
+    role: str, section: Mapping[str, Any], task: Task, fields: Mapping[str, FieldSettings], outside: Outside
+) -> list[str]:
+    """A component that reads or produces something else than the task has."""
+    try:
+        component: Any = class_of(role, section, outside)
+    except RecipeError:
+        return []  # whoever resolves the section will say so
+    if role == "encoder" and component.inputs() != tuple(slot.name for slot in task.inputs):
+        return [f"model.encoder: kind {section['kind']!r} does not fit; {task.role()}. Use {task.encoder}."]
+    output = fields.get(task.output.name)
+    if role == "decoder" and output is not None:
+        if component.produces != field_class(output.kind, outside).holds:
+            return [f"model.decoder: kind {section['kind']!r} does not fit {task.name}. Use {task.decoder}."]
+    return []
 
 
 def make_fields(recipe: Recipe, outside: Outside = NOTHING) -> Fields:
@@ -189,7 +204,7 @@ def make_fields(recipe: Recipe, outside: Outside = NOTHING) -> Fields:
 
 def model_plan(recipe: Recipe, fields: Fields, outside: Outside = NOTHING) -> ModelPlan:
     """The model of a recipe before it is built."""
-    sections = {role: recipe.model.of(role) for role in ("encoder", "bridge", "decoder")}
+    sections: dict[str, Any] = recipe.model.model_dump()
     classes: dict[str, Any] = {role: class_of(role, section, outside) for role, section in sections.items()}
     smoothing = recipe.loss.smoothing
     return ModelPlan(**classes, settings=sections, inputs=fields.inputs, output=fields.output, smoothing=smoothing)
@@ -197,32 +212,21 @@ def model_plan(recipe: Recipe, fields: Fields, outside: Outside = NOTHING) -> Mo
 
 def misfits(recipe: Recipe, metrics: Named, outside: Outside = NOTHING) -> list[str]:
     """What sections say against each other and against the task: every component and field checks its neighbours."""
-    task, fields = TASKS[recipe.task], make_fields(recipe, outside)
+    fields = make_fields(recipe, outside)
     plan = model_plan(recipe, fields, outside)
     faults = []
     for at, field in enumerate(fields.all.values()):
         faults += field.misfits(is_output=field is fields.output, is_first=at == 0)
-    if plan.encoder.inputs() != tuple(fields.inputs):
-        reads = " and ".join(fields.inputs) or "no input"
-        kind = plan.kind("encoder")
-        faults.append(f"model.encoder: kind {kind!r} does not fit; {task.name} reads {reads}. Use {task.encoder}.")
-    else:
-        faults += plan.encoder.misfits(plan)
-    if plan.decoder.produces != fields.output.holds:
-        kind = plan.kind("decoder")
-        faults.append(f"model.decoder: kind {kind!r} does not fit {task.name}. Use {task.decoder}.")
-    else:
-        faults += plan.decoder.misfits(plan)
-    faults += plan.bridge.misfits(plan)
+    for component in (plan.encoder, plan.bridge, plan.decoder):
+        faults += component.misfits(plan)
     for inner in nested(plan):
         if hasattr(inner.kind, "section_misfits") and inner.field in fields.all:
             faults += inner.kind.section_misfits(inner.section, inner.where, fields.all[inner.field])
-    return faults + attention_faults(recipe, plan, metrics) + _set_faults(fields, metrics)
+    return [*faults, *attention_faults(recipe, plan, metrics), *_set_faults(fields, metrics)]
 
 
-def attention_faults(recipe: Recipe, plan: ModelPlan, metrics: Named) -> list[str]:
+def attention_faults(recipe: Recipe, plan: ModelPlan, metrics: Named) -> Iterator[str]:
     """Whatever needs attention or the truth about it, where there is no such thing."""
-    faults, kind = [], plan.kind("bridge")
     every_step = {
         "loss.coverage": recipe.loss.coverage,
         "evaluation.search.coverage_penalty": recipe.evaluation.search.coverage_penalty,
@@ -230,12 +234,11 @@ def attention_faults(recipe: Recipe, plan: ModelPlan, metrics: Named) -> list[st
     }
     for place, wanted in every_step.items():
         if wanted and not plan.bridge.follows_state:
-            faults.append(f"{place}: needs a bridge of kind attention, but it is {kind}.")
+            yield f"{place}: needs a bridge of kind attention, but it is {plan.kind('bridge')}."
     needs = [("loss.guide:", ANNOTATIONS["alignment"])] if recipe.loss.guide else []
     needs += [(f"{place}: {metric.name}", truth) for place, metric in metrics for truth in annotations_of(metric)]
     for place, truth in needs:
-        faults += [f"{place} {lack}" for lack in _lacks(truth, recipe, plan)]
-    return faults
+        yield from (f"{place} {lack}" for lack in _lacks(truth, recipe, plan))
 
 
 def annotations_of(metric: Metric) -> list[Annotation]:
@@ -243,19 +246,17 @@ def annotations_of(metric: Metric) -> list[Annotation]:
     return [truth for truth in ANNOTATIONS.values() if truth.need in metric.needs]
 
 
-def _lacks(truth: Annotation, recipe: Recipe, plan: ModelPlan) -> list[str]:
+def _lacks(truth: Annotation, recipe: Recipe, plan: ModelPlan) -> Iterator[str]:
     """Why true and predicted attention cannot be compared, if they cannot."""
-    data, lacks = recipe.data, []
+    data, source = recipe.data, recipe.data.fields.get("source")
     if data.sample is None and getattr(data, truth.key) is None:
-        lacks.append(f"needs {truth.called}, but data.{truth.key} names no column.")
-    if data.sample is not None and getattr(sample_named(recipe.task, data.sample.kind), truth.key) is None:
-        lacks.append(f"needs {truth.called}, but the synthetic corpus of {recipe.task} has none.")
-    source = data.fields.get("source")
-    if truth.key == "rationale" and not lacks and getattr(source, "segments", "none") in ("none", "turns"):
-        lacks.append("needs sentences; say data.source.segments: sentences or lines.")
+        yield f"needs {truth.called}, but data.{truth.key} names no column."
+    elif data.sample is not None and getattr(sample_named(recipe.task, data.sample.kind), truth.key) is None:
+        yield f"needs {truth.called}, but the synthetic corpus of {recipe.task} has none."
+    elif truth.key == "rationale" and getattr(source, "segments", "none") in ("none", "turns"):
+        yield "needs sentences; say data.source.segments: sentences or lines."
     if not plan.bridge.has_attention:
-        lacks.append(f"needs a bridge of kind attention, but it is {plan.kind('bridge')}.")
-    return lacks
+        yield f"needs a bridge of kind attention, but it is {plan.kind('bridge')}."
 
 
 def _set_faults(fields: Fields, metrics: Named) -> list[str]:
@@ -289,16 +290,6 @@ def named_metrics(named: Iterable[tuple[str, str]], outside: Outside) -> tuple[N
         except RecipeError as error:
             faults += [f"{place}: {fault}" for fault in error.faults]
     return found, faults
-
-
-def _expect_faults(expect: object) -> list[str]:
-    if not isinstance(expect, Mapping):
-        return [f"expect: must be a section of metrics and numbers, but is {shown(expect)}."]
-    return [
-        f"expect.{name}: must be a number, but is {shown(value)}."
-        for name, value in expect.items()
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value)
-    ]
 
 
 def metrics_of(recipe: Recipe, outside: Outside = NOTHING) -> list[Metric]:

@@ -9,6 +9,7 @@ import yaml
 from sixjars.data.fields import FIELDS
 from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.model.build import TABLES
+from sixjars.recipe.files import loaded
 from sixjars.runs.columns import SPEAKERS, SPLIT, Found, found_in, usual_columns
 from sixjars.tasks import TASKS, Slot, Task
 
@@ -128,10 +129,7 @@ def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
     long = "segments" in guess and task.segments != "none"
     suggested = FIELDS[slot.kind].suggest(found.texts.get(slot.name, ()), tokens=task.tokens, long=long)
     lower = {"lowercase": True} if "tokens" in suggested and any(_is_media(one) for one in task.inputs) else {}
-    ordered = {key: suggested[key] for key in ("tokens",) if key in suggested} | guess
-    rest = {key: value for key, value in suggested.items() if key not in ordered}
-    size = {key: rest.pop(key) for key in ("size",) if key in rest}
-    return {**column, **ordered, **size, **lower, **rest}
+    return {**column, **suggested, **guess, **lower}
 
 
 def _model(task: Task, found: Found, rows: int, *, media: bool) -> list[str]:
@@ -169,8 +167,8 @@ def _inline(value: object) -> str:
         return f"[{', '.join(map(_inline, value))}]"
     plain = str(value).lower() if isinstance(value, bool) else str(value)
     try:
-        inside = yaml.safe_load(f"{{one: {plain}, two: 2}}") == {"one": value, "two": 2}
-        if inside and yaml.safe_load(f"one: {plain}") == {"one": value} and plain.isprintable():
+        inside = loaded(f"{{one: {plain}, two: 2}}") == {"one": value, "two": 2}
+        if inside and loaded(f"one: {plain}") == {"one": value} and plain.isprintable():
             return plain
     except (yaml.YAMLError, ValueError):
         pass

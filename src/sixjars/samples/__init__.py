@@ -1,11 +1,12 @@
-"""Made-up corpora, one for each system: no download, any size, true alignments and true places.
+"""Synthetic corpora, one or more for each task: no download, any size, true alignments and bounding boxes.
 
-Each file draws rows for one system, or for two that watch the same films; this table is the whole registry.
-A picture or a film is its name: rows hold names, and `materialise` paints the files.
+Each module draws the rows of one task, or of two that share their videos; the table `SAMPLES` lists them all.
+The name of an image or a video describes it completely: rows hold names, and `materialise` paints the files.
 """
 
 import tempfile
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from pathlib import Path
 from random import Random
 from zlib import crc32
@@ -55,12 +56,11 @@ SAMPLES: dict[str, Sample] = {
 """By task, or by `task/kind` where a task has several; the task alone is the first of them."""
 
 SHARES = {"test": 1, "valid": 1, "train": 8}
-"""How many of ten source texts, pictures or films can only ever be in this part."""
+"""How many of ten sources can only ever be in this split."""
 PATIENCE = 5_000
-"""So many draws one after another without a new row mean that there are no more."""
-HOLDS = "its true perplexity holds for whole draws"
+"""So many draws in a row without a new row mean that there are no more."""
 SPREAD = 0.3
-"""How far a word's vector lies from the middle of its category, which is 1 from the origin."""
+"""How far a word's vector lies from the centre of its category, which is about 1 from the origin."""
 
 
 def generate(
@@ -73,11 +73,11 @@ def generate(
     longest: int | None = None,
     kind: str | None = None,
 ) -> dict[str, list[Row]]:
-    """A corpus in three parts, the same in every process for the same arguments; `kind` where a task has several.
+    """A corpus in three splits, the same in every process for the same arguments; `kind` where a task has several.
 
-    A source text, or the name of a picture or a film, belongs to one part by its letters alone, whatever the
-    seed. So no source is in two parts, and a larger training part leaves the other two as they were. A
-    language model's parts are independent draws instead: its true perplexity holds for draws, repeats included.
+    The first input of a row (a source text, or the name of an image or a video) decides its split, whatever the seed.
+    So no source is in two splits, and a larger training set leaves the other two as they were. The splits of a
+    language model are independent draws instead, duplicates included: its true perplexity holds for such draws.
 
     >>> generate("translation", size=2, valid=1, test=1)["train"][0]["hindi"]
     'mein ghar ja raha hoon'
@@ -88,25 +88,26 @@ def generate(
     for name, count in counts.items():
         if count < 0:
             raise DataError(
-                f"The {name} part of the {task} sample must have 0 rows or more, but {count} are asked for."
+                f"The {name} split of the {task} sample must have 0 rows or more, but {count} are asked for."
             )
-    return {name: _part(sample, name, count, limit, seed) for name, count in counts.items()}
+    splits = {name: _rows(sample, name, count, limit, seed) for name, count in counts.items()}
+    return splits if sample.solve is None else {name: sample.solve(rows) for name, rows in splits.items()}
 
 
-def vectors(task: str, *, size: int, seed: int = 0, kind: str | None = None) -> list[tuple[str, list[float]]]:
-    """Made-up word vectors for the words that a task reads: words of the same category lie close.
+def vectors(task: str, *, size: int, seed: int = 0) -> list[tuple[str, list[float]]]:
+    """Synthetic word vectors for the source words of a task: words of the same category lie close.
 
     >>> [word for word, _ in vectors("transliteration", size=8)][:5]
     ['a', 'i', 'u', 'e', 'o']
     """
-    sample = sample_named(task, kind)
+    sample = sample_named(task)
     if size < 1:
-        raise DataError(f"A word vector must have 1 number or more, but {size} are asked for.")
-    if not sample.categories:
-        raise DataError(f"The {task} sample has no word vectors, for it reads no words. Remove `vectors: sample`.")
+        raise DataError(f"A word vector must have 1 dimension or more, but {size} are asked for.")
+    if sample.categories is None:
+        raise DataError(f"The {task} sample has no word vectors. Remove `vectors: sample`.")
     rng = Random(f"vectors {task} {seed}")
     made: dict[str, list[float]] = {}
-    for words in sample.categories.values():
+    for words in sample.categories().values():
         centre = [rng.gauss(0.0, size**-0.5) for _ in range(size)]
         for word in words:
             near = [middle + rng.gauss(0.0, SPREAD * size**-0.5) for middle in centre]
@@ -114,22 +115,14 @@ def vectors(task: str, *, size: int, seed: int = 0, kind: str | None = None) -> 
     return list(made.items())
 
 
-def materialise(
-    task: str,
-    names: Iterable[str],
-    folder: Path,
-    reporter: Reporter | None = None,
-    *,
-    kind: str | None = None,
-) -> None:
-    """Paints the pictures or films of these names into a folder, those that are not there yet.
+def materialise(task: str, names: Iterable[str], folder: Path, reporter: Reporter | None = None) -> None:
+    """Paints the images or videos of these names into a folder, those that are not there yet.
 
-    Two processes may do this at the same time: a file appears whole or not at all. Progress goes to the
-    reporter.
+    Two processes may do this at the same time: a file appears whole or not at all.
     """
-    sample = sample_named(task, kind)
+    sample = sample_named(task)
     if sample.paint is None:
-        raise DataError(f"The {task} sample has no pictures or films to paint; its rows are all there is.")
+        raise DataError(f"The {task} sample has no images or videos to paint; its rows are all there is.")
     missing = [name for name in dict.fromkeys(names) if not (folder / name).exists()]
     if not missing:
         return
@@ -144,13 +137,13 @@ def materialise(
                     reporter.preparing("drawing synthetic files", done=done, total=len(missing))
     except OSError as error:
         raise DataError(
-            f"Made-up files cannot be written to {folder}: {error.strerror or error}; "
+            f"Synthetic files cannot be written to {folder}: {error.strerror or error}; "
             "make room, or name a folder that can be written."
         ) from error
 
 
 def sample_named(task: str, kind: str | None = None) -> Sample:
-    """The made-up corpus of a task, or the one of that kind where it has several."""
+    """The synthetic corpus of a task, or the one of that kind where it has several."""
     if task not in SAMPLES:
         raise DataError(unknown("sample", task, [name for name in SAMPLES if "/" not in name]))
     if kind is None:
@@ -164,47 +157,38 @@ def sample_named(task: str, kind: str | None = None) -> Sample:
 
 
 def _limit(sample: Sample, longest: int | None) -> int:
+    """The greatest length of a source, in tokens."""
     if sample.longest is None:
         if longest is not None:
-            kind = {"image": "pictures", "video": "films"}
-            reason = f"{kind[sample.media]} have no length in words" if sample.media else HOLDS
+            media = f"{sample.media}s have no length in words"
+            reason = media if sample.media else "its true perplexity holds for whole draws"
             raise DataError(f"The {sample.task} sample takes no 'longest' (got {longest}): {reason}. Remove it.")
         return 0
-    if longest is None:
-        return sample.longest
-    if longest < sample.shortest:
-        raise DataError(
-            f"'longest' of the {sample.task} sample must be {sample.shortest} {sample.tokens} or more, "
-            f"but is {longest}."
-        )
-    if sample.most is not None and longest > sample.most:
-        raise DataError(
-            f"'longest' of the {sample.task} sample must be {sample.most} {sample.tokens} or fewer, but is {longest}."
-        )
-    return longest
-
-
-def _part(sample: Sample, name: str, count: int, limit: int, seed: int) -> list[Row]:
-    rows = _rows(sample, name, count, limit, seed)
-    return rows if sample.solve is None else sample.solve(rows)
+    limit = sample.longest if longest is None else longest
+    fault = f"{sample.shortest} {sample.tokens} or more" if limit < sample.shortest else ""
+    if sample.most is not None and limit > sample.most:
+        fault = f"{sample.most} {sample.tokens} or fewer"
+    if fault:
+        raise DataError(f"'longest' of the {sample.task} sample must be {fault}, but is {limit}.")
+    return limit
 
 
 def _rows(sample: Sample, name: str, count: int, limit: int, seed: int) -> list[Row]:
-    """Of one part, before anything is solved."""
+    """The rows of one split, before anything is solved."""
     rng = Random(f"{sample.task} {name} {seed}")
     if not sample.inputs:
         return [sample.draw(rng, limit) for _ in range(count)]
     rows: dict[tuple[str, ...], Row] = {}
     if sample.headline and count and name == "train":
-        rows[_read(sample, sample.headline)] = sample.headline
+        rows[_inputs(sample, sample.headline)] = sample.headline
     missed = 0
     for row in _drawn(sample, rng, limit):
         if len(rows) >= count:
             break
-        read = _read(sample, row)
+        inputs = _inputs(sample, row)
         missed += 1
-        if read not in rows and _belongs(sample, read[0]) == name:
-            rows[read] = row
+        if inputs not in rows and _split_of(sample, inputs[0]) == name:
+            rows[inputs] = row
             missed = 0
         if missed > PATIENCE:
             raise DataError(_too_few(sample, name, len(rows), count, limit))
@@ -212,7 +196,7 @@ def _rows(sample: Sample, name: str, count: int, limit: int, seed: int) -> list[
 
 
 def _drawn(sample: Sample, rng: Random, limit: int) -> Iterator[Row]:
-    """Rows without end; those about the same picture one after another."""
+    """Rows without end; those about the same image one after another."""
     while True:
         row = sample.draw(rng, limit)
         yield row
@@ -221,13 +205,12 @@ def _drawn(sample: Sample, rng: Random, limit: int) -> Iterator[Row]:
             yield sample.again(rng, row)
 
 
-def _read(sample: Sample, row: Row) -> tuple[str, ...]:
-    """What an encoder reads of a row."""
+def _inputs(sample: Sample, row: Row) -> tuple[str, ...]:
     return tuple(row[column] for column in sample.inputs)
 
 
 def _too_few(sample: Sample, name: str, found: int, count: int, limit: int) -> str:
-    least = f"The {name} part of the {sample.task} sample has no more than {found} different rows"
+    least = f"The {name} split of the {sample.task} sample has no more than {found} different rows"
     if sample.longest is None:
         return f"{least}, but {count} are asked for. Ask for fewer."
     return (
@@ -236,13 +219,9 @@ def _too_few(sample: Sample, name: str, found: int, count: int, limit: int) -> s
     )
 
 
-def _belongs(sample: Sample, first: str) -> str:
-    """The one part that this source text, picture or film can be in."""
-    if sample.headline and first == sample.headline[sample.inputs[0]]:
+def _split_of(sample: Sample, source: str) -> str:
+    """The one split that this source text, image or video can be in."""
+    if sample.headline and source == sample.headline[sample.inputs[0]]:
         return "train"
-    number = crc32(first.encode()) % sum(SHARES.values())
-    for name, share in SHARES.items():
-        if number < share:
-            return name
-        number -= share
-    raise AssertionError("the shares cover every number")
+    number = crc32(source.encode()) % sum(SHARES.values())
+    return next(name for name, last in zip(SHARES, accumulate(SHARES.values()), strict=True) if number < last)

@@ -1,32 +1,20 @@
-"""A conversation of two people, and the right answer to its last turn, which lies some turns back.
+"""A conversation of two people, and the right response to its last turn, whose evidence lies some turns back.
 
-Both tell where they and others live, what their animals are called and what they have. Then one asks. There is
-always a second fact of the kind that is asked for, with another answer: of another animal, another relative, or
-of the other person, so that who said it matters.
+Both state where they and others live, what their animals are called and what they have. Then one asks. There is
+always a second fact of the same kind with another answer: of another animal, another relative, or of the other
+person, so that the speaker matters.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import final
 
+from sixjars.samples.lexicon import Lexicon
 from sixjars.samples.pairs import chance
 from sixjars.samples.sample import Row, Sample
 
-ANIMALS = ("dog", "cat", "horse", "parrot", "rabbit")
-NAMES = ("bello", "luna", "rex", "coco", "milo", "nala", "simba", "kira")
-CITIES = ("rome", "delhi", "paris", "cairo", "tokyo", "lima", "oslo", "nairobi")
-RELATIVES = ("brother", "sister", "mother", "father")
-THINGS = ("apples", "books", "cups", "hats", "pens")
-NUMBERS = ("two", "three", "four", "five", "six", "seven")
-COLOURS = ("red", "green", "yellow", "blue", "black", "white")
-
-OPENINGS = ("hello .", "good morning .", "hello , how are you ?", "nice to meet you .")
-SMALL_TALK = (
-    *("how are you ?", "i am fine , thank you .", "that is good to hear .", "oh , really ?", "tell me more ."),
-    *("the weather is nice today .", "yes , of course .", "i did not know that .", "let us have some tea ."),
-)
-"""Turns that tell nothing one could ask for."""
+WORDS = Lexicon("conversations")
 IN_A_TURN = 2
 """Most facts of one turn; the last one has room for one before the question."""
 MOST_FACTS = 4
@@ -34,71 +22,20 @@ MOST_FACTS = 4
 
 @final
 @dataclass(frozen=True)
-class Kind:
-    """What can be told and asked."""
-
-    subjects: tuple[str, ...]
-    """What it may be about; a person tells one fact of each."""
-    values: tuple[tuple[str, ...], ...]
-    """What may be said of it: one word out of each."""
-    tell: Callable[[str, str, Sequence[str]], str]
-    """The fact as `i` or `you` have it: the person, the subject, the values."""
-    questions: tuple[Callable[[str, str], str], ...]
-    """For the person, `i` or `you`, and the subject."""
-    answers: tuple[Callable[[str, str, Sequence[str]], str], ...]
-    """To each question."""
-
-
-def _whose(person: str) -> str:
-    return "my" if person == "i" else "your"
-
-
-def _living(person: str, who: str, said: Sequence[str]) -> str:
-    return f"{person} live in {said[0]}" if who == "self" else f"{_whose(person)} {who} lives in {said[0]}"
-
-
-def _where(person: str, who: str) -> str:
-    return f"where do {person} live ?" if who == "self" else f"where does {_whose(person)} {who} live ?"
-
-
-def _calling(person: str, animal: str, said: Sequence[str]) -> str:
-    return f"{_whose(person)} {animal} is called {said[0]}"
-
-
-KINDS = (
-    Kind(("self", *RELATIVES), (CITIES,), _living, (_where,), (_living,)),
-    Kind(
-        ANIMALS,
-        (NAMES,),
-        _calling,
-        (lambda person, animal: f"what is {_whose(person)} {animal} called ?",),
-        (_calling,),
-    ),
-    Kind(
-        THINGS,
-        (NUMBERS, COLOURS),
-        lambda person, thing, said: f"{person} have {said[0]} {said[1]} {thing}",
-        (
-            lambda person, thing: f"how many {thing} do {person} have ?",
-            lambda person, thing: f"what colour are {_whose(person)} {thing} ?",
-        ),
-        (
-            lambda person, thing, said: f"of {thing} {person} have {said[0]}",
-            lambda person, thing, said: f"{_whose(person)} {thing} are {said[1]}",
-        ),
-    ),
-)
-
-
-@final
-@dataclass(frozen=True)
 class Fact:
-    """One fact: in which turn it is told, and what."""
+    """One fact: the turn that states it, and what it is."""
 
     turn: int
-    kind: Kind
+    kind: str
     subject: str
-    said: tuple[str, ...]
+    values: tuple[str, ...]
+
+    def phrased(self, pattern: str, person: str) -> str:
+        """A pattern of its kind, for `i` or `you`."""
+        own, whose = self.subject == "self", "my" if person == "i" else "your"
+        about, s, es = (person, "", "") if own else (f"{whose} {self.subject}", "s", "es")
+        gaps = {"person": person, "whose": whose, "subject": self.subject, "about": about, "s": s, "es": es}
+        return pattern.format(*self.values, **gaps)
 
 
 def draw(rng: Random, longest: int) -> Row:
@@ -114,12 +51,12 @@ def draw(rng: Random, longest: int) -> Row:
     facts = _facts(rng, turns)
     asked = rng.choice([fact for fact in facts[:2] if fact.turn < turns - 1])
     # The speakers alternate, so that whoever spoke two turns before the end asks now.
-    person = "i" if (turns - 1 - asked.turn) % 2 == 0 else "you"
-    number = rng.randrange(len(asked.kind.questions))
-    question = asked.kind.questions[number](person, asked.subject)
-    answer = asked.kind.answers[number]("you" if person == "i" else "i", asked.subject, asked.said)
+    person, other = ("i", "you") if (turns - 1 - asked.turn) % 2 == 0 else ("you", "i")
+    kind = WORDS.table(asked.kind)
+    number = rng.randrange(len(kind["questions"]))
+    question, answer = asked.phrased(kind["questions"][number], person), asked.phrased(kind["answers"][number], other)
     lines = [_turn(rng, at, [fact for fact in facts if fact.turn == at]) for at in range(turns - 1)]
-    before = [_told([fact]) for fact in facts if fact.turn == turns - 1]
+    before = [_stated([fact]) for fact in facts if fact.turn == turns - 1]
     return {"turns": "\n".join([*lines, " ".join([*before, question])]), "response": f"{answer} ."}
 
 
@@ -127,51 +64,42 @@ def _facts(rng: Random, turns: int) -> list[Fact]:
     """Facts with different answers. The first two are of one kind, and at least one is before the last turn."""
     room = [at for at in range(turns - 1) for _ in range(IN_A_TURN)] + [turns - 1]
     places = rng.sample(room, min(len(room), rng.randint(2, MOST_FACTS)))
-    first = rng.choice(KINDS)
-    kinds = [first, first, *rng.choices(KINDS, k=len(places) - 2)]
-    left = {kind: [rng.sample(words, len(words)) for words in kind.values] for kind in KINDS}
+    first = rng.choice(WORDS["kinds"])
+    kinds = [first, first, *rng.choices(WORDS["kinds"], k=len(places) - 2)]
+    left = {kind: [_shuffled(rng, line) for line in WORDS.table(kind)["values"]] for kind in WORDS["kinds"]}
     facts: list[Fact] = []
     for turn, kind in zip(places, kinds, strict=True):
-        told = [fact.subject for fact in facts if fact.kind is kind and (fact.turn - turn) % 2 == 0]
-        other = [fact.subject for fact in facts if fact.kind is kind and fact.subject not in told]
-        free = [subject for subject in kind.subjects if subject not in told]
-        # Half of the time the other person has told of the same subject, where there is one.
+        same = [fact for fact in facts if fact.kind == kind]
+        stated = [fact.subject for fact in same if (fact.turn - turn) % 2 == 0]
+        other = [fact.subject for fact in same if fact.subject not in stated]
+        free = [subject for subject in WORDS.table(kind)["subjects"] if subject not in stated]
+        # Half of the time the other person has stated a fact about the same subject, where there is one.
         subject = rng.choice(other if other and chance(rng, 0.5) else free)
-        facts.append(Fact(turn, kind, subject, tuple(words.pop() for words in left[kind])))
+        facts.append(Fact(turn, kind, subject, tuple(values.pop() for values in left[kind])))
     return facts
 
 
+def _shuffled(rng: Random, line: str) -> list[str]:
+    words = line.split()
+    return rng.sample(words, len(words))
+
+
 def _turn(rng: Random, at: int, facts: Sequence[Fact]) -> str:
-    return _told(facts) if facts else rng.choice(SMALL_TALK if at else OPENINGS)
+    return _stated(facts) if facts else rng.choice(WORDS["small_talk" if at else "openings"])
 
 
-def _told(facts: Sequence[Fact]) -> str:
-    """The facts of one speaker in one sentence."""
-    return " and ".join(fact.kind.tell("i", fact.subject, fact.said) for fact in facts) + " ."
+def _stated(facts: Sequence[Fact]) -> str:
+    """The facts of one turn in one sentence."""
+    return " and ".join(fact.phrased(WORDS.table(fact.kind)["statement"][0], "i") for fact in facts) + " ."
 
 
 SAMPLE = Sample(
     task="conversation",
-    description="Two people tell facts and talk of other things; the last turn asks for one of the facts.",
+    description="Two people state facts and talk of other things; the last turn asks for one of the facts.",
     draw=draw,
     source="turns",
     target="response",
     tokens="turns",
     shortest=2,
     longest=8,
-    categories={
-        "animals": ANIMALS,
-        "names": NAMES,
-        "cities": CITIES,
-        "relatives": RELATIVES,
-        "things": THINGS,
-        "numbers": NUMBERS,
-        "colours": COLOURS,
-        "persons": ("i", "you", "my", "your", "me", "us"),
-        "questions": ("where", "what", "how", "many", "colour", "?"),
-        "verbs": ("live", "lives", "is", "called", "have", "do", "does", "are", "am", "did", "tell", "let", "know"),
-        "politeness": ("hello", "good", "morning", "nice", "meet", "fine", "thank", "yes", "oh", "really", "course"),
-        "function words": ("in", "and", "to", "that", "the", "not", "of", "some", "more", "hear", ".", ","),
-        "small talk": ("weather", "today", "tea"),
-    },
 )

@@ -1,141 +1,113 @@
-"""What one person says, and what the other rightly answers.
+"""An utterance, and the right response to it.
 
-The right answer repeats or transforms what was said: it copies a phrase, turns my into your, adds two
-numbers, says words backwards, or knows where things of a kind are kept.
+The response repeats or transforms what was said: it copies a phrase, turns my into your, adds two
+numbers, says words backwards, or names where things of a kind are kept.
 """
 
-from collections.abc import Callable
 from random import Random
 
-from sixjars.samples.pairs import Pair, Told, Word, chance, copied, told, words
+from sixjars.samples.lexicon import Lexicon
+from sixjars.samples.pairs import Clause, Pair, Word, chance, copied, fitting, linked, words
 from sixjars.samples.sample import Row, Sample
 
-NUMBERS = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
-    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
-)
-NAMES = ("maya", "ravi", "meera", "amit", "anna", "tom", "lena", "omar", "yuki", "noor")
-CITIES = ("delhi", "chennai", "paris", "cairo", "tokyo", "lima", "oslo", "nairobi")
-TASTY = ("apples", "mangoes", "bananas", "grapes", "carrots")
-SCARY = ("snakes", "spiders", "wasps", "rats")
-COLOURS = ("red", "green", "yellow", "blue", "black", "white")
-SIZES = ("big", "small", "old", "new")
-KEPT = {
-    "on the shelf": ("book", "map", "letter"),
-    "in the kitchen": ("cup", "spoon", "plate"),
-    "in the cupboard": ("coat", "shirt", "hat"),
-    "by the door": ("umbrella", "bag", "key"),
-}
-"""Where things of a kind are found."""
-THINGS = tuple(thing for things in KEPT.values() for thing in things)
-FAVOURS = ("bring", "clean", "show", "find", "keep", "paint")
+WORDS = Lexicon("dialog")
 
 
 def _phrase(rng: Random, nouns: tuple[str, ...]) -> tuple[Word, ...]:
     """A noun, perhaps with a size, perhaps with a colour."""
-    size = rng.choice(SIZES) if chance(rng, 0.5) else ""
-    colour = rng.choice(COLOURS) if chance(rng, 0.6) else ""
+    size = rng.choice(WORDS["sizes"]) if chance(rng, 0.5) else ""
+    colour = rng.choice(WORDS["colours"]) if chance(rng, 0.6) else ""
     return words(f"{size} {colour} {rng.choice(nouns)}")
 
 
-def _counted(number: int, *origin: Word) -> Told:
-    return told(NUMBERS[number], *origin)
+def _thing(rng: Random) -> tuple[Word, ...]:
+    """Something that is kept somewhere."""
+    return _phrase(rng, tuple(thing for things in WORDS.table("kept").values() for thing in things))
 
 
 def _liking(rng: Random, _room: int) -> Pair:
     do, you, like = words("do you like")
-    kind = rng.choice((TASTY, SCARY))
-    what = _phrase(rng, kind)
-    answer = told("yes , i", what[-1]) if kind is TASTY else told("no , i do not", what[-1])
-    more = told("a lot .") if kind is TASTY else told("at all .")
-    return Pair((do, you, like, *what, Word("?")), answer + copied((like, *what)) + more)
+    kind = rng.choice(("tasty", "scary"))
+    what = _phrase(rng, WORDS[kind])
+    answer, more = ("yes , i", "a lot .") if kind == "tasty" else ("no , i do not", "at all .")
+    return Pair((do, you, like, *what, Word("?")), linked(answer, what[-1]) + copied((like, *what)) + linked(more))
 
 
 def _finding(rng: Random, _room: int) -> Pair:
     where, be, the = words("where is the")
-    what = _phrase(rng, THINGS)
-    place = next(place for place, things in KEPT.items() if what[-1].text in things)
-    answer = copied((the, *what, be)) + told(place, where, what[-1]) + told(".")
+    what = _thing(rng)
+    place = next(place for place, things in WORDS.table("kept").items() if what[-1].text in things)
+    answer = copied((the, *what, be)) + linked(place, where, what[-1]) + linked(".")
     return Pair((where, be, the, *what, Word("?")), answer)
 
 
 def _adding(rng: Random, _room: int) -> Pair:
-    first, second = rng.randint(0, 9), rng.randint(0, 9)
+    first, second, numbers = rng.randint(0, 9), rng.randint(0, 9), WORDS["numbers"]
     sign = rng.choice(("plus", "minus"))
     if sign == "minus":
         first += second
     total = first + second if sign == "plus" else first - second
-    operation = words(f"{NUMBERS[first]} {sign} {NUMBERS[second]}")
+    operation = words(f"{numbers[first]} {sign} {numbers[second]}")
     be = Word("is")
-    answer = copied((*operation, be)) + _counted(total, *operation) + told(".")
+    answer = copied((*operation, be)) + linked(numbers[total], *operation) + linked(".")
     if chance(rng, 0.2):
         return Pair((Word("what"), be, *operation, Word("?")), answer)
-    name, *asks = words(f"{rng.choice(NAMES)} asks what")
-    told_name = told("tell", asks[0]) + copied((name,)) + told("that", asks[1])
-    return Pair((name, *asks, *operation, be, Word(".")), told_name + answer)
+    name, asks, what = (Word(rng.choice(WORDS["names"])), *words("asks what"))
+    reply = linked("tell", asks) + copied((name,)) + linked("that", what) + answer
+    return Pair((name, asks, what, *operation, be, Word(".")), reply)
 
 
 def _having(rng: Random, _room: int) -> Pair:
-    first, second = rng.randint(2, 9), rng.randint(2, 9)
-    if_, i, have, number = words(f"if i have {NUMBERS[first]}")
-    what = _phrase(rng, TASTY)
-    more = words(f"and buy {NUMBERS[second]} more , how many do i have ?")
-    answer = told("you", i) + copied((have,)) + _counted(first + second, number, more[2]) + copied(what) + told(".")
+    first, second, numbers = rng.randint(2, 9), rng.randint(2, 9), WORDS["numbers"]
+    if_, i, have, number = words(f"if i have {numbers[first]}")
+    what = _phrase(rng, WORDS["tasty"])
+    more = words(f"and buy {numbers[second]} more , how many do i have ?")
+    total = linked(numbers[first + second], number, more[2])
+    answer = linked("you", i) + copied((have,)) + total + copied(what) + linked(".")
     return Pair((if_, i, have, number, *what, *more), answer)
 
 
 def _greeting(rng: Random, _room: int) -> Pair:
     opening = words(rng.choice(("hello , my name is", "good morning , i am", "hello , i am")))
-    name = Word(rng.choice(NAMES))
-    nice = told("nice to meet you ,") + copied((name,)) + told(".")
+    name = Word(rng.choice(WORDS["names"]))
+    nice = linked("nice to meet you ,") + copied((name,)) + linked(".")
     if chance(rng, 0.3):
         return Pair((*opening, name, Word(".")), nice)
-    origin = words("and i come from")
-    city = Word(rng.choice(CITIES))
-    return Pair((*opening, name, *origin, city, Word(".")), nice + told("how is") + copied((city,)) + told("?"))
+    city = Word(rng.choice(WORDS["cities"]))
+    answer = nice + linked("how is") + copied((city,)) + linked("?")
+    return Pair((*opening, name, *words("and i come from"), city, Word(".")), answer)
 
 
 def _asking(rng: Random, _room: int) -> Pair:
-    can, you, favour = words(f"can you {rng.choice(FAVOURS)}")
-    the, *what = (Word("the"), *_phrase(rng, THINGS))
-    answer = told("of course , i will", can) + copied((favour, the, *what)) + told(".")
+    can, you, favour, the = (*words("can you"), Word(rng.choice(WORDS["favours"])), Word("the"))
+    what = _thing(rng)
+    answer = linked("of course , i will", can) + copied((favour, the, *what)) + linked(".")
     return Pair((can, you, favour, the, *what, Word("?")), answer)
 
 
 def _telling(rng: Random, _room: int) -> Pair:
     i, happened, my = words(f"i {rng.choice(('lost', 'broke', 'found', 'sold'))} my")
-    what = _phrase(rng, THINGS)
+    what = _thing(rng)
     mood = "sorry" if happened.text in ("lost", "broke") else "glad"
-    answer = told("i am") + told(mood, happened) + told("that") + told("you", i) + copied((happened,))
-    return Pair((i, happened, my, *what, Word(".")), answer + told("your", my) + copied(what) + told("."))
+    answer = linked("i am") + linked(mood, happened) + linked("that") + linked("you", i) + copied((happened,))
+    return Pair((i, happened, my, *what, Word(".")), answer + linked("your", my) + copied(what) + linked("."))
 
 
 def _reversing(rng: Random, room: int) -> Pair:
-    say = words("please say")
-    listed = words(" ".join(rng.choices((*COLOURS, *NAMES), k=rng.randint(2, max(2, room - 4)))))
-    return Pair((*say, *listed, *words("backwards .")), copied(listed[::-1]) + told("."))
+    known, count = (*WORDS["colours"], *WORDS["names"]), rng.randint(2, max(2, room - 4))
+    listed = words(" ".join(rng.choices(known, k=count)))
+    return Pair((*words("please say"), *listed, *words("backwards .")), copied(listed[::-1]) + linked("."))
 
 
-TOPICS: tuple[tuple[Callable[[Random, int], Pair], int], ...] = (
-    (_liking, 3),
-    (_finding, 3),
-    (_adding, 2),
-    (_having, 3),
-    (_greeting, 3),
-    (_asking, 3),
-    (_telling, 3),
-    (_reversing, 2),
-)
-"""What people talk about, and how often."""
+TOPICS: tuple[Clause, ...] = (_liking, _finding, _adding, _having, _greeting, _asking, _telling, _reversing)
+SHARES = (3, 3, 2, 3, 3, 3, 3, 2)
+"""How often each topic is drawn."""
 
 
 def draw(rng: Random, longest: int) -> Row:
-    """One utterance of at most `longest` words, and its answer."""
-    topics, shares = zip(*TOPICS, strict=True)
-    pair = rng.choices(topics, shares)[0](rng, longest)
-    while len(pair.source) > longest:
-        pair = rng.choices(topics, shares)[0](rng, longest)
-    return dict(zip(("utterance", "response", "alignment"), pair.texts(), strict=True))
+    """One utterance of at most `longest` words, and its response."""
+    pair = fitting(rng, longest, lambda rng, room: rng.choices(TOPICS, SHARES)[0](rng, room))
+    return pair.row("utterance", "response")
 
 
 SAMPLE = Sample(
@@ -147,22 +119,4 @@ SAMPLE = Sample(
     alignment="alignment",
     shortest=5,
     longest=20,
-    categories={
-        "numbers": NUMBERS,
-        "names": NAMES,
-        "cities": CITIES,
-        "tasty": TASTY,
-        "scary": SCARY,
-        "colours": COLOURS,
-        "sizes": SIZES,
-        **KEPT,
-        "favours": FAVOURS,
-        "happenings": ("lost", "broke", "found", "sold"),
-        "questions": ("do", "where", "what", "how", "can", "if", "?"),
-        "persons": ("i", "you", "my"),
-        "verbs": ("like", "is", "am", "have", "buy", "come", "say", "asks"),
-        "signs": ("plus", "minus", "more", "many"),
-        "politeness": ("hello", "good", "morning", "please", "name"),
-        "function words": ("the", "and", "from", "backwards", ",", "."),
-    },
 )

@@ -1,4 +1,4 @@
-"""Points of the plane, and those on their convex hull: the corners of the smallest fence around them all."""
+"""Points of the plane, and the corners of their convex hull: of the smallest convex polygon around all of them."""
 
 from random import Random
 
@@ -19,10 +19,10 @@ def places(rng: Random, count: int) -> list[Place]:
     return list(found)
 
 
-def spelled(points: list[Place]) -> str:
+def as_text(points: list[Place]) -> str:
     """The text of points in the unit square.
 
-    >>> spelled([(1200, 7000), (30, 9999)])
+    >>> as_text([(1200, 7000), (30, 9999)])
     '0.1200,0.7000 0.0030,0.9999'
     """
     return " ".join(f"0.{across:04d},0.{up:04d}" for across, up in points)
@@ -61,7 +61,7 @@ def _turn(one: Place, two: Place, three: Place) -> int:
 def draw(rng: Random, longest: int) -> Row:
     """From 5 to `longest` points, and the corners of their hull."""
     points = places(rng, rng.randint(FEWEST, longest))
-    return {"points": spelled(points), "order": " ".join(str(corner) for corner in hull(points))}
+    return {"points": as_text(points), "order": " ".join(str(corner) for corner in hull(points))}
 
 
 SAMPLE = Sample(
@@ -73,5 +73,4 @@ SAMPLE = Sample(
     tokens="points",
     shortest=FEWEST,
     longest=10,
-    categories={},
 )

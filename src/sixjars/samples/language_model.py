@@ -12,13 +12,18 @@ the entropy of its choice; n solves n(A) = [A is S] + Σ_B n(B) Σ_(B→r) P(r) 
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from random import Random
 from typing import final
 
+from sixjars.samples.lexicon import Lexicon
 from sixjars.samples.sample import Row, Sample
 
-Rules = Mapping[str, tuple[tuple[float, tuple[str, ...]], ...]]
-"""For each symbol its choices: a probability, and what the symbol becomes."""
+WORDS = Lexicon("language_model")
+Rule = tuple[float, tuple[str, ...]]
+"""A probability, and what a symbol becomes."""
+Rules = Mapping[str, tuple[Rule, ...]]
+"""The rules of each symbol."""
 
 
 @final
@@ -34,7 +39,7 @@ class Grammar:
         return " ".join(self._drawn(self.start, rng))
 
     def log_probability(self, sentence: str) -> float:
-        """Ln P(sentence), the decision to stop there included; -inf for what the grammar cannot say."""
+        """Ln P(sentence), the decision to stop there included; -inf for what the grammar cannot generate."""
         words = sentence.split()
         share = self._inside(self.start, 0, words, {}).get(len(words), 0.0)
         return math.log(share) if share else -math.inf
@@ -106,61 +111,29 @@ class Grammar:
         return total
 
 
-def _lexicon(*words: str) -> tuple[tuple[float, tuple[str, ...]], ...]:
-    """Words of falling frequency, the n-th about 1/n as common as the first (Zipf's law)."""
-    whole = sum(1 / rank for rank in range(1, len(words) + 1))
-    return tuple((1 / rank / whole, (word,)) for rank, word in enumerate(words, 1))
+@cache
+def grammar() -> Grammar:
+    """The grammar of this sample."""
+    rules = _rules("rules")
+    for number in ("one", "many"):
+        rules |= _rules("agreeing_rules", number) | _words(f"words_{number}")
+    return Grammar(rules | _words("words"))
 
 
-NOUNS = ("dog", "boy", "cat", "teacher", "bird", "girl", "farmer", "horse", "king", "singer")
-ALONE = ("run", "sleep", "laugh", "dance", "wait", "sing")
-"""Verbs without an object."""
-UPON = ("see", "like", "follow", "call", "love", "find", "help")
-"""Verbs with an object."""
-QUALITIES = ("small", "old", "happy", "young", "quiet", "clever")
-MANNERS = ("today", "often", "quickly", "again", "loudly")
-ONLY_ONE, ONLY_MANY = ("the", "a", "every"), ("the", "many", "some")
+def _rules(table: str, number: str = "") -> dict[str, tuple[Rule, ...]]:
+    rules: dict[str, tuple[Rule, ...]] = {}
+    for symbol, lines in WORDS.table(table).items():
+        parts = (line.replace("#", number).split() for line in lines)
+        rules[symbol.replace("#", number)] = tuple((float(p), tuple(becomes)) for p, *becomes in parts)
+    return rules
 
 
-def _agreeing(number: str, s: str) -> dict[str, tuple[tuple[float, tuple[str, ...]], ...]]:
-    """Everything that has a number; `s` is the ending of its verbs."""
-    one = s == "s"
-    return {
-        f"NP_{number}": (
-            (0.72, (f"DET_{number}", f"N_{number}")),
-            (0.28, (f"DET_{number}", f"N_{number}", "that", f"REL_{number}")),
-        ),
-        f"REL_{number}": (
-            (0.25, (f"VI_{number}",)),
-            (0.35, (f"VT_{number}", "OBJECT")),
-            (0.2, ("NP_one", "VT_one")),
-            (0.2, ("NP_many", "VT_many")),
-        ),
-        f"VP_{number}": (
-            (0.3, (f"VI_{number}",)),
-            (0.2, (f"VI_{number}", "MANNER")),
-            (0.35, (f"VT_{number}", "OBJECT")),
-            (0.15, (f"VT_{number}", "OBJECT", "MANNER")),
-        ),
-        f"N_{number}": ((0.7, (f"NOUN_{number}",)), (0.3, ("QUALITY", f"NOUN_{number}"))),
-        f"NOUN_{number}": _lexicon(*(noun if one else noun + "s" for noun in NOUNS)),
-        f"DET_{number}": _lexicon(*(ONLY_ONE if one else ONLY_MANY)),
-        f"VI_{number}": _lexicon(*(verb + s for verb in ALONE)),
-        f"VT_{number}": _lexicon(*(verb + s for verb in UPON)),
-    }
-
-
-GRAMMAR = Grammar(
-    {
-        "S": ((0.85, ("CLAUSE",)), (0.15, ("CLAUSE", "and", "S"))),
-        "CLAUSE": ((0.5, ("NP_one", "VP_one")), (0.5, ("NP_many", "VP_many"))),
-        "OBJECT": ((0.5, ("NP_one",)), (0.5, ("NP_many",))),
-        **_agreeing("one", "s"),
-        **_agreeing("many", ""),
-        "QUALITY": _lexicon(*QUALITIES),
-        "MANNER": _lexicon(*MANNERS),
-    }
-)
+def _words(table: str) -> dict[str, tuple[Rule, ...]]:
+    rules: dict[str, tuple[Rule, ...]] = {}
+    for symbol, words in WORDS.table(table).items():
+        whole = sum(1 / rank for rank in range(1, len(words) + 1))
+        rules[symbol] = tuple((1 / rank / whole, (word,)) for rank, word in enumerate(words, 1))
+    return rules
 
 
 def log_probability(sentence: str) -> float:
@@ -169,7 +142,7 @@ def log_probability(sentence: str) -> float:
     >>> log_probability("the dogs that the boy sees run") > log_probability("the dogs that the boy sees runs")
     True
     """
-    return GRAMMAR.log_probability(sentence)
+    return grammar().log_probability(sentence)
 
 
 def true_perplexity() -> float:
@@ -178,30 +151,17 @@ def true_perplexity() -> float:
     >>> 1 < true_perplexity() < 20
     True
     """
-    return math.exp(GRAMMAR.entropy() / GRAMMAR.mean_tokens())
+    return math.exp(grammar().entropy() / grammar().mean_tokens())
 
 
 def draw(rng: Random, _longest: int) -> Row:
     """One sentence; its length is the grammar's own affair."""
-    return {"text": GRAMMAR.draw(rng)}
+    return {"text": grammar().draw(rng)}
 
 
 SAMPLE = Sample(
     task="language_model",
     description="Sentences of a grammar with agreement at a distance, whose true perplexity is known.",
     draw=draw,
-    source=None,
     target="text",
-    shortest=1,
-    longest=None,
-    categories={
-        "nouns": NOUNS,
-        "nouns of many": tuple(noun + "s" for noun in NOUNS),
-        "verbs of one": tuple(verb + "s" for verb in (*ALONE, *UPON)),
-        "verbs of many": (*ALONE, *UPON),
-        "qualities": QUALITIES,
-        "manners": MANNERS,
-        "determiners": (*ONLY_ONE, *ONLY_MANY),
-        "joints": ("and", "that"),
-    },
 )

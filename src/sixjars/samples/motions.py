@@ -1,14 +1,14 @@
-"""Short films of one coloured shape that moves, grows or shrinks: one corpus to describe, one to classify.
+"""Short videos of one coloured shape that moves, grows or shrinks: one corpus with captions, one with classes.
 
-A film's name says all that is in it: `red-circle_12-24-8_36-24-8.mp4` has a red circle of size 8 that goes
-evenly from (12, 24) to (36, 24).
+A video's name describes all that is in it: `red-circle_12-24-8_36-24-8.mp4` has a red circle of size 8 that moves
+at constant speed from (12, 24) to (36, 24).
 
-Only the order of the frames tells a class from its opposite: played backwards, a film of growing is a film
-of shrinking, frame by frame the same, and both are drawn as often.
+Only the order of the frames distinguishes a class from its opposite: a video of growing played backwards is a video of
+shrinking, frame by frame the same, and both are drawn as often.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from zlib import crc32
 
@@ -17,13 +17,13 @@ from sixjars.samples.painting import COLOURS, Thing, painted, reach, video_file
 from sixjars.samples.sample import Row, Sample
 
 SHAPES = ("circle", "triangle", "star")
-"""Those that differ plainly in a small film; a square in motion is much like a circle."""
+"""Those that differ clearly in a small video; a square in motion is much like a circle."""
 SIDE = 48
 """Pixels of each side of a frame."""
 FRAMES = 12
-"""How many frames a film has."""
+"""How many frames a video has."""
 RATE = 6.0
-"""Frames of each second."""
+"""Frames per second."""
 MOVING, GROWING = (10, 12), (8, 16)
 """Smallest and greatest size of a thing that moves, and of one that grows or shrinks."""
 WAY, GROWTH = (10, 22), (5, 8)
@@ -32,7 +32,7 @@ WAY, GROWTH = (10, 22), (5, 8)
 Pose = tuple[int, int, int]
 """Where the middle of a thing is, and its size."""
 
-DEEDS = {
+ACTIONS = {
     "moves left": (-1, 0, 0),
     "moves right": (1, 0, 0),
     "moves up": (0, -1, 0),
@@ -55,7 +55,7 @@ _NAME = re.compile(rf"({'|'.join(COLOURS)})-({'|'.join(SHAPES)})((?:_{_POSE}){{2
 
 
 def name_of(colour: str, shape: str, poses: Sequence[Pose]) -> str:
-    """The file name of a film.
+    """The file name of a video.
 
     >>> name_of("red", "circle", [(12, 24, 8), (36, 24, 8)])
     'red-circle_12-24-8_36-24-8.mp4'
@@ -64,40 +64,40 @@ def name_of(colour: str, shape: str, poses: Sequence[Pose]) -> str:
 
 
 def frames_of(name: str) -> list[Thing]:
-    """The thing as it is in each frame, read from a film's name.
+    """The thing as it is in each frame, read from a video's name.
 
     >>> [thing.x for thing in frames_of("red-circle_12-24-8_34-24-8.mp4")]
     [12.0, 14.0, 16.0, 18.0, 20.0, 22.0, 24.0, 26.0, 28.0, 30.0, 32.0, 34.0]
     """
     found = _NAME.fullmatch(name)
     if not found:
-        raise DataError(f"{name!r} names no made-up film; names are like 'red-circle_12-24-8_36-24-8.mp4'.")
+        raise DataError(f"{name!r} names no synthetic video; names are like 'red-circle_12-24-8_36-24-8.mp4'.")
     first, last = ([int(number) for number in pose] for pose in re.findall(_POSE, found[3]))
     return [Thing(found[1], found[2], *_between(first, last, number)) for number in range(FRAMES)]
 
 
 def paint(name: str) -> bytes:
-    """The file of a film."""
+    """The bytes of the video file of this name."""
     things = frames_of(name)
-    return video_file(painted([[thing] for thing in things], SIDE, ground_of(things)), RATE)
+    return video_file(painted([[thing] for thing in things], SIDE, background_of(things)), RATE)
 
 
-def ground_of(things: Sequence[Thing]) -> int:
-    """A number for the ground that is the same when a film is played backwards."""
+def background_of(things: Sequence[Thing]) -> int:
+    """A seed for the background that is the same when a video is played backwards."""
     return crc32(repr(sorted((thing.x, thing.y, thing.size) for thing in things)).encode())
 
 
 def _between(first: Sequence[int], last: Sequence[int], number: int) -> tuple[float, float, float]:
-    """The pose in a frame; rounded, so that the way back has the very same numbers."""
+    """The pose in a frame; rounded, so that the opposite video has the very same poses."""
     share = number / (FRAMES - 1)
     x, y, size = (round(a + (b - a) * share, 6) for a, b in zip(first, last, strict=True))
     return x, y, size
 
 
-def _path(rng: Random, shape: str, deed: str) -> list[Pose]:
-    """Two poses with a deed between them, both inside the border; each way and its way back as often."""
+def _path(rng: Random, shape: str, action: str) -> list[Pose]:
+    """The first and the last pose of an action, both inside the border; an action and its opposite alike."""
     while True:
-        steps = _steps(rng, deed)
+        steps = _steps(rng, action)
         halves = [Thing("", shape, 0, 0, size).half for *_, size in steps]
         across = _starts([half[0] for half in halves], [step[0] for step in steps])
         down = _starts([half[1] for half in halves], [step[1] for step in steps])
@@ -106,9 +106,9 @@ def _path(rng: Random, shape: str, deed: str) -> list[Pose]:
             return [(x + right, y + below, size) for right, below, size in steps]
 
 
-def _steps(rng: Random, deed: str) -> list[Pose]:
-    """The two poses as seen from the first one."""
-    right, below, growth = DEEDS[deed]
+def _steps(rng: Random, action: str) -> list[Pose]:
+    """The two poses relative to the position of the first one."""
+    right, below, growth = ACTIONS[action]
     least, most = GROWING if growth else MOVING
     while True:
         far, much, size = rng.randint(*WAY), rng.randint(*GROWTH), rng.randint(least, most)
@@ -124,41 +124,37 @@ def _starts(halves: Sequence[float], steps: Sequence[int]) -> range:
     return range(low, high + 1)
 
 
-def draw_described(rng: Random, _longest: int) -> Row:
-    """A film by its name, and what happens in it."""
-    colour, shape = rng.choice(list(COLOURS)), rng.choice(SHAPES)
-    deed = rng.choice(list(DEEDS))
-    return {"video": name_of(colour, shape, _path(rng, shape, deed)), "caption": f"a {colour} {shape} {deed}"}
+def _video(rng: Random, classes: Mapping[str, str]) -> tuple[str, str, str, str]:
+    """The name of a random video, its colour, its shape, and its class, given the action of each class."""
+    colour, shape, label = rng.choice(list(COLOURS)), rng.choice(SHAPES), rng.choice(list(classes))
+    return name_of(colour, shape, _path(rng, shape, classes[label])), colour, shape, label
+
+
+def draw_captioned(rng: Random, _longest: int) -> Row:
+    """A video by its name, and its caption."""
+    name, colour, shape, action = _video(rng, {action: action for action in ACTIONS})
+    return {"video": name, "caption": f"a {colour} {shape} {action}"}
 
 
 def draw_classified(rng: Random, _longest: int) -> Row:
-    """A film by its name, and its class."""
-    colour, shape = rng.choice(list(COLOURS)), rng.choice(SHAPES)
-    label = rng.choice(list(CLASSES))
-    return {"video": name_of(colour, shape, _path(rng, shape, CLASSES[label])), "label": label}
+    """A video by its name, and its class."""
+    name, _, _, label = _video(rng, CLASSES)
+    return {"video": name, "label": label}
 
 
 CAPTIONING = Sample(
     task="video_captioning",
-    description="Films of a coloured shape that moves, grows or shrinks; the caption tells what it does.",
-    draw=draw_described,
-    source=None,
+    description="Videos of a coloured shape that moves, grows or shrinks; the caption describes its action.",
+    draw=draw_captioned,
     media="video",
     paint=paint,
     target="caption",
-    shortest=1,
-    longest=None,
-    categories={},
 )
 CLASSIFICATION = Sample(
     task="video_classification",
-    description="Films of a moving, growing or shrinking shape, in six classes that only the order of frames tells.",
+    description="Videos of a moving, growing or shrinking shape, in six classes that differ in the order of frames.",
     draw=draw_classified,
-    source=None,
     media="video",
     paint=paint,
     target="label",
-    shortest=1,
-    longest=None,
-    categories={},
 )

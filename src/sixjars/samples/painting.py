@@ -1,4 +1,4 @@
-"""From things to pixels: coloured shapes on soft grounds, for the made-up pictures and films.
+"""From things to pixels: coloured shapes on pale backgrounds, for the synthetic images and videos.
 
 Dims: F frames, H height, W width, 3 red, green and blue.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
 SIDE = 64
-"""Pixels of each side of a picture."""
+"""Pixels of each side of an image."""
 MARGIN = 1
 """Pixels between a thing and the border."""
 GAP = 2
@@ -47,10 +47,10 @@ FINE = 4
 """Shapes are drawn so many times larger, then averaged: their edges become smooth."""
 EDGE = 1.3
 """How many pixels the darker edge of a shape is wide, near enough."""
-GROUND = (216, 250)
-"""The darkest and the lightest ground."""
+BACKGROUND = (216, 250)
+"""The darkest and the lightest background."""
 NOISE = 2.0
-"""The standard deviation of the ground's grain, in steps of 255."""
+"""The standard deviation of the background's noise, in steps of 255."""
 JITTER = 10
 """How far the shade of a thing may lie from its colour's, in steps of 255."""
 
@@ -58,7 +58,7 @@ JITTER = 10
 @final
 @dataclass(frozen=True)
 class Thing:
-    """A coloured shape; the middle of its box and its size are in pixels.
+    """A coloured shape; the middle of its bounding box and its size are in pixels.
 
     >>> Thing("red", "square", 30, 20, 10).box
     (21.2, 11.2, 38.8, 28.8)
@@ -78,13 +78,13 @@ class Thing:
 
     @property
     def box(self) -> Box:
-        """The smallest box around it."""
+        """Its bounding box."""
         wide, high = self.half
         return self.x - wide, self.y - high, self.x + wide, self.y + high
 
 
 def _star() -> tuple[Point, ...]:
-    """Five points and five hollows, stretched to a box from -1 to 1."""
+    """Five outer and five inner corners, stretched to a box from -1 to 1."""
     spokes = [(1.0 if at % 2 == 0 else 0.5, math.pi * (at / 5 - 0.5)) for at in range(10)]
     points = [(far * math.cos(turn), far * math.sin(turn)) for far, turn in spokes]
     right, low = max(x for x, _ in points), max(y for _, y in points)
@@ -100,16 +100,16 @@ OUTLINES: dict[str, tuple[Point, ...]] = {
 
 
 def painted(frames: Sequence[Sequence[Thing]], side: int, seed: int) -> NDArray[np.uint8]:
-    """Square frames (F, H, W, 3) on the same ground; the first thing has the same shade in all of them, and so on."""
+    """Square frames (F, H, W, 3) on one background; the first thing has the same shade in all of them, and so on."""
     need_pillow()
     from PIL import Image, ImageDraw
 
     rng = np.random.default_rng(seed)
-    ground = Image.fromarray(_ground(side, rng)).resize((side * FINE, side * FINE), Image.Resampling.NEAREST)
+    background = Image.fromarray(_background(side, rng)).resize((side * FINE, side * FINE), Image.Resampling.NEAREST)
     shades = [_shade(thing.colour, rng) for thing in frames[0]]
     made = np.empty((len(frames), side, side, 3), dtype=np.uint8)
     for number, things in enumerate(frames):
-        canvas = ground.copy()
+        canvas = background.copy()
         pen = ImageDraw.Draw(canvas)
         for thing, shade in zip(things, shades, strict=True):
             _draw(pen, thing, shade)
@@ -117,7 +117,7 @@ def painted(frames: Sequence[Sequence[Thing]], side: int, seed: int) -> NDArray[
     return made
 
 
-def picture_file(pixels_HW3: NDArray[np.uint8], ending: str) -> bytes:
+def image_file(pixels_HW3: NDArray[np.uint8], ending: str) -> bytes:
     """The bytes of a `png` or a `jpg` file."""
     from PIL import Image
 
@@ -139,15 +139,15 @@ def video_file(frames_FHW3: NDArray[np.uint8], rate: float) -> bytes:
     return file.getvalue()
 
 
-def _ground(side: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """One pale tint flows into another, with a little grain."""
-    from_3, to_3 = rng.uniform(*GROUND, (2, 3))
+def _background(side: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """A gradient from one pale tint to another, with a little noise."""
+    from_3, to_3 = rng.uniform(*BACKGROUND, (2, 3))
     turn = rng.uniform(0, 2 * math.pi)
     steps = np.linspace(-0.5, 0.5, side)
     way_HW = np.clip(0.5 + steps[None, :] * math.cos(turn) + steps[:, None] * math.sin(turn), 0, 1)
     tints_HW3 = from_3 + way_HW[..., None] * (to_3 - from_3) + rng.normal(0, NOISE, (side, side, 1))
-    ground_HW3: NDArray[np.uint8] = np.clip(np.rint(tints_HW3), 0, 255).astype(np.uint8)
-    return ground_HW3
+    background_HW3: NDArray[np.uint8] = np.clip(np.rint(tints_HW3), 0, 255).astype(np.uint8)
+    return background_HW3
 
 
 def _shade(colour: str, rng: np.random.Generator) -> Shade:
@@ -188,7 +188,7 @@ _NAME = re.compile(rf"{_THING}(?:_{_THING}){{0,2}}\.(?:png|jpg)")
 
 
 def name_of(things: Iterable[Thing]) -> str:
-    """The file name of a picture with these things; half of all pictures are `png` files, the others `jpg`.
+    """The file name of an image with these things; half of all images are `png` files, the others `jpg`.
 
     >>> name_of([Thing("red", "circle", 20, 20, 16)])
     'red-circle-20-20-16.jpg'
@@ -198,30 +198,30 @@ def name_of(things: Iterable[Thing]) -> str:
 
 
 def things_of(name: str) -> tuple[Thing, ...]:
-    """What is in a picture, read from its name.
+    """What is in an image, read from its name.
 
     >>> things_of("red-circle-20-20-16.jpg")
     (Thing(colour='red', shape='circle', x=20, y=20, size=16),)
     """
     if not _NAME.fullmatch(name):
         raise DataError(
-            f"{name!r} names no made-up picture; names are like 'red-circle-20-20-16_blue-square-50-44-10.png'."
+            f"{name!r} names no synthetic image; names are like 'red-circle-20-20-16_blue-square-50-44-10.png'."
         )
     found = re.findall(_THING, name)
     return tuple(Thing(colour, shape, int(x), int(y), int(size)) for colour, shape, x, y, size in found)
 
 
 def paint(name: str) -> bytes:
-    """The file of a picture."""
+    """The bytes of the image file of this name."""
     things = things_of(name)
     stem, ending = name.rsplit(".", 1)
-    return picture_file(painted([things], SIDE, crc32(stem.encode()))[0], ending)
+    return image_file(painted([things], SIDE, crc32(stem.encode()))[0], ending)
 
 
-def place_of(thing: Thing, *words: int) -> str:
-    """The box of a thing as shares of the picture, once for each word (counted from 0) that speaks of it.
+def box_of(thing: Thing, *words: int) -> str:
+    """The bounding box of a thing as shares of the image, once for each word (counted from 0) that names it.
 
-    >>> place_of(Thing("red", "circle", 32, 32, 16), 1, 2)
+    >>> box_of(Thing("red", "circle", 32, 32, 16), 1, 2)
     '1:0.250,0.250,0.750,0.750 2:0.250,0.250,0.750,0.750'
     """
     box = ",".join(f"{end / SIDE:.3f}" for end in thing.box)
@@ -229,5 +229,5 @@ def place_of(thing: Thing, *words: int) -> str:
 
 
 def reach(half: float, side: int = SIDE) -> tuple[int, int]:
-    """The first and the last place for the middle of a thing, so that it stays inside the border."""
+    """The first and the last position of the middle of a thing that keep it inside the border."""
     return math.ceil(MARGIN + half), math.floor(side - MARGIN - half)

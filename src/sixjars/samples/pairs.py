@@ -1,4 +1,4 @@
-"""A source and a target that grow together, so that the true alignment is never guessed.
+"""A source and a target that are built together, so that the true alignment is never guessed.
 
 A target word holds the very source words it came from. Positions are counted once, at the end,
 when both sides have their final order.
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import final
 
+from sixjars.samples.sample import Row
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -18,7 +20,7 @@ class Word:
     text: str
 
 
-Told = tuple[tuple[str, tuple[Word, ...]], ...]
+Target = tuple[tuple[str, tuple[Word, ...]], ...]
 """Target words, each with the source words it came from."""
 
 
@@ -31,16 +33,16 @@ def words(text: str) -> tuple[Word, ...]:
     return tuple(Word(part) for part in text.split())
 
 
-def told(text: str, *source: Word) -> Told:
+def linked(text: str, *source: Word) -> Target:
     """Target words that all come from the same source words, or from none.
 
-    >>> told("ja raha", Word("going"))
+    >>> linked("ja raha", Word("going"))
     (('ja', (Word(text='going'),)), ('raha', (Word(text='going'),)))
     """
     return tuple((part, source) for part in text.split())
 
 
-def copied(source: Sequence[Word]) -> Told:
+def copied(source: Sequence[Word]) -> Target:
     """Target words that repeat source words, each linked to its own."""
     return tuple((word.text, (word,)) for word in source)
 
@@ -48,28 +50,32 @@ def copied(source: Sequence[Word]) -> Told:
 @final
 @dataclass(frozen=True)
 class Pair:
-    """A source text and what it becomes."""
+    """A source text and the target text made from it."""
 
     source: tuple[Word, ...] = ()
-    target: Told = ()
+    target: Target = ()
 
     def __add__(self, other: "Pair") -> "Pair":
         return Pair(self.source + other.source, self.target + other.target)
 
-    def texts(self) -> tuple[str, str, str]:
-        """The source, the target and the alignment, as a row of a corpus has them.
+    def row(self, source: str, target: str) -> Row:
+        """A row with these columns and `alignment`.
 
         >>> not_, go = words("not go")
-        >>> Pair((not_, go), told("nahin", not_) + told("ja raha", go)).texts()
-        ('not go', 'nahin ja raha', '0-0 1-1 1-2')
+        >>> Pair((not_, go), linked("nahin", not_) + linked("ja raha", go)).row("english", "hindi")
+        {'english': 'not go', 'hindi': 'nahin ja raha', 'alignment': '0-0 1-1 1-2'}
         """
         place = {word: number for number, word in enumerate(self.source)}
         links = sorted((place[word], number) for number, (_, origin) in enumerate(self.target) for word in origin)
-        return (
-            " ".join(word.text for word in self.source),
-            " ".join(text for text, _ in self.target),
-            " ".join(f"{source}-{target}" for source, target in links),
-        )
+        return {
+            source: " ".join(word.text for word in self.source),
+            target: " ".join(text for text, _ in self.target),
+            "alignment": " ".join(f"{at}-{to}" for at, to in links),
+        }
+
+
+Clause = Callable[[Random, int], Pair]
+"""Draws a clause; the number is how many words there is room for, which it may exceed."""
 
 
 def chance(rng: Random, share: float) -> bool:
@@ -77,27 +83,20 @@ def chance(rng: Random, share: float) -> bool:
     return rng.random() < share
 
 
-def filled(
-    rng: Random,
-    longest: int,
-    *,
-    shortest: int,
-    clause: Callable[[Random, int], Pair],
-    joint: Callable[[Random], Pair],
-) -> Pair:
-    """Clauses with one-word joints between them, as many as fit in a length drawn evenly.
+def joined(rng: Random, longest: int, *, shortest: int, clause: Clause, conjunction: Callable[[Random], Pair]) -> Pair:
+    """Clauses with one-word conjunctions between them, as many as fit in a length drawn uniformly.
 
-    `clause` is told how much room there is; one that is still too long is drawn again. Without the
-    drawn length nearly every text would be as long as is allowed; with it, all lengths are common.
+    Without the drawn length nearly every text would be as long as is allowed; with it, all lengths are common.
     """
     goal = rng.randint(shortest, longest)
-    pair = _fitting(rng, goal, clause)
+    pair = fitting(rng, goal, clause)
     while (room := goal - len(pair.source) - 1) >= shortest:
-        pair = pair + joint(rng) + _fitting(rng, room, clause)
+        pair = pair + conjunction(rng) + fitting(rng, room, clause)
     return pair
 
 
-def _fitting(rng: Random, room: int, clause: Callable[[Random, int], Pair]) -> Pair:
+def fitting(rng: Random, room: int, clause: Clause) -> Pair:
+    """The first clause drawn that is not too long."""
     while len((pair := clause(rng, room)).source) > room:
         pass
     return pair

@@ -1,8 +1,8 @@
-"""Questions about pictures of one or two coloured shapes, each with one right answer of one word.
+"""Questions about images of one or two coloured shapes, each with one right answer of one word.
 
-A question alone hardly tells its answer: yes is as frequent as no, and colours, shapes and sides change from
-picture to picture. Nothing is asked that is not plain: no two things have the same colour or the same shape,
-and none lies near the middle of the picture.
+A question alone hardly predicts its answer: yes is as frequent as no, and colours, shapes and sides change from
+image to image. No question is ambiguous: no two things have the same colour or the same shape, and none lies near
+the middle of the image.
 """
 
 import math
@@ -10,30 +10,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
-from sixjars.samples.painting import GAP, SHAPES, SIDE, Thing, name_of, paint, place_of, reach, things_of
+from sixjars.samples.painting import GAP, SHAPES, SIDE, Thing, box_of, name_of, paint, reach, things_of
 from sixjars.samples.sample import Row, Sample
 
 COLOURS = ("red", "yellow", "green", "blue")
-"""Fewer than there are: what is learned here is what a question has to do with a picture."""
+"""Fewer than there are: what matters here is to relate a question to an image."""
 SIZES = (13, 14)
 """The smallest and the greatest size of a thing."""
 QUARTERS = ((False, False), (True, False), (False, True), (True, True))
-"""Whether a quarter of the picture is on the right, and whether it is at the bottom; none has two things."""
+"""Whether a quarter of the image is on the right, and whether it is at the bottom; none has two things."""
 BESIDE = 12
-"""So many pixels from the middle line of the picture, it is plain on which side a thing is."""
+"""Pixels between a thing's middle and the middle line of the image, at least."""
 YES = 0.56
-"""How often it is asked for a thing that is there: above a half, for a picture has few things, so this is more often
-asked twice, and a question counts once."""
+"""How often a question of presence is about a thing that is there: above a half, because an image has few things, so
+these questions are more often duplicates, and a question counts once."""
 COUNTS = {1: 2, 2: 1}
-"""How many things are in a picture, and how often. Those that are alone are easy, so colours and shapes are learned
-from them first."""
+"""How many things are in an image, and how often. Single things are easy, so colours and shapes are learned from them
+first."""
 
-Asked = tuple[str, str, Thing | None]
-"""A question, its answer, and the one thing that tells it, where there is one."""
+Question = tuple[str, str, Thing | None]
+"""A question, its answer, and the one thing that is its evidence, where there is one."""
 
 
 def scene(rng: Random) -> list[Thing]:
-    """One or two things of different colours and shapes, each in a quarter of the picture; from left to right."""
+    """One or two things of different colours and shapes, each in a quarter of the image; from left to right."""
     count = rng.choices(list(COUNTS), list(COUNTS.values()))[0]
     shapes = rng.sample(list(SHAPES), count)
     colours, quarters = rng.sample(COLOURS, count), rng.sample(QUARTERS, count)
@@ -54,45 +54,45 @@ def _in_quarter(rng: Random, thing: Thing, quarter: tuple[bool, bool], *, alone:
     return replace(thing, x=places[0], y=places[1])
 
 
-def asked(rng: Random, row: Row) -> Row:
-    """A question about the picture of a row, its answer, and the place that tells it."""
+def another(rng: Random, row: Row) -> Row:
+    """A question about the image of a row, its answer, and the bounding box of the evidence."""
     things = things_of(row["image"])
-    kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
-    question, answer, telling = rng.choice(kind(rng, things))
-    places = "" if telling is None else place_of(telling, 0)
-    return {"image": row["image"], "question": question, "answer": answer, "boxes": places}
+    kind = rng.choices(KINDS)[0]
+    question, answer, evidence = rng.choice(kind(rng, things))
+    boxes = "" if evidence is None else box_of(evidence, 0)
+    return {"image": row["image"], "question": question, "answer": answer, "boxes": boxes}
 
 
 def draw(rng: Random, _longest: int) -> Row:
-    """A new picture by its name, with a question about it."""
-    return asked(rng, {"image": name_of(scene(rng))})
+    """A new image by its name, with a question about it."""
+    return another(rng, {"image": name_of(scene(rng))})
 
 
-def _colours(_rng: Random, things: Sequence[Thing]) -> list[Asked]:
+def _colours(_rng: Random, things: Sequence[Thing]) -> list[Question]:
     return [(f"what colour is the {thing.shape}?", thing.colour, thing) for thing in things]
 
 
-def _shapes(_rng: Random, things: Sequence[Thing]) -> list[Asked]:
+def _shapes(_rng: Random, things: Sequence[Thing]) -> list[Question]:
     return [(f"what shape is {thing.colour}?", thing.shape, thing) for thing in things]
 
 
-def _presence(rng: Random, things: Sequence[Thing]) -> list[Asked]:
+def _presence(rng: Random, things: Sequence[Thing]) -> list[Question]:
     """A thing that is there, or one that is not: half of these have the colour of one and the shape of another."""
-    looks = {(thing.colour, thing.shape): thing for thing in things}
+    there = {(thing.colour, thing.shape): thing for thing in things}
     if rng.random() < YES:
-        return [(_is_there(*look), "yes", thing) for look, thing in looks.items()]
-    mixed = {(one.colour, other.shape) for one in things for other in things} - set(looks)
-    every = {(colour, shape) for colour in COLOURS for shape in SHAPES} - set(looks)
-    return [(_is_there(*look), "no", None) for look in sorted(mixed if mixed and rng.random() < 0.5 else every)]
+        return [(_is_there(*pair), "yes", thing) for pair, thing in there.items()]
+    mixed = {(one.colour, other.shape) for one in things for other in things} - set(there)
+    every = {(colour, shape) for colour in COLOURS for shape in SHAPES} - set(there)
+    return [(_is_there(*pair), "no", None) for pair in sorted(mixed if mixed and rng.random() < 0.5 else every)]
 
 
 def _is_there(colour: str, shape: str) -> str:
     return f"is there a {colour} {shape}?"
 
 
-def _sides(_rng: Random, things: Sequence[Thing]) -> list[Asked]:
-    """On which side of the picture a thing is."""
-    found: list[Asked] = []
+def _sides(_rng: Random, things: Sequence[Thing]) -> list[Question]:
+    """On which side of the image a thing is."""
+    found: list[Question] = []
     for thing in things:
         across, down = "left" if thing.x < SIDE / 2 else "right", "top" if thing.y < SIDE / 2 else "bottom"
         found.append((f"is the {thing.shape} on the left or on the right?", across, thing))
@@ -100,34 +100,18 @@ def _sides(_rng: Random, things: Sequence[Thing]) -> list[Asked]:
     return found
 
 
-KINDS: dict[Callable[[Random, Sequence[Thing]], list[Asked]], int] = {
-    _colours: 3,
-    _shapes: 3,
-    _presence: 3,
-    _sides: 3,
-}
-"""What can be asked, and how often; each gives all questions of its kind about a picture."""
+KINDS: tuple[Callable[[Random, Sequence[Thing]], list[Question]], ...] = (_colours, _shapes, _presence, _sides)
+"""Each gives all questions of its kind about an image."""
 
 SAMPLE = Sample(
     task="image_question_answering",
-    description="Pictures of one or two coloured shapes; questions on colours, shapes and sides.",
+    description="Images of one or two coloured shapes; questions on colours, shapes and sides.",
     draw=draw,
-    source=None,
     media="image",
     question="question",
     paint=paint,
     target="answer",
     boxes="boxes",
-    again=asked,
+    again=another,
     each=3,
-    shortest=1,
-    longest=None,
-    categories={
-        "colours": COLOURS,
-        "shapes": tuple(SHAPES),
-        "sides": ("left", "right", "top", "bottom"),
-        "questions": ("what", "colour", "shape"),
-        "verbs": ("is", "there"),
-        "function words": ("a", "the", "on", "at", "or", "?"),
-    },
 )

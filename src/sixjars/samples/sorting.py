@@ -33,5 +33,4 @@ SAMPLE = Sample(
     shortest=FEWEST,
     longest=8,
     most=STEPS,
-    categories={},
 )

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.samples.hull import places, spelled
+from sixjars.samples.hull import as_text, places
 from sixjars.samples.sample import Row, Sample
 
 FEWEST, MOST = 5, 20
@@ -34,7 +34,7 @@ def draw(rng: Random, longest: int) -> Row:
     >>> draw(Random(0), 2)
     {'points': '0.6311,0.6890 0.0663,0.4242'}
     """
-    return {"points": spelled(places(rng, longest))}
+    return {"points": as_text(places(rng, longest))}
 
 
 def solve(rows: list[Row]) -> list[Row]:
@@ -153,5 +153,4 @@ SAMPLE = Sample(
     shortest=FEWEST,
     longest=10,
     most=MOST,
-    categories={},
 )

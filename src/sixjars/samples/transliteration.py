@@ -1,4 +1,4 @@
-"""Made-up words in Roman letters to Devanagari, by rules that look around.
+"""Random words in Roman letters to Devanagari, by rules with context.
 
 A letter's sign depends on its neighbours: a vowel is a letter of its own at the start of a word and a
 mark after a consonant; a short a is not written at all; at the end of a word a, i and u are long;
@@ -11,41 +11,13 @@ from random import Random
 from typing import final
 
 from sixjars.errors import DataError
+from sixjars.samples.lexicon import Lexicon
 from sixjars.samples.sample import Row, Sample
 
-CONSONANTS = {
-    **{"k": "क", "kh": "ख", "g": "ग", "gh": "घ", "ch": "च", "chh": "छ", "j": "ज", "jh": "झ"},
-    **{"t": "त", "th": "थ", "d": "द", "dh": "ध", "n": "न", "p": "प", "ph": "फ", "b": "ब", "bh": "भ"},
-    **{"m": "म", "y": "य", "r": "र", "l": "ल", "v": "व", "sh": "श", "s": "स", "h": "ह"},
-}
-VOWELS = {
-    **{"a": ("अ", ""), "aa": ("आ", "ा"), "i": ("इ", "ि"), "ee": ("ई", "ी"), "u": ("उ", "ु"), "oo": ("ऊ", "ू")},
-    **{"e": ("ए", "े"), "ai": ("ऐ", "ै"), "o": ("ओ", "ो"), "au": ("औ", "ौ")},
-}
-"""The letter of its own, and the mark after a consonant."""
-LETTERS = (*CONSONANTS, *VOWELS)
-LONG_AT_END = {"a": "aa", "i": "ee", "u": "oo"}
-NASALS = {
-    "n": ("k", "kh", "g", "gh", "ch", "chh", "j", "jh", "t", "th", "d", "dh"),
-    "m": ("p", "ph", "b", "bh"),
-}
-"""The stops before which a nasal is only a dot."""
+WORDS = Lexicon("transliteration")
 VIRAMA, DOT = "्", "ं"
-AFTER = {
-    ("g", "y"): "ञ",
-    ("k", "sh"): "ष",
-    ("sh", "t"): "ट",
-    ("sh", "th"): "ठ",
-    ("sh", "n"): "ण",
-    ("r", "n"): "ण",
-}
-"""A consonant that is written otherwise when it touches the one before."""
-BEFORE = {("g", "y"): "ज", ("sh", "t"): "ष", ("sh", "th"): "ष", ("sh", "n"): "ष"}
-"""A consonant that is written otherwise when it touches the one after."""
-
 SYLLABLES_OF_DEFAULT = 5
-ONSETS = (*CONSONANTS, *("r", "k", "m", "n", "s"), "pr", "kr", "tr", "gr", "sv", "st", "ksh", "gy", "dy")
-CODAS = ("n", "n", "m", "r", "l", "s", "k", "t", "sh")
+"""Most syllables of a word where `longest` is the default; they grow with it."""
 
 
 @final
@@ -68,15 +40,16 @@ def letters(roman: str) -> list[Letter]:
     >>> [letter.text for letter in letters("chhaata")]
     ['chh', 'aa', 't', 'a']
     """
-    cut: list[Letter] = []
+    known = (*WORDS.table("consonants"), *WORDS.table("vowels"))
+    found: list[Letter] = []
     at = 0
     while at < len(roman):
-        size = next((size for size in (3, 2, 1) if roman[at : at + size] in LETTERS), 0)
+        size = next((size for size in (3, 2, 1) if roman[at : at + size] in known), 0)
         if not size:
-            raise DataError(f"No letter of {roman!r} begins with {roman[at]!r}. Known: {', '.join(LETTERS)}.")
-        cut.append(Letter(roman[at : at + size], at))
+            raise DataError(f"No letter of {roman!r} begins with {roman[at]!r}. Known: {', '.join(known)}.")
+        found.append(Letter(roman[at : at + size], at))
         at += size
-    return cut
+    return found
 
 
 def devanagari(roman: str) -> tuple[str, str]:
@@ -99,13 +72,16 @@ def devanagari(roman: str) -> tuple[str, str]:
 
 def _signs(letter: str, before: str, after: str) -> str:
     """What one letter is written as, given the letters on both sides."""
-    if letter in VOWELS:
-        alone, mark = VOWELS[letter if after else LONG_AT_END.get(letter, letter)]
-        return mark if before in CONSONANTS else alone
-    if before in VOWELS and after in NASALS.get(letter, ()):
+    consonants, vowels = WORDS.table("consonants"), WORDS.table("vowels")
+    if letter in vowels:
+        (letter,) = (letter,) if after else WORDS.table("long_at_end").get(letter, (letter,))
+        alone, *mark = vowels[letter]
+        return "".join(mark) if before in consonants else alone
+    if before in vowels and after in WORDS.table("nasals").get(letter, ()):
         return DOT
-    sign = BEFORE.get((letter, after)) or AFTER.get((before, letter)) or CONSONANTS[letter]
-    return sign + VIRAMA if after in CONSONANTS else sign
+    usual = WORDS.table("after").get(f"{before} {letter}", consonants[letter])
+    (sign,) = WORDS.table("before").get(f"{letter} {after}", usual)
+    return sign + VIRAMA if after in consonants else sign
 
 
 def draw(rng: Random, longest: int) -> Row:
@@ -119,20 +95,21 @@ def draw(rng: Random, longest: int) -> Row:
 
 
 def _word(rng: Random, syllables: int) -> str:
+    onsets, vowels = (*WORDS.table("consonants"), *WORDS["onsets"]), list(WORDS.table("vowels"))
     parts: list[str] = []
     for number in range(syllables):
-        onset = "" if number == 0 and rng.random() < 0.12 else rng.choice(ONSETS)
-        vowel = rng.choices(list(VOWELS), (6, 4, 2, 1, 2, 1, 2, 1, 2, 1))[0]
-        coda = rng.choice(CODAS) if rng.random() < 0.25 else ""
+        onset = "" if number == 0 and rng.random() < 0.12 else rng.choice(onsets)
+        vowel = rng.choices(vowels, (6, 4, 2, 1, 2, 1, 2, 1, 2, 1))[0]
+        coda = rng.choice(WORDS["codas"]) if rng.random() < 0.25 else ""
         parts += [onset, vowel, coda]
-    if rng.random() < 0.05:
-        parts += [rng.choice(("i", "e", "o")) if parts[-1] == "" and parts[-2] in ("aa", "oo") else ""]
+    if rng.random() < 0.05 and parts[-1] == "" and parts[-2] in ("aa", "oo"):
+        parts.append(rng.choice(("i", "e", "o")))
     return "".join(parts)
 
 
 SAMPLE = Sample(
     task="transliteration",
-    description="Made-up words in Roman letters to Devanagari, by rules that look at the neighbours.",
+    description="Random words in Roman letters to Devanagari, by rules that depend on the neighbouring letters.",
     draw=draw,
     source="roman",
     target="devanagari",
@@ -140,10 +117,5 @@ SAMPLE = Sample(
     tokens="characters",
     shortest=4,
     longest=16,
-    categories={
-        "vowels": ("a", "i", "u", "e", "o"),
-        "stops": ("k", "g", "c", "j", "t", "d", "p", "b"),
-        "nasals": ("n", "m"),
-        "others": ("y", "r", "l", "v", "s", "h"),
-    },
+    categories=lambda: WORDS.table("categories"),
 )

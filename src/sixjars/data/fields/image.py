@@ -1,6 +1,6 @@
 """Images, by the names of their files, and what they share with videos: files become frames, and frames numbers.
 
-Dims: F frames of a file, X frames of several files, H and W pixels, N all numbers of a frame.
+Dims: F frames of a file, X frames of several files, H and W pixels, C channels, N all numbers of a frame.
 """
 
 from abc import abstractmethod
@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from sixjars.data.batches import Column, FrameColumn
-from sixjars.data.field import Equipment, FeatureExtractor, Field, kept_rows
+from sixjars.data.field import Equipment, FeatureExtractor, Field, without_bad
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.media.images import IMAGE_ENDINGS, placed, read_image, upright
 from sixjars.data.storage.cache import Examples, Table, cache_folder
@@ -123,8 +123,8 @@ class MediaField(Field):
         """The examples whose files can be decoded, each with the key of its content; their numbers are then stored."""
         names = examples.table.column(self.name).to_pylist()
         keys, faults = self._extracted(names)
-        bad = {at: faults[name] for at, name in enumerate(names) if name in faults}
-        examples = kept_rows(examples, [at not in bad for at in range(len(names))], bad, skip=skip)
+        bad = {at: f"the {self.name}: {faults[name]}" for at, name in enumerate(names) if name in faults}
+        examples = without_bad(examples, bad, skip=skip)
         column = pyarrow.array([keys[name] for name in names if name not in faults], pyarrow.string())
         return replace(examples, table=examples.table.append_column(self.key_column, column))
 
@@ -178,8 +178,8 @@ class MediaField(Field):
         return Padded(numbers_XN.unsqueeze(0), torch.ones(1, 1, dtype=torch.bool))
 
     def facts(self) -> dict[str, Any]:
-        """The sides of an image, and what of each frame there is."""
-        return {"pixels": self.extractor.pixels, "cells": self.extractor.cells}
+        """The sides of an image, what of each frame there is, and that a new network begins with pretrained weights."""
+        return {"pixels": self.extractor.pixels, "cells": self.extractor.cells, "pretrained": True}
 
     def describe(self) -> str:
         """The sides of an image."""

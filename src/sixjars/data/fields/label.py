@@ -14,8 +14,8 @@ from pydantic import StrictBool
 
 from sixjars.data.batches import Column, IdColumn
 from sixjars.data.field import Field
-from sixjars.data.storage.cache import IdEncoder, Table
-from sixjars.data.text.segments import SEPARATOR, text_of_labels
+from sixjars.data.storage.cache import Examples, FieldEncoder, IdEncoder, Table
+from sixjars.data.text.segments import SEPARATOR, text_of_labels, texts_of
 from sixjars.errors import DataError, RunError
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
@@ -70,11 +70,11 @@ class LabelField(Field):
         self.names = tuple(names)
         self._numbers = {label: number for number, label in enumerate(self.names)}
 
-    def text_of(self, value: object) -> str:
-        """A label; a list of several has commas between them; a number is a label too."""
+    def as_text(self, value: object) -> str:
+        """A label; a list of several has commas between them; a whole number is a label too."""
         if isinstance(value, list) and self.multi_label:
             return text_of_labels(value)
-        return str(value) if isinstance(value, int) else super().text_of(value)
+        return texts_of([value])[0] if isinstance(value, int) else super().as_text(value)
 
     def learned(self, texts: Iterable[str]) -> Self:
         """The labels of the training data, the most frequent first, equally frequent ones by the alphabet."""
@@ -113,6 +113,10 @@ class LabelField(Field):
         plain = dict.fromkeys(" ".join(label.split()) for label in labels)
         return [label for label in plain if label or not self.multi_label]
 
+    def admit(self, examples: Examples, *, skip: bool) -> Examples:
+        """All of them: readers refuse empty labels already."""
+        return examples
+
     def normalize(self, text: str) -> str:
         """Single spaces, lowercased if asked for. Several are put in order."""
         labels = self._labels(text)
@@ -120,7 +124,8 @@ class LabelField(Field):
 
     def encoders(self) -> dict[str, IdEncoder]:
         """Its own numbers."""
-        return {self.name: _Encoder(self)}
+        how = f"{self.settings.lowercase} {self.multi_label} {self.to_json()}"
+        return {self.name: FieldEncoder(self.name, self.encode, lambda: how)}
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of the labels of each text; an empty list where none is in the list."""
@@ -168,17 +173,3 @@ class LabelField(Field):
         if all(isinstance(value, list) and value and all(isinstance(one, str) for one in value) for value in values):
             return {"multi_label": True}
         return {} if all(isinstance(value, str | int) for value in values) else None
-
-
-@final
-class _Encoder:
-    """A list of labels as an encoder of ids."""
-
-    def __init__(self, field: LabelField) -> None:
-        self.column = field.name
-        self.encode = field.encode
-        self._field = field
-
-    def key(self) -> str:
-        """All that the numbers depend on."""
-        return f"{self._field.settings.lowercase} {self._field.multi_label} {self._field.to_json()}"

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 from sixjars.data.batches import Column, IdColumn
-from sixjars.data.field import Field, kept_rows
-from sixjars.data.storage.cache import Examples, IdEncoder, Table
+from sixjars.data.field import Field
+from sixjars.data.storage.cache import FieldEncoder, IdEncoder, Table
 from sixjars.data.text.points import order_of, text_of_order, whole_numbers
-from sixjars.errors import DataError
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
 from sixjars.flow.values import Padded
 from sixjars.recipe.sections import Column as ColumnName
@@ -43,46 +42,33 @@ class OrderField(Field):
         """Whether every order must have all positions, because the decoder stops only when none is left."""
         return bool((self.equipment.target_options or {}).get("complete"))
 
-    def text_of(self, value: object) -> str:
+    def as_text(self, value: object) -> str:
         """`2 0 1`."""
         return text_of_order(value)
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
         """The positions must be those of the input, which is written with a space between its points."""
         count = len(next(iter(row.values())).split())
-        visited = len(order_of(text, count))
+        try:
+            visited = len(order_of(text, count))
+        except ValueError as error:
+            raise ValueError(f"the {self.name}: {error}") from None
         if self.complete and visited < count:
             raise ValueError(
-                f"the order has {visited} of {count} points, but model.decoder.visits is all; say visits: some."
+                f"the {self.name} has {visited} of {count} points, but model.decoder.visits is all; say visits: some."
             )
-
-    def admit(self, examples: Examples, *, skip: bool) -> Examples:
-        """Only rows whose order is one of their input."""
-        other = next(name for name in examples.table.column_names if name != self.name)
-        columns = (examples.table.column(name).to_pylist() for name in (other, self.name))
-        faults: dict[int, str] = {}
-        for at, (points, order) in enumerate(zip(*columns, strict=True)):
-            try:
-                self.check(order, {other: points})
-            except ValueError as error:
-                faults[at] = str(error)
-        return kept_rows(examples, [at not in faults for at in range(examples.table.num_rows)], faults, skip=skip)
 
     def normalize(self, text: str) -> str:
         """Single spaces, no zeros in front."""
         return " ".join(str(int(word)) if word.isascii() and word.isdigit() else word for word in text.split())
 
-    @property
-    def _own(self) -> IdEncoder:
-        return _Encoder(self.name)
-
     def encoders(self) -> dict[str, IdEncoder]:
         """Its own tokens."""
-        return {self.name: self._own}
+        return {self.name: FieldEncoder(self.name, self.encode)}
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of each order, without `<go>` and `<stop>`."""
-        return self._own.encode(texts)
+        return [[len(SPECIAL) + place for place in whole_numbers(text)] for text in texts]
 
     def column(self, table: Table, *, training: bool = False) -> Column:
         """Tokens that end in `<stop>`."""
@@ -119,22 +105,3 @@ class OrderField(Field):
         except ValueError:
             return None
         return {} if fit else None
-
-
-@final
-class _Encoder:
-    """Positions as an encoder of ids."""
-
-    def __init__(self, column: str) -> None:
-        self.column = column
-
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of each order."""
-        try:
-            return [[len(SPECIAL) + place for place in whole_numbers(text)] for text in texts]
-        except ValueError as error:
-            raise DataError(f"An order of points cannot be read: {error}") from error
-
-    def key(self) -> str:
-        """They depend on nothing else."""
-        return "positions"

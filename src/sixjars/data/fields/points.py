@@ -3,6 +3,7 @@
 Dims: B rows, S points, N dimensions of a point, M all points of all rows.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
@@ -10,10 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sixjars.data.batches import Column, Rows
-from sixjars.data.field import Field, Positions, kept_rows
+from sixjars.data.field import Field, Positions
 from sixjars.data.storage.cache import Examples, Table
-from sixjars.data.text.points import counted, points_of, text_of_points
+from sixjars.data.text.points import LARGEST, counted, points_of, text_of_points
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Padded
 from sixjars.recipe.sections import Column as ColumnName
@@ -31,88 +31,36 @@ class PointsSettings(FieldSettings):
     """Coordinates of each point: 2 in a plane, 1 for plain numbers."""
 
 
-@final
-class PointColumn:
-    """The points of many rows, each of as many coordinates.
+Parsed = tuple[NDArray[np.float32], NDArray[np.int64]]
+"""All points of all rows (M, N), and how many each row has."""
 
-    >>> PointColumn.parsed(["0.5,1 2,3", "4,5"]).padded(np.array([1, 0])).values
-    tensor([[[4.0000, 5.0000],
-             [0.0000, 0.0000]],
-    <BLANKLINE>
-            [[0.5000, 1.0000],
-             [2.0000, 3.0000]]])
+
+def parsed(texts: Sequence[str]) -> Parsed | None:
+    """The points of all texts, or nothing where some text is unusual or wrong.
+
+    One call of numpy parses the whole column, a hundred times as fast as point by point. It only sees numbers, so what
+    stands between them is checked first: inside a point commas, after it a space or the end of the row.
+
+    >>> points, lengths = parsed(["0.5,1 2,3", "4,5"])
+    >>> points.tolist(), lengths.tolist()
+    ([[0.5, 1.0], [2.0, 3.0], [4.0, 5.0]], [2, 1])
     """
-
-    def __init__(self, points: NDArray[np.float32], lengths: NDArray[np.int64]) -> None:
-        self.points_MN = points
-        self.lengths = lengths
-        self.begins = np.cumsum(lengths) - lengths
-
-    @classmethod
-    def parsed(cls, texts: Sequence[str]) -> "PointColumn":
-        """From their texts; a `ValueError` names the first row, counted from 1, that is not as it should be."""
-        found = _parsed_at_once([" ".join(text.split()) for text in texts])
-        return cls(*(_parsed_one_by_one(texts) if found is None else found))
-
-    @property
-    def dimensions(self) -> int:
-        """N, how many coordinates a point has."""
-        return int(self.points_MN.shape[1])
-
-    def padded(self, rows: Rows) -> Padded:
-        """Coordinates (B, S, N), zeros behind each row's last point."""
-        lengths_B = self.lengths[rows]
-        positions_S = np.arange(int(lengths_B.max(initial=0)))
-        inside_BS = positions_S < lengths_B[:, None]
-        values_BSN = np.zeros((*inside_BS.shape, self.dimensions), dtype=np.float32)
-        values_BSN[inside_BS] = self.points_MN[(self.begins[rows][:, None] + positions_S)[inside_BS]]
-        return Padded(torch.from_numpy(values_BSN), torch.from_numpy(inside_BS))
-
-
-def _parsed_at_once(texts: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.int64]] | None:
-    """All points and the number of each row's, or nothing where some text is unusual or wrong.
-
-    One call parses the whole column, a hundred times as fast as point by point. It only sees numbers, so what stands
-    between them is checked first: inside a point commas, after it a space or the end of the row.
-    """
-    if not texts:
-        return None
-    whole = "\n".join(texts)
+    whole = "\n".join(" ".join(text.split()) for text in texts)
     letters = np.frombuffer(whole.encode(errors="replace"), dtype=np.uint8)
     ends = np.append(letters[(letters == _COMMA) | (letters == _SPACE) | (letters == _LINE)], _LINE)
-    size = int(np.argmax(ends != _COMMA)) + 1
-    if len(ends) % size or not np.array_equal(ends.reshape(-1, size) == _COMMA, _commas(len(ends), size)):
+    size = int(np.argmax(ends != _COMMA)) + 1  # numbers of the first point, and so of every other
+    commas = np.tile(np.arange(size) < size - 1, len(ends) // size)
+    if not np.array_equal(ends == _COMMA, commas):
         return None
     try:
         flat = np.array(whole.replace(",", " ").split(), dtype=np.float64)
     except ValueError:
         return None
-    narrow = flat.astype(np.float32) if np.abs(flat).max(initial=0.0) <= np.finfo(np.float32).max else None
-    if narrow is None or len(flat) != len(ends):
+    # A number that is missing between two commas, or infinite, is for the slow way to tell about.
+    if len(flat) != len(ends) or not np.abs(flat).max(initial=0.0) <= LARGEST:
         return None
     lasts = np.flatnonzero(ends[size - 1 :: size] == _LINE)
-    return narrow.reshape(-1, size), np.diff(lasts, prepend=-1).astype(np.int64)
-
-
-def _commas(count: int, size: int) -> NDArray[np.bool_]:
-    """Where a comma stands behind a number: within a point, not after its last."""
-    return np.tile(np.arange(size) < size - 1, (count // size, 1))
-
-
-def _parsed_one_by_one(texts: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    rows: list[list[tuple[float, ...]]] = []
-    for number, text in enumerate(texts, start=1):
-        try:
-            rows.append(points_of(text))
-        except ValueError as error:
-            raise ValueError(f"row {number}: {error}") from error
-        wanted, got = len(rows[0][0]), len(rows[-1][0])
-        if got != wanted:
-            raise ValueError(f"row {number}: its points have {counted(got)}, but those of row 1 have {wanted}.")
-    if not rows:
-        raise ValueError("there is no row of points.")
-    lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    return np.array([point for row in rows for point in row], dtype=np.float32), lengths
+    return flat.astype(np.float32).reshape(-1, size), np.diff(lasts, prepend=-1).astype(np.int64)
 
 
 @final
@@ -129,14 +77,12 @@ class PointsField(Field):
     tells = ("dimensions",)
     lists = "value"
 
-    def text_of(self, value: object) -> str:
+    def as_text(self, value: object) -> str:
         """`0.1,0.7 0.3,0.2`."""
         return text_of_points(value)
 
     def arguments(self, given: str) -> list[Any]:
         """A JSON list is a list of points."""
-        import json
-
         try:
             return [json.loads(given)] if given.lstrip().startswith("[") else [given]
         except (ValueError, RecursionError):
@@ -144,27 +90,25 @@ class PointsField(Field):
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
         """Points of as many dimensions as the settings say."""
-        found, wanted = len(points_of(text)[0]), self.settings.dimensions
+        try:
+            found, wanted = len(points_of(text)[0]), self.settings.dimensions
+        except ValueError as error:
+            raise ValueError(f"the {self.name}: {error}") from None
         if found != wanted:
             raise ValueError(f"a point has {counted(found)}, but data.{self.name}.dimensions is {wanted}.")
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
         """Only rows of such points; all are parsed at once, and one by one only where something is wrong."""
-        texts = examples.table.column(self.name).to_pylist()
-        found = _parsed_at_once([" ".join(text.split()) for text in texts])
-        if found is not None and found[0].shape[1] == self.settings.dimensions:
-            return examples
-        faults: dict[int, str] = {}
-        for at, text in enumerate(texts):
-            try:
-                self.check(text, {})
-            except ValueError as error:
-                faults[at] = str(error)
-        return kept_rows(examples, [at not in faults for at in range(len(texts))], faults, skip=skip)
+        found = parsed(examples.table.column(self.name).to_pylist())
+        right = found is not None and found[0].shape[1] == self.settings.dimensions
+        return examples if right else super().admit(examples, skip=skip)
 
-    def column(self, table: Table, *, training: bool = False) -> Column:
-        """Coordinates."""
-        return PointColumn.parsed(table.texts(self.name))
+    def arrays(self, texts: Sequence[str]) -> list[NDArray[Any]]:
+        """Coordinates (S, N) of each text."""
+        found = parsed(texts)
+        if found is None:
+            return [np.array(points_of(text), dtype=np.float32) for text in texts]
+        return np.split(found[0], np.cumsum(found[1])[:-1])
 
     def blank(self) -> Padded:
         """Two points at the origin."""

@@ -18,7 +18,7 @@ from sixjars.data.batches import Column, Flat, IdColumn, SegmentColumn
 from sixjars.data.copying import CopyLink
 from sixjars.data.field import Equipment, Field, Positions
 from sixjars.data.packing import packed
-from sixjars.data.storage.cache import IdEncoder, Table
+from sixjars.data.storage.cache import Examples, IdEncoder, Table
 from sixjars.data.text.segments import segments_of, text_of_segments
 from sixjars.data.text.statistics import suggested_tokens
 from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
@@ -113,12 +113,12 @@ class TextField(Field):
     def misfits(self, *, is_output: bool, is_first: bool) -> list[str]:
         """Only the text that is attended to has segments."""
         if self.in_segments and (is_output or not is_first):
-            return [f"data.{self.name}.segments: only a source has segments; leave it out."]
+            return [f"data.{self.name}.segments: only a source has segments; remove it."]
         return []
 
     def copy_misfits(self, source: Any) -> list[str]:
         """Why words of a source cannot be copied into this text."""
-        if source is None or source.holds != self.holds:
+        if not isinstance(source, TextField):
             return ["there is no source text to copy from."]
         faults = []
         if self.settings.tokens not in ("words", "characters"):
@@ -133,9 +133,9 @@ class TextField(Field):
         source = next(iter(inputs.values()), None)
         return CopyLink(source, self) if self.copies and isinstance(source, TextField) else None
 
-    def text_of(self, value: object) -> str:
+    def as_text(self, value: object) -> str:
         """A text; a list of segments is a line for each."""
-        return text_of_segments(value) if isinstance(value, list) and self.in_segments else super().text_of(value)
+        return text_of_segments(value) if isinstance(value, list) and self.in_segments else super().as_text(value)
 
     def arguments(self, given: str) -> list[Any]:
         """A JSON list is a list of segments, where a text has some."""
@@ -145,6 +145,10 @@ class TextField(Field):
             return [json.loads(given)]
         except (ValueError, RecursionError):
             return [given]  # a text may begin with a bracket too
+
+    def admit(self, examples: Examples, *, skip: bool) -> Examples:
+        """All of them: readers refuse empty texts already."""
+        return examples
 
     def normalize(self, text: str) -> str:
         """As the tokenizer normalizes it; segments stay on lines of their own."""
@@ -198,7 +202,7 @@ class TextField(Field):
         if self.on_long == "error":
             row = int(np.flatnonzero(long)[0])
             raise DataError(
-                f"line {table.line(row)}: the {self.name} has {lengths[row]} tokens, but data.{self.name}.max_length "
+                f"the {self.name} of line {table.line(row)} has {lengths[row]} tokens, but data.{self.name}.max_length "
                 f"is {self.settings.max_length}; raise it, or say on_long: cut or drop."
             )
         return ~long
@@ -225,10 +229,15 @@ class TextField(Field):
         """The same token by token."""
         return self.tokenizer.tokens(ids, source_words)
 
-    def replacing_unknown(self, ids: Sequence[int], weights: Sequence[Sequence[float]]) -> Sequence[int]:
-        """Copies are numbered from the vocabulary's size on."""
-        places = [max(range(len(row)), key=row.__getitem__) for row in weights]
-        return [self.tokenizer.size + places[at] if number == UNK else number for at, number in enumerate(ids)]
+    def replacing_unknown(
+        self, ids: Sequence[int], weights: Sequence[Sequence[float]], source: Field, text: str
+    ) -> tuple[Sequence[int], list[str]]:
+        """Copies are numbered from the vocabulary's size on; a source that is no text has no words to copy."""
+        if not isinstance(source, TextField):
+            return ids, []
+        words = [self.tokenizer.adopted(word, source.tokenizer) for word in source.encoding().words(text)]
+        best = [max(range(len(words)), key=row.__getitem__) for row in weights]
+        return [self.tokenizer.size + best[at] if number == UNK else number for at, number in enumerate(ids)], words
 
     def positions(self, table: Table, row: int, count: int) -> Positions:
         """The tokens, and the segment of each."""

@@ -17,7 +17,6 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import BinaryIO, Final, cast, final
@@ -29,7 +28,8 @@ from sixjars.progress import Reporter
 _IN_MEMORY: Final = 1 << 26
 """A packed file of more bytes is unpacked to a temporary file, not to memory."""
 HASHED_AT_ONCE: Final = 64
-"""Files between two reports of progress."""
+"""Files whose hashes are remembered together: what a kill can cost."""
+_SILENT: Final = Reporter()
 _BROKEN_ZIP: Final = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, ValueError)
 _Stamp = tuple[str, str, int, int]
 """Absolute path of the file or zip, name in the zip, size, time of the last change in nanoseconds."""
@@ -49,54 +49,54 @@ class MediaFiles:
 
     def open(self, name: str) -> BinaryIO:
         """The file to read and to seek in; close it, or use it in a `with`."""
-        found = self._found(name)
+        place, member = self._found(name)
         with _sentences(name):
-            return found.place.open(found.member)
+            return place.open(member)
 
     def has(self, name: str) -> bool:
         """Whether there is such a file."""
         return bool(self._matches(name))
 
-    def key(self, name: str) -> str:
-        """A hash of the file's content: 32 letters, the same wherever the file is."""
-        keys, faults = self.keys([name])
-        if faults:
-            raise DataError(faults[name])
-        return keys[name]
+    def keys(self, names: Sequence[str], reporter: Reporter = _SILENT) -> tuple[dict[str, str], dict[str, str]]:
+        """The key of each file, and a sentence for each that has none; files are read through once.
 
-    def keys(self, names: Sequence[str], reporter: Reporter = Reporter()) -> tuple[dict[str, str], dict[str, str]]:  # noqa: B008
-        """The key of each file, and a sentence for each that has none; files are read through once."""
-        stamps: dict[str, _Stamp] = {}
+        A key is a hash of the file's content: 32 letters, the same wherever the file is.
+        """
         faults: dict[str, str] = {}
-        for name in dict.fromkeys(names):
-            try:
-                found = self._found(name)
-                with _sentences(name):
-                    stamps[name] = found.place.stamp(found.member)
-            except DataError as error:
-                faults[name] = str(error)
+        stamps = self._stamps(names, faults)
         known = self._memory.get(stamps.values())
         missing = [name for name, stamp in stamps.items() if stamp not in known]
-        for begin in range(0, len(missing), HASHED_AT_ONCE):
-            fresh: dict[_Stamp, str] = {}
-            for name in missing[begin : begin + HASHED_AT_ONCE]:
-                try:
-                    with self.open(name) as file, _sentences(name):
-                        fresh[stamps[name]] = _hash(file)
-                except DataError as error:
-                    faults[name] = str(error)
-            self._memory.put(fresh)
-            known |= fresh
-            done = min(begin + HASHED_AT_ONCE, len(missing))
+        fresh: dict[_Stamp, str] = {}
+        for done, name in enumerate(missing, start=1):
+            try:
+                with self.open(name) as file, _sentences(name):
+                    fresh[stamps[name]] = _hash(file)
+            except DataError as error:
+                faults[name] = str(error)
+            if done % HASHED_AT_ONCE == 0 or done == len(missing):
+                self._memory.put(fresh)
+                known |= fresh
+                fresh = {}
             reporter.preparing("hashing media files", done=done, total=len(missing))
         return {name: known[stamp] for name, stamp in stamps.items() if name not in faults}, faults
 
-    def _found(self, name: str) -> "_Found":
+    def _stamps(self, names: Sequence[str], faults: dict[str, str]) -> dict[str, _Stamp]:
+        stamps = {}
+        for name in dict.fromkeys(names):
+            try:
+                place, member = self._found(name)
+                with _sentences(name):
+                    stamps[name] = place.stamp(member)
+            except DataError as error:
+                faults[name] = str(error)
+        return stamps
+
+    def _found(self, name: str) -> "tuple[_Place, str]":
         matches = self._matches(name)
         if len(matches) == 1:
             return matches[0]
         if matches:
-            several = ", ".join(f"{match.member} in {match.place.path}" for match in matches[:3])
+            several = ", ".join(f"{member} in {place.path}" for place, member in matches[:3])
             raise DataError(f"{name} is the end of several names: {several}; write the whole name.")
         if os.path.isabs(name):
             raise DataError(f"{name} is a folder, not a file." if os.path.isdir(name) else f"{name} does not exist.")
@@ -106,14 +106,14 @@ class MediaFiles:
         looked = ", ".join(str(place.path) for place in self._places) or "no place at all"
         raise DataError(f"There is no file {name!r} in {looked}; 'media' names the folders and .zip files to look in.")
 
-    def _matches(self, name: str) -> list["_Found"]:
+    def _matches(self, name: str) -> "list[tuple[_Place, str]]":
         """Where the name leads: nowhere, to one file, or to several of which it is the end."""
         if os.path.isabs(name):
-            return [_Found(_Folder(Path()), name)] if os.path.isfile(name) else []
+            return [(_Folder(Path()), name)] if os.path.isfile(name) else []
         for place in self._places:
             if place.has(name):
-                return [_Found(place, name)]
-        return [_Found(place, member) for place in self._places for member in place.ending(name)]
+                return [(place, name)]
+        return [(place, member) for place in self._places for member in place.ending(name)]
 
 
 @final
@@ -199,15 +199,6 @@ class _Archive:
 
 
 _Place = _Folder | _Archive
-
-
-@final
-@dataclass(frozen=True)
-class _Found:
-    """A file of a place."""
-
-    place: _Place
-    member: str
 
 
 @final

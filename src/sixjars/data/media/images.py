@@ -5,8 +5,9 @@ What cannot be read whole is refused: an image is never half grey because its fi
 Dims: C the colours red, green and blue, H rows, W columns.
 """
 
+import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 
 import numpy as np
@@ -129,13 +130,10 @@ def _eight_bits(image: "Image", name: str) -> NDArray[np.uint8]:
 
 def _opened(file: BinaryIO, name: str, max_pixels: int) -> "Image":
     """The image's header, found fit to be decoded."""
-    import PIL.Image
-
     file.seek(0)
     if not file.read(1):
         raise DataError(f"{name} is empty.")
-    PIL.Image.init()
-    image = PIL.Image.open(file, formats=[kind for kind in _FORMATS if kind in PIL.Image.OPEN])
+    image = _identified(file)
     check_size(name, *image.size, max_pixels)
     count = getattr(image, "n_frames", 1)
     if count > 1 and image.format == "TIFF":
@@ -143,6 +141,26 @@ def _opened(file: BinaryIO, name: str, max_pixels: int) -> "Image":
     if count > 1 and image.format != "MPO":  # a photo with previews of itself
         raise DataError(f"{name} moves: it has {count} frames. Videos belong to the video systems; an image is still.")
     return image
+
+
+def _identified(file: BinaryIO) -> "Image":
+    """What `PIL.Image.open` finds, without the warning that it gives the whole process before a size can be checked."""
+    import PIL.Image
+
+    PIL.Image.init()
+    file.seek(0)
+    beginning = file.read(16)
+    for kind in _FORMATS:
+        factory, accepts = PIL.Image.OPEN.get(kind, (None, None))
+        accepted = accepts is None or accepts(beginning)  # a text would say why not
+        if factory is not None and accepted and not isinstance(accepted, str):
+            with suppress(SyntaxError, IndexError, TypeError, struct.error):  # as Pillow does: not of this kind
+                file.seek(0)
+                image: Image = factory(file, "")
+                if PIL.Image.MAX_IMAGE_PIXELS and image.width * image.height > 2 * PIL.Image.MAX_IMAGE_PIXELS:
+                    raise PIL.Image.DecompressionBombError
+                return image
+    raise PIL.UnidentifiedImageError
 
 
 def _unpacked(image: "Image", name: str, scale: float) -> "Image":

@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from sixjars.data.readers.lines import decoded_lines
-from sixjars.data.readers.records import DECODER, Record, blocks_of, text_of
-from sixjars.data.readers.rows import Fault, Places, Wanted, check_columns, kept
+from sixjars.data.readers.delimited import decoded_lines
+from sixjars.data.readers.records import DECODER
+from sixjars.data.readers.rows import Fault, Places, Record, Wanted, check_columns, kept, text_of
 from sixjars.data.storage.cache import Examples
 from sixjars.data.text.files import opened
-from sixjars.errors import DataError, unknown
+from sixjars.errors import DataError, shown, unknown
 
 IMAGE: Final = "image"
 """The column that names the file of an image."""
@@ -34,7 +34,7 @@ def read_coco(place: Places, wanted: Wanted) -> Examples:
     images, annotations = _coco_lists(place)
     names = _coco_names(images, place)
     records = ((number, _annotated(number, one, names)) for number, one in enumerate(annotations, 1))
-    return kept(blocks_of(records, wanted), wanted, name=str(place), unit="annotation")
+    return kept(records, wanted, name=str(place), unit="annotation")
 
 
 def _coco_lists(path: Path) -> tuple[list[Any], list[Any]]:
@@ -64,7 +64,9 @@ def _coco_names(images: list[Any], path: Path) -> dict[str, Any]:
         if isinstance(image, dict) and isinstance(image.get("id"), str):
             name = image.get("file_name")
             if names.setdefault(image["id"], name) != name:
-                raise DataError(f"{path}: two images have the id {image['id']}: {names[image['id']]!r} and {name!r}.")
+                raise DataError(
+                    f"{path}: two images have the id {image['id']}: {shown(names[image['id']])} and {shown(name)}."
+                )
     return names
 
 
@@ -76,7 +78,7 @@ def _annotated(number: int, annotation: Any, names: Mapping[str, Any]) -> Mappin
             return Fault(number, f"has no key {key!r}; is this a file of captions?")
     image = annotation["image_id"]
     if not isinstance(image, str) or image not in names:
-        return Fault(number, f"is about image {image}, which is not in 'images'.")
+        return Fault(number, f"is about image {str(image)[:80]}, which is not in 'images'.")
     try:
         return {IMAGE: text_of(names[image], "file_name"), CAPTION: text_of(annotation["caption"], "caption")}
     except ValueError as error:
@@ -101,7 +103,7 @@ def read_flickr8k(place: Places, wanted: Wanted) -> Examples:
     if "images" in places:
         wanted = replace(wanted, files={IMAGE: name, CAPTION: name})
         name = f"{captions} + {places['images']}"
-    return kept(blocks_of(_captions(captions, places.get("images")), wanted), wanted, name=name)
+    return kept(_captions(captions, places.get("images")), wanted, name=name)
 
 
 def _captions(captions: Path, images: Path | None) -> Iterator[Record]:
@@ -121,7 +123,7 @@ def _captions(captions: Path, images: Path | None) -> Iterator[Record]:
             without.pop(found[IMAGE], None)
             yield line, found
     for name, line in without.items():
-        yield line, Fault(line, f"{name!r} has no caption in {captions}.", str(images))
+        yield line, Fault(line, f"{shown(name)} has no caption in {captions}.", str(images))
 
 
 def _captioned(line: int, text: str) -> dict[str, str] | Fault:

@@ -1,111 +1,98 @@
-"""Lines that hold columns: tab-separated, comma-separated, or the whole line as one column.
+"""Lines that hold columns: tab-separated, comma-separated, the whole line as one column, or a file for each column.
 
 In TSV a quotation mark is a letter like any other. CSV is what Python's `csv` reads: a field in quotes may hold commas,
-line breaks and doubled quotes.
+line breaks and doubled quotes; in a field that does not begin with a quotation mark, one is a letter.
 """
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
-import numpy
-import pyarrow
-
-from sixjars.data.readers.lines import AT_ONCE, decoded_lines, lines_of
-from sixjars.data.readers.rows import Block, Fault, Key
+from sixjars.data.readers.rows import Fault, Key, Record, Wanted
+from sixjars.data.text.files import lines_of
 from sixjars.errors import DataError, unknown
 
 TEXT: Final = "text"
 """What the one column of a plain text file is called."""
+_RETURN = "\ud800"  # stands for a carriage return, which `csv` would take for a line break; no UTF-8 text has it
 csv.field_size_limit(2**31 - 1)  # a document may be longer than the 131,072 letters that are allowed otherwise
 
-Record = tuple[int, list[str] | Fault]
-"""The number of its first line, and its fields."""
+Fields = tuple[int, list[str] | Fault]
+"""The number of the first line of a record, and its fields."""
 
 
-def read_text(path: Path, keys: Sequence[Key]) -> Iterator[Block]:
+def decoded(number: int, raw: bytes) -> str | Fault:
+    r"""A line of UTF-8 without its end, which is `\n` or `\r\n`."""
+    try:
+        return raw.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        place = f"byte {error.start + 1} of the line (0x{raw[error.start]:02x})"
+        return Fault(number, f"{place} is not UTF-8; save the file as UTF-8.")
+
+
+def decoded_lines(path: Path) -> Iterator[tuple[int, str | Fault]]:
+    """Every line with its number, from 1; a fault in place of one that is no UTF-8."""
+    for number, raw in lines_of(path):
+        yield number, decoded(number, raw)
+
+
+def read_text(path: Path, wanted: Wanted) -> Iterator[Record]:
     """Each line is the one column."""
+    keys = wanted.keys
     for key in keys:
         if key not in (TEXT, 1):
             raise DataError(f"{path}: {unknown('column', key, [TEXT, '1'])}")
-    for lines in lines_of(path):
-        yield Block(dict.fromkeys(keys, lines.texts), lines.numbers, lines.faults)
-
-
-def read_tsv(path: Path, keys: Sequence[Key]) -> Iterator[Block]:
-    """Columns between tabs; no quoting."""
-    return _read(path, keys, tabbed)
-
-
-def read_csv(path: Path, keys: Sequence[Key]) -> Iterator[Block]:
-    """Columns between commas, quoted where needed."""
-    return _read(path, keys, quoted)
-
-
-def tabbed(path: Path) -> Iterator[Record]:
-    """The fields of every line, between tabs."""
     for number, line in decoded_lines(path):
-        yield number, line.split("\t") if isinstance(line, str) else line
+        yield number, line if isinstance(line, Fault) else dict.fromkeys(keys, line)
 
 
-def quoted(path: Path) -> Iterator[Record]:
-    """The fields of every record, as `csv` reads them; one that breaks its rules is a fault."""
-    bad: list[Fault] = []
-    lines = 0
-
-    def fed() -> Iterator[str]:
-        nonlocal lines
-        for number, line in decoded_lines(path):
-            lines = number
-            if isinstance(line, Fault):
-                bad.append(line)
-            yield f"{line}\n" if isinstance(line, str) else "\n"
-
-    records = csv.reader(fed(), strict=True)
-    while True:
-        first = lines + 1
-        try:
-            fields = next(records)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            if "unexpected end of data" in str(error):
-                told = "a quotation mark opens a field here and is never closed; close it, or double it."
-                raise DataError(f"{path}, line {first}: {told}") from None
-            yield first, Fault(first, f"is not CSV: {error}; double each quotation mark inside a quoted field.")
-            continue
-        yield first, bad.pop() if bad else fields or [""]
-        bad.clear()
+def read_parallel(paths: Mapping[Key, Path]) -> Iterator[Record]:
+    """Line i of the file of each column is record i."""
+    files = [decoded_lines(path) for path in paths.values()]
+    for number, found in enumerate(zip_longest(*files), 1):
+        if None in found:  # a file has ended
+            counts = [number - (one is None) + sum(1 for _ in file) for one, file in zip(found, files, strict=True)]
+            told = ", ".join(f"{path} has {count}" for path, count in zip(paths.values(), counts, strict=True))
+            raise DataError(f"Parallel files must have equally many lines, but {told}.")
+        lines = {key: line for key, (_, line) in zip(paths, found, strict=True)}
+        bad = [Fault(number, line.sentence, str(paths[key])) for key, line in lines.items() if isinstance(line, Fault)]
+        yield number, bad[0] if bad else lines
 
 
-def _read(path: Path, keys: Sequence[Key], records: Callable[[Path], Iterator[Record]]) -> Iterator[Block]:
-    rows = records(path)
+def read_tsv(path: Path, wanted: Wanted) -> Iterator[Record]:
+    """Columns between tabs; no quoting."""
+    lines = decoded_lines(path)
+    return _read(path, wanted, ((at, line if isinstance(line, Fault) else line.split("\t")) for at, line in lines))
+
+
+def read_csv(path: Path, wanted: Wanted) -> Iterator[Record]:
+    """Columns between commas, quoted where needed."""
+    return _read(path, wanted, csv_records(path))
+
+
+def _read(path: Path, wanted: Wanted, records: Iterator[Fields]) -> Iterator[Record]:
+    keys = wanted.keys
     numbers: dict[Key, int] = {key: key for key in keys if isinstance(key, int)}
     if len(numbers) < len(keys):
-        numbers = _header(path, next(rows)[1], keys)
+        numbers = _header(path, *next(records), keys)
     needed = max(numbers.values())
-    while some := list(islice(rows, AT_ONCE)):
-        good, faults = [], []
-        for line, fields in some:
-            if isinstance(fields, Fault):
-                faults.append(fields)
-            elif len(fields) < needed:
-                faults.append(_short(line, fields, needed))
-            else:
-                good.append((line, fields))
-        columns = {
-            key: pyarrow.array([fields[number - 1] for _, fields in good], pyarrow.string())
-            for key, number in numbers.items()
-        }
-        yield Block(columns, numpy.array([line for line, _ in good], dtype=numpy.int64), faults)
+    for line, fields in records:
+        if isinstance(fields, Fault):
+            yield line, fields
+        elif len(fields) >= needed:
+            yield line, {key: fields[number - 1] for key, number in numbers.items()}
+        else:
+            count = f"{len(fields)} column{'s' if len(fields) > 1 else ''}"
+            short = f"has {count}, but column {needed} is asked for."
+            yield line, Fault(line, "the line is empty." if fields == [""] else short)
 
 
-def _header(path: Path, names: list[str] | Fault, keys: Sequence[Key]) -> dict[Key, int]:
+def _header(path: Path, line: int, names: list[str] | Fault, keys: Sequence[Key]) -> dict[Key, int]:
     """The number of each column, from the names in the first line."""
     if isinstance(names, Fault):
-        raise DataError(f"{path}, line {names.line}: {names.sentence}")
+        raise DataError(f"{path}, line {line}: {names.sentence}")
     for key in keys:
         if names.count(str(key)) > 1:
             raise DataError(f"{path}: column {key!r} is in the header twice; rename one or give its number.")
@@ -114,8 +101,43 @@ def _header(path: Path, names: list[str] | Fault, keys: Sequence[Key]) -> dict[K
     return {key: names.index(str(key)) + 1 for key in keys}
 
 
-def _short(line: int, fields: list[str], needed: int) -> Fault:
-    if fields == [""]:
-        return Fault(line, "the line is empty.")
-    count = len(fields)
-    return Fault(line, f"has {count} column{'s' if count > 1 else ''}, but column {needed} is asked for.")
+def csv_records(path: Path) -> Iterator[Fields]:
+    """The fields of every record; one that breaks the rules of `csv` is a fault."""
+    lines: list[str] = []  # of the record that is being read
+    bad: list[Fault] = []
+    number = 0
+
+    def fed() -> Iterator[str]:
+        nonlocal number
+        for number, raw in lines_of(path):
+            line = decoded(number, raw)
+            if isinstance(line, Fault):
+                bad.append(line)
+                line = raw.decode(errors="replace").rstrip("\r\n")  # its quotation marks still open and close fields
+            end = "\r\n" if raw.endswith(b"\r\n") else "\n"
+            lines.append(line.replace("\r", _RETURN) + end)
+            yield lines[-1]
+
+    records = csv.reader(fed(), strict=True)
+    while True:
+        first = number + 1
+        lines.clear()
+        bad.clear()
+        try:
+            fields = next(records)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            if "unexpected end of data" in str(error):
+                raise DataError(_unclosed(path, number, lines)) from None
+            told = f"is not CSV: {error}; double each quotation mark inside a quoted field."
+            yield first, bad[0] if bad else Fault(first, told)
+            continue
+        yield first, bad[0] if bad else [field.replace(_RETURN, "\r") for field in fields] or [""]
+
+
+def _unclosed(path: Path, last: int, lines: Sequence[str]) -> str:
+    """Names the line of a quotation mark behind which all lines to the last belong to one field."""
+    *_, rest = next(csv.reader(lines))
+    opens = last + 1 - rest.count("\n")
+    return f"{path}, line {opens}: a quotation mark opens a field here and is never closed; close it, or double it."

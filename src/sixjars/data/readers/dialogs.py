@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from sixjars.data.readers.records import Record, blocks_of, check_named, json_records, listed, text_of, value_of
-from sixjars.data.readers.rows import Fault, Places, Wanted, kept
+from sixjars.data.readers.records import check_named, json_records
+from sixjars.data.readers.rows import Fault, Key, Places, Record, Wanted, kept, listed, text_of, value_of
 from sixjars.data.storage.cache import Examples
 from sixjars.data.text.segments import marked
 from sixjars.errors import DataError
 
-_FIELDS: Final = ("source", "target")
+_COLUMNS: Final[dict[str, Key]] = {"source": 1, "target": 2}  # no name of JSON is a number
 
 
 def read_dialogs(place: Places, wanted: Wanted) -> Examples:
@@ -27,48 +27,50 @@ def read_dialogs(place: Places, wanted: Wanted) -> Examples:
         raise DataError(
             f"Format dialogs is one file of JSON lines, but files are given for {', '.join(place)}; name one file."
         )
-    if set(wanted.fields) != set(_FIELDS):
+    if set(wanted.fields) != set(_COLUMNS):
         raise DataError(f"Format dialogs gives source and target, no more and no less, not {', '.join(wanted.fields)}.")
     turns = wanted.fields["source"]
     check_named(place, [turns, *wanted.filter, *([] if wanted.speakers is None else [wanted.speakers])])
-    pairs = replace(wanted, fields={name: name for name in wanted.fields}, filter={})
-    return kept(blocks_of(_records(place, str(turns), wanted), pairs), pairs, name=str(place))
+    pairs = replace(wanted, fields={name: _COLUMNS[name] for name in wanted.fields})
+    return kept(_records(place, turns, wanted), pairs, name=str(place))
 
 
-def _records(path: Path, turns: str, wanted: Wanted) -> Iterator[Record]:
+def _records(path: Path, turns: Key, wanted: Wanted) -> Iterator[Record]:
     alone = answered = 0
     for line, record in json_records(path):
         try:
             if isinstance(record, Fault):
-                yield line, record
+                raise ValueError(record.sentence)
+            values = {key: text_of(value_of(record, key), key) for key in wanted.filter}
+            if values != wanted.filter:
+                yield line, dict.fromkeys(_COLUMNS.values()) | values  # is counted as a row that does not fit
                 continue
-            if any(text_of(value_of(record, str(key)), key) != value for key, value in wanted.filter.items()):
-                continue
-            found = _examples(record, turns, wanted)
+            found = _examples(record, turns, wanted.speakers)
             alone, answered = alone + (not found), answered + len(found)
-            yield from ((line, each) for each in found)
+            yield from ((line, example | values) for example in found)
         except ValueError as error:
+            answered += wanted.on_bad_row == "error"  # then that row is named
             yield line, Fault(line, str(error))
     if alone and not answered:
         which = "no conversation that fits 'filter'" if wanted.filter else "no conversation"
         raise DataError(f"{path}: {which} has two turns or more, so there is no turn that answers another.")
 
 
-def _examples(record: Mapping[str, Any], name: str, wanted: Wanted) -> list[dict[str, str]]:
+def _examples(record: Mapping[Any, Any], key: Key, speakers: Key | None) -> list[dict[Key, str | None]]:
     """A source and a target for each turn but the first."""
-    turns = [" ".join(turn.split()) for turn in listed(value_of(record, name), name)]
+    turns = [" ".join(turn.split()) for turn in listed(value_of(record, key), key)]
     for number, turn in enumerate(turns, 1):
         if not turn:
             raise ValueError(f"turn {number} is empty.")
     who = [str(at % 2) for at in range(len(turns))]
-    if wanted.speakers is not None:
-        who = listed(value_of(record, str(wanted.speakers)), wanted.speakers)
+    if speakers is not None:
+        who = listed(value_of(record, speakers), speakers)
         if len(who) != len(turns):
-            raise ValueError(f"has {len(turns)} turns, but column {wanted.speakers!r} names {len(who)} speakers.")
+            raise ValueError(f"has {len(turns)} turns, but column {speakers!r} names {len(who)} speakers.")
     return [
         {
-            "source": "\n".join(marked(turns[at], own=who[at] == who[now]) for at in range(now)),
-            "target": turns[now],
+            _COLUMNS["source"]: "\n".join(marked(turns[at], own=who[at] == who[now]) for at in range(now)),
+            _COLUMNS["target"]: turns[now],
         }
         for now in range(1, len(turns))
     ]

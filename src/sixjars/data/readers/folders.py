@@ -9,8 +9,7 @@ from typing import Final, NoReturn
 
 from sixjars.data.media.images import IMAGE_ENDINGS
 from sixjars.data.media.videos import VIDEO_ENDINGS
-from sixjars.data.readers.records import Record, blocks_of
-from sixjars.data.readers.rows import Fault, Places, Wanted, check_columns, kept
+from sixjars.data.readers.rows import Fault, Places, Record, Wanted, check_columns, kept
 from sixjars.data.storage.cache import Examples
 from sixjars.data.text.files import check_file
 from sixjars.errors import DataError
@@ -19,7 +18,6 @@ LABEL: Final = "label"
 """The column with the name of the folder."""
 ENDINGS: Final = {"image": IMAGE_ENDINGS, "video": VIDEO_ENDINGS}
 """The columns that name the file, and the files that count as such."""
-_CALLED = {"image": "images", "video": "videos"}
 _HIDDEN = (".", "__MACOSX")
 
 
@@ -34,14 +32,15 @@ def read_folders(place: Places, wanted: Wanted) -> Examples:
     check_columns(wanted, (*ENDINGS, LABEL), place)
     kinds = [kind for kind in ENDINGS if kind in wanted.keys] or list(ENDINGS)
     endings = tuple(sorted({ending for kind in kinds for ending in ENDINGS[kind]}))
-    names = sorted({name for name in map(PurePosixPath, _listed(place)) if _counts(name, endings)}, key=_parts)
+    files = {name for name in map(PurePosixPath, _listed(place)) if _counts(name, endings)}
+    names = sorted(files, key=lambda name: name.parts)
     if not names:
         raise DataError(
-            f"{place} has no {' or '.join(_CALLED[kind] for kind in kinds)} ({' '.join(endings)}); "
+            f"{place} has no {' or '.join(f'{kind}s' for kind in kinds)} ({' '.join(endings)}); "
             "put the files of each label into a folder with its name."
         )
     _check_depth(names, place)
-    return kept(blocks_of(_records(names), wanted), wanted, name=str(place), unit="file")
+    return kept(_records(names), wanted, name=str(place), unit="file")
 
 
 def _listed(path: Path) -> Iterable[str]:
@@ -85,10 +84,6 @@ def _refuse(path: Path, error: OSError) -> NoReturn:
 
 def _counts(name: PurePosixPath, endings: tuple[str, ...]) -> bool:
     return name.suffix.lower() in endings and not any(part.startswith(_HIDDEN) for part in name.parts)
-
-
-def _parts(name: PurePosixPath) -> tuple[str, ...]:
-    return name.parts
 
 
 def _check_depth(names: list[PurePosixPath], path: Path) -> None:

@@ -1,7 +1,9 @@
 """Rows on their way from a file to a table: what a reader yields, and what keeps the good ones."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, final
 
@@ -11,6 +13,7 @@ import pyarrow.compute
 
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.storage.cache import LINE, Examples
+from sixjars.data.text.segments import kind_of, texts_of
 from sixjars.errors import DataError, unknown
 
 Key = str | int
@@ -19,6 +22,7 @@ Places = Path | Mapping[str, Path]
 """Where a split of the data is: one place, or several by name."""
 ToText = Callable[[object], str]
 """Makes one text of a list; where it cannot, it raises ValueError with the end of a sentence: `holds ...`."""
+AT_ONCE = 1 << 14  # records that become a piece of the table together
 
 
 @final
@@ -32,17 +36,8 @@ class Fault:
     """Where it is not the file that is being read: one of several parallel files."""
 
 
-@final
-@dataclass(frozen=True)
-class Block:
-    """Some rows of a file, in its order."""
-
-    columns: Mapping[Key, Any]
-    """A `pyarrow` string array for each column wanted for (or more); null where there is no value."""
-    lines: "numpy.ndarray[Any, numpy.dtype[numpy.int64]]"
-    """Where each row was in its file, counted from 1."""
-    faults: Sequence[Fault] = ()
-    """Rows that could not be read, and are not in the columns."""
+Record = tuple[int, Mapping[Any, Any] | Fault]
+"""Where a record was in its file, counted from 1, and its values by column; or what is wrong with it."""
 
 
 @final
@@ -71,15 +66,6 @@ class Wanted:
         return list(dict.fromkeys([*self.fields.values(), *self.filter]))
 
 
-def column_named(key: Key) -> str:
-    """A column in a sentence.
-
-    >>> column_named("en"), column_named(2)
-    ("column 'en'", 'column 2')
-    """
-    return f"column {key!r}"
-
-
 def check_columns(wanted: Wanted, known: Sequence[str], where: object) -> None:
     """Refuses columns that a format does not have."""
     for key in wanted.keys:
@@ -87,49 +73,143 @@ def check_columns(wanted: Wanted, known: Sequence[str], where: object) -> None:
             raise DataError(f"{where}: {unknown('column', key, known)}")
 
 
-def kept(blocks: Iterable[Block], wanted: Wanted, *, name: str, unit: str = "line") -> Examples:
-    """The good rows of all blocks; a bad one is an error or is counted, as the settings say."""
+def kept(records: Iterable[Record], wanted: Wanted, *, name: str, unit: str = "line") -> Examples:
+    """The good rows of all records; a bad one is an error or is counted, as the settings say."""
     tables, skipped, seen = [], 0, 0
-    for block in blocks:
-        table, faults = _good_rows(block, wanted)
-        if faults and wanted.on_bad_row == "error":
-            first = min(faults, key=lambda fault: fault.line)
+    first: Fault | None = None
+    stream = iter(records)
+    while some := list(islice(stream, AT_ONCE)):
+        columns, lines, faults = _columns(some, wanted)
+        seen += len(lines) + len(faults)
+        table, empty = _good_rows(columns, lines, wanted)
+        faults += empty
+        first = first or min(faults, key=lambda fault: fault.line, default=None)
+        if first is not None and wanted.on_bad_row == "error":
             raise DataError(f"{first.file or name}, {unit} {first.line}: {first.sentence}")
-        skipped += len({fault.line for fault in faults})
-        seen += len(block.lines) + len(block.faults)
+        skipped += len({(fault.file, fault.line) for fault in faults})
         tables.append(table)
     if not seen:
         raise DataError(f"{name} has no rows.")
     table = pyarrow.concat_tables(tables)
     if not len(table):
-        unfit = seen - skipped
-        raise DataError(f"{name}: no row is left of {seen}; {skipped} were bad and {unfit} did not fit 'filter'.")
+        why = f"{skipped} were bad and {seen - skipped} did not fit 'filter'."
+        shown = f" The first bad one is {unit} {first.line}: {first.sentence}" if first is not None else ""
+        raise DataError(f"{name}: no row is left of {seen}; {why}{shown}")
     return Examples(table, skipped, name)
 
 
-def _good_rows(block: Block, wanted: Wanted) -> tuple[Any, list[Fault]]:
+def _columns(records: Sequence[Record], wanted: Wanted) -> tuple[dict[Key, Any], list[int], list[Fault]]:
+    """A `pyarrow` string array for each column, null where there is no value; the line of each row; and bad records."""
+    faults = [record for _, record in records if isinstance(record, Fault)]
+    good = [(line, record) for line, record in records if not isinstance(record, Fault)]
+    keys, lines = wanted.keys, [line for line, _ in good]
+    try:  # most records hold texts alone, by the very names that are wanted: then a column is made in one step
+        return {key: _strings(record[key] for _, record in good) for key in keys}, lines, faults
+    except (KeyError, UnicodeEncodeError, pyarrow.ArrowException):
+        rows: list[tuple[str | None, ...]] = []
+        lines = []
+    for line, record in good:
+        try:
+            found = list(product(*(_texts(value_of(record, key), key, wanted) for key in keys)))
+            rows += found
+            lines += [line] * len(found)
+        except ValueError as error:
+            faults.append(Fault(line, str(error)))
+    return {key: _strings(row[at] for row in rows) for at, key in enumerate(keys)}, lines, faults
+
+
+def _strings(texts: Iterable[Any]) -> Any:
+    return pyarrow.array(list(texts), pyarrow.string())
+
+
+def _good_rows(columns: Mapping[Key, Any], lines: list[int], wanted: Wanted) -> tuple[Any, list[Fault]]:
+    """The rows that fit the filter and have a text in every column, and a fault for each that has not."""
     compute = pyarrow.compute
-    good = numpy.ones(len(block.lines), dtype=bool)
+    good = numpy.ones(len(lines), dtype=bool)
     for key, value in wanted.filter.items():
-        good &= _plain(compute.equal(block.columns[key], value))
-    faults = list(block.faults)
-    columns = {}
+        good &= _plain(compute.equal(columns[key], value))
+    faults: list[Fault] = []
+    table = {}
     for name, key in wanted.fields.items():
-        column = block.columns[key]
+        column = columns[key]
         if name in ANNOTATIONS:  # where nothing is known, it may be empty
-            columns[name] = column.fill_null("")
+            table[name] = column.fill_null("")
             continue
         missing = _plain(column.is_null())
         empty = _plain(compute.equal(compute.binary_length(column), 0)) | _plain(compute.utf8_is_space(column))
         for row in numpy.flatnonzero(good & (missing | empty)):
             what = "has no value" if missing[row] else "is empty"
-            faults.append(Fault(int(block.lines[row]), f"{column_named(key)} {what}.", wanted.files.get(key)))
+            faults.append(Fault(lines[row], f"column {key!r} {what}.", wanted.files.get(key)))
         good &= ~(missing | empty)
-        columns[name] = column
-    table = pyarrow.table({**columns, LINE: block.lines})
-    return (table if good.all() else table.filter(pyarrow.array(good))), faults
+        table[name] = column
+    made = pyarrow.table({**table, LINE: numpy.array(lines, dtype=numpy.int64)})
+    return (made if good.all() else made.filter(pyarrow.array(good))), faults
 
 
 def _plain(truth: Any) -> "numpy.ndarray[Any, numpy.dtype[numpy.bool_]]":
     """A pyarrow truth array for numpy, unknown taken for false."""
     return numpy.asarray(truth.fill_null(fill_value=False), dtype=numpy.bool_)
+
+
+# Values: what is wrong with one is a ValueError with a sentence.
+
+
+def path_of(names: Mapping[Any, Any], key: Key, above: str = "") -> list[Key]:
+    """The steps to a value: its name, or, where there is no such name, those of `a.b` into an object."""
+    if key in names:
+        return [key]
+    first, dot, rest = str(key).partition(".")
+    if dot and isinstance(names.get(first), Mapping):
+        return [first, *path_of(names[first], rest, f"{above}{first}.")]
+    raise ValueError(unknown("column", f"{above}{key}", [f"{above}{name}" for name in names]))
+
+
+def value_of(record: Mapping[Any, Any], key: Key) -> Any:
+    """The value of a column, which may be inside an object."""
+    value: Any = record
+    for step in path_of(record, key):
+        value = value[step]
+    return value
+
+
+def _texts(value: object, key: Key, wanted: Wanted) -> list[str | None]:
+    """One text, or those of a list where that may be."""
+    if isinstance(value, list) and key in wanted.as_text:
+        with about(key):
+            value = wanted.as_text[key](value)
+    elif isinstance(value, list) and key in wanted.many:
+        return [*listed(value, key)]
+    return [text_of(value, key)]
+
+
+@contextmanager
+def about(key: Key) -> Iterator[None]:
+    """The end of a sentence that says what is wrong with a value gets its beginning: the column."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"column {key!r} {error}") from error
+
+
+def listed(value: object, key: Key) -> list[str]:
+    """The texts of a list."""
+    with about(key):
+        texts = texts_of(value)
+    for text in texts:
+        text_of(text, key)
+    return texts
+
+
+def text_of(value: object, key: Key) -> str | None:
+    """A value as text, where it is one."""
+    try:
+        if isinstance(value, UnicodeDecodeError):
+            raise value
+        text = value.decode() if isinstance(value, bytes) else str(value).lower() if isinstance(value, bool) else value
+        if text is None or (isinstance(text, str) and (text.isascii() or text.encode())):
+            return text
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start + 1} of column {key!r} is not UTF-8.") from None
+    except UnicodeEncodeError:
+        raise ValueError(f"column {key!r} holds half a character (a lone surrogate), which is no text.") from None
+    raise ValueError(f"column {key!r} holds {kind_of(value)}, not text.")

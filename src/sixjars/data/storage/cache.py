@@ -1,8 +1,8 @@
-"""The cache folder, and examples in it: as text, and with token ids, encoded once and memory-mapped afterwards.
+"""The cache: its folder, where files appear whole or not at all, and in it examples with their token ids.
 
 An entry of the cache is a folder: the texts as Arrow, and for each encoder all ids in one flat array of 32-bit numbers,
 with where each row begins. Ids are written a few thousand rows at a time, so memory stays small however long the data
-is. The folder appears under its final name in one step, complete or not at all.
+is.
 """
 
 import errno
@@ -13,26 +13,35 @@ import shutil
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Protocol, final
 
 import numpy
 import pyarrow
 
+from sixjars.data.storage.pruning import prune
 from sixjars.errors import DataError
 
-MAKING: Final = ".making-"
-"""What the name of a folder begins with in which a file is being made."""
-ASIDE: Final = ".aside-"
-"""What the name of something begins with that stood where a file of ours should be."""
+LINE: Final = "line"
+"""The column of an example that says where in its file it was."""
+FORMAT: Final = 4
+"""Changes when the form of an entry does, so that no old one is read."""
+MAKING, ASIDE = ".making-", ".aside-"
+"""How names begin: of folders in which a file is being made, and of what stood where a file of ours should be."""
 _STALE, _OFTEN = 24 * 3600.0, 3600.0
+_ROWS = 4096
+_INDEX = "index.json"
+
+Ids = numpy.ndarray[Any, numpy.dtype[numpy.int32]]
+Offsets = numpy.ndarray[Any, numpy.dtype[numpy.int64]]
 
 
 def cache_folder() -> Path:
-    """Where encoded data is kept: $SIXJARS_CACHE, else $XDG_CACHE_HOME/sixjars, else ~/.cache/sixjars."""
+    """Where encoded data and features are kept: $SIXJARS_CACHE, else $XDG_CACHE_HOME/sixjars, else ~/.cache/sixjars."""
     if chosen := os.environ.get("SIXJARS_CACHE"):
         return Path(chosen).expanduser()
     if shared := os.environ.get("XDG_CACHE_HOME"):
@@ -47,7 +56,7 @@ def disk_faults(what: str, folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            reason = "there is no space left; make room (sixjars cache --prune) or set SIXJARS_CACHE to another folder."
+            reason = "there is no space left; make room (sixjars cache --prune GB) or point SIXJARS_CACHE elsewhere."
         else:
             reason = f"{error.strerror or error}; set SIXJARS_CACHE to a folder that can be written."
         raise DataError(f"{what} cannot be kept in {folder}: {reason}") from error
@@ -57,7 +66,7 @@ def disk_faults(what: str, folder: Path) -> Iterator[None]:
 def made_whole(path: Path) -> Iterator[Path]:
     """A temporary path to write; what is there at the end appears as `path` in one step, complete or not at all.
 
-    Other processes may make the same file at the same time; the last one stays.
+    Other processes may make the same at the same time; one of them stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=MAKING, dir=path.parent, ignore_cleanup_errors=True) as folder:
@@ -66,15 +75,28 @@ def made_whole(path: Path) -> Iterator[Path]:
         for part in made.iterdir() if made.is_dir() else [made]:
             with part.open("rb") as file:
                 os.fsync(file.fileno())
-        set_aside(path, unless_folder=made.is_dir())
-        made.replace(path)
+        set_aside(path, folder=made.is_dir())
+        if made.is_dir():  # which replaces no other folder, so the old one leaves first
+            with suppress(OSError):
+                path.rename(Path(folder, "old"))
+        try:
+            made.replace(path)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another process made it a moment ago
+                raise
 
 
-def set_aside(path: Path, *, unless_folder: bool = False) -> None:
-    """Rename what stands where a file (or a folder) of ours should be and is none; its content is not touched."""
-    if path.is_dir() if not unless_folder else path.is_file():
+def set_aside(path: Path, *, folder: bool = False) -> None:
+    """Rename what is no file (or no `folder`) where one of ours should be; its content is not touched."""
+    if path.exists() and path.is_dir() != folder:
         with suppress(OSError):
             path.rename(path.with_name(f"{ASIDE}{time.time_ns()}-{path.name}"))
+
+
+def touch(path: Path) -> None:
+    """Note that a file is in use."""
+    with suppress(OSError):
+        os.utime(path)
 
 
 def sweep(folder: Path) -> None:
@@ -84,30 +106,12 @@ def sweep(folder: Path) -> None:
             if time.time() - left.stat().st_mtime > _STALE:
                 shutil.rmtree(left, ignore_errors=True)
     stamp = cache_folder() / ".pruned"
-    if not stamp.exists() or time.time() - stamp.stat().st_mtime < _OFTEN:
-        stamp.touch(exist_ok=True)
-        return
-    from sixjars.data.storage.pruning import prune
-
-    stamp.touch()
-    prune()
-
-
-def touch(path: Path) -> None:
-    """Note that a file is in use."""
     with suppress(OSError):
-        os.utime(path)
-
-
-LINE: Final = "line"
-"""The column of an example that says where in its file it was."""
-FORMAT: Final = 4
-"""Changes when the form of an entry does, so that no old one is read."""
-_ROWS = 4096
-_INDEX = "index.json"
-
-Ids = numpy.ndarray[Any, numpy.dtype[numpy.int32]]
-Offsets = numpy.ndarray[Any, numpy.dtype[numpy.int64]]
+        if not stamp.exists():
+            stamp.touch()
+        elif time.time() - stamp.stat().st_mtime > _OFTEN:
+            stamp.touch()
+            prune(cache_folder())
 
 
 @final
@@ -140,15 +144,22 @@ class IdEncoder(Protocol):
     @property
     def column(self) -> str:
         """Whose texts are encoded."""
-        ...
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text."""
-        ...
 
     def key(self) -> str:
         """All that the ids depend on, besides the texts."""
-        ...
+
+
+@final
+@dataclass(frozen=True)
+class FieldEncoder:
+    """An `IdEncoder` made of functions."""
+
+    column: str
+    encode: Callable[[Sequence[str]], list[list[int]]]
+    key: Callable[[], str] = str
 
 
 @final
@@ -188,7 +199,7 @@ def encoded(examples: Examples, encoders: Mapping[str, IdEncoder]) -> Table:
     ids = {}
     for name, encoder in encoders.items():
         rows = encoder.encode(examples.table.column(encoder.column).to_pylist())
-        ids[name] = _flat(rows), numpy.cumsum([0, *map(len, rows)], dtype=numpy.int64)
+        ids[name] = numpy.fromiter(chain.from_iterable(rows), numpy.int32), numpy.cumsum([0, *map(len, rows)], dtype=numpy.int64)
     return Table(examples.table, ids, "")
 
 
@@ -206,10 +217,6 @@ def cached(examples: Examples, encoders: Mapping[str, IdEncoder], *, folder: Pat
     if table is None:
         raise DataError(f"The cache in {folder} cannot be read back; is the disk damaged? Set SIXJARS_CACHE.")
     return table
-
-
-def _flat(rows: Sequence[Sequence[int]]) -> Ids:
-    return numpy.array([number for ids in rows for number in ids], dtype=numpy.int32)
 
 
 def _key(fingerprint: str, fields: Sequence[str], encoders: Mapping[str, IdEncoder]) -> str:
@@ -253,11 +260,10 @@ def _make(entry: Path, examples: Examples, encoders: Mapping[str, IdEncoder]) ->
                 for start in range(0, len(column), _ROWS):
                     rows = encoder.encode(column.slice(start, _ROWS).to_pylist())
                     lengths += [len(ids) for ids in rows]
-                    file.write(_flat(rows).tobytes())
+                    file.write(numpy.fromiter(chain.from_iterable(rows), numpy.int32).tobytes())
             numpy.save(made / f"{number}.npy", numpy.cumsum(lengths, dtype=numpy.int64))
         sums = {path.name: _sum(path) for path in sorted(made.iterdir())}
         (made / _INDEX).write_text(json.dumps(sums), encoding="utf-8")
-        shutil.rmtree(entry, ignore_errors=True)  # what cannot be read, or another process has made meanwhile
 
 
 def _sum(path: Path) -> int:
@@ -280,10 +286,15 @@ def _opened(entry: Path, encoders: Mapping[str, IdEncoder], fingerprint: str) ->
             offsets = numpy.load(entry / f"{number}.npy", mmap_mode="r")
             size = int(offsets[-1])
             path = entry / f"{number}.ids"
-            ids[name] = numpy.memmap(path, numpy.int32, "r", shape=(size,)) if size else _flat([]), offsets
+            ids[name] = (
+                numpy.memmap(path, numpy.int32, "r", shape=(size,)) if size else numpy.empty(0, numpy.int32),
+                offsets,
+            )
         texts = pyarrow.ipc.open_file(pyarrow.memory_map(str(entry / "texts.arrow"))).read_all()
         table = Table(texts, ids, fingerprint)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, pyarrow.ArrowException, ValueError, TypeError):
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, pyarrow.ArrowException):
+        return None
+    except (ValueError, TypeError, AttributeError):  # the index is JSON, but not ours
         return None
     touch(entry / _INDEX)
     return table

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, final
 
 import numpy
 from numpy.typing import NDArray
@@ -27,35 +27,14 @@ from sixjars.errors import DataError, ShapeError
 FORMAT: Final = 2
 """Changes when the form of the files does, so that no old file is read."""
 _WHAT = "Pixels and features"
-_LETTERS = 32
 
 Form = tuple[int, numpy.dtype[Any]]
 """Numbers of a frame, and their dtype."""
 
 
-class Store(Protocol):
-    """Records of many media files, each found by the key of its content; a record is frames × numbers."""
-
-    def missing(self, keys: Sequence[str]) -> list[str]:
-        """The keys, each once and in order, that have no record yet."""
-        ...
-
-    def add(self, keys: Sequence[str], records: Sequence[NDArray[Any]]) -> None:
-        """Keeps a record (F, N) for each key."""
-        ...
-
-    def take(self, key: str) -> NDArray[Any]:
-        """One record, (F, N)."""
-        ...
-
-    def lengths(self, keys: Sequence[str]) -> NDArray[numpy.int64]:
-        """The frames of each record."""
-        ...
-
-
 @final
 class MemoryStore:
-    """Records that are needed once, as for a prediction.
+    """Records of media files that are needed once, as for a prediction; each is frames × numbers.
 
     >>> store = MemoryStore()
     >>> store.add(["cat"], [numpy.ones((2, 3))])
@@ -98,7 +77,7 @@ class FeatureStore:
 
     def __init__(self, folder: Path, plan: Mapping[str, JsonValue]) -> None:
         self._plan = json.dumps({"format": FORMAT, "plan": dict(plan)}, sort_keys=True, indent=2)
-        self.folder = folder / hashlib.sha256(self._plan.encode()).hexdigest()[:_LETTERS]
+        self.folder = folder / _hash(self._plan)
         self._shards: dict[str, _Shard] = {}
         self._index: dict[str, tuple[_Shard, int]] = {}
         self._form: Form | None = None
@@ -119,9 +98,11 @@ class FeatureStore:
             raise ShapeError(f"There are {len(keys)} keys, but {len(records)} records.")
         if not keys:
             return
-        self._agree(_form(records))
-        name = hashlib.sha256(json.dumps(list(keys)).encode()).hexdigest()[:_LETTERS]
-        path = self.folder / f"{name}.safetensors"
+        for record in records:
+            if record.ndim != 2 or not len(record):
+                raise ShapeError(f"A record must have one frame or more, each of some numbers, but is {record.shape}.")
+            self._agree((record.shape[1], record.dtype))
+        path = self.folder / f"{_hash(json.dumps(list(keys)))}.safetensors"
         with disk_faults(_WHAT, self.folder):
             self._begin()
             _write(path, keys, records)
@@ -169,17 +150,20 @@ class FeatureStore:
         self._form = self._form or form
         if form != self._form:
             (numbers, dtype), (before, kind) = form, self._form
-            raise ShapeError(
-                f"A record has frames of {numbers} {dtype} numbers, but those in {self.folder} have {before} {kind}."
-            )
+            raise ShapeError(f"A record has frames of {numbers} {dtype} numbers, but others {before} {kind}.")
 
     def _begin(self) -> None:
         """Makes the folder ready to be written to, once."""
         if not self._begun:
+            for place in (self.folder.parent, self.folder):
+                set_aside(place, folder=True)
             with made_whole(self.folder / "plan.json") as plan:
                 plan.write_text(self._plan + "\n", encoding="utf-8")
             sweep(self.folder)
             self._begun = True
+
+
+Store = MemoryStore | FeatureStore
 
 
 @final
@@ -217,19 +201,8 @@ class _Shard:
         raise DataError(f"{self.path} {removed}, and what it held is computed anew.")
 
 
-def _form(records: Sequence[NDArray[Any]]) -> Form:
-    """What all records have in common."""
-    for record in records:
-        if record.ndim != 2:
-            raise ShapeError(f"A record must have 2 dimensions (frames and numbers), but has shape {record.shape}.")
-    forms: list[Form] = [(record.shape[1], record.dtype) for record in records]
-    for form in forms:
-        if form != forms[0]:
-            (first, kind), (numbers, dtype) = forms[0], form
-            raise ShapeError(
-                f"Records must agree: one has frames of {first} {kind} numbers, another of {numbers} {dtype}."
-            )
-    return forms[0]
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _write(path: Path, keys: Sequence[str], records: Sequence[NDArray[Any]]) -> None:
@@ -250,6 +223,7 @@ def _opened(path: Path) -> _Shard | None:
             index = json.loads((file.metadata() or {})["index"])
             shard = _Shard(path, index, file.get_slice("frames"))
             whole = file.get_slice("frames").get_shape()[0] == sum(shard.frames)
+            whole = whole and path.stem == _hash(json.dumps(shard.keys))  # so that no key can have changed
     except (FileNotFoundError, SafetensorError, ValueError, KeyError, TypeError):
         return None
     touch(path)

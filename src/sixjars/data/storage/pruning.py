@@ -1,15 +1,19 @@
-"""How large the cache is, and how it is kept from growing without end."""
+"""The size of the cache: how much there is, and what is removed when it is too much."""
 
 import os
+import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from sixjars.data.storage.cache import cache_folder
+from sixjars.errors import DataError
 
 LIMIT: Final = 20.0
-"""Gigabytes that the cache may hold when $SIXJARS_CACHE_GB says nothing; the files not used for longest go first."""
+"""Gigabytes that the cache may hold when $SIXJARS_CACHE_GB says nothing; what was not used for longest goes first."""
+ENTRIES: Final = ("[0-9a-f]" * 64, "frames/*/*.safetensors", "contents.sqlite")
+SYNTHETIC: Final = "samples/*/*"
+"""What may be removed: nothing but what this toolkit made, whatever else is in the folder that somebody chose."""
 
 
 @final
@@ -23,35 +27,58 @@ class Contents:
     """Bytes."""
 
 
-def contents() -> Contents:
+@final
+@dataclass(frozen=True, order=True)
+class _Entry:
+    """What is removed as a whole: a file, or a folder whose files are of no use without each other."""
+
+    is_synthetic: bool
+    """Synthetic images and videos go last: nobody notes when they are read."""
+    used: float
+    """When it was used last."""
+    size: int
+    files: int
+    path: Path
+
+
+def contents(folder: Path) -> Contents:
     """How much there is now."""
-    found = _files(cache_folder())
-    return Contents(cache_folder(), len(found), sum(size for _, size, _ in found))
+    found = _entries(folder)
+    return Contents(folder, sum(entry.files for entry in found), sum(entry.size for entry in found))
 
 
-def prune(gigabytes: float | None = None) -> Contents:
-    """Remove the files that were not used for longest until no more than so much is left; returns what is left.
+def prune(folder: Path, gigabytes: float | None = None) -> Contents:
+    """Remove what was not used for longest until no more than so much is left; returns what is left.
 
     Nothing is lost but time: whatever is missing is made again. A run that has a file open keeps it.
     """
-    limit = float(os.environ.get("SIXJARS_CACHE_GB") or LIMIT) if gigabytes is None else gigabytes
-    found = sorted(_files(cache_folder()))
-    size = sum(each for _, each, _ in found)
-    for _, each, path in found:
-        if size <= limit * 1e9:
+    limit = 1e9 * (_limit() if gigabytes is None else gigabytes)
+    found = sorted(_entries(folder))
+    size = sum(entry.size for entry in found)
+    for entry in found:
+        if size <= limit:
             break
         with suppress(OSError):
-            path.unlink()
-            size -= each
-    return contents()
+            shutil.rmtree(entry.path) if entry.path.is_dir() else entry.path.unlink()
+            size -= entry.size
+    return contents(folder)
 
 
-def _files(folder: Path) -> list[tuple[float, int, Path]]:
-    """Time of the last use, size and path of every file."""
+def _limit() -> float:
+    told = os.environ.get("SIXJARS_CACHE_GB") or str(LIMIT)
+    with suppress(ValueError):
+        if float(told) >= 0:
+            return float(told)
+    raise DataError(f"SIXJARS_CACHE_GB must be a number of gigabytes, but is {told!r}.")
+
+
+def _entries(folder: Path) -> list[_Entry]:
     found = []
-    for place, _, names in os.walk(folder):
-        for path in (Path(place, name) for name in names):
+    for pattern in (*ENTRIES, SYNTHETIC):
+        for path in folder.glob(pattern):
             with suppress(OSError):
-                state = path.stat()
-                found.append((state.st_mtime, state.st_size, path))
+                states = [one.stat() for one in (path.rglob("*") if path.is_dir() else [path]) if one.is_file()]
+                used = max((state.st_mtime for state in states), default=0.0)
+                size = sum(state.st_size for state in states)
+                found.append(_Entry(pattern == SYNTHETIC, used, size, len(states), path))
     return found

@@ -5,12 +5,11 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, cast
 
 from sixjars.errors import DataError, hint
 
-MARK: Final = b"\xef\xbb\xbf"
-"""What some programs write before UTF-8 text."""
+MARK = b"\xef\xbb\xbf"  # what some programs write before UTF-8 text
 
 
 @contextmanager
@@ -24,6 +23,16 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise DataError(f"{path} is not a gzip file or is damaged: {str(error).rstrip('.')}.") from error
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
+    r"""Every line with its number, from 1, as it is in the file. Only `\n` ends a line; an empty file is refused."""
+    number = 0
+    with opened(path) as stream:
+        for number, line in enumerate(stream, 1):
+            yield number, line.removeprefix(MARK) if number == 1 else line
+    if not number:
+        raise DataError(f"{path} is empty.")
 
 
 def check_file(path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from sixjars.errors import shown
+
 LARGEST = 3.4e38
 """The farthest from zero that a 32-bit number goes."""
 
@@ -29,10 +31,10 @@ def _number(spelled: str, point: str) -> float:
         number = float(spelled)
     except ValueError:
         raise ValueError(
-            f"{spelled!r} of point {point!r} is not a number; write points like 0.12,0.7 0.3,0.25."
+            f"{shown(spelled)} of point {shown(point)} is not a number; write points like 0.12,0.7 0.3,0.25."
         ) from None
     if not abs(number) <= LARGEST:
-        raise ValueError(f"{spelled!r} of point {point!r} is not a number that can be reckoned with.")
+        raise ValueError(f"{shown(spelled)} of point {shown(point)} is not a number that can be reckoned with.")
     return number
 
 
@@ -63,7 +65,7 @@ def whole_numbers(text: str) -> list[int]:
     words = text.split()
     for word in words:
         if not (word.isascii() and word.isdigit() and len(word) < 10):
-            raise ValueError(f"{word!r} is not a position; write whole numbers counted from 0, like 2 0 1.")
+            raise ValueError(f"{shown(word)} is not a position; write whole numbers counted from 0, like 2 0 1.")
     return [int(word) for word in words]
 
 
@@ -94,12 +96,12 @@ def text_of_order(value: Any) -> str:
 
 def _listed(value: Any, told: str) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError(f"{told}, but is {value!r}.")
+        raise ValueError(f"{told}, but is {shown(value)}.")
     return value
 
 
 def _spelled(number: Any, told: str) -> str:
     plain = isinstance(number, int | float | str) and not isinstance(number, bool)
     if not plain or len(str(number).split()) != 1:  # what is between spaces would be read as a point of its own
-        raise ValueError(f"{told}, but has {number!r} in it.")
+        raise ValueError(f"{told}, but has {shown(number)} in it.")
     return str(number).strip()

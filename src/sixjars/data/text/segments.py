@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from sixjars.data.text.sentences import sentences_of
-from sixjars.errors import unknown
+from sixjars.errors import shown, unknown
 
 OTHER: Final = ">"
 """Stands before a turn of the other speaker."""
@@ -18,7 +18,7 @@ SEPARATOR: Final = ", "
 KINDS: Final = ("none", "sentences", "lines", "turns")
 """What a text may be made of."""
 
-_KIND_NAMES: Final = {list: "a list", dict: "an object", bytes: "bytes", str: "a text", bool: "true or false"}
+_NAMES = {bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list", dict: "an object"}
 
 
 def segments_of(text: str, kind: str) -> list[str]:
@@ -80,7 +80,7 @@ def text_of_labels(value: object) -> str:
         if not label:
             raise ValueError("holds an empty label.")
         if SEPARATOR.strip() in label:
-            raise ValueError(f"holds the label {label!r}, but a comma stands between labels; write it without.")
+            raise ValueError(f"holds the label {shown(label)}, but a comma stands between labels; write it without.")
     return SEPARATOR.join(labels)
 
 
@@ -111,12 +111,7 @@ def kind_of(value: object) -> str:
     >>> kind_of(None), kind_of([])
     ('null', 'a list')
     """
-    if value is None:
-        return "null"
-    for kind, name in _KIND_NAMES.items():
-        if isinstance(value, kind):
-            return name
-    return "a number"
+    return "null" if value is None else _NAMES.get(type(value), type(value).__name__)
 
 
 def _lines(text: str) -> list[str]:

@@ -51,6 +51,8 @@ _MARKS = rf"[.…{_STRONG}{_FULL}]"
 _SPACE = r"[^\S\n]"
 _CLOSING = r"[)\]}”»›」』）］】〉》]"
 
+# The quantifiers are possessive (`++`): a pattern that may give back what it took needs time that grows with the square
+# of the length in a line of marks or white space alone.
 _BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+|(?:<br\s{0,9}/?>\s*+)+", re.IGNORECASE)
 _MARK = re.compile(rf"{_MARKS}++(?:{_SPACE}++{_MARKS}++)*+")
 _AFTER_QUOTED = re.compile(rf"""(?:{_CLOSING}|['’"])*+(?:{_SPACE}++(?:{_CLOSING}|''|"(?=[\s,;]|$)))*+""")

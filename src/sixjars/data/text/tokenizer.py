@@ -15,25 +15,17 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import Any, Final, TypeVar, final
+from typing import Final, TypeVar, final
 
 from sixjars.data.text.segments import segments_of
 from sixjars.data.text.sentences import RULE
-from sixjars.data.text.vocabulary import (
-    KINDS,
-    MARK,
-    TokenSettings,
-    is_marked,
-    learned,
-    plain_model,
-    tokenizer_of,
-)
-from sixjars.errors import DataError, RunError
+from sixjars.data.text.vocabulary import KINDS, MARK, TokenSettings, Vocabulary, is_marked, learned, tokenizer_of
+from sixjars.errors import DataError, RunError, shown
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
 
 _FORMAT: Final = 2
+_HASHES: Final = 2**30  # a size and a hash together still fit 32 bits
 T = TypeVar("T")
-_HASHES = 2**30  # a size and a hash together still fit 32 bits
 
 
 @final
@@ -59,17 +51,14 @@ class TextTokenizer:
     ('Hello, you?', ['Hello', ',', 'you', '?', '<stop>'])
     """
 
-    def __init__(self, model: dict[str, Any], settings: TokenSettings) -> None:
-        self._model = model
-        self._settings = TokenizerSettings(
-            settings.tokens, settings.split, settings.lowercase, settings.size, settings.min_count
-        )
-        self._tokenizer = tokenizer_of(model, settings)
-        self._kind = settings.tokens
-        self._split = settings.split
+    def __init__(self, vocabulary: Vocabulary, settings: TokenSettings) -> None:
+        self._vocabulary = vocabulary
+        self._kind: str = settings.tokens
+        self._split: str = settings.split
+        self._lowercase = settings.lowercase
         self._marked = is_marked(settings)
-        by_id = sorted((number, token) for token, number in self._tokenizer.get_vocab(with_added_tokens=False).items())
-        self._spelled = [*SPECIAL, *(token for _, token in by_id[len(SPECIAL) :])]
+        self._names = [*SPECIAL, *vocabulary.tokens]
+        self._tokenizer = tokenizer_of(vocabulary, settings)
         # Leaves out the offsets, where this version of the library can.
         self._batch = getattr(self._tokenizer, "encode_batch_fast", self._tokenizer.encode_batch)
 
@@ -81,7 +70,7 @@ class TextTokenizer:
     @property
     def size(self) -> int:
         """How many tokens there are, the special ones included."""
-        return len(self._spelled)
+        return len(self._names)
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without `<go>` and `<stop>`."""
@@ -97,7 +86,14 @@ class TextTokenizer:
 
         With `open`, each word outside the vocabulary has a number of its own, from `size` on, in place of `<unk>`.
         """
-        rows = self._looked_up(texts)
+        try:
+            rows: list[list[int]] = [encoding.ids for encoding in self._batch(texts)]
+        except TypeError:
+            for text in texts:
+                if any("\ud800" <= letter <= "\udfff" for letter in text):
+                    told = f"Text {shown(text)} holds half a character (a lone surrogate); remove it."
+                    raise DataError(told) from None
+            raise
         if not open:
             return rows
         assert self.can_copy
@@ -115,15 +111,6 @@ class TextTokenizer:
             for token, number in zip(self.split(text), ids, strict=True)
         ]
 
-    def _looked_up(self, texts: Sequence[str]) -> list[list[int]]:
-        try:
-            return [encoding.ids for encoding in self._batch(texts)]
-        except TypeError:
-            row = next((row for row, text in enumerate(texts) if not _is_unicode(text)), None)
-            if row is None:
-                raise
-            raise DataError(f"Text {texts[row]!r} holds half a character (a lone surrogate); remove it.") from None
-
     def normalize(self, text: str) -> str:
         """A text as it is before it is split: what an output can be compared with."""
         normalizer = self._tokenizer.normalizer
@@ -132,11 +119,12 @@ class TextTokenizer:
         return made
 
     def split(self, text: str) -> list[str]:
-        """What stands at each position of `encode(text)`, in or outside the vocabulary, spelled with its mark.
+        """What stands at each position of `encode(text)`, spelled with its mark; unknown words are spelled too.
 
-        Only where words can be copied: subwords are found by looking them up.
+        Subwords are found by looking them up, so a letter that is not known is `<unk>` among them.
         """
-        assert self.can_copy
+        if not self.can_copy:
+            return [self._names[number] for number in self.encode(text)]
         if self._kind == "characters":
             return list(self.normalize(text))
         splitter = self._tokenizer.pre_tokenizer
@@ -149,7 +137,7 @@ class TextTokenizer:
         An id from `size` on is copied: `source_words` holds the tokens of the source, as `split` gives them.
         """
         kept = [number for number in ids if number not in (PAD, GO, STOP)]
-        tokens = [self._spelling(number, source_words) for number in kept]
+        tokens = [self._name(number, source_words) for number in kept]
         if self._kind == "words" and self._split == "spaces":
             return " ".join(tokens)
         if self._kind == "words":
@@ -159,12 +147,12 @@ class TextTokenizer:
         text = "".join(tokens)
         return text.replace(MARK, " ").removeprefix(" ") if self._marked else text
 
-    def _spelling(self, number: int, source_words: Sequence[str]) -> str:
-        return self._spelled[number] if number < self.size else source_words[number - self.size]
+    def _name(self, number: int, source_words: Sequence[str]) -> str:
+        return self._names[number] if number < self.size else source_words[number - self.size]
 
     def _spaced(self, number: int, before: str, source_words: Sequence[str]) -> str:
         """A token as it is joined to the one before it; a copied word goes by what it now follows."""
-        token = self._spelling(number, source_words)
+        token = self._name(number, source_words)
         if number == UNK:  # most often a word after a space
             return f" {token}"
         word = self.plain(token)
@@ -176,7 +164,7 @@ class TextTokenizer:
 
     def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
         """One readable string for each id, to write beside a heat map; `source_words` as for `decode`."""
-        tokens = [self._spelling(number, source_words) for number in ids]
+        tokens = [self._name(number, source_words) for number in ids]
         if self._kind == "characters":
             return ["␣" if token == " " else token for token in tokens]
         return [self.plain(token) for token in tokens] if self._kind == "words" else tokens
@@ -194,39 +182,47 @@ class TextTokenizer:
 
     def vocabulary(self) -> dict[str, int]:
         """Every token and its id; a special name wins over a word of the text that is spelled the same."""
-        ordinary = {token: number for number, token in enumerate(self._spelled) if number >= len(SPECIAL)}
+        ordinary = {token: number for number, token in enumerate(self._names) if number >= len(SPECIAL)}
         return ordinary | {name: number for number, name in enumerate(SPECIAL)}
 
     def plain(self, token: str) -> str:
         """A token as a file of word vectors would spell it: without the mark."""
         return token.removeprefix(MARK) if self._marked and token != MARK else token
 
+    def adopted(self, token: str, other: "TextTokenizer") -> str:
+        """A token of another tokenizer as this one spells it: marked where a space came before it, or plain."""
+        spaced = token.startswith(MARK) if other._marked else other._kind == "words"
+        return f"{MARK}{other.plain(token)}" if spaced and self._marked else other.plain(token)
+
     def by_word(self) -> dict[str, list[int]]:
         """Plain spelling -> all ids spelled so (`▁the` and `the` are one word), special tokens left out."""
         found: dict[str, list[int]] = {}
         for number in range(len(SPECIAL), self.size):
-            found.setdefault(self.plain(self._spelled[number]), []).append(number)
+            found.setdefault(self.plain(self._names[number]), []).append(number)
         return found
 
     def to_json(self) -> str:
         """All of it as text, to be kept in a run."""
-        whole = {"format": _FORMAT, "settings": asdict(self._settings), "model": self._model}
-        return json.dumps(whole, ensure_ascii=False)
+        how = {"format": _FORMAT, "kind": self._kind, "split": self._split, "lowercase": self._lowercase}
+        return json.dumps(how | asdict(self._vocabulary), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "TextTokenizer":
-        """The opposite of `to_json`; what a stranger may have put beside the vocabulary is not used."""
+        """The opposite of `to_json`; whatever else a stranger put into it is not used."""
         try:
             whole = json.loads(text)
-            settings = TokenizerSettings(**whole["settings"])
-            if whole["format"] != _FORMAT or settings.tokens not in KINDS:
-                raise ValueError(f"format {whole['format']!r}, tokens {settings.tokens!r}")
-            tokenizer = cls(plain_model(whole["model"]), settings)
+            kind, split, lowercase = whole["kind"], whole["split"], whole["lowercase"]
+            if whole["format"] != _FORMAT or kind not in KINDS or not isinstance(lowercase, bool):
+                raise ValueError(f"format {shown(whole['format'])}, kind {shown(kind)}, lowercase {shown(lowercase)}")
+            if split not in ("punctuation", "spaces"):
+                raise ValueError(f"split {shown(split)}")
+            vocabulary = Vocabulary(whole["tokens"], whole["merges"], whole["scores"])
+            return cls(vocabulary, TokenizerSettings(kind, split, lowercase))
         except RecursionError:
             raise RunError("The saved tokenizer is damaged: it is nested too deep.") from None
         except Exception as error:
-            raise RunError(f"The saved tokenizer is damaged or of another version: {str(error)[:200]}.") from error
-        return tokenizer
+            told = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")[:200]
+            raise RunError(f"The saved tokenizer is damaged or of another version: {told}.") from error
 
 
 def _leads(token: str) -> bool:
@@ -235,13 +231,6 @@ def _leads(token: str) -> bool:
         sign = token.removeprefix(MARK)
         return sign in ('"', "'") or (len(sign) == 1 and unicodedata.category(sign) in ("Ps", "Pi"))
     return token == "/" or (len(token) == 1 and unicodedata.category(token) in ("Ps", "Pi", "Pd"))
-
-
-def _is_unicode(text: object) -> bool:
-    try:
-        return isinstance(text, str) and bool(text.encode() or True)
-    except UnicodeEncodeError:
-        return False
 
 
 @final
@@ -262,8 +251,8 @@ class TextEncoding:
         if self.segments == "none":
             rows = self.tokenizer.encode_many(texts, open=self.copies)
         else:
-            parts = [segments_of(text, self.segments) for text in texts]
-            rows = self.tokenizer.encode_segments(parts, open=self.copies)
+            split = [segments_of(text, self.segments) for text in texts]
+            rows = self.tokenizer.encode_segments(split, open=self.copies)
         return [self.short(ids, end=STOP) for ids in rows]
 
     def short(self, row: list[T], *, end: T) -> list[T]:
@@ -273,9 +262,9 @@ class TextEncoding:
         return latest(row, self.limit, end=end) if self.segments == "turns" else row[: self.limit]
 
     def words(self, text: str) -> list[str]:
-        """What stands at each position of a text whose words can be copied, spelled as the tokenizer does."""
-        parts = segments_of(text, self.segments)
-        row: list[str | None] = [word for part in parts for word in (*self.tokenizer.split(part), None)]
+        """What stands at each position of a text, spelled as the tokenizer does."""
+        segments = segments_of(text, self.segments)
+        row: list[str | None] = [word for segment in segments for word in (*self.tokenizer.split(segment), None)]
         return [word for word in self.short(row, end=None) if word is not None]
 
     def key(self) -> str:

@@ -5,40 +5,45 @@ last `dim` fields of a line are the numbers.
 """
 
 from collections.abc import Mapping
-from math import isfinite
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import numpy
 
-from sixjars.data.text.files import MARK, opened
+from sixjars.data.text.files import lines_of
 from sixjars.errors import DataError
 
 Vectors = numpy.ndarray[Any, numpy.dtype[numpy.float32]]
 
 
-def read_vectors(path: Path, wanted: Mapping[str, int], size: int | None) -> tuple[Vectors, list[int]]:
+def read_vectors(path: Path, wanted: Mapping[str, int]) -> tuple[Vectors, list[int]]:
     """The vectors of the wanted words (word -> row), (found, dim), and the row of each, in rising order.
 
     The first vector of a word counts. A word that is not in the file as it is written takes the vector of its
-    lowercase form. With `size` given, vectors of another size are an error.
+    lowercase form.
     """
-    found = _Found(wanted)
-    width: int | None = None
-    with opened(path) as stream:
-        for number, raw in enumerate(stream, 1):
-            line = raw.removeprefix(MARK) if number == 1 else raw
-            if width is None:
-                width, is_header = _width(line, path)
-                if size is not None and width != size:
-                    raise DataError(f"{path} has vectors of {width} numbers, but {size} are asked for.")
-                if is_header:
-                    continue
-            if not found.take(line, width, f"{path}, line {number}"):
-                break
-    if width is None:
-        raise DataError(f"{path} is empty.")
-    return found.result(path, width)
+    exact = {word.encode(errors="replace") for word in wanted}
+    useful = exact | {word.lower().encode(errors="replace") for word in wanted}
+    # A file has millions of lines and few are wanted: a line is taken apart only if its first field begins a word.
+    firsts = {word.split(None, 1)[0] for word in useful if word.strip()}
+    found: dict[bytes, Vectors] = {}
+    width = 0
+    for number, line in lines_of(path):
+        if number == 1:
+            width, is_header = _width(line, path)
+            if is_header:
+                continue
+        first = line.split(None, 1)[:1]
+        if first and first[0] not in firsts and line.count(b" ") + line.count(b"\t") >= width:
+            continue
+        where = f"{path}, line {number}"
+        word, fields = _fields(line, width, where)
+        if word in useful and word not in found:
+            found[word] = _vector(fields, where)
+            exact.discard(word)
+        if not exact:
+            break
+    return _by_row(path, wanted, found)
 
 
 def _width(line: bytes, path: Path) -> tuple[int, bool]:
@@ -62,55 +67,32 @@ def _is_number(field: bytes) -> bool:
     return True
 
 
-@final
-class _Found:
-    """The vectors found so far, for words as they are wanted and for their lowercase forms."""
-
-    def __init__(self, wanted: Mapping[str, int]) -> None:
-        self._wanted = wanted
-        self._exact = {word.encode(errors="replace") for word in wanted}
-        self._useful = self._exact | {word.lower().encode(errors="replace") for word in wanted}
-        self._firsts = {word.split(None, 1)[0] for word in self._useful if word.strip()}
-        self._vectors: dict[bytes, Vectors] = {}
-
-    def take(self, line: bytes, width: int, where: str) -> bool:
-        """Keeps the vector of a line if it is wanted; false when nothing more can be found."""
-        first = line.split(None, 1)[:1]
-        if line.count(b" ") + line.count(b"\t") < width or not first:
-            count = max(len(line.split()) - 1, 0)
-            raise DataError(f"{where}: has {count} numbers, but a vector has {width}.")
-        if first[0] not in self._firsts:
-            return True
-        parts = line.rsplit(None, width)
-        word, extra = parts[0].strip(), parts[0].split()[1:]
-        if len(parts) <= width or (extra and all(_is_number(field) for field in extra)):
-            count = len(line.split()) - 1
-            raise DataError(f"{where}: has {count} numbers, but a vector has {width}.")
-        if word in self._useful and word not in self._vectors:
-            self._vectors[word] = _numbers(parts[1:], where)
-            self._exact.discard(word)
-        return bool(self._exact)
-
-    def result(self, path: Path, width: int) -> tuple[Vectors, list[int]]:
-        """All vectors, by rising row."""
-        rows: dict[int, Vectors] = {}
-        for word, row in self._wanted.items():
-            spellings = (word.encode(errors="replace"), word.lower().encode(errors="replace"))
-            vector = next((self._vectors[key] for key in spellings if key in self._vectors), None)
-            if vector is not None:
-                rows[row] = vector
-        if not rows:
-            raise DataError(f"{path} has a vector for none of the {len(self._wanted)} words of the vocabulary.")
-        order = sorted(rows)
-        return numpy.stack([rows[row] for row in order]).astype(numpy.float32).reshape(-1, width), order
+def _fields(line: bytes, width: int, where: str) -> tuple[bytes, list[bytes]]:
+    """The word of a line, which may hold spaces, and its numbers."""
+    fields = line.rsplit(None, width)
+    extra = fields[0].split()[1:] if fields else []
+    if len(fields) <= width or (extra and all(map(_is_number, extra))):
+        raise DataError(f"{where}: has {max(len(line.split()) - 1, 0)} numbers, but a vector has {width}.")
+    return fields[0].strip(), fields[1:]
 
 
-def _numbers(fields: list[bytes], where: str) -> Vectors:
-    try:
-        values = [float(field) for field in fields]
-    except ValueError:
-        wrong = next(field for field in fields if not _is_number(field)).decode(errors="replace")
-        raise DataError(f"{where}: {wrong!r} is not a number.") from None
-    if not all(map(isfinite, values)):
+def _vector(fields: list[bytes], where: str) -> Vectors:
+    for field in fields:
+        if not _is_number(field):
+            raise DataError(f"{where}: {field.decode(errors='replace')!r} is not a number.")
+    vector = numpy.array([float(field) for field in fields])
+    if not (abs(vector) <= numpy.finfo(numpy.float32).max).all():
         raise DataError(f"{where}: a number of a vector is not finite.")
-    return numpy.array(values, dtype=numpy.float32)
+    return vector.astype(numpy.float32)
+
+
+def _by_row(path: Path, wanted: Mapping[str, int], found: Mapping[bytes, Vectors]) -> tuple[Vectors, list[int]]:
+    rows = {
+        row: found[spelling]
+        for word, row in wanted.items()
+        for spelling in (word.lower().encode(errors="replace"), word.encode(errors="replace"))  # the last one counts
+        if spelling in found
+    }
+    if not rows:
+        raise DataError(f"{path} has a vector for none of the {len(wanted)} words of the vocabulary.")
+    return numpy.stack([rows[row] for row in sorted(rows)]), sorted(rows)

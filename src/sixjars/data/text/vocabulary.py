@@ -1,29 +1,26 @@
-"""Vocabularies: which tokens there are, learned from the training texts, and how a text is split into them.
-
-Inside, the four special tokens are spelled with a leading space. No token of a text can hold a space there,
-so a text that says `<stop>` never stops anything.
-"""
+"""Vocabularies: which tokens there are, learned from the training texts, and how a text is split into them."""
 
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, Final, Protocol, final
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from sixjars.errors import DataError
 from sixjars.flow.special import SPECIAL, UNK
 
-INSIDE: Final = [f" {name}" for name in SPECIAL]
-"""The special tokens as the tokenizer itself spells them."""
+# Inside, the special tokens are spelled with a leading space. No token of a text can begin with a space and go on
+# (white space is where a text is split), so a text that says `<stop>` never stops anything.
+_INSIDE = [f" {name}" for name in SPECIAL]
 MARK: Final = "▁"
 """Begins a token that follows a space or the start of the text."""
 
 _WHITE = Regex(r"[\s\x1c-\x1f\x85]+")  # what str.split takes for white space
-_MARKS = Regex(rf"{MARK}?[[\p{{P}}\p{{S}}]&&[^{MARK}]]")  # one punctuation mark or symbol
-_COPIES = 1000  # of one word in one line for a trainer
-
-Model = dict[str, Any]
+_PUNCTUATION = Regex(rf"{MARK}?[[\p{{P}}\p{{S}}]&&[^{MARK}]]")  # one punctuation mark or symbol, and the mark before it
+_COPIES = 1000  # of one word in one line for a trainer, which counts words itself
 
 
 class TokenSettings(Protocol):
@@ -38,49 +35,61 @@ class TokenSettings(Protocol):
     min_count: int
 
 
-def learned(texts: Iterable[str], settings: TokenSettings, what: str) -> Model:
-    """The model of a tokenizer whose vocabulary is that of the texts; `what` names them in messages."""
+@final
+@dataclass(frozen=True)
+class Vocabulary:
+    """The tokens of a vocabulary in the order of their ids; the special ones come before them and are not listed."""
+
+    tokens: list[str]
+    merges: list[tuple[str, str]] = field(default_factory=list)
+    """For BPE: the pairs of tokens that become one, the most frequent first."""
+    scores: list[float] = field(default_factory=list)
+    """For a unigram language model: the log probability of each token."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.tokens, list) or not all(isinstance(token, str) for token in self.tokens):
+            raise ValueError("its tokens are not a list of texts")
+        known = {*_INSIDE, *self.tokens}
+        if len(known) != len(_INSIDE) + len(self.tokens):
+            raise ValueError("a token is there twice")
+        if not all({one, two, one + two} <= known for one, two in self.merges):  # the library would panic
+            raise ValueError("a merge is not of tokens, or does not give one")
+        if not all(map(isfinite, self.scores)):
+            raise ValueError("a score is not finite")
+
+
+def learned(texts: Iterable[str], settings: TokenSettings, what: str) -> Vocabulary:
+    """The vocabulary of the texts; `what` names them in messages."""
     words, spaces = _counted(texts, _normalizer(settings))
-    model = KINDS[settings.tokens](words, spaces, settings)
-    names = model["vocab"] if isinstance(model["vocab"], dict) else [piece for piece, _ in model["vocab"]]
-    if not set(names) - {*INSIDE, MARK, " "}:
+    vocabulary = KINDS[settings.tokens](words, spaces, settings)
+    if not set(vocabulary.tokens) - {MARK, " "}:
         raise DataError(
             f"{what}: no token is left for the vocabulary with min_count {settings.min_count} and size "
             f"{settings.size}; lower min_count or raise size."
         )
-    return plain_model(model)
+    return vocabulary
 
 
-def plain_model(model: Model) -> Model:
-    """A model's vocabulary and merges, and nothing else that a library or a stranger put beside them."""
-    kind, vocabulary = model["type"], model["vocab"]
-    if kind == "Unigram":
-        names = [str(piece) for piece, _ in vocabulary]
-        made: Model = {"unk_id": UNK, "vocab": [[str(piece), float(score)] for piece, score in vocabulary]}
-    else:
-        if sorted(vocabulary.values()) != list(range(len(vocabulary))):
-            raise ValueError("its ids are not 0, 1, 2, …")
-        names = sorted(vocabulary, key=vocabulary.__getitem__)
-        made = {"unk_token": INSIDE[UNK], "vocab": {str(token): int(at) for token, at in vocabulary.items()}}
-    if kind == "BPE":
-        made["merges"] = [[str(one), str(two)] for one, two in (_pair(merge) for merge in model["merges"])]
-    if kind not in ("BPE", "Unigram", "WordLevel") or names[: len(INSIDE)] != INSIDE:
-        raise ValueError("its special tokens are not the first four")
-    return {"type": kind, **made}
-
-
-def _pair(merge: Any) -> Sequence[str]:
-    """A merge, which older versions of the library write as one text."""
-    return merge.split(" ") if isinstance(merge, str) else merge
-
-
-def tokenizer_of(model: Model, settings: TokenSettings) -> Tokenizer:
-    """The tokenizer of a model. All but the model is made here, so a saved one can bring nothing else along."""
-    tokenizer = Tokenizer(models.WordLevel({}, unk_token=INSIDE[UNK]))
+def tokenizer_of(vocabulary: Vocabulary, settings: TokenSettings) -> Tokenizer:
+    """A tokenizer of the library. All but the vocabulary is made here, so a saved one can bring nothing else along."""
+    numbers = {token: number for number, token in enumerate([*_INSIDE, *vocabulary.tokens])}
+    model: models.Model
+    if settings.tokens == "words":
+        model = models.WordLevel(numbers, unk_token=_INSIDE[UNK])
+    elif settings.tokens == "unigram":
+        model = _unigram_model(vocabulary)
+    else:  # characters are BPE that never merges
+        merges = [(one, two) for one, two in vocabulary.merges] if settings.tokens == "bpe" else []
+        model = models.BPE(numbers, merges, unk_token=_INSIDE[UNK])
+    tokenizer = Tokenizer(model)
     tokenizer.normalizer = _normalizer(settings)
     tokenizer.pre_tokenizer = _pre_tokenizer(settings)
-    whole = json.loads(tokenizer.to_str()) | {"model": model, "added_tokens": []}
-    return Tokenizer.from_str(json.dumps(whole))
+    return tokenizer
+
+
+def _unigram_model(vocabulary: Vocabulary) -> models.Model:
+    scores = [0.0] * len(_INSIDE) + vocabulary.scores
+    return models.Unigram(list(zip([*_INSIDE, *vocabulary.tokens], scores, strict=True)), UNK)
 
 
 def is_marked(settings: TokenSettings) -> bool:
@@ -103,7 +112,7 @@ def _pre_tokenizer(settings: TokenSettings) -> pre_tokenizers.PreTokenizer:
         return pre_tokenizers.WhitespaceSplit()
     steps: list[pre_tokenizers.PreTokenizer] = [pre_tokenizers.Metaspace(replacement=MARK)]
     if settings.tokens == "words":
-        steps.append(pre_tokenizers.Split(_MARKS, "isolated"))
+        steps.append(pre_tokenizers.Split(_PUNCTUATION, "isolated"))
     return pre_tokenizers.Sequence(steps)
 
 
@@ -128,10 +137,6 @@ def _kept(counts: Mapping[str, int], settings: TokenSettings, *, always: Sequenc
     return [*always, *often][: settings.size - len(SPECIAL)]
 
 
-def _numbered(tokens: Sequence[str]) -> dict[str, int]:
-    return {token: number for number, token in enumerate([*INSIDE, *tokens])}
-
-
 def _letters(words: Mapping[str, int]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for word, count in words.items():
@@ -140,103 +145,89 @@ def _letters(words: Mapping[str, int]) -> Counter[str]:
     return counts
 
 
-def _words(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Model:
+def _words(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
     """One token for each word; `min_count` and `size` decide which."""
-    cut = _pre_tokenizer(settings)
+    splitter = _pre_tokenizer(settings)
     counts: Counter[str] = Counter()
     for word, count in words.items():
-        for token, _ in cut.pre_tokenize_str(word):
+        for token, _ in splitter.pre_tokenize_str(word):
             counts[token] += count
-    return {"type": "WordLevel", "vocab": _numbered(_kept(counts, settings)), "unk_token": INSIDE[UNK]}
+    return Vocabulary(_kept(counts, settings))
 
 
-def _characters(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Model:
-    """One token for each code point: BPE that never merges."""
-    counts = _letters(words)
-    if spaces:
-        counts[" "] = spaces
-    return {
-        "type": "BPE",
-        "vocab": _numbered(_kept(counts, settings)),
-        "merges": [],
-        "unk_token": INSIDE[UNK],
-    }
+def _characters(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
+    """One token for each code point."""
+    return Vocabulary(_kept(_letters(words) + Counter({" ": spaces}), settings))
 
 
-def _fed(words: Mapping[str, int], alphabet: set[str]) -> Iterator[str]:
-    """The words as a trainer counts them, cut where a letter is not in the alphabet."""
-    for word, count in sorted(words.items()):
-        parts = "".join(letter if letter in alphabet else " " for letter in MARK + word)
-        for start in range(0, count, _COPIES):
-            yield " ".join([parts] * min(_COPIES, count - start))
-
-
-def _fitted(tokenizer: Tokenizer, trainer: trainers.Trainer, lines: Iterator[str]) -> Model:
+def _fitted(words: Mapping[str, int], alphabet: Sequence[str], model: models.Model, trainer: trainers.Trainer) -> Any:
+    """What a trainer of the library makes of words, which end where a letter is not in the alphabet."""
+    tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer.train_from_iterator(lines, trainer)
-    model: Model = json.loads(tokenizer.to_str())["model"]
-    return model
+    tokenizer.train_from_iterator(_repeated(words, set(alphabet)), trainer)
+    return json.loads(tokenizer.to_str())["model"]
 
 
-def _bpe(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Model:
+def _repeated(words: Mapping[str, int], alphabet: set[str]) -> Iterator[str]:
+    for word, count in sorted(words.items()):
+        known = "".join(letter if letter in alphabet else " " for letter in MARK + word)
+        for start in range(0, count, _COPIES):
+            yield " ".join([known] * min(_COPIES, count - start))
+
+
+def _bpe(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
     """Byte pair encoding over letters: Sennrich, Haddow & Birch 2016 (https://arxiv.org/abs/1508.07909)."""
     alphabet = _kept(_letters(words), settings, always=[MARK])
     trainer = trainers.BpeTrainer(
-        vocab_size=settings.size,
-        min_frequency=settings.min_count,
-        special_tokens=INSIDE,
-        show_progress=False,
+        vocab_size=settings.size, min_frequency=settings.min_count, special_tokens=_INSIDE, show_progress=False
     )
-    return _fitted(Tokenizer(models.BPE(unk_token=INSIDE[UNK])), trainer, _fed(words, set(alphabet)))
+    made = _fitted(words, alphabet, models.BPE(unk_token=_INSIDE[UNK]), trainer)
+    tokens = sorted(made["vocab"], key=made["vocab"].__getitem__)[len(_INSIDE) :]
+    pairs = (pair.split(" ") if isinstance(pair, str) else pair for pair in made["merges"])  # versions differ
+    return Vocabulary(tokens, [(one, two) for one, two in pairs])
 
 
-def _unigram(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Model:
-    """Pieces of a unigram language model: Kudo 2018 (https://arxiv.org/abs/1804.10959).
-
-    The trainer adds up in an order that changes from process to process, and ranks rare letters at random. So
-    scores are rounded, letters at the bottom share the lowest score, and equal scores go in the order of the
-    alphabet: the same texts give the same model.
-    """
+def _unigram(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
+    """Subwords of a unigram language model: Kudo 2018 (https://arxiv.org/abs/1804.10959)."""
     alphabet = _kept(_letters(words), settings, always=[MARK])
-    if len(alphabet) == 1:
-        return {"type": "Unigram", "unk_id": UNK, "vocab": [[name, 0.0] for name in INSIDE]}
+    if len(alphabet) == 1:  # the mark alone
+        return Vocabulary([])
     trainer = trainers.UnigramTrainer(
-        vocab_size=settings.size, special_tokens=INSIDE, unk_token=INSIDE[UNK], show_progress=False
+        vocab_size=settings.size, special_tokens=_INSIDE, unk_token=_INSIDE[UNK], show_progress=False
     )
-    model = _fitted(Tokenizer(models.Unigram()), trainer, _fed(words, set(alphabet)))
-    learned = [(piece, score) for piece, score in model["vocab"] if piece not in INSIDE]
-    lowest = min(score for _, score in learned)
-    bottom = lowest + 1e-4 * (len(alphabet) + 1)
-    scores = {piece: round(lowest if len(piece) == 1 and score < bottom else score, 4) for piece, score in learned}
+    made = _fitted(words, alphabet, models.Unigram(), trainer)["vocab"]
+    # The trainer sums in an order that changes from process to process, and ranks rare letters at random. So scores are
+    # rounded, letters at the bottom share the lowest score, and equal scores go by the alphabet: the same texts give
+    # the same vocabulary.
+    raw = {token: score for token, score in made if token not in _INSIDE}
+    lowest = min(raw.values())
+    bottom = lowest + 1e-4 * (len(alphabet) + 1)  # the trainer's letters without a count are 1e-4 apart
+    scores = {token: round(lowest if len(token) == 1 and score < bottom else score, 4) for token, score in raw.items()}
     if settings.min_count > 1:
-        used = _used(_unigram_of(scores), words)
+        used = _used(_ranked(scores), words)
         scores = {
-            piece: score for piece, score in scores.items() if len(piece) == 1 or used[piece] >= settings.min_count
+            token: score for token, score in scores.items() if len(token) == 1 or used[token] >= settings.min_count
         }
-    best = sorted(scores, key=lambda piece: (len(piece) > 1, -scores[piece], piece))  # letters stay
-    return _unigram_of({piece: scores[piece] for piece in best[: settings.size - len(SPECIAL)]})
+    best = sorted(scores, key=lambda token: (len(token) > 1, -scores[token], token))  # letters stay
+    return _ranked({token: scores[token] for token in best[: settings.size - len(SPECIAL)]})
 
 
-def _unigram_of(scores: Mapping[str, float]) -> Model:
-    pieces = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
-    return {
-        "type": "Unigram",
-        "unk_id": UNK,
-        "vocab": [*([name, 0.0] for name in INSIDE), *map(list, pieces)],
-    }
+def _ranked(scores: Mapping[str, float]) -> Vocabulary:
+    tokens = sorted(scores, key=lambda token: (-scores[token], token))
+    return Vocabulary(tokens, scores=[scores[token] for token in tokens])
 
 
-def _used(model: Model, words: Mapping[str, int]) -> Counter[str]:
-    """How often a unigram model uses each piece to write the training words."""
-    tokenizer = Tokenizer(models.Unigram([(piece, score) for piece, score in model["vocab"]], UNK))
+def _used(vocabulary: Vocabulary, words: Mapping[str, int]) -> Counter[str]:
+    """How often each token is used to write the training words."""
+    tokenizer = Tokenizer(_unigram_model(vocabulary))
     counts: Counter[str] = Counter()
     for word, count in words.items():
-        for piece in tokenizer.encode(MARK + word).tokens:
-            counts[piece] += count
+        for token in tokenizer.encode(MARK + word).tokens:
+            counts[token] += count
     return counts
 
 
-KINDS: dict[str, Callable[[Mapping[str, int], int, TokenSettings], Model]] = {
+KINDS: dict[str, Callable[[Mapping[str, int], int, TokenSettings], Vocabulary]] = {
     "bpe": _bpe,
     "characters": _characters,
     "unigram": _unigram,

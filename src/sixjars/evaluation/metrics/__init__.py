@@ -1,9 +1,8 @@
-"""Jar 6, the metrics: outcomes in, one number with its signature out for each metric.
+"""Metrics (the sixth jar): outcomes in, one number with its signature out for each metric.
 
-Nothing heavy loads here; each metric imports its library when it is first computed.
+No library of a metric is imported here; each metric imports its own when it is first computed.
 """
 
-from sixjars.data.annotations import Box as Box
 from sixjars.evaluation.metrics.answers import ClassRow as ClassRow
 from sixjars.evaluation.metrics.answers import Confusion as Confusion
 from sixjars.evaluation.metrics.answers import confusion as confusion

@@ -1,13 +1,14 @@
-"""Whether attention lies where it should: on linked words, on the object of a word, on what decides a document."""
+"""Whether attention lies where it should: on aligned words, on the object of a word, on the rationale of a document."""
 
 import math
 from collections.abc import Sequence
-from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from sixjars.data.annotations import Box
 from sixjars.errors import DataError, ShapeError
-from sixjars.evaluation.metrics.outcome import Metric, Outcome, RationaleWeight
+from sixjars.evaluation.metrics.outcome import Outcome, RationaleWeight
+
+Level = Literal["sentence", "word", "near"]
 
 
 def alignment_error_rate(outcomes: Sequence[Outcome]) -> float:
@@ -16,8 +17,7 @@ def alignment_error_rate(outcomes: Sequence[Outcome]) -> float:
     .. math:: 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}, \quad S \subseteq P
 
     Och & Ney 2003 (https://aclanthology.org/J03-1002/), each size added up over the corpus.
-    Links that are sure count as possible whether `possible` repeats them or not.
-    0 when nothing was predicted and nothing was to be found: there is no error.
+    Links that are sure count as possible whether `possible` repeats them or not. 0 where there are no links at all.
 
     >>> right = frozenset({(0, 0), (1, 2)})
     >>> alignment_error_rate([Outcome(("a b c",), links=frozenset({(0, 0), (1, 1)}), sure=right)])
@@ -34,38 +34,33 @@ def alignment_error_rate(outcomes: Sequence[Outcome]) -> float:
 
 
 def object_focus(outcomes: Sequence[Outcome]) -> float:
-    r"""How many times more attention lies where the word's object is than if it were spread evenly.
+    r"""Attention weight in the box of a word's object, relative to evenly spread attention; 1 is chance.
 
     .. math:: \frac{1}{|W|} \sum_{t \in W}
               \frac{\sum_j \alpha_{tj} \, |cell_j \cap box_t| \, / \, |cell_j|}{|box_t|}
 
-    `W` are the words that have a true box, `|box_t|` is the box's share of the picture. The mean of this over
+    `W` are the words that have a true box, `|box_t|` is the box's share of the image. The mean of this over
     the outcomes that have such words. The weight inside the box is the attention correctness of Liu, Mao, Sha &
     Yuille 2017 (https://arxiv.org/abs/1605.09553); the division makes small and large objects comparable:
-    1 is no better than chance, and the most is one over the box's share.
+    the most is one over the box's share.
 
     >>> object_focus([Outcome(("a dog",), focus=3.0), Outcome(("so what",)), Outcome(("a cow",), focus=1.0)])
     2.0
     """
-    found = _found(outcomes)
-    return math.fsum(found) / len(found)
+    return _mean(_known(outcomes, "focus"))
 
 
 def focus_how(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     """The mean depends on which examples have boxes, so their number is in the signature."""
-    return "weight in box / area of box", f"with boxes:{len(_found(outcomes))}"
-
-
-def _found(outcomes: Sequence[Outcome]) -> list[float]:
-    return [outcome.focus for outcome in outcomes if outcome.focus is not None]
+    return "weight in box / area of box", f"with boxes:{len(_known(outcomes, 'focus'))}"
 
 
 def focus_of(weights: Sequence[Sequence[float]], grid: tuple[int, int], boxes: Sequence[Box]) -> float | None:
-    """How many times more attention than chance lies in the boxes, averaged over them; nothing without boxes.
+    """The `object_focus` of one example: the mean over its boxes; nothing without boxes.
 
     `weights` has a row for each word, with a weight for each cell of the grid of `(rows, columns)`, row by row.
-    A cell that is partly in a box gives that part of its weight. What sticks out of the picture is cut off.
-    A word with two boxes counts twice, once for each. The equation is that of `object_focus`.
+    A cell that is partly in a box gives that share of its weight. A box is cut off at the edges of the image.
+    A word with two boxes counts twice, once for each.
 
     >>> focus_of([[0.25, 0.75]], (1, 2), [(0, 0.5, 0.0, 1.0, 1.0)])
     1.5
@@ -78,7 +73,7 @@ def focus_of(weights: Sequence[Sequence[float]], grid: tuple[int, int], boxes: S
             raise ShapeError(
                 f"a word has {len(row)} weights, but the grid of {grid[0]} by {grid[1]} has {cells} cells."
             )
-    return math.fsum(_focus(weights, grid, box) for box in boxes) / len(boxes)
+    return _mean([_focus(weights, grid, box) for box in boxes])
 
 
 def _focus(weights: Sequence[Sequence[float]], grid: tuple[int, int], box: Box) -> float:
@@ -87,28 +82,26 @@ def _focus(weights: Sequence[Sequence[float]], grid: tuple[int, int], box: Box) 
         raise ShapeError(f"a box belongs to word {word}, but there are weights for {len(weights)} words.")
     left, top, right, bottom = (min(1.0, max(0.0, side)) for side in sides)
     if right <= left or bottom <= top:
-        raise DataError(
-            f"the box {tuple(sides)} of word {word} covers nothing of the picture. Give shares from 0 to 1."
-        )
+        raise DataError(f"the box {tuple(sides)} of word {word} covers nothing of the image. Give shares from 0 to 1.")
     across, down = _covered(grid[1], left, right), _covered(grid[0], top, bottom)
     inside = [high * wide for high in down for wide in across]
-    weight = math.fsum(share * part for share, part in zip(weights[word], inside, strict=True))
+    weight = math.fsum(one * share for one, share in zip(weights[word], inside, strict=True))
     return weight / ((right - left) * (bottom - top))
 
 
 def _covered(count: int, low: float, high: float) -> list[float]:
-    """The part of each of `count` equal strips that lies between two edges."""
+    """The share of each of `count` equal strips that lies between two edges."""
     return [max(0.0, min(high * count, at + 1) - max(low * count, at)) for at in range(count)]
 
 
 def rationale_weight(weights: Sequence[float], of: Sequence[int], sentence: int, word: int) -> RationaleWeight:
-    r"""How much attention lies on the rationale, from the weights of a whole document.
+    r"""Attention weight on the rationale, from the weights of a whole document.
 
     .. math:: A_k = \sum_{j \in k} \alpha_j, \qquad \frac{\alpha_{k,w}}{A_k}, \qquad
               \frac{\alpha_{k,w-1} + \alpha_{k,w} + \alpha_{k,w+1}}{A_k}
 
     `weights` has a weight for each real position of the document and `of` the number of its sentence; `word`
-    is a place in the sentence, and both are counted from 0. Neighbours are words of the same sentence. The
+    is a position in the sentence, and both are counted from 0. Neighbours are words of the same sentence. The
     shares are 0 where the sentence has no weight.
 
     >>> rationale_weight([0.25, 0.25, 0.375, 0.125], of=[0, 1, 1, 1], sentence=1, word=1)
@@ -116,7 +109,7 @@ def rationale_weight(weights: Sequence[float], of: Sequence[int], sentence: int,
     """
     if len(weights) != len(of):
         raise ShapeError(f"a document has {len(weights)} weights, but {len(of)} positions have a sentence.")
-    inside = [weight for weight, part in zip(weights, of, strict=True) if part == sentence]
+    inside = [weight for weight, segment in zip(weights, of, strict=True) if segment == sentence]
     if not 0 <= word < len(inside):
         raise ShapeError(
             f"the rationale is word {word} of sentence {sentence}, but that sentence has {len(inside)} words."
@@ -128,35 +121,32 @@ def rationale_weight(weights: Sequence[float], of: Sequence[int], sentence: int,
     return RationaleWeight(sentence=whole, word=inside[word] / whole, near=around / whole)
 
 
-def rationale_mean(outcomes: Sequence[Outcome], *, part: Literal["sentence", "word", "near"]) -> float:
-    r"""Attention on the rationale, averaged over the documents whose rationale is known; 0 to 1.
+def rationale_mean(outcomes: Sequence[Outcome], *, level: Level) -> float:
+    r"""Attention weight on the rationale, averaged over the documents whose rationale is known; 0 to 1.
 
     .. math:: \frac{1}{|K|} \sum_{i \in K} a_i
 
-    `a` is the weight on the sentence that decides of 1 for the whole document, or of that weight the share on the
-    word that decides, or on it and the words beside it. The weights are the products of both levels in Yang et al. 2016
-    (https://aclanthology.org/N16-1174/), who show by examples that they pick what decides; `rationale_weight` has
-    the equations. Even weights would give one over the number of sentences, and of words.
+    `a` is the weight on the sentence of the rationale, of 1 for the whole document; or of that weight the share on the
+    word of the rationale, or on it and its neighbours (`rationale_weight` has the equations). The weights are the
+    products of both levels in Yang et al. 2016 (https://aclanthology.org/N16-1174/). Evenly spread attention would
+    give one over the number of sentences, or of words.
 
     >>> from sixjars.evaluation.metrics.outcome import RationaleWeight
     >>> found = [Outcome(("sport",), rationale=RationaleWeight(0.5, 0.25, 0.5)), Outcome(("music",))]
-    >>> rationale_mean(found, part="word")
+    >>> rationale_mean(found, level="word")
     0.25
     """
-    found: list[float] = [getattr(one, part) for one in _known(outcomes)]
-    return math.fsum(found) / len(found)
+    return _mean([getattr(weight, level) for weight in _known(outcomes, "rationale")])
 
 
 def rationale_how(outcomes: Sequence[Outcome], *, how: str) -> tuple[str, ...]:
     """The mean depends on which examples have a rationale, so their number is in the signature."""
-    return how, f"with rationales:{len(_known(outcomes))}"
+    return how, f"with rationales:{len(_known(outcomes, 'rationale'))}"
 
 
-def rationale_metric(name: str, part: Literal["sentence", "word", "near"], how: str) -> Metric:
-    """The mean of one part of that weight as a row of the table of metrics."""
-    compute, sign = partial(rationale_mean, part=part), partial(rationale_how, how=how)
-    return Metric(name, compute, needs=frozenset({"rationale"}), how=sign)
+def _known(outcomes: Sequence[Outcome], need: Literal["focus", "rationale"]) -> list[Any]:
+    return [found for found in (getattr(outcome, need) for outcome in outcomes) if found is not None]
 
 
-def _known(outcomes: Sequence[Outcome]) -> list[RationaleWeight]:
-    return [outcome.rationale for outcome in outcomes if outcome.rationale is not None]
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

@@ -12,10 +12,10 @@ Better = Literal["higher", "lower"]
 @final
 @dataclass(frozen=True)
 class RationaleWeight:
-    """Attention on the place that decides a document: its sentence, its word, the word's neighbours."""
+    """Attention weight on the rationale of a document: its sentence, its word, the word's neighbours."""
 
     sentence: float
-    """Weight on all words of the sentence that decides, of 1 for the whole document."""
+    """Weight on all words of the sentence, of 1 for the whole document."""
     word: float
     """Of that, the share on the word itself."""
     near: float
@@ -25,7 +25,7 @@ class RationaleWeight:
 @final
 @dataclass(frozen=True)
 class Outcome:
-    """One example that was scored: what was right, what the model output.
+    """One example to score: its references and the model's output.
 
     >>> Outcome(references=("namaste",), candidates=("namaste", "namasté")).candidates[0]
     'namaste'
@@ -34,7 +34,7 @@ class Outcome:
     references: tuple[str, ...]
     """One or more right answers."""
     candidates: tuple[str, ...] = ()
-    """What search found, best first. An empty text is a candidate too."""
+    """The outputs that search found, best first. An empty text is a candidate too."""
     log_probability: float | None = None
     """Natural log, of the first reference under the model, `<stop>` included."""
     tokens: int = 0
@@ -46,13 +46,13 @@ class Outcome:
     possible: Links | None = None
     """True or allowed links; the sure ones when not given."""
     familiar: bool | None = None
-    """Whether the best candidate stands in the training data."""
+    """Whether the best candidate is in the training data."""
     focus: float | None = None
-    """How many times more attention than chance lies on the words' objects; nothing where no word has a box."""
+    """Attention weight on the words' objects, relative to evenly spread attention; nothing where no word has a box."""
     given: str | None = None
     """The model's input: the text of its first field."""
     rationale: RationaleWeight | None = None
-    """How much attention lies where it should; nothing where that is not known."""
+    """Attention weight on the rationale; nothing where that is not known."""
 
 
 Compute = Callable[[Sequence[Outcome]], float]
@@ -79,7 +79,7 @@ class Metric:
     needs: frozenset[Need] = frozenset({"candidates"})
     """What every outcome must have, besides its references; of `focus` and `rationale`, one outcome at least."""
     how: How = ()
-    """How the value comes about, for its signature: two values compare only when these are equal."""
+    """How the value is computed, for its signature: two values compare only when these are equal."""
     nbest: int = 1
     """How many candidates it needs."""
 
@@ -87,7 +87,7 @@ class Metric:
 @final
 @dataclass(frozen=True)
 class Score:
-    """One number, and what is needed to trust it."""
+    """One number, with its signature: how it was computed."""
 
     name: str
     value: float

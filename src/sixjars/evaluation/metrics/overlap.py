@@ -1,14 +1,14 @@
-"""How much the output shares with the references or with itself, and how much of it would have to be corrected.
+"""How much the output shares with the references, and how many edits it is away from them.
 
 BLEU, chrF and TER are sacrebleu's, ROUGE is rouge-score's; both libraries load when first used.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal, final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, final
 
-from sixjars import version_of
 from sixjars.evaluation.metrics.outcome import Outcome
+from sixjars.version import version_of
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as SacreMetric
@@ -17,20 +17,20 @@ SacreName = Literal["bleu", "chrf", "ter"]
 
 
 def bleu(outcomes: Sequence[Outcome]) -> float:
-    r"""Geometric mean of the n-gram precisions p_1 to p_4, less where the output is too short; 0 to 100.
+    r"""BLEU: geometric mean of the n-gram precisions p_1 to p_4, with a brevity penalty; 0 to 100.
 
     .. math:: 100 \cdot \min(1, e^{1 - r/c}) \cdot \exp\Bigl(\tfrac14 \sum_{n=1}^4 \log p_n\Bigr)
 
-    `c` words were written where the references nearest in length have `r`. Papineni et al. 2002, section 2.3
+    The outputs have `c` words, the references nearest in length have `r`. Papineni et al. 2002, section 2.3
     (https://aclanthology.org/P02-1040/), computed over the whole corpus as in Post 2018
     (https://aclanthology.org/W18-6319/). 0 where nothing matches, so also when all texts are empty;
-    and 0 where no output has four words, however right it is: then chrF tells more.
+    and 0 where no output has four words, however right it is: use chrF there.
     """
     return _sacre(outcomes, "bleu")
 
 
 def chrf(outcomes: Sequence[Outcome]) -> float:
-    r"""F-score of character n-grams up to six, recall counting twice as much; 0 to 100.
+    r"""Character F-score (chrF): of character n-grams up to six, recall counting twice as much; 0 to 100.
 
     .. math:: 100 \cdot \frac{(1 + \beta^2) \, P R}{\beta^2 P + R}, \quad \beta = 2
 
@@ -41,7 +41,7 @@ def chrf(outcomes: Sequence[Outcome]) -> float:
 
 
 def ter(outcomes: Sequence[Outcome]) -> float:
-    r"""Word edits, where moving a phrase is one edit, in percent of the reference's length.
+    r"""Translation edit rate: word edits (moving a phrase is one edit), in percent of the reference's length.
 
     .. math:: 100 \cdot \frac{\sum_i \min_{r \in R_i} \mathrm{edits}(\hat y_i, r)}
               {\sum_i \mathrm{mean}_{r \in R_i} |r|}
@@ -53,7 +53,7 @@ def ter(outcomes: Sequence[Outcome]) -> float:
 
 
 def _sacre(outcomes: Sequence[Outcome], name: SacreName) -> float:
-    """Sacrebleu wants a stream of first references, one of second ones, and None where there is no such."""
+    """Sacrebleu takes a list of all first references, one of all second ones, and None where there is no such."""
     width = max(len(outcome.references) for outcome in outcomes)
     streams = [
         [outcome.references[place] if place < len(outcome.references) else None for outcome in outcomes]
@@ -69,12 +69,12 @@ def _sacre_metric(name: SacreName) -> "SacreMetric":
     from sacrebleu.metrics.ter import TER
 
     if name == "bleu":
-        return BLEU(force=True)  # the text is scored as it is; no talk about a space before the full stop
+        return BLEU(force=True)  # the text is scored as it is, without a warning about a space before the full stop
     return CHRF() if name == "chrf" else TER()
 
 
 def sacre_signature(outcomes: Sequence[Outcome], *, name: SacreName) -> str:
-    """The line that sacrebleu itself prints."""
+    """The signature that sacrebleu itself prints."""
     metric = _sacre_metric(name)
     counts = {len(outcome.references) for outcome in outcomes}
     metric.num_refs = counts.pop() if len(counts) == 1 else -1
@@ -83,7 +83,7 @@ def sacre_signature(outcomes: Sequence[Outcome], *, name: SacreName) -> str:
 
 @final
 class SpaceTokenizer:
-    """Small letters, split at spaces.
+    """Lower case, split at spaces.
 
     The tokenizer of rouge-score keeps a-z and 0-9 alone, so that nothing of a Hindi text is left.
 
@@ -96,39 +96,18 @@ class SpaceTokenizer:
         return text.lower().split()
 
 
-def rouge_n(outcomes: Sequence[Outcome], *, name: str) -> float:
-    r"""F-score of shared words or pairs of words, best reference of each example, averaged; 0 to 1.
+def rouge(outcomes: Sequence[Outcome], *, name: str) -> float:
+    r"""ROUGE: F1 of shared words (1), pairs of words (2) or the longest common subsequence (L); 0 to 1.
 
     .. math:: \frac1N \sum_i \max_{r \in R_i} \frac{2 P R}{P + R}, \quad
-              P = \frac{|\hat y_i \cap r|}{|\hat y_i|}, \; R = \frac{|\hat y_i \cap r|}{|r|}
+              P = \frac{m(\hat y_i, r)}{|\hat y_i|}, \; R = \frac{m(\hat y_i, r)}{|r|}
 
-    The sets count repeats. Lin 2004, section 2 (https://aclanthology.org/W04-1013/), with an F-score and Porter stems
-    as in its ROUGE-1.5.5 script: what rouge-score computes with its own tokenizer, which keeps the letters a to z and
-    digits alone. Names that end in `_spaces` split words at spaces and do not stem, for texts in any script. A text
-    without words, or of one word where pairs are counted, shares nothing: 0.
+    `m` is how many n-grams both have, repeats counted, or the length of their longest common subsequence. Lin 2004,
+    sections 2 and 3.1 (https://aclanthology.org/W04-1013/), with equal weight for P and R and Porter stems as in its
+    ROUGE-1.5.5 script; each text is one sentence. Computed by rouge-score with its own tokenizer, which keeps the
+    letters a to z and digits alone. Names that end in `_spaces` split words at spaces and do not stem, for texts in
+    any script. A text without n-grams shares nothing: 0.
     """
-    return _rouge(outcomes, name)
-
-
-def rouge_l(outcomes: Sequence[Outcome], *, name: str) -> float:
-    r"""F-score of the longest common subsequence, best reference of each example, averaged; 0 to 1.
-
-    .. math:: \frac1N \sum_i \max_{r \in R_i} \frac{2 P R}{P + R}, \quad
-              P = \frac{LCS(\hat y_i, r)}{|\hat y_i|}, \; R = \frac{LCS(\hat y_i, r)}{|r|}
-
-    Lin 2004, section 3.1 (https://aclanthology.org/W04-1013/), with equal weight for P and R; each text is one
-    sentence. Words as for `rouge1` and `rouge1_spaces`.
-    """
-    return _rouge(outcomes, name)
-
-
-ROUGES: Final[Mapping[str, Callable[..., float]]] = {
-    **{f"rouge{n}{ending}": rouge_n for ending in ("", "_spaces") for n in (1, 2)},
-    **{f"rougeL{ending}": rouge_l for ending in ("", "_spaces")},
-}
-
-
-def _rouge(outcomes: Sequence[Outcome], name: str) -> float:
     from rouge_score.rouge_scorer import RougeScorer
 
     kind, _, spaces = name.partition("_")
@@ -138,22 +117,20 @@ def _rouge(outcomes: Sequence[Outcome], name: str) -> float:
 
 
 def rouge_how(_: Sequence[Outcome], *, name: str) -> tuple[str, ...]:
-    """Names the library, since the count is its own, and the tokenizer."""
+    """The tokenizer, and the version of the library."""
     how = ("tok:spaces", "no stems") if name.endswith("_spaces") else ("tok:a-z0-9", "Porter stems")
     return "F1", "best reference", *how, "case:lower", f"rouge-score:{version_of('rouge-score')}"
 
 
 def character_error_rate(outcomes: Sequence[Outcome]) -> float:
-    r"""Fewest characters to insert, delete or replace, for each character of the references.
+    r"""Levenshtein distance in characters, for each character of the references.
 
     .. math:: \frac{\sum_i d(\hat y_i, r_i)}{\sum_i |r_i|}, \quad r_i = \arg\min_{r \in R_i} d(\hat y_i, r)
 
     The distance `d` is that of Levenshtein 1966, "Binary codes capable of correcting deletions,
     insertions, and reversals". A character is a Unicode code point: a vowel sign of Devanagari counts, and so
-    does a space.
-    Of references that are equally near, the longest one is counted. The rate may exceed 1.
-    When every reference is empty there is nothing to divide by: 0 if every candidate is empty too, else 1,
-    which is also what sacrebleu's TER says.
+    does a space. Of references that are equally near, the longest one is counted. The rate may exceed 1.
+    When every reference is empty: 0 if every candidate is empty too, else 1, as in sacrebleu's TER.
 
     >>> character_error_rate([Outcome(("kitten",), ("sitting",))])
     0.5
@@ -162,12 +139,11 @@ def character_error_rate(outcomes: Sequence[Outcome]) -> float:
 
 
 def word_error_rate(outcomes: Sequence[Outcome]) -> float:
-    r"""Fewest words to insert, delete or replace, for each word of the references.
+    r"""Levenshtein distance in words, for each word of the references.
 
     .. math:: \frac{\sum_i d(\hat y_i, r_i)}{\sum_i |r_i|}, \quad r_i = \arg\min_{r \in R_i} d(\hat y_i, r)
 
-    Levenshtein 1966, over what stands between spaces. Nearest reference, range and empty references as in
-    `character_error_rate`.
+    Levenshtein 1966, over words split at spaces; otherwise as `character_error_rate`.
 
     >>> word_error_rate([Outcome(("I am going home",), ("I going to home",))])
     0.5
@@ -180,48 +156,9 @@ def _error_rate(outcomes: Sequence[Outcome], *, units: Callable[[str], list[str]
 
     edits = length = 0
     for outcome in outcomes:
-        said = units(outcome.candidates[0])
-        rights = [units(reference) for reference in outcome.references]
-        fewest, shortfall = min((distance(said, right), -len(right)) for right in rights)
+        output = units(outcome.candidates[0])
+        references = [units(reference) for reference in outcome.references]
+        fewest, shortfall = min((distance(output, reference), -len(reference)) for reference in references)
         edits += fewest
         length -= shortfall
-    if length == 0:
-        return 1.0 if edits else 0.0
-    return edits / length
-
-
-def distinct1(outcomes: Sequence[Outcome]) -> float:
-    r"""Share of different words among all words of the best candidates; 0 to 1.
-
-    .. math:: \frac{|\{\text{n-grams}\}|}{\#\,\text{n-grams}}, \quad n = 1
-
-    Li et al. 2016, section 5 (https://aclanthology.org/N16-1014/). Low values betray a model that always says
-    the same. It falls as the corpus grows: compare equal numbers of examples. 0 where nothing was said.
-
-    >>> distinct1([Outcome(("yes",), ("I do not know",)), Outcome(("no",), ("I do",))])
-    0.6666666666666666
-    """
-    return _distinct(outcomes, n=1)
-
-
-def distinct2(outcomes: Sequence[Outcome]) -> float:
-    r"""Share of different pairs of neighbouring words among all such pairs of the best candidates; 0 to 1.
-
-    .. math:: \frac{|\{\text{n-grams}\}|}{\#\,\text{n-grams}}, \quad n = 2
-
-    Li et al. 2016, section 5 (https://aclanthology.org/N16-1014/), who divide by the number of words instead,
-    so that even texts without a repeat stay below 1. 0 where no candidate has two words.
-
-    >>> distinct2([Outcome(("yes",), ("I do not know",)), Outcome(("no",), ("I do",))])
-    0.75
-    """
-    return _distinct(outcomes, n=2)
-
-
-def _distinct(outcomes: Sequence[Outcome], *, n: int) -> float:
-    ngrams = [
-        tuple(words[start : start + n])
-        for words in (outcome.candidates[0].split() for outcome in outcomes)
-        for start in range(len(words) - n + 1)
-    ]
-    return len(set(ngrams)) / len(ngrams) if ngrams else 0.0
+    return edits / length if length else float(edits > 0)

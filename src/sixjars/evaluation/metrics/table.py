@@ -2,171 +2,108 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from sixjars import version_of
 from sixjars.errors import DataError, RecipeError, unknown
-from sixjars.evaluation.metrics.answers import (
-    labels_exact,
-    labels_macro_f1,
-    labels_micro_f1,
-    macro_f1,
-    mean_reciprocal_rank,
-    micro_f1,
-    perplexity,
-    rank_how,
-)
-from sixjars.evaluation.metrics.attention import alignment_error_rate, focus_how, object_focus, rationale_metric
-from sixjars.evaluation.metrics.captions import WORDS, caption_bleu, cider_d, rougeL_coco
-from sixjars.evaluation.metrics.novelty import (
-    NOVELTY,
-    copied_words,
-    distinct_captions,
-    novel_ngrams,
-    seen_in_training,
-    vocabulary_used,
-)
+from sixjars.evaluation.metrics import answers, attention, captions, novelty, overlap, tours
+from sixjars.evaluation.metrics.captions import WORDS
+from sixjars.evaluation.metrics.novelty import NOVELTY
 from sixjars.evaluation.metrics.outcome import Metric, Need, Outcome, Score
-from sixjars.evaluation.metrics.overlap import (
-    ROUGES,
-    bleu,
-    character_error_rate,
-    chrf,
-    distinct1,
-    distinct2,
-    rouge_how,
-    sacre_signature,
-    ter,
-    word_error_rate,
-)
-from sixjars.evaluation.metrics.tours import tour_length_ratio, tour_over_nearest, valid_tours
 from sixjars.recipe.outside import NOTHING, Outside
+from sixjars.version import version_of
 
 _ACCURACY: Final = "accuracy@"
-_OF_INPUT: Final = frozenset[Need]({"candidates", "given"})
 _ANY: Final = ("any reference", "case:mixed")
-_SETS: Final = ("any reference", "between:', '", "case:mixed")
+_LABELS: Final = ("any reference", "between:', '", "case:mixed")
+_SPACES: Final = ("tok:spaces", "case:mixed")
+_VALID: Final = "valid tours only"
+_SEEN: Final = frozenset[Need]({"candidates", "familiar"})
+_INPUT: Final = frozenset[Need]({"candidates", "given"})
+_LIKELIHOOD: Final = frozenset[Need]({"likelihood"})
+_LINKS: Final = frozenset[Need]({"links"})
+_FOCUS: Final = frozenset[Need]({"focus"})
+_RATIONALE: Final = frozenset[Need]({"rationale"})
 _LACKS: Final[dict[Need, str]] = {
-    "candidates": "compares what search found, but {} has no candidates. Give at least one; the empty text is one.",
+    "candidates": "compares outputs, but {} has no candidates. Give at least one; the empty text is one.",
     "likelihood": "needs a log probability and at least 1 token (<stop> counts), but {} has none. Give both for the "
     "first reference.",
     "links": "compares predicted links with sure ones, but {} lacks one of them. Give links and sure; a set without "
     "links is allowed.",
-    "familiar": "asks whether the best candidate is in the training data, but {} has no familiar. Say True or False.",
+    "familiar": "asks whether the best candidate is in the training data, but {} has no familiar. Give True or False.",
     "given": "compares outputs with the input, but {} has no given. Give the text of its first input.",
 }
-"""What an outcome without it is told, after the name of the metric."""
-_ONE_AT_LEAST: Final[dict[Need, str]] = {
+"""The message for an outcome that lacks it, after the name of the metric."""
+ONE_AT_LEAST: Final[dict[Need, str]] = {
     "focus": "words whose objects have true boxes",
-    "rationale": "the weight on the words that decide a document",
+    "rationale": "the attention weight on true rationales",
 }
-"""What not every outcome has to have."""
-
-
-def exact_match(outcomes: Sequence[Outcome]) -> float:
-    r"""Share of examples whose best candidate is a right answer.
-
-    .. math:: \frac{1}{N} \sum_i [\hat y_i \in R_i]
-
-    Rajpurkar et al. 2016, section 6.1 (https://aclanthology.org/D16-1264/), without its removal of articles,
-    punctuation and capitals. An empty candidate is right only where a reference is empty.
-
-    >>> exact_match([Outcome(("two", "2"), ("2",)), Outcome(("red",), ("Red",))])
-    0.5
-    """
-    return accuracy(outcomes, k=1)
-
-
-def accuracy(outcomes: Sequence[Outcome], *, k: int) -> float:
-    r"""Share of examples with a right answer among the first `k` candidates.
-
-    .. math:: \frac{1}{N} \sum_i [\{\hat y_{i1}, \dots, \hat y_{ik}\} \cap R_i \ne \emptyset]
-
-    Called word accuracy for k = 1 in the transliteration task of Li et al. 2009
-    (https://aclanthology.org/W09-3501/). Where search found fewer than `k`, those it found are asked.
-
-    >>> accuracy([Outcome(("dilli",), ("delhi", "dilli"))], k=2)
-    1.0
-    """
-    hits = sum(not set(outcome.references).isdisjoint(outcome.candidates[:k]) for outcome in outcomes)
-    return hits / len(outcomes)
+"""What one outcome at least must have."""
 
 
 def _accuracy_at(k: int) -> Metric:
-    return Metric(f"{_ACCURACY}{k}", partial(accuracy, k=k), how=_ANY, nbest=k)
+    return Metric(f"{_ACCURACY}{k}", partial(answers.accuracy, k=k), how=_ANY, nbest=k)
 
 
-def _bleu(n: int) -> Metric:
-    return Metric(f"bleu{n}", partial(caption_bleu, n=n), how=("corpus", "closest length", "no smoothing", WORDS))
+def _rouge(name: str) -> Metric:
+    return Metric(name, partial(overlap.rouge, name=name), how=partial(overlap.rouge_how, name=name))
+
+
+def _caption_bleu(n: int) -> Metric:
+    how = ("corpus", "closest length", "no smoothing", WORDS)
+    return Metric(f"bleu{n}", partial(captions.caption_bleu, n=n), how=how)
+
+
+def _rationale(name: str, level: attention.Level, how: str) -> Metric:
+    compute = partial(attention.rationale_mean, level=level)
+    return Metric(name, compute, needs=_RATIONALE, how=partial(attention.rationale_how, how=how))
 
 
 METRICS: Final[dict[str, Metric]] = {
     metric.name: metric
     for metric in (
-        Metric("bleu", bleu, how=partial(sacre_signature, name="bleu")),
-        Metric("chrf", chrf, how=partial(sacre_signature, name="chrf")),
-        Metric("ter", ter, "lower", how=partial(sacre_signature, name="ter")),
-        *(Metric(n, partial(rouge, name=n), how=partial(rouge_how, name=n)) for n, rouge in ROUGES.items()),
-        *(_bleu(n) for n in (1, 2, 3, 4)),
-        Metric("rougeL_coco", rougeL_coco, how=("beta:1.2", "best P, best R", WORDS)),
-        Metric("cider_d", cider_d, how=("n:1-4", "sigma:6", "rarity:these references", WORDS)),
-        Metric("distinct_captions", distinct_captions, how=(WORDS,)),
-        Metric("vocabulary_used", vocabulary_used, how=(WORDS,)),
-        Metric(
-            "seen_in_training",
-            seen_in_training,
-            "lower",
-            frozenset({"candidates", "familiar"}),
-            how=("word for word",),
-        ),
-        Metric("exact_match", exact_match, how=_ANY),
+        Metric("bleu", overlap.bleu, how=partial(overlap.sacre_signature, name="bleu")),
+        Metric("chrf", overlap.chrf, how=partial(overlap.sacre_signature, name="chrf")),
+        Metric("ter", overlap.ter, "lower", how=partial(overlap.sacre_signature, name="ter")),
+        *(_rouge(f"rouge{kind}{words}") for words in ("", "_spaces") for kind in "12L"),
+        *(_caption_bleu(n) for n in (1, 2, 3, 4)),
+        Metric("rougeL_coco", captions.rougeL_coco, how=("beta:1.2", "best P, best R", WORDS)),
+        Metric("cider_d", captions.cider_d, how=("n:1-4", "sigma:6", "rarity:these references", WORDS)),
+        Metric("distinct_captions", novelty.distinct_captions, how=(WORDS,)),
+        Metric("vocabulary_used", novelty.vocabulary_used, how=(WORDS,)),
+        Metric("seen_in_training", novelty.seen_in_training, "lower", _SEEN, how=("word for word",)),
+        Metric("exact_match", answers.exact_match, how=_ANY),
         _accuracy_at(1),
-        Metric("mean_reciprocal_rank", mean_reciprocal_rank, how=rank_how, nbest=10),
-        Metric("macro_f1", macro_f1, how=("mean of F1", *_ANY)),
-        Metric("micro_f1", micro_f1, how=("pooled", *_ANY)),
-        Metric("labels_macro_f1", labels_macro_f1, how=("mean of F1", *_SETS)),
-        Metric("labels_micro_f1", labels_micro_f1, how=("pooled", *_SETS)),
-        Metric("labels_exact", labels_exact, how=_SETS),
+        Metric("mean_reciprocal_rank", answers.mean_reciprocal_rank, how=answers.rank_how, nbest=10),
+        Metric("macro_f1", answers.macro_f1, how=("mean of F1", *_ANY)),
+        Metric("micro_f1", answers.micro_f1, how=("pooled", *_ANY)),
+        Metric("labels_macro_f1", partial(answers.macro_f1, multi_label=True), how=("mean of F1", *_LABELS)),
+        Metric("labels_micro_f1", partial(answers.micro_f1, multi_label=True), how=("pooled", *_LABELS)),
+        Metric("labels_exact", answers.labels_exact, how=_LABELS),
         Metric(
             "character_error_rate",
-            character_error_rate,
+            overlap.character_error_rate,
             "lower",
             how=("nearest reference", "unit:code point", "case:mixed"),
         ),
-        Metric("word_error_rate", word_error_rate, "lower", how=("nearest reference", "tok:spaces", "case:mixed")),
-        Metric("distinct1", distinct1, how=("tok:spaces", "case:mixed")),
-        Metric("distinct2", distinct2, how=("tok:spaces", "case:mixed")),
+        Metric("word_error_rate", overlap.word_error_rate, "lower", how=("nearest reference", *_SPACES)),
+        Metric("distinct1", partial(novelty.distinct, n=1), how=_SPACES),
+        Metric("distinct2", partial(novelty.distinct, n=2), how=_SPACES),
+        Metric("perplexity", answers.perplexity, "lower", _LIKELIHOOD, ("first reference", "per token with <stop>")),
+        Metric("alignment_error_rate", attention.alignment_error_rate, "lower", _LINKS, how=("corpus",)),
+        Metric("object_focus", attention.object_focus, needs=_FOCUS, how=attention.focus_how),
+        Metric("tour_length_ratio", tours.tour_length_ratio, "lower", _INPUT, ("closed", "first reference", _VALID)),
         Metric(
-            "perplexity",
-            perplexity,
-            "lower",
-            frozenset({"likelihood"}),
-            how=("first reference", "per token with <stop>"),
+            "tour_over_nearest", tours.tour_over_nearest, "lower", _INPUT, ("closed", "nearest from point 0", _VALID)
         ),
-        Metric("alignment_error_rate", alignment_error_rate, "lower", frozenset({"links"}), how=("corpus",)),
-        Metric("object_focus", object_focus, needs=frozenset({"focus"}), how=focus_how),
-        Metric(
-            "tour_length_ratio",
-            tour_length_ratio,
-            "lower",
-            _OF_INPUT,
-            how=("closed", "first reference", "valid tours only"),
-        ),
-        Metric(
-            "tour_over_nearest",
-            tour_over_nearest,
-            "lower",
-            _OF_INPUT,
-            how=("closed", "nearest from point 0", "valid tours only"),
-        ),
-        Metric("valid_tours", valid_tours, needs=_OF_INPUT, how=("closed",)),
-        Metric("novel_bigrams", partial(novel_ngrams, n=2), needs=_OF_INPUT, how=NOVELTY),
-        Metric("novel_trigrams", partial(novel_ngrams, n=3), needs=_OF_INPUT, how=NOVELTY),
-        Metric("copied_words", copied_words, needs=_OF_INPUT, how=NOVELTY),
-        rationale_metric("rationale_sentence", "sentence", "weight on the sentence that decides"),
-        rationale_metric("rationale_word", "word", "share of its sentence"),
-        rationale_metric("rationale_word_near", "near", "share of its sentence, with neighbours"),
+        Metric("valid_tours", tours.valid_tours, needs=_INPUT, how=("closed",)),
+        Metric("novel_bigrams", partial(novelty.novel_ngrams, n=2), needs=_INPUT, how=NOVELTY),
+        Metric("novel_trigrams", partial(novelty.novel_ngrams, n=3), needs=_INPUT, how=NOVELTY),
+        Metric("copied_words", novelty.copied_words, needs=_INPUT, how=NOVELTY),
+        _rationale("rationale_sentence", "sentence", "weight on the sentence that decides"),
+        _rationale("rationale_word", "word", "share of its sentence"),
+        _rationale("rationale_word_near", "near", "share of its sentence, with neighbours"),
     )
 }
 """`accuracy@1` stands for `accuracy@k` with any k from 1 on."""
@@ -184,26 +121,13 @@ def metric_named(name: str, outside: Outside = NOTHING) -> Metric:
         return _accuracy_at(int(name.removeprefix(_ACCURACY)))
     if name.startswith(_ACCURACY):
         raise RecipeError([f"metric {name!r} needs a whole number from 1 to 999999999 after the @, as accuracy@5."])
-    handed = [one for one in outside.components if isinstance(one, Metric) and one.name == name]
-    if handed or "." in name:
-        found: Metric = handed[0] if handed else outside.component(name, Metric, "metric")
-        return found
+    for one in outside.components:
+        if isinstance(one, Metric) and one.name == name:
+            return one
+    if "." in name:  # called as the recipe calls it, which also expects it and chooses the best weights by it
+        return replace(outside.component(name, Metric, "metric", is_class=False), name=name)
     known = [f"{_ACCURACY}k" if other.startswith(_ACCURACY) else other for other in METRICS]
     raise RecipeError([unknown("metric", name, known)])
-
-
-def metrics_named(names: Sequence[str | Metric], outside: Outside = NOTHING) -> list[Metric]:
-    """Every metric, or one error with every fault."""
-    found: list[Metric] = []
-    faults: list[str] = []
-    for name in names:
-        try:
-            found.append(name if isinstance(name, Metric) else metric_named(name, outside))
-        except RecipeError as error:
-            faults += error.faults
-    if faults:
-        raise RecipeError(faults, where="the list of metrics")
-    return found
 
 
 def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric]) -> list[Score]:
@@ -212,7 +136,7 @@ def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric]) -> list[
     >>> score([Outcome(("two", "2"), ("2",))], ["exact_match"])[0].value
     1.0
     """
-    wanted = metrics_named(metrics)
+    wanted = _all_named(metrics)
     if not outcomes:
         raise DataError("There are no outcomes, so there is nothing to score. Give at least one example.")
     for metric in wanted:
@@ -223,8 +147,22 @@ def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric]) -> list[
     ]
 
 
+def _all_named(names: Sequence[str | Metric]) -> list[Metric]:
+    """Every metric, or one error with every fault."""
+    found: list[Metric] = []
+    faults: list[str] = []
+    for name in names:
+        try:
+            found.append(name if isinstance(name, Metric) else metric_named(name))
+        except RecipeError as error:
+            faults += error.faults
+    if faults:
+        raise RecipeError(faults, where="the list of metrics")
+    return found
+
+
 def _signature(metric: Metric, outcomes: Sequence[Outcome]) -> str:
-    """How a value came about, in one line: that of another library, or the metric, how it is computed, our version."""
+    """How a value was computed, in one line: that of another library, or the metric, its settings and our version."""
     how = metric.how(outcomes) if callable(metric.how) else metric.how
     return how if isinstance(how, str) else "|".join([metric.name, *how, f"sixjars:{version_of()}"])
 
@@ -241,10 +179,10 @@ def _check(metric: Metric, outcomes: Sequence[Outcome]) -> None:
             "familiar": outcome.familiar is not None,
             "given": outcome.given is not None,
         }
-        for need, told in _LACKS.items():
+        for need, message in _LACKS.items():
             if need in metric.needs and not has[need]:
-                raise DataError(f"{metric.name} {told.format(f'example {number} of {len(outcomes)}')}")
-    for need, what in _ONE_AT_LEAST.items():
+                raise DataError(f"{metric.name} {message.format(f'example {number} of {len(outcomes)}')}")
+    for need, what in ONE_AT_LEAST.items():
         if need in metric.needs and all(getattr(outcome, need) is None for outcome in outcomes):
             raise DataError(
                 f"{metric.name} needs {what}, but none of {len(outcomes)} examples has a {need}. "

@@ -1,12 +1,13 @@
-"""How long the tours are that a model proposes.
+"""How long the tours are that a model outputs.
 
-A tour is an order of all points that returns to the first one. An output that is none, because it names something that
-is not there, leaves a point out or comes to one twice, has no length: `valid_tours` says how many are tours at all, and
-the other two speak of those alone. So report it beside them.
+A tour is an order of all points that returns to the first one. An output that is none (it names a point that is not
+there, leaves one out or has one twice) has no length: `valid_tours` is the share of outputs that are tours, and the
+other two metrics are over those alone. So report it beside them.
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 from sixjars.data.text.points import order_of, points_of
 from sixjars.errors import DataError
@@ -16,14 +17,14 @@ Point = tuple[float, ...]
 
 
 def tour_length_ratio(outcomes: Sequence[Outcome]) -> float:
-    r"""Length of a proposed tour for each unit of the true one, the mean over outputs that are tours; infinite if none.
+    r"""Length of the output tour over that of the true one, the mean over outputs that are tours; infinite if none.
 
     .. math:: \frac{1}{|T|} \sum_{i \in T} \frac{L(\hat y_i)}{L(y_i)}, \quad
               L(y) = \sum_t \lVert p_{y_t} - p_{y_{t+1}} \rVert
 
     The true one is the first reference; where it is the shortest there is, 1 is the best. The comparison of
-    Vinyals, Fortunato & Jaitly 2015 (https://arxiv.org/abs/1506.03134), section 4.4, example by example. Where all
-    points are the same, all tours are equally long.
+    Vinyals, Fortunato & Jaitly 2015 (https://arxiv.org/abs/1506.03134), section 4.4, example by example. 1 where all
+    points are the same.
 
     >>> square = "0,0 0,1 1,1 1,0"
     >>> round(tour_length_ratio([Outcome(("0 1 2 3",), ("0 2 1 3",), given=square)]), 4)
@@ -33,13 +34,14 @@ def tour_length_ratio(outcomes: Sequence[Outcome]) -> float:
 
 
 def tour_over_nearest(outcomes: Sequence[Outcome]) -> float:
-    r"""Length of a proposed tour for each unit of the one that always goes on to the nearest point; infinite if none.
+    r"""Length of the output tour over that of the nearest-neighbour tour; infinite if no output is a tour.
 
     .. math:: \frac{1}{|T|} \sum_{i \in T} \frac{L(\hat y_i)}{L(n_i)}
 
-    `n` begins at point 0, and of points that are equally near takes the first. With many points it is about a fourth
-    longer than the shortest (Johnson & McGeoch 1997, "The traveling salesman problem: a case study in local
-    optimization"), so a model worth its training is below 1. It needs no true tours; otherwise as `tour_length_ratio`.
+    `n` begins at point 0 and goes on to the nearest point that is left, of equally near ones to the first. With many
+    points it is about a fourth longer than the shortest (Johnson & McGeoch 1997, "The traveling salesman problem: a
+    case study in local optimization"), so a good model is below 1. No true tours are needed; otherwise as
+    `tour_length_ratio`.
 
     >>> tour_over_nearest([Outcome(("0 1 2 3",), ("0 1 2 3",), given="0,0 0,1 1,1 1,0")])
     1.0
@@ -48,18 +50,18 @@ def tour_over_nearest(outcomes: Sequence[Outcome]) -> float:
 
 
 def valid_tours(outcomes: Sequence[Outcome]) -> float:
-    r"""Share of outputs that come to every point once; 0 to 1.
+    r"""Share of outputs that are tours: every point once; 0 to 1.
 
     .. math:: \frac{1}{N} \sum_i [\hat y_i \text{ is an order of all points}]
 
-    Vinyals, Fortunato & Jaitly 2015 (https://arxiv.org/abs/1506.03134), section 4.4, make sure of it in search; so does
-    a pointer here that visits all.
+    Vinyals, Fortunato & Jaitly 2015 (https://arxiv.org/abs/1506.03134), section 4.4, enforce it in search; so does
+    a pointer decoder here that visits all.
 
     >>> square = "0,0 0,1 1,1 1,0"
-    >>> valid_tours([Outcome(("0 1 2 3",), (said,), given=square) for said in ("3 1 0 2", "0 1 1 2", "0 1 2")])
+    >>> valid_tours([Outcome(("0 1 2 3",), (output,), given=square) for output in ("3 1 0 2", "0 1 1 2", "0 1 2")])
     0.3333333333333333
     """
-    return len(list(_said(outcomes))) / len(outcomes)
+    return len(list(_valid(outcomes))) / len(outcomes)
 
 
 def nearest_tour(points: Sequence[Point]) -> list[int]:
@@ -75,29 +77,25 @@ def nearest_tour(points: Sequence[Point]) -> list[int]:
     return tour
 
 
-def _mean_ratio(outcomes: Sequence[Outcome], yardstick: Callable[[list[Point], Outcome], float]) -> float:
+def _mean_ratio(outcomes: Sequence[Outcome], unit_of: Callable[[list[Point], Outcome], float]) -> float:
     ratios = []
-    for points, tour, outcome in _said(outcomes):
-        length, unit = _length(points, tour), yardstick(points, outcome)
+    for points, tour, outcome in _valid(outcomes):
+        length, unit = _length(points, tour), unit_of(points, outcome)
         ratios.append(length / unit if unit else 1.0)
     return math.fsum(ratios) / len(ratios) if ratios else math.inf
 
 
-def _said(outcomes: Sequence[Outcome]) -> Iterator[tuple[list[Point], list[int], Outcome]]:
+def _valid(outcomes: Sequence[Outcome]) -> Iterator[tuple[list[Point], list[int], Outcome]]:
     """Points and tour of the outcomes whose best candidate is a tour."""
     for outcome in outcomes:
-        points = _points(outcome)
+        assert outcome.given is not None
+        try:
+            points = points_of(outcome.given)
+        except ValueError as error:
+            raise DataError(f"A tour is measured by its points, but {outcome.given!r} are none: {error}") from error
         tour = _tour(outcome.candidates[0], len(points))
         if tour is not None:
             yield points, tour, outcome
-
-
-def _points(outcome: Outcome) -> list[Point]:
-    assert outcome.given is not None
-    try:
-        return points_of(outcome.given)
-    except ValueError as error:
-        raise DataError(f"A tour is measured by its points, but {outcome.given!r} are none: {error}") from error
 
 
 def _tour(text: str, points: int) -> list[int] | None:
@@ -114,12 +112,11 @@ def _true_length(points: list[Point], outcome: Outcome) -> float:
     if tour is None:
         raise DataError(
             f"tour_length_ratio compares with a true tour, but the order {outcome.references[0]!r} does not come to "
-            f"each of {len(points)} points once. Ask for exact_match where orders are no tours."
+            f"each of {len(points)} points once. Use exact_match where orders are no tours."
         )
     return _length(points, tour)
 
 
 def _length(points: Sequence[Point], tour: Sequence[int]) -> float:
-    """Of the whole tour, the way back to its first point included."""
-    ways = zip(tour, [*tour[1:], tour[0]], strict=True)
-    return math.fsum(math.dist(points[one], points[two]) for one, two in ways)
+    """Of the whole tour, back to its first point."""
+    return math.fsum(math.dist(points[one], points[two]) for one, two in pairwise([*tour, tour[0]]))

@@ -1,7 +1,7 @@
 """Search: from one step function to hypotheses, greedily, by sampling or by a beam. It imports no model.
 
 Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, K tokens that may be drawn,
-      S source positions, t tokens output so far, G n-grams among them, n their length.
+      S source positions, T all tokens, t tokens output so far, G n-grams among them, n their length.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sixjars.errors import ShapeError
 from sixjars.evaluation.search.beam import beam
-from sixjars.evaluation.search.problem import NEVER, Problem, Ranking, rule_of
+from sixjars.evaluation.search.problem import NEVER, Problem, Ranking, hypotheses_of, rule_of
 from sixjars.flow.contracts import PreparedStep, SpecialTokens, Step
 from sixjars.flow.values import Hypothesis, Padded, Prepared, Rows
 from sixjars.recipe.sections import SearchSettings
@@ -35,8 +35,11 @@ class Searcher:
 
     settings: SearchSettings
     seeds: Sequence[int] = ()
-    nbest: int = 1
-    """Outputs for each source."""
+
+    @property
+    def nbest(self) -> int:
+        """Outputs for each source."""
+        return self.settings.nbest
 
     def find(
         self,
@@ -109,17 +112,21 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what it may be 
 
 
 def _seeds(settings: SearchSettings, rows: int, seeds: Sequence[int] | None) -> Tensor:
-    """One for each row, (R,): each source has its own, and each of its rows another."""
+    """One for each row, (R,): each source has its own, and each of its rows another.
+
+    Hashed at every level: numbers that were added or combined by XOR alone would make seed 1 of source 0 the same as
+    seed 0 of source 1, or give a row the draws of its neighbour, a step later.
+    """
     count = beam_rows(settings)
-    own = range(rows // count) if seeds is None else seeds
-    base_B = hashed(torch.tensor([settings.seed, *own], dtype=torch.int64))
-    return hashed((base_B[1:] ^ base_B[0]).repeat_interleave(count) + torch.arange(rows) % count)
+    own_B = torch.tensor(range(rows // count) if seeds is None else seeds, dtype=torch.int64)
+    source_B = hashed(hashed(torch.tensor(settings.seed)) ^ own_B)
+    return hashed(source_B.repeat_interleave(count) ^ (torch.arange(rows) % count))
 
 
 def hashed(numbers: Tensor) -> Tensor:
     """Well mixed 64-bit numbers of any others: splitmix64 (Steele, Lea & Flood 2014, doi 10.1145/2660193.2660195).
 
-    A random number that is a hash of seed, step and token needs no generator, so it does not depend on what else is
+    A random number that is a hash of seed, step and token needs no generator, so it depends neither on what else is
     drawn in a batch, nor on the device.
     """
     mixed = numbers + _wrapped(0x9E3779B97F4A7C15)
@@ -168,45 +175,43 @@ def sample(problem: Problem) -> list[list[Hypothesis]]:
 
     def choose(allowed_RV: Tensor, step: int) -> Tensor:
         scores_RV = allowed_RV / settings.temperature
-        if settings.top_k == 0 and settings.top_p == 1.0:
-            return draw(scores_RV, problem.seeds, step)
-        scores_RK, tokens_RK = likely(scores_RV, top_k=settings.top_k, top_p=settings.top_p)
-        return tokens_RK.gather(1, draw(scores_RK, problem.seeds, step).unsqueeze(1)).squeeze(1)
+        if settings.top_k or settings.top_p < 1.0:
+            scores_RV = likely(scores_RV, top_k=settings.top_k, top_p=settings.top_p)
+        return draw(scores_RV, problem.seeds, step)
 
     found = _row_by_row(problem, choose, rows=settings.nbest)
     return [sorted(drawn, key=lambda each: each.log_probability, reverse=True) for drawn in found]
 
 
-def likely(scores: Tensor, *, top_k: int, top_p: float) -> tuple[Tensor, Tensor]:
-    """The tokens that may be drawn: their scores and their ids, (R, K) each, the best first.
+def likely(scores: Tensor, *, top_k: int, top_p: float) -> Tensor:
+    """The same scores, (R, V), with -inf for the tokens that may not be drawn.
 
-    First the `top_k` best (0: all). Of these, with their probabilities made to sum to 1, the fewest whose sum is at
-    least `top_p` (Holtzman et al. 2020, https://arxiv.org/abs/1904.09751); the others get -inf.
+    The `top_k` best may (0: all). Of these, with their probabilities made to sum to 1, the fewest whose sum is at
+    least `top_p` (Holtzman et al. 2020, https://arxiv.org/abs/1904.09751).
 
-    >>> likely(torch.tensor([[0.2, 0.5, 0.3]]).log(), top_k=0, top_p=0.6)[0].exp()
-    tensor([[0.5000, 0.3000, 0.0000]])
+    >>> likely(torch.tensor([[0.2, 0.5, 0.3]]).log(), top_k=0, top_p=0.6).exp()
+    tensor([[0.0000, 0.5000, 0.3000]])
     """
-    kept = min(top_k or scores.shape[1], scores.shape[1])
-    scores_RK, tokens_RK = scores.topk(kept, dim=1)
+    scores_RK, tokens_RK = scores.topk(min(top_k or scores.shape[1], scores.shape[1]), dim=1)
     if top_p < 1.0:
         shares_RK = scores_RK.softmax(dim=1)
         before_RK = shares_RK.cumsum(dim=1) - shares_RK
         scores_RK = scores_RK.masked_fill(before_RK >= top_p, NEVER)
-    return scores_RK, tokens_RK
+    return torch.full_like(scores, NEVER).scatter(1, tokens_RK, scores_RK)
 
 
 def draw(scores: Tensor, seeds: Tensor, step: int) -> Tensor:
-    r"""A place in each row, drawn with the probabilities softmax(scores), (R,); each row by its own seed.
+    r"""A token for each row, (R,), drawn with the probabilities softmax(scores) by the seed of that row.
 
     .. math:: \arg\max_v (s_v - \log E_v), \quad E_v = -\log U_v \sim \mathrm{Exponential}(1)
 
     is such a draw (the Gumbel-max trick: Maddison, Tarlow & Minka 2014, https://arxiv.org/abs/1411.0030).
     It needs no sum, so a row in which everything is forbidden does no harm.
     """
-    places_K = torch.arange(scores.shape[1], device=scores.device)
-    bits_RK = hashed(hashed(seeds + step).unsqueeze(1) ^ places_K)
-    uniform_RK = (_shifted(bits_RK, 11).double() + 0.5) * 2.0**-53
-    return (scores.double() - (-uniform_RK.log()).log()).argmax(dim=1)
+    tokens_V = torch.arange(scores.shape[1], device=scores.device)
+    bits_RV = hashed(hashed(seeds + step).unsqueeze(1) ^ tokens_V)
+    uniform_RV = (_shifted(bits_RV, 12).double() + 0.5) * 2.0**-52  # exact, and neither 0 nor 1
+    return (scores.double() - (-uniform_RV.log()).log()).argmax(dim=1)
 
 
 def _row_by_row(problem: Problem, choose: Callable[[Tensor, int], Tensor], *, rows: int) -> list[list[Hypothesis]]:
@@ -217,9 +222,8 @@ def _row_by_row(problem: Problem, choose: Callable[[Tensor, int], Tensor], *, ro
     """
     stop, ranking, state = problem.special.stop, problem.ranking, problem.state
     token_R, output_Rt = problem.first()
-    rows_R = torch.arange(problem.rows, device=problem.device)
-    open_R = torch.ones_like(rows_R, dtype=torch.bool)
-    finished_R, count_R, total_R = ~open_R, torch.zeros_like(rows_R), torch.zeros((), device=problem.device)
+    open_R = torch.ones_like(token_R, dtype=torch.bool)
+    finished_R, count_R, total_R = ~open_R, torch.zeros_like(token_R), torch.zeros((), device=token_R.device)
     covered_RS, weights = None, []
     for step in range(problem.longest):
         allowed_RV, weights_RS, state = problem.step_on(token_R, state, output_Rt)
@@ -236,13 +240,8 @@ def _row_by_row(problem: Problem, choose: Callable[[Tensor, int], Tensor], *, ro
         if not bool(open_R.any()):
             break
     score_R = ranking.scores(total_R, count_R + finished_R, ranking.penalty(covered_RS))
-    columns = (tensor.tolist() for tensor in (output_Rt, score_R, total_R, count_R, finished_R))
-    kept_RTS = torch.stack(weights, dim=1).tolist() if weights else [[]] * problem.rows
-    found = [
-        Hypothesis(tuple(tokens[:count]), score, total, tuple(map(tuple, kept[: count + finished])), finished)
-        for (tokens, score, total, count, finished), kept in zip(zip(*columns, strict=True), kept_RTS, strict=True)
-    ]
-    return [found[start : start + rows] for start in range(0, len(found), rows)]
+    weights_RTS = torch.stack(weights, dim=1) if weights else None
+    return hypotheses_of(output_Rt, score_R, total_R, count_R, finished_R, weights_RTS, rows)
 
 
 KINDS: Mapping[str, Callable[[Problem], list[list[Hypothesis]]]] = {"greedy": greedy, "sample": sample, "beam": beam}

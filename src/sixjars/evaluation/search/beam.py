@@ -3,17 +3,18 @@
 Dims: B sources, K width of the beam, R = B * K rows, V vocabulary, C = 2K candidates, N hypotheses asked for,
       S source positions, T steps made, t tokens output so far, X = K * V ways to go on.
 
-The rows of one source lie side by side and only move among themselves.
+The rows of one source lie side by side and only move among themselves: what a model prepared for each source never
+moves, and a state is reordered by one `pick`. Nothing is copied from the device before the end, except whether any
+beginning is left.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Self, final
 
 import torch
 from torch import Tensor
 
-from sixjars.evaluation.search.problem import Problem
+from sixjars.evaluation.search.problem import NEVER, Problem, hypotheses_of
 from sixjars.flow.values import Hypothesis, Rows
 
 
@@ -34,19 +35,14 @@ class Ended(Rows):
     @classmethod
     def nowhere(cls, sources: int, places: int, like: Tensor) -> Self:
         """Empty places only."""
-        never_BN = like.new_full((sources, places), -torch.inf)
+        never_BN = like.new_full((sources, places), NEVER)
         zero_BN = torch.zeros_like(never_BN, dtype=torch.long)
         return cls(never_BN, never_BN, zero_BN, zero_BN, torch.zeros_like(zero_BN, dtype=torch.bool))
 
     def beside(self, other: Self) -> Self:
         """Both, those of the other to the right."""
-        return type(self)(
-            torch.cat([self.score, other.score], dim=1),
-            torch.cat([self.log_probability, other.log_probability], dim=1),
-            torch.cat([self.row, other.row], dim=1),
-            torch.cat([self.count, other.count], dim=1),
-            torch.cat([self.finished, other.finished], dim=1),
-        )
+        pairs = [(getattr(self, each.name), getattr(other, each.name)) for each in fields(self)]
+        return type(self)(*(torch.cat(pair, dim=1) for pair in pairs))
 
     def ordered(self, places: Tensor) -> Self:
         """Those in the given places, (B, N)."""
@@ -58,13 +54,16 @@ class Ended(Rows):
 
     def first(self, most: int) -> Self:
         """The leftmost that are not empty places."""
-        return self.ordered((self.score == -torch.inf).int().argsort(dim=1, stable=True)[:, :most])
+        return self.ordered((self.score == NEVER).int().argsort(dim=1, stable=True)[:, :most])
 
 
 @final
 @dataclass
 class Past:
-    """What each step output, and from which row it went on; read backwards once, at the end."""
+    """What each step output, and from which row it went on; read backwards once, at the end.
+
+    So a step costs the same however long the hypotheses are: attention over a long source is never reordered.
+    """
 
     tokens: list[Tensor] = field(default_factory=list)
     """What each row output, (R,) for each step."""
@@ -77,31 +76,14 @@ class Past:
         """One step."""
         self.tokens.append(token)
         self.parents.append(parent)
-        if weights is not None:
-            self.weights.append(weights)
+        self.weights += [] if weights is None else [weights]
 
     def hypotheses(self, ended: Ended) -> list[list[Hypothesis]]:
         """Each source's hypotheses in the order of their places, the empty places left out."""
-        tokens, weights = self._followed(ended.row.flatten(), ended.count.flatten())
-        rows = zip(
-            ended.score.flatten().tolist(),
-            ended.log_probability.flatten().tolist(),
-            ended.count.flatten().tolist(),
-            ended.finished.flatten().tolist(),
-            tokens.tolist(),
-            strict=True,
-        )
-        found = [
-            Hypothesis(
-                tokens=tuple(output[:count]),
-                score=score,
-                log_probability=log_probability,
-                weights=() if weights is None else _plain(weights[place, : count + finished]),
-                finished=finished,
-            )
-            for place, (score, log_probability, count, finished, output) in enumerate(rows)
-        ]
-        return [_real(found[start : start + ended.score.shape[1]]) for start in _starts(ended)]
+        flat = ended.mapped(Tensor.flatten)
+        tokens, weights = self._followed(flat.row, flat.count)
+        places = ended.score.shape[1]
+        return hypotheses_of(tokens, flat.score, flat.log_probability, flat.count, flat.finished, weights, places)
 
     def _followed(self, row: Tensor, count: Tensor) -> tuple[Tensor, Tensor | None]:
         """Tokens (B * N, T) and weights (B * N, T, S) on the way to each given row.
@@ -111,22 +93,11 @@ class Past:
         tokens, weights = [], []
         for step in reversed(range(len(self.tokens))):
             tokens.append(self.tokens[step].index_select(0, row))
+            # A hypothesis of `count` tokens was in its row before step `count`: only earlier steps moved it there.
             row = torch.where(step < count, self.parents[step].index_select(0, row), row)
             if self.weights:
                 weights.append(self.weights[step].index_select(0, row))
-        return torch.stack(tokens[::-1], dim=1), torch.stack(weights[::-1], dim=1).cpu() if weights else None
-
-
-def _starts(ended: Ended) -> range:
-    return range(0, ended.score.numel(), ended.score.shape[1])
-
-
-def _real(places: Sequence[Hypothesis]) -> list[Hypothesis]:
-    return [hypothesis for hypothesis in places if hypothesis.score > -torch.inf]
-
-
-def _plain(weights: Tensor) -> tuple[tuple[float, ...], ...]:
-    return tuple(map(tuple, weights.tolist()))
+        return torch.stack(tokens[::-1], dim=1), torch.stack(weights[::-1], dim=1) if weights else None
 
 
 @final
@@ -144,29 +115,26 @@ class Beginnings(Rows):
 
     def only(self, wanted: Tensor) -> Self:
         """The wanted ones; the places of the others are empty."""
-        never = self.log_probability.new_full((), -torch.inf)
+        never = self.log_probability.new_full((), NEVER)
         log_probability = torch.where(wanted, self.log_probability, never)
         return type(self)(log_probability, torch.where(wanted, self.score, never), self.token, self.row)
-
-    def first(self, most: int) -> Self:
-        """The leftmost."""
-        return self.mapped(lambda tensor: tensor[:, :most])
 
     def likeliest(self, most: int) -> Self:
         """Those with the highest log probability, the best first."""
         places = self.log_probability.topk(most, dim=1).indices
         return self.mapped(lambda tensor: tensor.gather(1, places))
 
-    def ended(self, count: int, *, finished: bool) -> Ended:
-        """The same as hypotheses of `count` tokens, those with `<stop>` in the row it followed."""
-        counts = torch.full_like(self.row, count)
-        return Ended(self.score, self.log_probability, self.row, counts, torch.full_like(counts, finished).bool())
+    def stopped(self, most: int, count: int) -> Ended:
+        """The leftmost as hypotheses of `count` tokens and `<stop>`, in the row that it followed."""
+        left = self.mapped(lambda tensor: tensor[:, :most])
+        counts = torch.full_like(left.row, count)
+        return Ended(left.score, left.log_probability, left.row, counts, torch.ones_like(counts, dtype=torch.bool))
 
 
 def beam(problem: Problem) -> list[list[Hypothesis]]:
     """The `nbest` best hypotheses of each source, best first.
 
-    Beginnings of one length are compared by log P, ended ones by their score. Twice the width are looked at,
+    Beginnings of one length are compared by log P, ended ones by their score. Twice the width are compared,
     so that `width` go on even if as many output `<stop>`; a `<stop>` counts only among the best `width`.
     A beginning is dropped when nothing it could become would be among the `nbest`. Search ends with the last.
     So a beam that is wide enough to hold every beginning finds the best hypotheses there are.
@@ -184,16 +152,16 @@ def beam(problem: Problem) -> list[list[Hypothesis]]:
         score_BC = ranking.score(log_BC, length, ranking.penalty(covered_RS, row_BC))
         grown, stops_BC = Beginnings(log_BC, score_BC, token_BC, row_BC), token_BC == stop
 
-        stopped = grown.only(stops_BC).first(width).ended(length - 1, finished=True)
-        pool = pool.beside(stopped).best(nbest)
+        pool = pool.beside(grown.only(stops_BC).stopped(width, length - 1)).best(nbest)
         going = grown.only(~stops_BC).likeliest(width)
+        # Ties are dropped too: what ended first stays, and a beam of sure tokens ends at its first <stop>.
         hopeless_BK = ranking.bound(going.log_probability, max_length) <= pool.score[:, -1:]
-        alive_BK = going.log_probability.masked_fill(hopeless_BK, -torch.inf)
+        alive_BK = going.log_probability.masked_fill(hopeless_BK, NEVER)
 
         columns.append(going)
         token_R, row_R = going.token.flatten(), going.row.flatten()
         past.add(token_R, row_R, weights_RS)
-        if length == max_length or not bool((alive_BK > -torch.inf).any()):
+        if length == max_length or not bool((alive_BK > NEVER).any()):
             break
         state = state.pick(row_R)
         output_Rt = torch.cat([output_Rt.index_select(0, row_R), token_R.unsqueeze(1)], dim=1)
@@ -202,10 +170,10 @@ def beam(problem: Problem) -> list[list[Hypothesis]]:
 
 
 def _first_column(problem: Problem) -> Beginnings:
-    """One empty beginning for each source, with log P = 0."""
+    """One empty beginning for each source, with log P = 0; K equal ones would all grow the same way."""
     width = problem.settings.width
-    row_BK = torch.arange(problem.rows, device=problem.device).view(-1, width)
-    log_BK = torch.where(row_BK % width == 0, 0.0, -torch.inf)
+    row_BK = torch.arange(problem.state.rows, device=problem.state.device).view(-1, width)
+    log_BK = torch.where(row_BK % width == 0, 0.0, NEVER)
     return Beginnings(log_BK, log_BK, row_BK, row_BK)
 
 
@@ -223,15 +191,15 @@ def _unfinished(columns: list[Beginnings], pool: Ended, max_length: int) -> Ende
     """What was never ended by `<stop>`, (B, K), the best first: beginnings that are as long as allowed.
 
     A source without any hypothesis, because every way led to a place where nothing may follow, gets its last
-    living beginnings instead, so that it does not go away with nothing.
+    living beginnings instead, so that it is not left with nothing.
     """
     log_TBK = torch.stack([column.log_probability for column in columns])
-    lives_TB = (log_TBK > -torch.inf).any(dim=2)
-    count_B = len(columns) - 1 - lives_TB.flip(0).int().argmax(dim=0)
-    wanted_B = (count_B == max_length) | (pool.score[:, 0] == -torch.inf)
+    lives_TB = (log_TBK > NEVER).any(dim=2)
+    count_B = len(columns) - 1 - lives_TB.flip(0).int().argmax(dim=0)  # the last step at which a source lives
+    wanted_B = (count_B == max_length) | (pool.score[:, 0] == NEVER)
     source_B = torch.arange(len(count_B), device=count_B.device)
     score_BK = torch.stack([column.score for column in columns])[count_B, source_B]
-    score_BK = score_BK.masked_fill(~wanted_B.unsqueeze(1), -torch.inf)
+    score_BK = score_BK.masked_fill(~wanted_B.unsqueeze(1), NEVER)
     row_BK, counts_BK = columns[0].row, count_B.unsqueeze(1).expand_as(score_BK)
     ended = Ended(score_BK, log_TBK[count_B, source_B], row_BK, counts_BK, torch.zeros_like(row_BK).bool())
     return ended.best(score_BK.shape[1])

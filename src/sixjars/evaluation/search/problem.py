@@ -17,7 +17,7 @@ from torch import Tensor
 
 from sixjars.errors import RecipeError
 from sixjars.flow.contracts import SpecialTokens, Step
-from sixjars.flow.values import Padded, Rows
+from sixjars.flow.values import Hypothesis, Padded, Rows
 from sixjars.recipe.sections import SearchSettings
 
 Rule = Callable[[Tensor, Tensor], Tensor]
@@ -109,20 +109,11 @@ class Problem:
     rule: Rule
     ranking: Ranking
 
-    @property
-    def rows(self) -> int:
-        """R."""
-        return self.state.rows
-
-    @property
-    def device(self) -> torch.device:
-        """Where the rows live."""
-        return self.state.device
-
     def first(self) -> tuple[Tensor, Tensor]:
         """Before the first step: `<go>` in every row, (R,), and nothing output, (R, 0)."""
-        tokens_R = torch.full((self.rows,), self.special.go, dtype=torch.long, device=self.device)
-        return tokens_R, tokens_R.new_empty(self.rows, 0)
+        rows, device = self.state.rows, self.state.device
+        tokens_R = torch.full((rows,), self.special.go, dtype=torch.long, device=device)
+        return tokens_R, tokens_R.new_empty(rows, 0)
 
     def step_on(self, token: Tensor, state: Rows, output: Tensor) -> tuple[Tensor, Tensor | None, Rows]:
         """One step: the log probability of what may come next (R, V), the weights (R, S), the state."""
@@ -130,6 +121,25 @@ class Problem:
         model_RV = scored.log_probabilities
         model_RV = model_RV.to(torch.promote_types(model_RV.dtype, torch.float32))
         return self.rule(model_RV, output), scored.weights, state
+
+
+def hypotheses_of(
+    tokens: Tensor,
+    score: Tensor,
+    log_probability: Tensor,
+    count: Tensor,
+    finished: Tensor,
+    weights: Tensor | None,
+    places: int,
+) -> list[list[Hypothesis]]:
+    """Plain values of tensors with a hypothesis in each row, `places` for each source; -inf scores are left out."""
+    columns = [tensor.tolist() for tensor in (tokens, score, log_probability, count, finished)]
+    attention = [[]] * len(tokens) if weights is None else weights.tolist()
+    found = [
+        Hypothesis(tuple(output[:length]), worth, total, tuple(map(tuple, rows[: length + ends])), ends)
+        for output, worth, total, length, ends, rows in zip(*columns, attention, strict=True)
+    ]
+    return [[one for one in found[at : at + places] if one.score > NEVER] for at in range(0, len(found), places)]
 
 
 def rule_of(settings: SearchSettings, special: SpecialTokens, *, prefix: Padded | None, device: torch.device) -> Rule:
@@ -140,10 +150,10 @@ def rule_of(settings: SearchSettings, special: SpecialTokens, *, prefix: Padded 
         never.add(special.unknown)
     if never:
         rules.append(banned(torch.tensor(sorted(never), device=device)))
-    if settings.min_length:
-        rules.append(min_length(settings.min_length, stop=special.stop))
     if settings.no_repeat_ngram:
         rules.append(no_repeated_ngram(settings.no_repeat_ngram))
+    if settings.min_length:  # last, because it must know what the others leave
+        rules.append(min_length(settings.min_length, stop=special.stop))
     rule = together(rules)
     return rule if prefix is None else forced_prefix(prefix.to(device), otherwise=rule)
 
@@ -173,7 +183,7 @@ def banned(tokens: Tensor) -> Rule:
 
 
 def min_length(fewest: int, *, stop: int) -> Rule:
-    """No `<stop>` before `fewest` tokens are output, unless nothing else may follow, as at the end of a tour.
+    """No `<stop>` before `fewest` tokens are output, unless nothing else may follow (an order that is complete).
 
     >>> scores = torch.tensor([[-torch.inf, 0.0], [0.0, 0.0]])  # in the first row only <stop> may follow
     >>> min_length(3, stop=1)(scores, torch.zeros(2, 1))

@@ -1,23 +1,24 @@
-"""What every backbone promises, and what can be asked of any of them.
+"""The contract of every backbone, and how its first layers are frozen.
 
-Dims: N pictures, C channels, H and W pixels or cells, K numbers of the vector.
+Dims: N images, C channels, H and W pixels or cells, K numbers of the vector.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import final
+from typing import ClassVar, final
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from sixjars.errors import RecipeError, unknown
-from sixjars.flow.contracts import Component
 
 
 @final
 @dataclass(frozen=True)
 class MapShape:
-    """How many numbers a backbone makes of one picture: maps of cells, and one vector.
+    """How many numbers a backbone computes for one image: maps of cells, and one vector.
 
     >>> MapShape(channels=512, height=14, width=14, vector=4096).numbers
     104448
@@ -38,38 +39,44 @@ class MapShape:
         return self.channels * self.height * self.width + self.vector
 
 
-class Backbone(Component):
-    """A convolutional network that turns pixels into maps to attend over and one vector, the lecture's fc7.
+class Backbone(nn.Module, ABC):
+    """A convolutional network that turns pixels into maps to attend to and one vector, the lecture's fc7.
 
     A row never depends on the other rows of its batch, and it is the same in training and in use.
     """
 
-    letters = {"": "CNN"}
+    letters: ClassVar[Mapping[str, str]] = {"": "CNN"}
+    is_pretrained: ClassVar[bool] = True
+    """Whether there are pretrained weights, so that it can be frozen; without any it always learns."""
     usual_size: int
-    """Pixels of each side that it was made for."""
+    """Pixels of each side."""
     shape: MapShape
-    """What it makes of a picture of the usual size."""
+
+    @classmethod
+    @abstractmethod
+    def size_of(cls, name: str) -> int:
+        """Pixels of each side that the backbone of this name was made for; its weights are not loaded for that."""
+
+    @classmethod
+    def shape_made_by(cls, make: Callable[[], "Backbone"]) -> MapShape:
+        """The shape of the backbone that `make` builds; the random numbers of others stay as they are."""
+        with torch.random.fork_rng(devices=[]):
+            return make().shape
 
     @abstractmethod
     def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
-        """Pixels (N, 3, H, W) of values 0..255, of any dtype, to maps (N, C, h, w) and a vector (N, K), float32."""
-
-    def equations(self) -> list[str]:
-        """The line of the lecture, with the sizes."""
-        shape = self.shape
-        cells = f"{shape.height}×{shape.width} cells of {shape.channels} numbers"
-        return [f"r_1..r_S, v = CNN(I): {cells}, and a vector of {shape.vector}"]
+        """Pixels (N, 3, H, W) of values 0..255, of any dtype, to maps (N, C, h, w) and a vector (N, K)."""
 
 
 def frozen_below(backbone: Backbone, name: str) -> None:
-    """What comes before the first submodule whose name starts with `name` stops learning.
+    """Freeze all that comes before the first submodule whose name starts with `name`.
 
     Order is that of `named_modules()`, which in the networks meant here is the order of computing.
     """
     modules = [(inner_name(path), module) for path, module in backbone.named_modules()]
     below = list(takewhile(lambda named: not name or not named[0].startswith(name), modules))
     if len(below) == len(modules):
-        raise RecipeError([unknown("part of the backbone", name, near_the_top([path for path, _ in modules]))])
+        raise RecipeError([unknown("layer of the backbone", name, near_the_top([path for path, _ in modules]))])
     for _, module in below:
         for weights in module.parameters(recurse=False):
             weights.requires_grad_(requires_grad=False)

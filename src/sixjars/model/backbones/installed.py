@@ -1,8 +1,9 @@
 """A network of torchvision, timm or transformers as a backbone.
 
-Dims: N pictures, C channels, H and W pixels or cells, K numbers of the vector.
+Dims: N images, C channels, H and W pixels or cells, K numbers of the vector.
 """
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Self, final
@@ -10,21 +11,22 @@ from typing import Any, Self, final
 import torch
 from torch import Tensor, nn
 
+from sixjars.errors import RecipeError
 from sixjars.model.backbones.backbone import Backbone, MapShape
 from sixjars.model.backbones.libraries import network_named, preprocessing_of
-from sixjars.model.backbones.walk import PICTURES, Walk
+from sixjars.model.backbones.trace import BLANKS, Trace
 
 KEPT: ContextVar[dict[str, Tensor] | None] = ContextVar("KEPT", default=None)
-"""What the layers of interest gave in the pass under way: of this thread alone, and never on a module."""
+"""The outputs of the layers of interest in the pass under way: of this thread alone, and never on a module."""
 
 
 @final
 class InstalledBackbone(Backbone):
-    """Any convolutional network of the user's libraries: the maps of a layer, and what its classifier reads.
+    """Any convolutional network of the user's libraries: the maps of a layer, and the input of its classifier.
 
-    `layer` names any submodule that gives (N, C, h, w), such as `features.29` of torchvision/vgg16; when it is absent,
-    the last one with more than one cell that is not a pooling. The vector is what the last linear layer reads (fc7 of
-    VGG), and that layer is left out; a network without one gives the last vector that it computes after the maps.
+    `layer` names any submodule that outputs (N, C, h, w), such as `features.29` of torchvision/vgg16; when it is
+    absent, the last one with more than one cell that is not a pooling. The vector is the input of the last linear layer
+    (fc7 of VGG), and that layer is left out; without one it is the last vector that is computed after the maps.
 
     It is always in evaluation mode: no dropout, and normalisation by the numbers that it came with.
     """
@@ -36,22 +38,38 @@ class InstalledBackbone(Backbone):
         self, name: str, *, layer: str | None = None, size: int | None = None, pretrained: bool = True
     ) -> None:
         super().__init__()
-        wants = preprocessing_of(name)
-        self.usual_size = size or wants.size
-        self.blue_first = wants.blue_first
-        self.register_buffer("gain", torch.tensor(wants.gain).view(-1, 1, 1))
-        self.register_buffer("shift", torch.tensor(wants.shift).view(-1, 1, 1))
+        wanted = preprocessing_of(name)
+        self.usual_size = size or wanted.size
+        self.blue_first = wanted.blue_first
+        self.register_buffer("gain", torch.tensor(wanted.gain).view(-1, 1, 1))
+        self.register_buffer("shift", torch.tensor(wanted.shift).view(-1, 1, 1))
         self.model = network_named(name, pretrained=pretrained)
-        blank_NCHW = torch.zeros(PICTURES, 3, self.usual_size, self.usual_size)
-        walk = Walk.through(self.model, name, self._ready(blank_NCHW))
-        maps = walk.last_maps() if layer is None else walk.checked(layer)
-        vector = walk.vector(maps)
-        if vector.reads:
+        blank_NCHW = torch.zeros(BLANKS, 3, self.usual_size, self.usual_size)
+        trace = Trace.of(self.model, name, self._ready(blank_NCHW))
+        maps = trace.last_maps() if layer is None else trace.checked(layer)
+        vector = trace.vector(maps)
+        if vector.inputs:
             self.model.set_submodule(vector.path, nn.Identity())
         self.model.get_submodule(maps.path).register_forward_hook(partial(_keep, "maps"))
         self.model.get_submodule(vector.path).register_forward_hook(partial(_keep, "vector"))
-        _, channels, height, width = maps.gives
-        self.shape = MapShape(channels, height, width, vector.reads or vector.gives[1])
+        _, channels, height, width = maps.shape
+        self.shape = MapShape(channels, height, width, vector.inputs or vector.shape[1])
+
+    @classmethod
+    def size_of(cls, name: str) -> int:
+        """As the library's own preprocessing makes images."""
+        return preprocessing_of(name).size
+
+    @classmethod
+    def shape_made_by(cls, make: Callable[[], Backbone]) -> MapShape:
+        """Without memory for its weights; where the library complains, it may need real numbers while it is built."""
+        try:
+            with torch.device("meta"):
+                return make().shape
+        except RecipeError as error:
+            if error.__cause__ is None:
+                raise
+        return super().shape_made_by(make)
 
     def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
         """Pixels (N, 3, H, W) to maps (N, C, h, w) and a vector (N, K)."""
@@ -63,15 +81,15 @@ class InstalledBackbone(Backbone):
             KEPT.reset(before)
         vector = kept["vector"]
         vector_NK = vector.mean((2, 3)) if vector.dim() == 4 else vector
-        return kept["maps"].float().contiguous(), vector_NK.float()
+        return kept["maps"].to(self.gain.dtype).contiguous(), vector_NK.to(self.gain.dtype)
 
     def _ready(self, pixels: Tensor) -> Tensor:
-        """As the network wants them."""
+        """As the network needs them."""
         colours_NCHW = pixels.flip(1) if self.blue_first else pixels
-        return colours_NCHW.float() * self.gain + self.shift
+        return colours_NCHW.to(self.gain.dtype) * self.gain + self.shift
 
     def train(self, mode: bool = True) -> Self:  # noqa: FBT001, FBT002 - as torch has it
-        """Always evaluation mode, whatever is asked for."""
+        """Always evaluation mode, whatever the caller sets."""
         return super().train(mode=False)
 
 

@@ -1,11 +1,10 @@
-"""How networks of torchvision, timm and transformers are built, and what each wants done to pixels.
+"""How networks of torchvision, timm and transformers are built, and the preprocessing of each.
 
 Dims: C channels, H and W pixels.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -14,23 +13,23 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RecipeError
+from sixjars.errors import RecipeError, hint
 
 AS_PRETRAINED: Mapping[str, Mapping[str, bool]] = {
     name: {"aux_logits": False, "transform_input": True, "init_weights": False}
     for name in ("googlenet", "inception_v3")
 }
-"""Networks of torchvision that are built otherwise without weights than with them, unless told this."""
+"""Networks of torchvision that are built otherwise without weights than with them, but for these settings."""
 BLANK = 512
-"""Pixels of each side of the pictures that show what a preprocessing does."""
+"""Pixels of each side of the images that show what a preprocessing does."""
 FAILURES = (ImportError, OSError, RuntimeError, ValueError)
-"""What the libraries raise when a file cannot be fetched or does not fit, or a library of theirs is missing."""
+"""Raised by the libraries when a file cannot be fetched or does not fit, or a library of theirs is missing."""
 
 
 @final
 @dataclass(frozen=True)
 class Preprocessing:
-    """What a network wants done to pixels: gain · pixel + shift for each channel, after a resize."""
+    """What a network needs done to pixels: gain · pixel + shift for each channel, after a resize."""
 
     size: int
     """Pixels of each side."""
@@ -40,12 +39,12 @@ class Preprocessing:
     """Whether the channels are blue, green, red."""
 
     @staticmethod
-    def shown_by(process: Callable[[Tensor], Tensor]) -> "Preprocessing":
-        """What `process` does to a picture (3, H, W), as black, white and red show."""
+    def found_by(process: Callable[[Tensor], Tensor]) -> "Preprocessing":
+        """What `process` does to an image (3, H, W), found out with a black, a white and a red one."""
         colours = torch.tensor([[0, 0, 0], [255, 255, 255], [255, 0, 0]], dtype=torch.uint8, device="cpu")
         done = [process(colour.view(3, 1, 1).expand(3, BLANK, BLANK).contiguous()) for colour in colours]
         size = done[0].shape[-1]
-        black_C, white_C, red_C = (picture[:, size // 2, size // 2].double() for picture in done)
+        black_C, white_C, red_C = (image[:, size // 2, size // 2].double() for image in done)
         gain_C = (white_C - black_C) / 255.0
         blue_first = bool((red_C - black_C).abs()[0] < (red_C - black_C).abs()[2])
         return Preprocessing(size, tuple(gain_C.tolist()), tuple(black_C.tolist()), blue_first)
@@ -59,7 +58,7 @@ def _library(name: str) -> ModuleType:
     except ModuleNotFoundError as error:  # also where what is missing is a library that it needs
         missing = (error.name or library).partition(".")[0]
         raise RecipeError([f"{missing} is not installed. Run: pip install {missing}"]) from None
-    except (ImportError, RuntimeError) as error:  # the latter where its compiled part does not fit
+    except (ImportError, RuntimeError) as error:  # the latter where its compiled code does not fit
         remedy = f"Run: pip install --upgrade torch {library}"
         raise RecipeError([f"{library} cannot be used with this torch ({first_line(error)}). {remedy}"]) from None
 
@@ -72,15 +71,13 @@ def first_line(error: Exception) -> str:
 def _known(library: str, name: str, names: list[str]) -> None:
     """Refuse a name that the library does not have; there are too many to list them all."""
     if name not in names:
-        near = get_close_matches(name, names, n=1)
-        hint = f" Did you mean {library}/{near[0]}?" if near else ""
-        raise RecipeError([f"{library} has no network {name!r}.{hint} It has {len(names)} others."])
+        raise RecipeError([f"{library} has no network {name!r}.{hint(name, names)} It has {len(names)} others."])
 
 
 def _torchvision(name: str) -> Preprocessing:
     models = _library("torchvision.models")
     _known("torchvision", name, models.list_models(module=models))
-    return Preprocessing.shown_by(models.get_model_weights(name).DEFAULT.transforms())
+    return Preprocessing.found_by(models.get_model_weights(name).DEFAULT.transforms())
 
 
 def _timm(name: str) -> Preprocessing:
@@ -94,11 +91,11 @@ def _timm(name: str) -> Preprocessing:
 def _transformers(name: str) -> Preprocessing:
     processor = _library("transformers").AutoImageProcessor.from_pretrained(name, trust_remote_code=False)
 
-    def process(picture: Tensor) -> Tensor:
-        done: Tensor = processor(images=picture.permute(1, 2, 0).numpy(), return_tensors="pt")["pixel_values"][0]
+    def process(image: Tensor) -> Tensor:
+        done: Tensor = processor(images=image.permute(1, 2, 0).numpy(), return_tensors="pt")["pixel_values"][0]
         return done
 
-    return Preprocessing.shown_by(process)
+    return Preprocessing.found_by(process)
 
 
 def _torchvision_network(name: str, *, pretrained: bool) -> Any:
@@ -125,12 +122,12 @@ LIBRARIES: Mapping[str, tuple[Callable[[str], Preprocessing], Callable[..., Any]
     "timm": (_timm, _timm_network),
     "transformers": (_transformers, _transformers_network),
 }
-"""What each library's networks want, and how they are built."""
+"""For each library the preprocessing of its networks, and how they are built."""
 
 
 @cache
 def preprocessing_of(name: str) -> Preprocessing:
-    """What the network LIBRARY/NAME wants done to pixels; its weights are not loaded for that."""
+    """Of the network LIBRARY/NAME; its weights are not loaded for that."""
     library, _, model = name.partition("/")
     try:
         return LIBRARIES[library][0](model)

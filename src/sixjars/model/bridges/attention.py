@@ -12,12 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from sixjars.errors import ShapeError
-from sixjars.flow.contracts import Bridge
+from sixjars.flow.contracts import Bridge, ModelPlan
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Context, Encoded, Prepared
 from sixjars.model.layers import Start, StateProjection, masked_softmax
 
 ScoreName = Literal["additive", "dot", "general"]
+HIDDEN = 128
+"""Hidden units of the additive score, where a recipe gives none."""
 
 
 @final
@@ -25,10 +27,6 @@ class Score(nn.Module):
     """How well a query s and a vector h fit: additive Vᵀ tanh(U s + W h), dot sᵀ h, or general sᵀ W h.
 
     Keys are W h (of dot, h itself), computed once for each source.
-
-    >>> score = Score("dot", source_size=2, state_size=2)
-    >>> score(torch.tensor([[0.0, 5.0]]), torch.tensor([[[9.0, 0.0], [0.0, 9.0]]]))
-    tensor([[ 0., 45.]])
     """
 
     def __init__(self, kind: ScoreName, *, source_size: int, state_size: int, size: int = 0, tag: str = "att") -> None:
@@ -50,7 +48,7 @@ class Score(nn.Module):
 
     @property
     def letters(self) -> Mapping[str, str]:
-        """Those of one level are told apart from those of another by the tag."""
+        """The tag distinguishes those of one level from those of another."""
         return {
             f"{name}.weight": f"{letter}_{self.tag}"
             for name, letter in zip(("query", "key", "score"), "UWV", strict=True)
@@ -81,10 +79,10 @@ class Score(nn.Module):
 class Attention(Bridge):
     r"""e_jt = score(s_{t-1}, h_j), α_jt = softmax_j(e_jt), c_t = Σ_j α_jt h_j.
 
-    The additive score, V_attᵀ tanh(U_att s_{t-1} + W_att h_j) with `size` hidden units, is that of Bahdanau, Cho &
-    Bengio 2015 (https://arxiv.org/abs/1409.0473), section A.1.2. Dot and general come from Luong, Pham & Manning 2015
-    (https://arxiv.org/abs/1508.04025), equation 8, whose query is the state after the step; here it is the state before
-    it, s_{t-1}, as in the lecture.
+    The additive score, V_attᵀ tanh(U_att s_{t-1} + W_att h_j) with `size` hidden units (128 if none is given), is that
+    of Bahdanau, Cho & Bengio 2015 (https://arxiv.org/abs/1409.0473), section A.1.2. Dot and general come from Luong,
+    Pham & Manning 2015 (https://arxiv.org/abs/1508.04025), equation 8, whose query is the state after the step; here
+    it is the state before it, s_{t-1}, as in the lecture.
 
     >>> attention = Attention(source_size=4, state_size=6, score="additive", size=5)
     >>> source = Encoded(torch.randn(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
@@ -103,15 +101,24 @@ class Attention(Bridge):
         state_size: int,
         state_count: int = 1,
         score: ScoreName = "additive",
-        size: Size = 128,
+        size: Size | None = None,
         start: Start = "linear",
     ) -> None:
         super().__init__()
         self.context_size = source_size
-        self.first = StateProjection(
-            summary_size=summary_size or source_size, state_size=state_size, state_count=state_count, start=start
-        )
-        self.score = Score(score, source_size=source_size, state_size=state_size, size=size)
+        self.first = StateProjection(summary_size or source_size, state_size, state_count, start)
+        self.score = Score(score, source_size=source_size, state_size=state_size, size=size or HIDDEN)
+
+    @classmethod
+    def misfits(cls, plan: ModelPlan) -> list[str]:
+        """Only the additive score has hidden units."""
+        size, score = (plan.settings["bridge"].get(key) for key in ("size", "score"))
+        if size is None or score == "additive":
+            return super().misfits(plan)
+        return [
+            *super().misfits(plan),
+            f"model.bridge.size: belongs to score: additive, but score is {score}; remove it.",
+        ]
 
     def start(self, encoded: Encoded) -> Prepared:
         """The initial state and the keys, returned and never kept on the module."""

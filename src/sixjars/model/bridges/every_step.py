@@ -14,7 +14,7 @@ from sixjars.model.layers import Start, StateProjection
 
 @final
 class EveryStep(Bridge):
-    """s_0 = h_T, s_t = RNN(s_{t-1}, [E_dec[ŷ_{t-1}], h_T]).
+    """s_0 = h_T, s_t = RNN(s_{t-1}, [E_dec[y_{t-1}], h_T]).
 
     Cho et al. 2014 (https://arxiv.org/abs/1406.1078), section 2.2, with the summary given to the cell and not to the
     output layer.
@@ -29,9 +29,7 @@ class EveryStep(Bridge):
     def __init__(self, *, summary_size: int, state_size: int, state_count: int = 1, start: Start = "linear") -> None:
         super().__init__()
         self.context_size = summary_size
-        self.first = StateProjection(
-            summary_size=summary_size, state_size=state_size, state_count=state_count, start=start
-        )
+        self.first = StateProjection(summary_size, state_size, state_count, start)
 
     def start(self, encoded: Encoded) -> Prepared:
         """The initial state, and the summary to repeat."""

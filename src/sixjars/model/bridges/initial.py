@@ -14,7 +14,7 @@ from sixjars.model.layers import Start, StateProjection
 
 @final
 class InitialState(Bridge):
-    """s_0 = h_T, s_t = RNN(s_{t-1}, E_dec[ŷ_{t-1}]).
+    """s_0 = h_T, s_t = RNN(s_{t-1}, E_dec[y_{t-1}]).
 
     Sutskever, Vinyals & Le 2014 (https://arxiv.org/abs/1409.3215). `state_count` is how many vectors the decoder's
     initial state has: its layers, twice that for an LSTM. `start="linear"` fits any sizes by tanh(W_0 h_T + b_0).
@@ -30,9 +30,7 @@ class InitialState(Bridge):
 
     def __init__(self, *, summary_size: int, state_size: int, state_count: int = 1, start: Start = "linear") -> None:
         super().__init__()
-        self.first = StateProjection(
-            summary_size=summary_size, state_size=state_size, state_count=state_count, start=start
-        )
+        self.first = StateProjection(summary_size, state_size, state_count, start)
 
     def start(self, encoded: Encoded) -> Prepared:
         """The initial state; the rest is handed on unused."""

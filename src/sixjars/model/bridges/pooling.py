@@ -18,21 +18,22 @@ from sixjars.model.layers import Start, StateProjection, masked_softmax
 
 @final
 class AttentionPooling(Bridge):
-    r"""k_j = tanh(W_pool h_j + b_pool), α_j = softmax_j(u_poolᵀ k_j), s_0 from Σ_j α_j h_j.
+    r"""α_j = softmax_j(u_poolᵀ tanh(W_pool h_j + b_pool)), s_0 from Σ_j α_j h_j.
 
     Initial-state conditioning with another summary: Yang et al. 2016 (https://aclanthology.org/N16-1174/), section
     2.2, for positions of any kind. The query u_pool is the same for every source and every step, so it is computed
     once.
 
-    Where the encoder has an upper level, its segments are pooled and not the positions, k_i = tanh(W_pool g_i + b_pool)
-    and s_0 from Σ_i α_i g_i: the sentences of that paper (there W_s, b_s and u_s). The weight of a position is that
-    of its segment times that of the position within it, or an even share where the encoder has no such weights.
+    Where the encoder has an upper level, its segments are pooled and not the positions,
+    β_n = softmax_n(u_poolᵀ tanh(W_pool g_n + b_pool)) and s_0 from Σ_n β_n g_n: the sentences of that paper. The weight
+    of a position is that of its segment times that of the position within it, or an even share where the encoder has
+    no such weights.
 
     >>> bridge = AttentionPooling(source_size=4, state_size=4, start="copy")
     >>> source = Encoded(torch.randn(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
     >>> prepared = bridge.start(source)
     >>> weights = bridge.step(prepared.first_state, prepared).weights
-    >>> torch.allclose(prepared.first_state, (weights.unsqueeze(-1) * source.memory).sum(1))
+    >>> torch.allclose(prepared.first_state, (weights.unsqueeze(-1) * source.memory).sum(1), atol=1e-5)
     True
     """
 
@@ -56,17 +57,15 @@ class AttentionPooling(Bridge):
         pooled_size = segment_size or source_size
         self.key = nn.Linear(pooled_size, size)  # W_pool, b_pool
         self.query = nn.Linear(size, 1, bias=False)  # u_pool
-        self.first = StateProjection(
-            summary_size=pooled_size, state_size=state_size, state_count=state_count, start=start
-        )
+        self.first = StateProjection(pooled_size, state_size, state_count, start)
 
     def start(self, encoded: Encoded) -> Prepared:
         """Pool every position, or every segment; the weights of the positions are handed on as the keys."""
-        pooled_BF, weights_BS = self._segments(encoded) if self.segment_size else self._positions(encoded)
+        if self.segment_size:
+            pooled_BF, weights_BS = self._segments(encoded)
+        else:
+            pooled_BF, weights_BS = self._pooled(encoded.memory, encoded.mask)
         return Prepared(self.first(pooled_BF), pooled_BF, encoded.memory, encoded.mask, weights_BS)
-
-    def _positions(self, encoded: Encoded) -> tuple[Tensor, Tensor]:
-        return self._pooled(encoded.memory, encoded.mask)
 
     def _segments(self, encoded: Encoded) -> tuple[Tensor, Tensor]:
         assert encoded.segments is not None
@@ -88,10 +87,11 @@ class AttentionPooling(Bridge):
 
     def equations(self) -> list[str]:
         """The pooled summary, and the initial state made from it."""
-        at, state = ("i", "g") if self.segment_size else ("j", "h")
+        at, state, weight = ("n", "g", "β") if self.segment_size else ("j", "h", "α")
+        words = "α_j = β_n ω_nk, where word j is word k of segment n; ω_nk = 1 / K unless the encoder has such weights"
         return [
-            f"k_{at} = tanh(W_pool {state}_{at} + b_pool)",
-            f"α_{at} = softmax_{at}(u_poolᵀ k_{at})",
-            f"h_pool = Σ_{at} α_{at} {state}_{at}",
-            *[line.replace("h_T", "h_pool") for line in self.first.equations()],
+            f"{weight}_{at} = softmax_{at}(u_poolᵀ tanh(W_pool {state}_{at} + b_pool))",
+            f"h_pool = Σ_{at} {weight}_{at} {state}_{at}",
+            *self.first.equations("h_pool"),
+            *([words] if self.segment_size else []),
         ]

@@ -43,13 +43,14 @@ def non_empty(level: SegmentLevel, mask: Tensor) -> SegmentLevel:
 
 @final
 class TwoLevelAttention(Bridge):
-    r"""β_it = softmax_i(V_segᵀ tanh(U_seg s_{t-1} + W_seg g_i)), likewise α_ijt over the words j of segment i.
+    r"""α_jt = β_nt softmax_j(V_att,wordᵀ tanh(U_att,word s_{t-1} + W_att,word h_j)), c_t = Σ_j α_jt h_j.
 
-    c_t = Σ_i Σ_j β_it α_ijt h_ij: g_i is the vector of segment i, h_ij that of its j-th word.
+    β_nt = softmax_n(V_att,segᵀ tanh(U_att,seg s_{t-1} + W_att,seg g_n)), where segment n has word j, and the softmax of
+    α_jt is over the words of that segment.
 
     Nallapati et al. 2016 (https://arxiv.org/abs/1602.06023), section 2.3. Where we differ: their softmax over words
     runs over the whole document, and its product with that of the sentences is divided by its sum. Ours runs over the
-    words of each segment, so the products sum to 1 as they are, and β_it is all that a segment gets. Their vector of a
+    words of each segment, so the products sum to 1 as they are, and β_nt is all that a segment gets. Their vector of a
     sentence also encodes its position; ours has it from the RNN over segments.
 
     >>> attention = TwoLevelAttention(source_size=4, segment_size=3, state_size=6, size=5)
@@ -80,10 +81,7 @@ class TwoLevelAttention(Bridge):
                 "only one level. Use encoder: hierarchy, or bridge: attention."
             )
         self.context_size = source_size
-        summary_size = segment_size if summary_size is None else summary_size
-        self.first = StateProjection(
-            summary_size=summary_size, state_size=state_size, state_count=state_count, start=start
-        )
+        self.first = StateProjection(summary_size or segment_size, state_size, state_count, start)
         self.segments = Score("additive", source_size=segment_size, state_size=state_size, size=size, tag="att,seg")
         self.words = Score("additive", source_size=source_size, state_size=state_size, size=size, tag="att,word")
 
@@ -120,9 +118,10 @@ class TwoLevelAttention(Bridge):
 
     def equations(self) -> list[str]:
         """Weights of both levels, and the context vector."""
+        words = self.words.equation("h_j")
         return [
             *self.first.equations(),
-            f"β_it = softmax_i({self.segments.equation('g_i')})",
-            f"α_ijt = softmax_j({self.words.equation('h_ij')}), over the words of segment i",
-            "c_t = Σ_i Σ_j β_it α_ijt h_ij",
+            f"β_nt = softmax_n({self.segments.equation('g_n')})",
+            f"α_jt = β_nt softmax_j({words}), over the words of segment n, which has word j",
+            "c_t = Σ_j α_jt h_j",
         ]

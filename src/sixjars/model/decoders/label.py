@@ -14,7 +14,8 @@ from torch.nn import functional
 
 from sixjars.flow.contracts import Bridge, Decoder, ModelPlan, Search, StateShape
 from sixjars.flow.limits import Share, Size
-from sixjars.flow.values import DecoderOutput, Encoded, Hypothesis, Padded, StepOutput
+from sixjars.flow.values import Context, DecoderOutput, Encoded, Hypothesis, Padded, StepOutput
+from sixjars.model.layers import wide
 
 LIKELY = 0.5
 """One of several labels is chosen from this probability on."""
@@ -22,7 +23,7 @@ LIKELY = 0.5
 
 @final
 class LabelDecoder(Decoder):
-    r"""P(y | x) = softmax(V_out s + b_out), s = s_0, or s = tanh(W_c [s_0, c] + b_c) where there is a context c.
+    r"""P(y | x) = softmax(V_out s_0 + b_out), or of s_1 = tanh(W_c [s_0, c_1] + b_c) where there is a context c_1.
 
     With `start: copy` on the bridge, s_0 is the summary itself, as in the lecture; with `start: linear` there is a
     hidden layer between, which a question about an image needs: softmax(V_out [q; v] + b_out) alone adds the evidence
@@ -61,7 +62,7 @@ class LabelDecoder(Decoder):
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
-        """Labels that are judged one by one have no distribution to smooth."""
+        """Labels with a probability each have no distribution to smooth."""
         if plan.smoothing and plan.output.multi_label:
             return ["loss.smoothing: with multi_label each label is a yes or no of its own; remove it."]
         return []
@@ -73,24 +74,22 @@ class LabelDecoder(Decoder):
 
     def teach(self, encoded: Encoded, target: Padded) -> DecoderOutput:
         """Logits (B, 1, V): a label is a target of one token, and nothing comes before it."""
-        logits_BV, weights_BS = self._logits(encoded)
-        weights_BTS = None if weights_BS is None else weights_BS.unsqueeze(1)
+        logits_BV, context = self._logits(encoded)
+        weights_BTS = context.mapped(lambda tensor: tensor.unsqueeze(1)).weights
         return DecoderOutput(logits_BV.unsqueeze(1), weights_BTS, multi_label=self.multi_label)
 
     def choose(self, encoded: Encoded) -> StepOutput:
         """The log probability of every label, (B, V)."""
-        logits_BV, weights_BS = self._logits(encoded)
+        logits_BV, context = self._logits(encoded)
         normalised = functional.logsigmoid if self.multi_label else partial(torch.log_softmax, dim=-1)
-        return StepOutput(normalised(logits_BV.float()), weights_BS)
+        return StepOutput(normalised(wide(logits_BV)), context.weights)
 
-    def _logits(self, encoded: Encoded) -> tuple[Tensor, Tensor | None]:
+    def _logits(self, encoded: Encoded) -> tuple[Tensor, Context]:
         prepared = self.bridge.start(encoded)
-        context = self.bridge.step(prepared.first_state, prepared)
-        state_BH = prepared.first_state
+        state_BH, context = prepared.first_state, self.bridge.step(prepared.first_state, prepared)
         if self.mix is not None:
             state_BH = torch.tanh(self.mix(torch.cat([state_BH, context.vector], dim=-1)))
-        logits_BV: Tensor = self.output(self.dropout(state_BH))
-        return logits_BV, context.weights
+        return self.output(self.dropout(state_BH)), context
 
     def answer(self, encoded: Encoded, search: Search, prefix: Padded | None = None) -> list[list[Hypothesis]]:
         """The most probable labels of each row, `nbest` of them; with `multi_label` one set of all that apply."""
@@ -100,21 +99,20 @@ class LabelDecoder(Decoder):
     def loss_equation(self) -> str:
         """Cross entropy, of all labels together or of each."""
         if self.multi_label:
-            return "L = -Σ_c [c ∈ ℓ] log P(y_c | x) + [c ∉ ℓ] log(1 - P(y_c | x))"
-        return "L = -log P(y = ℓ | x)"
+            return "L = -Σ_{y ∈ ℓ} log P(y | x) - Σ_{y ∉ ℓ} log(1 - P(y | x)), divided by the number of labels"
+        return "L = -log P(y = ℓ | x), divided by the number of labels"
 
     def answer_equation(self) -> str:
         """The most probable label, or all that are likely."""
         if self.multi_label:
-            return "ŷ: all labels with P(y_c | x) ≥ 1/2, the most probable in any case"
+            return "ŷ: all labels y with P(y | x) ≥ 1/2, the most probable in any case"
         return "ŷ = argmax P(y | x)"
 
     def equations(self) -> list[str]:
         """What the label is chosen from, and its probability."""
-        mixed = ["s = tanh(W_c [s_0, c] + b_c)"] if self.mix else ["s = s_0"]
-        if self.multi_label:
-            return [*mixed, "P(y_c | x) = σ(V_out s + b_out)_c for each label c"]
-        return [*mixed, "P(y | x) = softmax(V_out s + b_out)"]
+        mixed, state = ([], "s_0") if self.mix is None else (["s_1 = tanh(W_c [s_0, c_1] + b_c)"], "s_1")
+        chance = "σ(V_out {} + b_out): each label on its own" if self.multi_label else "softmax(V_out {} + b_out)"
+        return [*mixed, f"P(y | x) = {chance.format(state)}"]
 
 
 def _best(output: StepOutput, nbest: int) -> list[list[Hypothesis]]:

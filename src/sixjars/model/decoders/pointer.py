@@ -6,17 +6,17 @@ Dims: B batch, S source positions, T target positions, D source features, C cont
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, final
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.flow.contracts import Bridge, Generator, ModelPlan, SpecialTokens, StateShape
-from sixjars.flow.limits import Positive, Share, Size
+from sixjars.flow.contracts import Bridge, Generator, ModelPlan, SpecialTokens
+from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
 from sixjars.flow.values import DecoderOutput, Encoded, Padded, Prepared, Rows, State, StepOutput
-from sixjars.model.layers import shift_right
+from sixjars.model.layers import shift_right, wide
 from sixjars.model.recurrent import CellName, Recurrent, state_shape
 
 
@@ -56,7 +56,8 @@ class PointerDecoder(Generator):
     """
 
     produces = "positions"
-    letters = {"key.weight": "W_1", "query.weight": "W_2", "score.weight": "v_ptr", "go": "d_go", "stop": "d_stop"}
+    letters = {"key.weight": "W_1", "query.weight": "W_2", "score.weight": "v_ptr", "go": "h_go", "stop": "k_stop"}
+    state_shape = staticmethod(state_shape)
     special = SpecialTokens(go=GO, stop=STOP, banned=(PAD, UNK))
 
     def __init__(  # noqa: PLR0913 - bridge and source are given, the others are keys of a recipe
@@ -66,7 +67,7 @@ class PointerDecoder(Generator):
         source_size: int,
         cell: CellName = "gru",
         size: Size = 128,
-        layers: Positive = 1,
+        layers: Layers = 1,
         dropout: Share = 0.0,
         attention: Size = 128,
         visits: Literal["all", "some"] = "all",
@@ -80,13 +81,8 @@ class PointerDecoder(Generator):
         self.key = nn.Linear(source_size, attention, bias=False)  # W_1
         self.query = nn.Linear(size, attention, bias=False)  # W_2
         self.score = nn.Linear(attention, 1, bias=False)  # v_ptr
-        self.go = nn.Parameter(torch.randn(source_size) * source_size**-0.5)  # d_go
-        self.stop = nn.Parameter(torch.randn(attention) * attention**-0.5) if visits == "some" else None  # d_stop
-
-    @staticmethod
-    def state_shape(settings: Mapping[str, Any]) -> StateShape:
-        """A vector for each layer and state of the cell."""
-        return state_shape(settings)
+        self.go = nn.Parameter(torch.randn(source_size) * source_size**-0.5)  # h_go
+        self.stop = nn.Parameter(torch.randn(attention) * attention**-0.5) if visits == "some" else None  # k_stop
 
     @classmethod
     def target_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,16 +112,10 @@ class PointerDecoder(Generator):
         previous_BT = shift_right(target.values, GO)
         pointed_BTS = self._pointed(previous_BT, encoded.mask.unsqueeze(1))
         inputs_BTD = self._inputs(previous_BT, pointed_BTS, encoded.memory)
-        if self.bridge.follows_state:
-            attend = partial(self.bridge.step, prepared=prepared)
-            states_BTH, _ = self.rnn.unroll(inputs_BTD, first.state, attend)
-        else:
-            context = self.bridge.step(first.state.hidden[:, -1], prepared)
-            context_BTC = context.vector.unsqueeze(1).expand(-1, previous_BT.shape[1], -1)
-            states_BTH = self.rnn(torch.cat([inputs_BTD, context_BTC], dim=-1), first.state)
+        states_BTH, _ = self.rnn.unroll(inputs_BTD, first.state, self.bridge, prepared)
         chosen_BTS = pointed_BTS.int().cumsum(1) > 0
         logits_BTV, _ = self._logits(states_BTH, first.keys, chosen_BTS, encoded.mask)
-        return DecoderOutput(logits_BTV, torch.softmax(logits_BTV.float(), dim=-1)[..., len(SPECIAL) :])
+        return DecoderOutput(logits_BTV, torch.softmax(wide(logits_BTV), dim=-1)[..., len(SPECIAL) :])
 
     def longest(self, encoded: Encoded) -> int:
         """Every position once and `<stop>`, whatever the settings say: half a tour is none."""
@@ -141,18 +131,13 @@ class PointerDecoder(Generator):
         """One token of each row (R,), and what may follow it (R, V); -inf is what may not."""
         pointed_RS = self._pointed(token, prepared.mask)
         inputs_RD = self._inputs(token.unsqueeze(1), pointed_RS.unsqueeze(1), prepared.memory).squeeze(1)
-        context = self.bridge.step(state.state.hidden[:, -1], prepared)
-        given_RG = self.rnn.project(torch.cat([inputs_RD, context.vector], dim=-1))
-        layers = self.rnn.advance(given_RG, self.rnn.opened(state.state))
+        after, _ = self.rnn.step(inputs_RD, state.state, self.bridge, prepared)
         chosen_RS = state.chosen | pointed_RS
-        logits_R1V, may_R1V = self._logits(
-            layers[-1][0].unsqueeze(1), state.keys, chosen_RS.unsqueeze(1), prepared.mask
-        )
-        log_probabilities_RV = torch.log_softmax(logits_R1V.squeeze(1).float(), dim=-1)
-        log_probabilities_RV = log_probabilities_RV.masked_fill(~may_R1V.squeeze(1), -torch.inf)
+        logits_RTV, may_RTV = self._logits(after.hidden[:, -1:], state.keys, chosen_RS.unsqueeze(1), prepared.mask)
+        log_probabilities_RV = torch.log_softmax(wide(logits_RTV.squeeze(1)), dim=-1)
+        log_probabilities_RV = log_probabilities_RV.masked_fill(~may_RTV.squeeze(1), -torch.inf)
         weights_RS = log_probabilities_RV[:, len(SPECIAL) :].exp()
-        after = PointerState(self.rnn.closed(layers), chosen_RS, state.keys)
-        return StepOutput(log_probabilities_RV, weights_RS), after
+        return StepOutput(log_probabilities_RV, weights_RS), PointerState(after, chosen_RS, state.keys)
 
     @staticmethod
     def _pointed(tokens: Tensor, mask: Tensor) -> Tensor:
@@ -161,7 +146,7 @@ class PointerDecoder(Generator):
         return (tokens.unsqueeze(-1) == places_S) & mask
 
     def _inputs(self, tokens_BT: Tensor, pointed_BTS: Tensor, memory_BSD: Tensor) -> Tensor:
-        """The memory of the positions pointed at, (B, T, D); d_go for `<go>`."""
+        """The memory of the positions pointed at, (B, T, D); h_go for `<go>`."""
         found_BTD = torch.bmm(pointed_BTS.to(memory_BSD.dtype), memory_BSD)
         return torch.where((tokens_BT == GO).unsqueeze(-1), self.go.to(found_BTD.dtype), found_BTD)
 
@@ -177,22 +162,22 @@ class PointerDecoder(Generator):
         if self.stop is not None:
             ends_BT1 = ends_BT1 | chosen_BTS.any(-1, keepdim=True)
             stop_BT1 = self.score(torch.tanh(self.stop + query_BTA))
-        never_BT1 = torch.zeros_like(ends_BT1)
-        columns = [stop_BT1 if token == STOP else torch.zeros_like(stop_BT1) for token in range(len(SPECIAL))]
-        allowed = [ends_BT1 if token == STOP else never_BT1 for token in range(len(SPECIAL))]
-        may_BTV = torch.cat([*allowed, free_BTS], dim=-1)
-        logits_BTV = torch.cat([*columns, scores_BTS], dim=-1)
+        around = (STOP, len(SPECIAL) - STOP - 1)  # of the special tokens only <stop> may come
+        may_BTV = torch.cat([F.pad(ends_BT1, around), free_BTS], dim=-1)
+        logits_BTV = torch.cat([F.pad(stop_BT1, around), scores_BTS], dim=-1)
         return logits_BTV.masked_fill(~may_BTV, torch.finfo(logits_BTV.dtype).min), may_BTV
 
     def equations(self) -> list[str]:
         """The recurrence, the scores, and the distribution over positions."""
         reads = "[h_{y_{t-1}}, c_t]" if self.bridge.context_size else "h_{y_{t-1}}"
-        ends = "<stop> when no position is left" if self.stop is None else "u_stop,t = v_ptrᵀ tanh(d_stop + W_2 s_t)"
-        stop = "" if self.stop is None else " and <stop>"
+        stop = [] if self.stop is None else ["u_stop,t = v_ptrᵀ tanh(k_stop + W_2 s_t)"]
+        over = "over positions not chosen yet" + (
+            "; <stop> when none is left" if self.stop is None else " and, from t = 2 on, <stop>"
+        )
         return [
-            "h_{y_0} = d_go",
+            "h_{y_0} = h_go",
             *self.rnn.equations(reads=reads),
             "u_jt = v_ptrᵀ tanh(W_1 h_j + W_2 s_t)",
-            ends,
-            f"P(y_t = j | y_1..y_{{t-1}}, x) = softmax_j(u_jt), over positions not chosen yet{stop}",
+            *stop,
+            f"P(y_t = j | y_1..y_{{t-1}}, x) = softmax_j(u_jt), {over}",
         ]

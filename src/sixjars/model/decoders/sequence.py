@@ -7,7 +7,6 @@ Dims: B batch, S source positions, T target positions, E embedding features, C c
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, final
 
 import torch
@@ -15,11 +14,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.errors import ShapeError
-from sixjars.flow.contracts import Bridge, Generator, ModelPlan, SpecialTokens, StateShape
-from sixjars.flow.limits import Positive, Share, Size
+from sixjars.flow.contracts import Bridge, Generator, ModelPlan, SpecialTokens
+from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.special import GO, PAD, STOP, UNK
 from sixjars.flow.values import Context, DecoderOutput, Encoded, Padded, Prepared, State, StepOutput
-from sixjars.model.layers import WordEmbedding, shift_right
+from sixjars.model.layers import WordEmbedding, shift_right, wide
 from sixjars.model.recurrent import CellName, Recurrent, state_shape
 
 
@@ -27,15 +26,9 @@ from sixjars.model.recurrent import CellName, Recurrent, state_shape
 class CopyGate(nn.Module):
     r"""P(y_t) = p_gen,t P_V(y_t) + (1 - p_gen,t) Σ_{j: x_j = y_t} α_jt.
 
-    p_gen,t = σ(w_gen [s_t, c_t, E_dec[ŷ_{t-1}]] + b_gen): See, Liu & Manning 2017 (https://arxiv.org/abs/1704.04368),
+    p_gen,t = σ(w_genᵀ [s_t, c_t, E_dec[y_{t-1}]] + b_gen): See, Liu & Manning 2017 (https://arxiv.org/abs/1704.04368),
     equations 8 and 9. A word of the source that is not in the vocabulary can be output too: its number is V plus the
     first position at which it stands, so there are V + S numbers to output.
-
-    >>> gate = CopyGate(inputs=2)
-    >>> logits, weights, copy_ids = torch.zeros(1, 1, 5), torch.tensor([[[0.25, 0.75]]]), torch.tensor([[4, 6]])
-    >>> log = gate(logits, torch.randn(1, 1, 2), weights, copy_ids)
-    >>> torch.allclose(log.exp().sum(-1), torch.ones(1, 1))
-    True
     """
 
     letters: ClassVar[Mapping[str, str]] = {"gate.weight": "w_gen", "gate.bias": "b_gen"}
@@ -52,22 +45,23 @@ class CopyGate(nn.Module):
         """
         if weights is None or copy_ids is None:
             raise ShapeError("copying: true needs attention and a source whose words the decoder could output.")
-        gate_BT1 = self.gate(inputs).float()
-        generated_BTV = torch.sigmoid(gate_BT1) * torch.softmax(logits.float(), dim=-1)
+        gate_BT1 = wide(self.gate(inputs))
+        generated_BTV = torch.sigmoid(gate_BT1) * torch.softmax(wide(logits), dim=-1)
         all_BTW = nn.functional.pad(generated_BTV, (0, copy_ids.shape[1]))
-        copied_BTS = torch.sigmoid(-gate_BT1) * weights.float()  # 1 - σ would be 0 long before σ(-x) is
+        copied_BTS = torch.sigmoid(-gate_BT1) * wide(weights)  # 1 - σ would be 0 long before σ(-x) is
         whole_BTW = all_BTW.scatter_add(2, copy_ids.unsqueeze(1).expand_as(copied_BTS), copied_BTS)
-        return whole_BTW.clamp(min=torch.finfo(torch.float32).tiny).log()
+        return whole_BTW.clamp(min=torch.finfo(whole_BTW.dtype).tiny).log()
 
     def equations(self) -> list[str]:
         """The gate, and the two distributions that it mixes."""
-        gate = "p_gen,t = σ(w_gen [s_t, c_t, E_dec[ŷ_{t-1}]] + b_gen)"
-        return [gate, "P(y_t | y_1..y_{t-1}, x) = p_gen,t P_V(y_t) + (1 - p_gen,t) Σ_{j: x_j = y_t} α_jt"]
+        gate = "p_gen,t = σ(w_genᵀ [s_t, c_t, E_dec[y_{t-1}]] + b_gen)"
+        mixed = "P(y_t | y_1..y_{t-1}, x) = p_gen,t P_V(y_t) + (1 - p_gen,t) Σ_{j: x_j = y_t} α_jt"
+        return [gate, mixed, "a word outside the vocabulary is <unk> in E_dec, and 0 in P_V"]
 
 
 @final
 class SequenceDecoder(Generator):
-    r"""s_t = RNN(s_{t-1}, [E_dec[ŷ_{t-1}], c_t]), P(y_t | y_1..y_{t-1}, x) = softmax(V_out s_t + b_out).
+    r"""s_t = RNN(s_{t-1}, [E_dec[y_{t-1}], c_t]), P(y_t | y_1..y_{t-1}, x) = softmax(V_out s_t + b_out).
 
     What c_t is (nothing, the summary, or the context vector of attention) depends on the bridge. With `tied`, V_out is
     the matrix of the embeddings (Press & Wolf 2017, https://arxiv.org/abs/1608.05859), so the hidden size must be
@@ -85,12 +79,8 @@ class SequenceDecoder(Generator):
     """
 
     produces = "tokens"
-    letters = {
-        "embedding.table.weight": "E_dec",
-        "embedding.fixed": "E_dec",
-        "output.weight": "V_out",
-        "output.bias": "b_out",
-    }
+    letters = {"output.weight": "V_out", "output.bias": "b_out"}
+    state_shape = staticmethod(state_shape)
     special = SpecialTokens(go=GO, stop=STOP, banned=(PAD,), unknown=UNK)
 
     def __init__(  # noqa: PLR0913 - the bridge is given, the others are keys of a recipe
@@ -100,7 +90,7 @@ class SequenceDecoder(Generator):
         embedding: WordEmbedding,
         cell: CellName = "gru",
         size: Size = 128,
-        layers: Positive = 1,
+        layers: Layers = 1,
         dropout: Share = 0.0,
         tied: bool = False,
         copying: bool = False,
@@ -108,6 +98,7 @@ class SequenceDecoder(Generator):
         super().__init__()
         self.bridge = bridge
         self.embedding = embedding
+        self.embedding.tag = "dec"
         self.tied = tied
         width = embedding.size + bridge.context_size
         self.rnn = Recurrent(cell=cell, input_size=width, size=size, layers=layers, dropout=dropout)
@@ -121,11 +112,6 @@ class SequenceDecoder(Generator):
                 )
             del self.output.weight
         self.copy_gate = CopyGate(inputs=size + width) if copying else None
-
-    @staticmethod
-    def state_shape(settings: Mapping[str, Any]) -> StateShape:
-        """A vector for each layer and state of the cell."""
-        return state_shape(settings)
 
     @classmethod
     def target_options(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,13 +141,7 @@ class SequenceDecoder(Generator):
         """Teacher forcing: logits (B, T, V) of a whole target, each step given the true token before it."""
         state, prepared = self.start(encoded)
         embedded_BTE = self._embedded(shift_right(target.values, GO))
-        if self.bridge.follows_state:
-            attend = partial(self.bridge.step, prepared=prepared)
-            states_BTH, context = self.rnn.unroll(embedded_BTE, state, attend)
-        else:
-            once, steps = self.bridge.step(state.hidden[:, -1], prepared), embedded_BTE.shape[1]
-            context = once.mapped(lambda tensor: tensor.unsqueeze(1).expand(-1, steps, -1))
-            states_BTH = self.rnn(torch.cat([embedded_BTE, context.vector], dim=-1), state)
+        states_BTH, context = self.rnn.unroll(embedded_BTE, state, self.bridge, prepared)
         return DecoderOutput(self._logits(states_BTH, embedded_BTE, context, prepared), context.weights)
 
     def start(self, encoded: Encoded) -> tuple[State, Prepared]:
@@ -171,13 +151,11 @@ class SequenceDecoder(Generator):
 
     def step(self, token: Tensor, state: State, prepared: Prepared) -> tuple[StepOutput, State]:
         """One token of each row (R,), and what may follow it (R, V)."""
-        context = self.bridge.step(state.hidden[:, -1], prepared)
         embedded_RE = self._embedded(token)
-        given_RG = self.rnn.project(torch.cat([embedded_RE, context.vector], dim=-1))
-        layers = self.rnn.advance(given_RG, self.rnn.opened(state))
+        after, context = self.rnn.step(embedded_RE, state, self.bridge, prepared)
         once = context.mapped(lambda tensor: tensor.unsqueeze(1))
-        logits_RV = self._logits(layers[-1][0].unsqueeze(1), embedded_RE.unsqueeze(1), once, prepared).squeeze(1)
-        return StepOutput(torch.log_softmax(logits_RV.float(), dim=-1), context.weights), self.rnn.closed(layers)
+        logits_RTV = self._logits(after.hidden[:, -1:], embedded_RE.unsqueeze(1), once, prepared)
+        return StepOutput(torch.log_softmax(wide(logits_RTV.squeeze(1)), dim=-1), context.weights), after
 
     def _embedded(self, tokens: Tensor) -> Tensor:
         """The embeddings of the previous tokens; one that was copied from outside the vocabulary is `<unk>`."""
@@ -196,8 +174,13 @@ class SequenceDecoder(Generator):
 
     def equations(self) -> list[str]:
         """The recurrence, the output layer, and the copy gate."""
-        reads = "[E_dec[ŷ_{t-1}], c_t]" if self.bridge.context_size else "E_dec[ŷ_{t-1}]"
+        reads = "[E_dec[y_{t-1}], c_t]" if self.bridge.context_size else "E_dec[y_{t-1}]"
         matrix = "E_dec" if self.tied else "V_out"
         output = "P(y_t | y_1..y_{t-1}, x)" if self.copy_gate is None else "P_V(y_t)"
-        copied = [] if self.copy_gate is None else self.copy_gate.equations()
-        return [*self.rnn.equations(reads=reads), f"{output} = softmax({matrix} s_t + b_out)", *copied]
+        return [
+            *self.embedding.equations(),
+            "y_0 = <go>",
+            *self.rnn.equations(reads=reads),
+            f"{output} = softmax({matrix} s_t + b_out)",
+            *([] if self.copy_gate is None else self.copy_gate.equations()),
+        ]

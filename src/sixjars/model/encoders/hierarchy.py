@@ -4,7 +4,6 @@ Dims: B batch, S source positions, P segments of a row, N segments of a pack, L 
       Q all places of all packs, D features of a word, U features of a segment, F any features.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, final
 
@@ -13,20 +12,16 @@ from torch import Tensor, nn
 
 from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Encoder, ModelPlan
-from sixjars.flow.limits import Positive, Share, Size
+from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import Encoded, Layout, Padded, SegmentLevel, Segments
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.layers import masked_softmax
 from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
 
-_LOWER = {"{t-1}": "{i,j-1}", "t": "ij", "T": "iT", "S": "iT", "1": "i1"}
-_UPPER = {"{t-1}": "{i-1}", "t": "i", "T": "K", "S": "K", "1": "1"}
-"""The subscripts of one recurrence where there are two: word j of segment i, and segment i of K."""
-
 
 @final
 class WordAttention(nn.Module):
-    r"""k_ij = tanh(W_in h_ij + b_in), α_ij = softmax_j(u_inᵀ k_ij), g_i = Σ_j α_ij h_ij.
+    r"""ω_nk = softmax_k(u_inᵀ tanh(W_in h_nk + b_in)), z_n = Σ_k ω_nk h_nk.
 
     Yang et al. 2016 (https://aclanthology.org/N16-1174/), equations 5 to 7.
     """
@@ -46,14 +41,14 @@ class WordAttention(nn.Module):
 
 @final
 class HierarchyEncoder(Encoder):
-    r"""Words: h_ij = RNN(h_{i,j-1}, E_enc[x_ij]). Segments, such as sentences or turns: g_i = RNN(g_{i-1}, z_i).
+    r"""Words: h_nk = RNN(h_{n,k-1}, E_enc[x_nk]). Segments, such as sentences or turns: g_n = RNN(g_{n-1}, z_n).
 
-    The vector of a segment is the last state of its words, z_i = h_iT (`pool: last`), or a weighted sum of all of them
-    with a learned query, z_i = Σ_j α_ij h_ij (`pool: attention`). The latter with the bridge `pooling`, which does the
-    same with the g_i, is the hierarchical attention network of Yang et al. 2016
+    The vector of a segment is the last state of its words, z_n = h_nK (`pool: last`), or a weighted sum of all of them
+    with a learned query, z_n = Σ_k ω_nk h_nk (`pool: attention`). The latter with the bridge `pooling`, which does the
+    same with the g_n, is the hierarchical attention network of Yang et al. 2016
     (https://aclanthology.org/N16-1174/).
 
-    `words` says how the words of a segment are encoded, the other parameters how the segments are. The annotations are
+    `words` sets how the words of a segment are encoded, the other parameters how the segments are. The annotations are
     those of the words, the summary is the last state of the segments, and the upper level has a vector for each of
     them.
 
@@ -80,7 +75,7 @@ class HierarchyEncoder(Encoder):
         words: TextEncoder,
         cell: CellName = "gru",
         size: Size = 128,
-        layers: Positive = 1,
+        layers: Layers = 1,
         direction: Direction = "forward",
         dropout: Share = 0.0,
         pool: Literal["last", "attention"] = "last",
@@ -88,15 +83,8 @@ class HierarchyEncoder(Encoder):
         super().__init__()
         self.words = words
         self.pool = WordAttention(words.output_size) if pool == "attention" else None
-        self.rnn = DirectionalRNN(
-            input_size=words.output_size,
-            cell=cell,
-            size=size,
-            layers=layers,
-            direction=direction,
-            dropout=dropout,
-            tag="seg",
-        )
+        self.rnn = DirectionalRNN(words.output_size, cell, size, layers, direction, dropout)
+        self.rnn.tag_as("seg")
         self.output_size = words.output_size
         self.summary_size = self.segment_size = self.rnn.output_size
 
@@ -147,23 +135,15 @@ class HierarchyEncoder(Encoder):
         return torch.cat(states), torch.cat(vectors), torch.cat(weights) if weights else None
 
     def equations(self) -> list[str]:
-        """The words of segment i, its vector, and the recurrence over segments."""
-        lower = self.words.equations()
-        upper = self.rnn.equations(reads="z_t", unit="segment", state="g")
-        vectors = ["z_i = h_iT"]
-        if self.pool is not None:
-            vectors = ["k_ij = tanh(W_in h_ij + b_in)", "α_ij = softmax_j(u_inᵀ k_ij)", "z_i = Σ_j α_ij h_ij"]
-        upper = [_subscripted(line, _UPPER) for line in upper]
-        return [*[_subscripted(line, _LOWER) for line in lower], *vectors, *upper, "h_T = g_K"]
+        """The words of segment n, its vector, and the recurrence over segments."""
+        pooled = [] if self.pool is None else ["ω_nk = softmax_k(u_inᵀ tanh(W_in h_nk + b_in))", "z_n = Σ_k ω_nk h_nk"]
+        words = self.words.equations(at="nk", summary="" if pooled else "z_n")
+        segments = self.rnn.equations(reads="z_n", state="g", at="n")
+        joined = "h_j = h_nk, where word j is word k of segment n"
+        return [*[line for line in words if line not in segments], *pooled, *segments, joined]
 
 
 def _gathered(flat: Tensor, places: Tensor, real: Tensor) -> Tensor:
     """What stands at each of the places (B, P) of a flat tensor, (M) or (M, F); zeros where none is real."""
     found = flat.index_select(0, places.clamp(min=0).flatten()).view(*places.shape, *flat.shape[1:])
     return found * real.view(*real.shape, *(1 for _ in flat.shape[1:]))
-
-
-def _subscripted(line: str, names: Mapping[str, str]) -> str:
-    """The line with the subscripts of time steps replaced; `m_enc,t-1` of a memory cell has the step last."""
-    line = re.sub(r",t-1\b", f",{names['{t-1}'].strip('{}')}", line)
-    return re.sub(r"([_,])(\{t-1\}|[tTS1])(?![\w′])", lambda found: f"{found[1]}{names[found[2]]}", line)

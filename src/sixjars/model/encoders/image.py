@@ -12,6 +12,7 @@ from sixjars.flow.contracts import Encoder, ModelPlan
 from sixjars.flow.limits import Share
 from sixjars.flow.values import Encoded, Layout, Padded
 from sixjars.model.encoders.text import TextEncoder
+from sixjars.model.equations import NORM
 from sixjars.model.visual import VisualInput
 
 
@@ -58,12 +59,12 @@ class ImageEncoder(Encoder):
     def equations(self) -> list[str]:
         """The features, and their normalisation."""
         cells = ["h_j = γ_r ⊙ norm(r_j) + δ_r"] if self.attendable else []
-        return [*self.backbone.equations(), *cells, "h_T = γ_v ⊙ norm(v) + δ_v"]
+        return [*self.backbone.equations(), NORM, *cells, "h_T = γ_v ⊙ norm(v) + δ_v"]
 
 
 @final
 class ImageQuestionEncoder(Encoder):
-    r"""v̂ = CNN(I), q_t = RNN(q_{t-1}, E_q[x_t]), h_T = [q_T; v̂]; the cells of the image can be attended to.
+    r"""v̂ = CNN(I), q_k = RNN(q_{k-1}, E_q[x_k]), h_T = [q_T, v̂]; the cells of the image can be attended to.
 
     Ren, Kiros & Zemel 2015 (https://arxiv.org/abs/1505.02074) and Antol et al. 2015
     (https://arxiv.org/abs/1505.00468). With `summary="question"` the summary is q_T alone, so that the question is
@@ -84,6 +85,8 @@ class ImageQuestionEncoder(Encoder):
         super().__init__()
         self.image = image
         self.question = question
+        question.embedding.tag = "q"
+        question.rnn.tag_as("q")
         self.summary = summary
         self.output_size = image.output_size
         self.attendable = image.attendable
@@ -99,32 +102,26 @@ class ImageQuestionEncoder(Encoder):
 
     def forward(self, image: Padded, question: Padded) -> Encoded:
         """The image's cells (B, S, D), and a summary (B, K) of both or of the question."""
-        seen, asked = self.image(image), self.question(question)
-        summary_BK = asked.summary
+        encoded, words = self.image(image), self.question(question)
+        summary_BK = words.summary
         if self.summary == "both":
-            summary_BK = torch.cat([asked.summary, seen.summary], dim=-1)
-        return Encoded(seen.memory, seen.mask, summary_BK, seen.layout)
+            summary_BK = torch.cat([words.summary, encoded.summary], dim=-1)
+        return Encoded(encoded.memory, encoded.mask, summary_BK, encoded.layout)
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
         """The question is in the summary alone."""
         faults, bridge = [], plan.kind("bridge")
         if not plan.bridge.reads_summary:
-            told = f"{bridge} ignores the summary, which alone holds the question"
-            faults.append(f"model.bridge: {told}; use attention, with summary: question.")
+            reason = f"{bridge} ignores the summary, which alone holds the question"
+            faults.append(f"model.bridge: {reason}; use attention, with summary: question.")
         if plan.settings["encoder"].get("summary") == "question" and not plan.bridge.follows_state:
             faults.append(f"model.encoder.summary: question needs a bridge of kind attention, but it is {bridge}.")
         return faults
-
-    def letter(self, name: str) -> str:
-        """Those of the question's own network are told apart by q."""
-        found = super().letter(name)
-        return found.replace("_enc", "_q") if name.startswith("question.") else found
 
     def equations(self) -> list[str]:
         """Image, question, and how they are joined."""
         both = self.summary == "both"
         image = [line.replace("h_T", "v̂") for line in self.image.equations() if both or "h_T" not in line]
-        question = self.question.rnn.equations(reads="E_enc[x_t]", unit="word", state="q")
-        joined = "h_T = [q_T, v̂]" if both else "h_T = q_T"
-        return [*image, *[line.replace("_enc", "_q") for line in question], joined]
+        question = self.question.equations(state="q", at="k", summary="q_T")
+        return [*image, *question, "h_T = [q_T, v̂]" if both else "h_T = q_T"]

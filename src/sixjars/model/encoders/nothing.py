@@ -48,4 +48,4 @@ class NothingEncoder(Encoder):
 
     def equations(self) -> list[str]:
         """The one line."""
-        return ["h_T = z, learned"]
+        return ["h_T = z: a learned vector"]

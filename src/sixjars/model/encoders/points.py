@@ -8,7 +8,7 @@ from typing import Any, final
 from torch import nn
 
 from sixjars.flow.contracts import Encoder
-from sixjars.flow.limits import Positive, Share, Size
+from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import Encoded, Layout, Padded
 from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
 
@@ -35,15 +35,13 @@ class PointsEncoder(Encoder):
         embedding: Size = 64,
         cell: CellName = "gru",
         size: Size = 128,
-        layers: Positive = 1,
+        layers: Layers = 1,
         direction: Direction = "forward",
         dropout: Share = 0.0,
     ) -> None:
         super().__init__()
         self.embedding = nn.Linear(dimensions, embedding)  # W_e, b_e
-        self.rnn = DirectionalRNN(
-            input_size=embedding, cell=cell, size=size, layers=layers, direction=direction, dropout=dropout
-        )
+        self.rnn = DirectionalRNN(embedding, cell, size, layers, direction, dropout)
         self.output_size = self.summary_size = self.rnn.output_size
 
     @classmethod
@@ -60,4 +58,4 @@ class PointsEncoder(Encoder):
 
     def equations(self) -> list[str]:
         """The embedding of a point, and the recurrence."""
-        return ["x_t = W_e p_t + b_e", *self.rnn.equations(reads="x_t", unit="point")]
+        return ["x_j = W_e p_j + b_e", *self.rnn.equations(reads="x_j")]

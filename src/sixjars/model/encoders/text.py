@@ -6,7 +6,7 @@ Dims: B batch, S source positions, D source features.
 from typing import Any, final
 
 from sixjars.flow.contracts import Encoder
-from sixjars.flow.limits import Positive, Share, Size
+from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import Encoded, Padded
 from sixjars.model.layers import WordEmbedding
 from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
@@ -14,7 +14,7 @@ from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
 
 @final
 class TextEncoder(Encoder):
-    r"""h_t = RNN(h_{t-1}, E_enc[x_t]), in one or both directions, in one or several layers.
+    r"""h_j = RNN(h_{j-1}, E_enc[x_j]), in one or both directions, in one or several layers.
 
     `direction="backward"` reads the source in reverse order (A B C → X Y is trained as C B A → X Y), as Sutskever,
     Vinyals & Le 2014 (https://arxiv.org/abs/1409.3215, section 3.3) do; the annotations still stand at the places of
@@ -25,23 +25,19 @@ class TextEncoder(Encoder):
     torch.Size([2, 3, 8])
     """
 
-    letters = {"embedding.table.weight": "E_enc", "embedding.fixed": "E_enc"}
-
     def __init__(
         self,
         *,
         embedding: WordEmbedding,
         cell: CellName = "gru",
         size: Size = 128,
-        layers: Positive = 1,
+        layers: Layers = 1,
         direction: Direction = "forward",
         dropout: Share = 0.0,
     ) -> None:
         super().__init__()
         self.embedding = embedding
-        self.rnn = DirectionalRNN(
-            input_size=embedding.size, cell=cell, size=size, layers=layers, direction=direction, dropout=dropout
-        )
+        self.rnn = DirectionalRNN(embedding.size, cell, size, layers, direction, dropout)
         self.output_size = self.summary_size = self.rnn.output_size
 
     @classmethod
@@ -55,6 +51,7 @@ class TextEncoder(Encoder):
         memory_BSD, summary_BD = self.rnn(self.embedding(source.values), source.mask)
         return Encoded(memory_BSD, source.mask, summary_BD)
 
-    def equations(self) -> list[str]:
-        """The recurrence over the words."""
-        return self.rnn.equations(reads="E_enc[x_t]", unit="word")
+    def equations(self, *, state: str = "h", at: str = "j", summary: str = "h_T") -> list[str]:
+        """The recurrence over the words, with the letter of its states, their index, and the letter of the summary."""
+        reads = f"E_{self.rnn.tag}[x_{at}]"
+        return [*self.embedding.equations(), *self.rnn.equations(reads=reads, state=state, at=at, summary=summary)]

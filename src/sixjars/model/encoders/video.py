@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from sixjars.flow.contracts import Encoder
-from sixjars.flow.limits import Positive, Share, Size
+from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import Encoded, Layout, Padded
+from sixjars.model.equations import NORM
 from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
 from sixjars.model.visual import VisualInput
 
@@ -22,11 +23,11 @@ CLIP = 5
 
 @final
 class VideoEncoder(Encoder):
-    r"""h_t = RNN(h_{t-1}, x_t), x_t = CNN(frame_t), or the features of the clip around it, or both.
+    r"""h_j = RNN(h_{j-1}, x_j), x_j = CNN(I_j) for frame j, or the features of the clip around it, or both.
 
     Venugopalan et al. 2015 (https://arxiv.org/abs/1505.00487) encode frames; Yao et al. 2015
     (https://arxiv.org/abs/1502.08029) add features of short clips ('local') and attention over time ('global', a
-    bridge here). The features of a clip: κ_t = mean over the cells of relu(W_3 * r)_t, a convolution over five frames
+    bridge here). The features of a clip: κ_j = mean over the cells of relu(W_3 * r)_j, a convolution over five frames
     and 3×3 cells of the maps r (theirs is a 3-D network over pixels, trained on activities beforehand).
 
     >>> encoder = VideoEncoder(backbone=VisualInput(pixels=16, widths=(4, 8)), reads="both", size=6)
@@ -44,7 +45,7 @@ class VideoEncoder(Encoder):
         reads: Literal["frames", "clips", "both"] = "frames",
         cell: CellName = "gru",
         size: Size = 128,
-        layers: Positive = 1,
+        layers: Layers = 1,
         direction: Direction = "forward",
         dropout: Share = 0.0,
     ) -> None:
@@ -58,9 +59,7 @@ class VideoEncoder(Encoder):
             self.clips = nn.Conv3d(backbone.shape.channels, size, (CLIP, 3, 3), padding=(CLIP // 2, 1, 1))  # W_3, b_3
             width += size
         self.norm = nn.LayerNorm(width)  # γ_x, δ_x
-        self.rnn = DirectionalRNN(
-            input_size=width, cell=cell, size=size, layers=layers, direction=direction, dropout=dropout
-        )
+        self.rnn = DirectionalRNN(width, cell, size, layers, direction, dropout)
         self.output_size = self.summary_size = self.rnn.output_size
 
     @classmethod
@@ -85,14 +84,20 @@ class VideoEncoder(Encoder):
 
     @staticmethod
     def _clips(maps: Tensor, convolution: nn.Conv3d) -> Tensor:
-        """κ_t for every frame, (B, F, G): what lies beyond the video is zero, as its padding is."""
+        """κ_j for every frame, (B, F, G): what lies beyond the video is zero, as its padding is."""
         features_BGFHW: Tensor = convolution(maps.transpose(1, 2))
         return torch.relu(features_BGFHW).mean((-2, -1)).transpose(1, 2)
 
     def equations(self) -> list[str]:
         """The features of each frame, their normalisation, and the recurrence."""
-        seen = [line.replace("r_1..r_S, v = CNN(I)", "r_t, v_t = CNN(I_t)") for line in self.backbone.equations()]
-        seen = [line.replace("v = CNN(I)", "v_t = CNN(I_t)") for line in seen]
-        clips = [f"κ_t = mean_j relu(W_3 * r_{{t-{CLIP // 2}..t+{CLIP // 2}}} + b_3)_j"] if self.clips else []
-        features = {"frames": "v_t", "clips": "κ_t", "both": "[v_t, κ_t]"}[self.reads]
-        return [*seen, *clips, f"x_t = γ_x ⊙ norm({features}) + δ_x", *self.rnn.equations(reads="x_t", unit="frame")]
+        half = CLIP // 2
+        window = f"W_3 * r_{{j-{half}..j+{half}}} + b_3"
+        clips = [f"κ_j = mean(relu({window})): over the cells; * is a convolution over frames and cells"]
+        features = {"frames": "v_j", "clips": "κ_j", "both": "[v_j, κ_j]"}[self.reads]
+        return [
+            *self.backbone.equations(at="_j"),
+            *(clips if self.clips else []),
+            NORM,
+            f"x_j = γ_x ⊙ norm({features}) + δ_x",
+            *self.rnn.equations(reads="x_j"),
+        ]

@@ -1,0 +1,160 @@
+"""Several processes that train one model end together, whatever happens to one of them.
+
+A process that waits for another in a collective operation waits in C++, for as long as it takes: validation on one of
+them may take hours. So a thread of each sends a byte to the first process every second, and the first one answers; a
+process that is killed closes its line, and one that is stopped (SIGSTOP, a machine that hangs) is silent.
+"""
+
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final, final
+
+from sixjars.errors import RunError
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+GONE: Final = "another process of this training has ended; go on from the last save with --resume."
+SILENCE: Final = float(os.environ.get("SIXJARS_SILENCE", "30"))
+"""Seconds without a sign of life after which a process counts as gone."""
+TICK: Final = min(1.0, SILENCE / 5)
+GRACE: Final = 5.0
+"""Seconds in which the main thread may find out for itself that a line is broken, and say so in its own way."""
+_BEAT: Final = b"."
+_DONE: Final = b"!"
+_KEY: Final = 16  # bytes
+_FIRST: Final = "SIXJARS_FIRST_PROCESS"
+
+
+@contextmanager
+def ending_with_the_first() -> Iterator[None]:
+    """While processes are started: each of them ends soon after the one that started it.
+
+    Also while it still waits to be connected to that one, which it would do for as long as a collective operation may
+    take. Only what is started here: whoever starts all processes by hand may log out.
+    """
+    first = os.environ.pop(_FIRST, None)
+
+    def watch() -> None:
+        while str(os.getppid()) == first:
+            time.sleep(TICK)
+        os._exit(RunError.exit_code)
+
+    if first is not None:
+        threading.Thread(target=watch, name="first process", daemon=True).start()
+    os.environ[_FIRST] = str(os.getpid())
+    try:
+        yield
+    finally:
+        del os.environ[_FIRST]
+
+
+@final
+class Heartbeat:
+    """Sends signs of life, and ends this process when those of another one stay away."""
+
+    def __init__(self, fabric: "Fabric", children: "Sequence[subprocess.Popen[bytes]]" = ()) -> None:
+        self.rank, self.world, self.children = fabric.global_rank, fabric.world_size, children
+        alone = getattr(fabric.strategy, "num_nodes", 1) == 1
+        host = "127.0.0.1" if alone else os.environ["MASTER_ADDR"]
+        self.listener, port = None, 0
+        if self.rank == 0:
+            self.listener = socket.create_server((host if alone else "", 0))
+            self.listener.settimeout(0.0)
+            port = self.listener.getsockname()[1]
+        port, self.key = fabric.broadcast((port, secrets.token_bytes(_KEY)))
+        self.address = host, port
+        self.lines: dict[int, socket.socket] = {}
+        self.silent: dict[int, float] = {}
+        """Seconds since a sign of life. A line that cannot be opened does no harm: it is not watched."""
+        self.over, self.done = threading.Event(), False
+        self.thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+        self.thread.start()
+
+    def stop(self, *, done: bool) -> None:
+        """No more signs of life; `done` tells the others that this process came to its end as it should."""
+        self.done = done
+        self.over.set()
+        self.thread.join(GRACE)
+
+    def _run(self) -> None:
+        with suppress(OSError):
+            self._open()
+        before = time.monotonic()
+        while not self.over.wait(TICK):
+            now = time.monotonic()
+            # Not the time that this process was itself stopped for: Ctrl-Z stops all of them.
+            passed, before = min(now - before, 2 * TICK), now
+            with suppress(OSError):
+                self._open()
+            lost = [rank for rank in list(self.lines) if self._is_lost(rank, passed)]
+            if lost or max(self.silent.values(), default=0.0) > SILENCE:
+                self._give_up(lost=bool(lost))
+        for line in self.lines.values():
+            with suppress(OSError):  # a line that is closed with something unread may be reset before the last word
+                line.recv(4096)
+            with suppress(OSError):
+                line.send(_DONE if self.done else b"")
+            line.close()
+        if self.listener is not None:
+            self.listener.close()
+
+    def _open(self) -> None:
+        """Open the lines that are not open yet; OSError where nobody calls, or nobody is called."""
+        if self.listener is None and not self.silent:
+            line = socket.create_connection(self.address, timeout=TICK)
+            line.sendall(self.key + self.rank.to_bytes(4))
+            self._add(0, line)
+        while self.listener is not None and len(self.silent) < self.world - 1:
+            line, _ = self.listener.accept()
+            line.settimeout(TICK)
+            hello = b""
+            with suppress(OSError):
+                hello = line.recv(_KEY + 4, socket.MSG_WAITALL)
+            if secrets.compare_digest(hello[:_KEY], self.key):
+                self._add(int.from_bytes(hello[_KEY:]), line)
+            else:
+                line.close()
+
+    def _add(self, rank: int, line: socket.socket) -> None:
+        line.settimeout(0.0)
+        self.lines[rank], self.silent[rank] = line, 0.0
+
+    def _is_lost(self, rank: int, passed: float) -> bool:
+        """Take in what came and send a sign of life; whether the other process has ended without a last word."""
+        line, lost = self.lines[rank], False
+        self.silent[rank] += passed
+        with suppress(BlockingIOError):  # nothing came
+            try:
+                came = line.recv(4096)
+            except ConnectionError:
+                came = b""
+            self.silent[rank], lost = 0.0, not came
+            if _DONE in came:
+                self.lines.pop(rank).close()
+        with suppress(OSError):  # a broken line is found by reading
+            line.send(_BEAT)
+        return lost
+
+    def _give_up(self, *, lost: bool) -> None:
+        """End this process; best by its main thread, which tells why in its own way.
+
+        Where it waits for a process that is stopped, it goes on when that one is ended.
+        """
+        if lost and self.over.wait(GRACE):
+            return
+        for child in self.children:
+            child.kill()
+        if self.children and self.over.wait(GRACE):
+            return
+        if self.rank == 0 or (self.rank == 1 and not lost):  # of those that are left, one tells
+            sys.stderr.write(f"sixjars: {GONE}\n")
+            sys.stderr.flush()
+        os._exit(RunError.exit_code)

@@ -1,0 +1,71 @@
+"""How recurrent networks are written: lines that `explain` prints, and that a test evaluates.
+
+Indices: j source positions (the last is S), n segments (N), k words of a segment or question (K), t target positions.
+"""
+
+LAST = {"j": "S", "n": "N", "k": "K"}
+NORM = "norm(a) = (a - mean(a)) / sqrt(var(a) + 1e-5)"
+ZERO = "before the first step every state is 0"
+
+
+def raised(layer: int) -> str:
+    """The number of a layer as it is written at a state.
+
+    >>> raised(12)
+    '¹²'
+    """
+    return str(layer).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def recurrence(
+    cell: str, *, state: str, mark: str = "", tag: str, reads: str, at: str = "t", step: int = -1
+) -> list[str]:
+    """The equations of a cell.
+
+    `state` is the letter of its state and `mark` the layer and direction beside it, `tag` tells its weights from those
+    of others, `reads` is its input, `at` the index, and `step` leads to the state before.
+
+    >>> recurrence("rnn", state="h", tag="enc", reads="E_enc[x_j]", at="j")
+    ['h_j = tanh(U_enc E_enc[x_j] + b_enc + W_enc h_{j-1} + b′_enc)']
+    """
+    before = ",".join([*at[:-1], f"{at[-1]}{step:+d}"])
+
+    def given(gate: str) -> str:
+        return f"U_{tag}{gate} {reads} + b_{tag}{gate}"
+
+    def recurrent(gate: str) -> str:
+        return f"W_{tag}{gate} {state}{mark}_{{{before}}} + b′_{tag}{gate}"
+
+    def gate(letter: str, name: str) -> str:
+        return f"{letter}_{tag},{at} = σ({given(f',{letter}')} + {recurrent(f',{letter}')}): the {name} gate"
+
+    if cell == "rnn":
+        return [f"{state}{mark}_{at} = tanh({given('')} + {recurrent('')})"]
+    if cell == "gru":
+        kept = f"i_{tag},{at} ⊙ {state}{mark}_{{{before}}} + (1 - i_{tag},{at}) ⊙ {state}̃{mark}_{at}"
+        return [
+            gate("o", "reset"),
+            gate("i", "update"),
+            f"{state}̃{mark}_{at} = tanh({given('')} + o_{tag},{at} ⊙ ({recurrent('')}))",
+            f"{state}{mark}_{at} = {kept}",
+        ]
+    return [
+        gate("o", "output"),
+        gate("i", "input"),
+        gate("f", "forget"),
+        f"m̃_{tag},{at} = tanh({given('')} + {recurrent('')})",
+        f"m_{tag},{at} = f_{tag},{at} ⊙ m_{{{tag},{before}}} + i_{tag},{at} ⊙ m̃_{tag},{at}: the memory cell",
+        f"{state}{mark}_{at} = o_{tag},{at} ⊙ tanh(m_{tag},{at})",
+    ]
+
+
+def layers_above(count: int, *, state: str, tag: str, reads: str, at: str = "t") -> list[str]:
+    """The layers above the first, each as a change of its lines; nothing where there is one layer."""
+    if count == 1:
+        return []
+    above = [
+        f"{state}{raised(layer)}_{at}: the same with {tag}{layer} for {tag}1, {raised(layer)} for ¹, "
+        f"and {state}{raised(layer - 1)}_{at} for {reads}"
+        for layer in range(2, count + 1)
+    ]
+    return [*above, f"{state}_{at} = {state}{raised(count)}_{at}"]

@@ -1,0 +1,64 @@
+"""One output of a model: its text, how probable it is, and what it attended to."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from sixjars.flow.values import Layout
+
+
+@final
+@dataclass(frozen=True)
+class Prediction:
+    """One output of a model, and how it came about; or why there is none.
+
+    >>> Prediction(text="yes", log_probability=math.log(0.5)).probability
+    0.5
+    """
+
+    text: str
+    score: float = 0.0
+    """log P / length^α, with the coverage penalty if there is one: what a beam ranks by. Of a label, log P."""
+    log_probability: float = 0.0
+    source: tuple[str, ...] = ()
+    """What stands at each position that is attended to: tokens, numbers of frames, points; nothing for an image."""
+    tokens: tuple[str, ...] = ()
+    """The tokens of the output, `<stop>` included when it was reached; or the label."""
+    weights: tuple[tuple[float, ...], ...] = ()
+    """Attention: a row for each token of the output, over the positions of the source; empty without attention."""
+    finished: bool = True
+    """Whether the model stopped by itself."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """What was given."""
+    layout: Layout = field(default_factory=Layout)
+    """What the positions are: words, words in segments, the cells of an image row by row, frames, or points."""
+    segments: tuple[int, ...] = ()
+    """Of a text in segments, the sentence or turn that each position belongs to."""
+    truncated: bool = False
+    """Whether the input was longer than the run reads (`max_length`), and was cut."""
+    error: str | None = None
+    """Why this input has no answer; then the text is empty."""
+
+    @property
+    def probability(self) -> float:
+        """P of the whole output."""
+        return math.exp(self.log_probability)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for `--json`."""
+        if self.error is not None:
+            return {"text": self.text, "error": self.error}
+        rounded = [[round(weight, 6) for weight in row] for row in self.weights]
+        told = {
+            "text": self.text,
+            "score": self.score,
+            "log_probability": self.log_probability,
+            "finished": self.finished,
+            "source": list(self.source),
+            "tokens": list(self.tokens),
+            "weights": rounded,
+        }
+        told |= {"segments": list(self.segments)} if self.segments else {}
+        told |= {"truncated": True} if self.truncated else {}
+        return told if self.layout.kind == "words" else told | {"layout": [self.layout.kind, *self.layout.shape]}

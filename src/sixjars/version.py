@@ -1,0 +1,17 @@
+"""The versions of packages; apart from `__init__`, so that every package may import it."""
+
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+
+@cache
+def version_of(package: str = "sixjars") -> str:
+    """As installed; one that is run from its sources, or comes inside another package, has none.
+
+    >>> version_of("no-such-package")
+    'not installed'
+    """
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,256 @@
+"""Evaluates printed equations with numpy, for one example: each quantity by the line that defines it.
+
+A value is looked up with its indices put in, and so on down to weights and inputs; nothing of torch is used.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .equation_reader import Line, Tree, Unreadable, expanded, read, split
+
+Env = dict[str, Any]
+UNK, SPECIAL = 3, 4
+VARIABLES = "jnkt"
+ELEMENTWISE: dict[str, Callable[[Any], Any]] = {
+    "tanh": np.tanh,
+    "σ": lambda x: 1 / (1 + np.exp(-x)),
+    "relu": lambda x: np.maximum(x, 0),
+    "sqrt": np.sqrt,
+    "var": np.var,
+    "mean": lambda x: x.mean((-2, -1)) if np.ndim(x) == 3 else np.mean(x),
+}
+
+
+def is_general(line: Line) -> bool:
+    """Whether it holds for all values of its indices, such as h_j, or for one, such as s_0."""
+    return all(index in VARIABLES for index in line.indices)
+
+
+def softmax(scores: Any) -> Any:
+    """Over a vector."""
+    powers = np.exp(np.asarray(scores) - np.max(scores))
+    return powers / powers.sum()
+
+
+def multiplied(left: Any, right: Any) -> Any:
+    """Side by side: a number times anything, a matrix times a vector; an undefined state is the number 0."""
+    if np.ndim(left) == 2 and np.ndim(right) == 0:
+        assert right == 0
+        return np.zeros(len(left))
+    product = left * right if np.ndim(left) == 0 or np.ndim(right) == 0 else left @ right
+    return product[0] if np.shape(product) == (1,) else product
+
+
+def convolved(weight: Any, window: Any) -> Any:
+    """Of frames (5, C, h, w) by (G, C, 5, 3, 3), zero outside: (G, h, w)."""
+    *_, height, width = window.shape
+    edged = np.pad(window, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    found = np.zeros((len(weight), height, width))
+    for down in range(height):
+        for across in range(width):
+            patch = edged[:, :, down : down + 3, across : across + 3].transpose(1, 0, 2, 3)
+            found[:, down, across] = (weight * patch).sum((1, 2, 3, 4))
+    return found
+
+
+@dataclass(frozen=True)
+class Example:
+    """The input and output of one example, and how many there are of each index."""
+
+    given: Mapping[str, Callable[..., Any]]
+    """Inputs by name, each a function of its indices."""
+    positions: int = 0
+    """S."""
+    words: int = 0
+    """K of a question."""
+    segments: tuple[int, ...] = ()
+    """K of each segment."""
+    outputs: int = 0
+    """All that can be output, where words are copied."""
+
+    def place(self, position: int) -> Env:
+        """The segment n that has word j, and which of its words that is, k."""
+        before = 0
+        for n, length in enumerate(self.segments, start=1):
+            if position <= before + length:
+                return {"n": n, "k": position - before}
+            before += length
+        raise Unreadable(f"word {position} is in no segment")
+
+    def range(self, index: str, env: Env) -> range:
+        """All values of an index."""
+        last = {"j": self.positions, "n": len(self.segments), "k": self.words}[index]
+        if index == "k" and self.segments:
+            last = self.segments[env["n"] - 1]
+        return range(1, last + 1)
+
+
+@dataclass
+class Equations:
+    """The printed lines of a model with its weights, for one example."""
+
+    components: Iterable[list[str]]
+    weights: Mapping[str, Any]
+    example: Example
+    lines: dict[str, list[Line]] = field(default_factory=dict)
+    rules: set[str] = field(default_factory=set)
+    known: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for component in self.components:
+            for line in expanded(component):
+                for one in read(line):
+                    self._add(one)
+
+    def _add(self, line: Line) -> None:
+        if not line.base:
+            self.rules.add(line.rule)
+            return
+        others = self.lines.setdefault(line.base, [])
+        general = {one.indices for one in others if is_general(one)} if is_general(line) else set()
+        twice = any(len(indices) == len(line.indices) for indices in general)
+        if twice or line.indices in {one.indices for one in others} or line.text.partition(" = ")[0] in self.weights:
+            raise Unreadable(f"{line.text!r}: {line.base} means two things")
+        others.append(line)
+
+    def value(self, base: str, *at: Any) -> Any:
+        """A quantity at some indices."""
+        if (base, at) not in self.known:
+            self.known[base, at] = self._found(base, at)
+        return self.known[base, at]
+
+    def _found(self, base: str, at: tuple[Any, ...]) -> Any:
+        lines = [line for line in self.lines.get(base, []) if len(line.indices) == len(at)]
+        named = [line for line in lines if not is_general(line) and line.indices == tuple(map(str, at))]
+        if named:
+            return self._evaluated(named[0], {})
+        if base in self.example.given:
+            return self.example.given[base](*at)
+        general = [line for line in lines if is_general(line)]
+        if len(general) != 1 or any(isinstance(one, str) for one in at):
+            raise Unreadable(f"{base} at {at} is defined {len(general)} times")
+        env: Env = {}
+        for index, number in zip(general[0].indices, at, strict=True):
+            if index != "t" and number not in self.example.range(index, env):
+                if "zero" not in self.rules:
+                    raise Unreadable(f"{base} at {at} is nowhere")
+                return 0.0
+            env[index] = number
+        if env.get("t", 0) < 0:
+            raise Unreadable(f"{base} before its first step")
+        return self._evaluated(general[0], env)
+
+    def _evaluated(self, line: Line, env: Env) -> Any:
+        if line.rule in ("all", "some"):
+            return self._pointed(line, env)
+        if line.rule in ("place", "even", "segment"):
+            env = env | self.example.place(env["j"])
+        if line.rule == "even" and "ω" not in self.lines:
+            self.lines["ω"] = list(read("ω_nk = 1 / K"))
+        if "y_t" in line.text.partition(" = ")[2]:  # a chance that is told for each word
+            return np.array([self.eval(line.tree, env | {"y_t": word}) for word in range(self.example.outputs)])
+        return self.eval(line.tree, env | {"rule": line.rule})
+
+    def _pointed(self, line: Line, env: Env) -> Any:
+        """The chance of each token: positions that were not chosen, and `<stop>` where it may come."""
+        t, found = env["t"], np.zeros(SPECIAL + self.example.positions)
+        chosen = {self.value("y", before) for before in range(1, t)}
+        free = [j for j in self.example.range("j", env) if j not in chosen]
+        scores = {SPECIAL - 1 + j: self.eval(line.tree[2], env | {"j": j}) for j in free}
+        if line.rule == "some" and t >= 2:
+            scores[2] = self.value("u_stop", t)
+        elif not free:
+            scores[2] = 0.0
+        found[list(scores)] = softmax(list(scores.values()))
+        return found
+
+    def index(self, text: str, env: Env) -> Any:
+        """A printed index as a number; T is a name."""
+        if text.startswith("y_"):
+            before = 0 if text == "y_0" else env["t"] - 1
+            return self.value("y", before) if before else "y_0"
+        if text in ("S", "N", "K"):
+            return len(self.example.range({"S": "j", "N": "n", "K": "k"}[text], env))
+        if text[0] in VARIABLES:
+            return env[text[0]] + int(text[1:] or 0)
+        return int(text) if text.isdigit() else text
+
+    def eval(self, tree: Tree, env: Env) -> Any:
+        """A tree with values for its indices."""
+        kind, *parts = tree
+        if kind == "number":
+            return parts[0]
+        special = getattr(self, f"_{kind}", None)
+        if special is not None:
+            return special(*parts, env)
+        return _combined(kind, [self.eval(part, env) for part in parts])
+
+    def _join(self, *parts: Any) -> Any:
+        *trees, env = parts
+        return np.concatenate([np.atleast_1d(self.eval(tree, env)) for tree in trees])
+
+    def _share(self, whole: Tree, at: int, count: int, env: Env) -> Any:
+        return np.split(self.eval(whole, env), count)[at]
+
+    def _row(self, matrix: str, word: Tree, env: Env) -> Any:
+        rows, number = self._name(matrix, env), int(self.eval(word, env))
+        return rows[UNK if number >= len(rows) and "unknown" in self.rules else number]
+
+    def _chance(self, name: str, _: Tree, env: Env) -> Any:
+        chances = self.value(name, env["t"])
+        return 0.0 if env["y_t"] >= len(chances) and "unknown" in self.rules else chances[env["y_t"]]
+
+    def _name(self, text: str, env: Env) -> Any:
+        if text in self.weights:
+            return self.weights[text]
+        if text in env:
+            return env[text]
+        base, indices = split(text)
+        if base in ("S", "N", "K"):
+            return self.index(base, env)
+        if indices == ("j-2..j+2",):
+            window = [env["j"] + by for by in range(-2, 3)]
+            inside = [self.value(base, j) if 1 <= j <= self.example.positions else None for j in window]
+            blank = np.zeros_like(next(frame for frame in inside if frame is not None))
+            return np.stack([blank if frame is None else frame for frame in inside])
+        return self.value(base, *(self.index(index, env) for index in indices))
+
+    def _sum(self, over: str, body: Tree, env: Env) -> Any:
+        index, _, condition = over.partition(": ")
+        if condition not in ("", "x_j = y_t"):
+            raise Unreadable(over)
+        values = list(self.example.range(index, env))
+        if condition:
+            values = [j for j in values if self.example.given["copied"](j) == env["y_t"]]
+        return sum((self.eval(body, env | {index: value}) for value in values), 0.0)
+
+    def _reduce(self, name: str, body: Tree, env: Env) -> Any:
+        index = name.partition("_")[2]
+        if not index:
+            return softmax(self.eval(body, env))
+        values = list(self.example.range(index, env))
+        if env.get("rule") == "segment":
+            values = [j for j in values if self.example.place(j)["n"] == env["n"]]
+        return softmax([self.eval(body, env | {index: value}) for value in values])[values.index(env[index])]
+
+    def _function(self, name: str, body: Tree, env: Env) -> Any:
+        value = self.eval(body, env)
+        return ELEMENTWISE[name](value) if name in ELEMENTWISE else self.eval(self.lines[name][0].tree, {"a": value})
+
+
+def _combined(kind: str, values: list[Any]) -> Any:
+    if kind == "ᵀ":  # a vector that torch keeps as a matrix of one row is printed as the vector
+        return values[0] if np.ndim(values[0]) == 2 and len(values[0]) == 1 else np.atleast_2d(values[0])
+    left, right = values
+    if kind == "+":
+        return left + (right[:, None, None] if np.ndim(left) == 3 else right)
+    if kind == "-":
+        return left - right
+    if kind == "/":
+        return left / right
+    if kind == "⊙":
+        return left * right
+    return {"·": multiplied, "*": convolved}[kind](left, right)

@@ -1,0 +1,225 @@
+"""Images, videos and labels against loops: which number comes from which cell, frame and weight."""
+
+import math
+from typing import Literal
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sixjars.errors import RecipeError, ShapeError
+from sixjars.flow.values import Encoded, Layout, Padded
+from sixjars.model.backbones.small import SmallBackbone
+from sixjars.model.bridges.attention import Attention
+from sixjars.model.bridges.initial import InitialState
+from sixjars.model.decoders.label import LabelDecoder
+from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
+from sixjars.model.encoders.text import TextEncoder
+from sixjars.model.encoders.video import VideoEncoder
+from sixjars.model.visual import VisualInput, learns
+
+from .examples import features, frames, ragged, texts, vectors, words
+
+pytestmark = pytest.mark.usefixtures("in_64_bits")
+PIXELS = 12
+"""Of each side; two halvings leave 3×3 cells."""
+
+
+def small(train_from: str | None = None) -> VisualInput:
+    return VisualInput(pixels=PIXELS, widths=(4, 6), frozen=train_from is None, train_from=train_from)
+
+
+def video(lengths: tuple[int, ...] = (4, 1, 3)) -> Padded:
+    return frames(small(), lengths)
+
+
+def alone(visual: VisualInput, frame: Tensor) -> tuple[Tensor, Tensor]:
+    """One frame alone through the backbone: its maps (C, h, w) and its vector."""
+    assert isinstance(visual.backbone, SmallBackbone)
+    maps, vector = visual.backbone(frame.view(1, 3, PIXELS, PIXELS))
+    return maps[0], vector[0]
+
+
+def test_which_backbones_learn() -> None:
+    assert learns("small", frozen=True)
+    assert learns("efficientnet_lite0", frozen=False)
+    assert not learns("efficientnet_lite0", frozen=True)
+
+
+def test_weights_learn_from_the_named_layer_on() -> None:
+    """Below it they stay as they are; the features are the same."""
+    whole, half = small(), small("blocks.1")
+    half.load_state_dict(whole.state_dict())
+    given = video()
+    for one, two in zip(whole(given), half(given), strict=True):
+        assert torch.equal(one, two)
+    frozen = {name for name, weight in half.named_parameters() if not weight.requires_grad}
+    assert frozen == {name for name, _ in half.named_parameters() if name.startswith("backbone.blocks.0.")} != set()
+    assert all(weight.requires_grad for weight in whole.parameters())
+    with pytest.raises(RecipeError, match=r"layer of the backbone 'block9' is unknown\. Did you mean 'blocks'\?"):
+        small("block9")
+
+
+def test_frames_have_no_influence_on_each_other_and_padding_is_zero() -> None:
+    visual, given = small(), video()
+    maps, vectors = visual(given)
+    for row in range(3):
+        for place in range(4):
+            wanted = alone(visual, given.values[row, place])
+            real = float(given.mask[row, place])
+            torch.testing.assert_close(maps[row, place], wanted[0] * real)
+            torch.testing.assert_close(vectors[row, place], wanted[1] * real)
+
+
+def test_features_made_beforehand_are_read_back_as_they_were_written() -> None:
+    """Maps first, channel by channel and row by row, then the vector; kept in 16 bits."""
+    visual = features()
+    shape = visual.shape
+    maps_NCHW = torch.randn(3, shape.channels, shape.height, shape.width).half()
+    vector_NK = torch.randn(3, shape.vector).half()
+    numbers_BFN = torch.cat([maps_NCHW.flatten(1), vector_NK], 1).unsqueeze(1)
+    maps, vector = visual(Padded(numbers_BFN, torch.ones(3, 1, dtype=torch.bool)))
+    assert (maps.dtype, vector.dtype) == (torch.float64, torch.float64)
+    assert torch.equal(maps[:, 0], maps_NCHW.double())
+    assert torch.equal(vector[:, 0], vector_NK.double())
+    assert not list(visual.parameters())
+
+
+def test_the_vector_alone_is_kept_where_nothing_attends_to_cells() -> None:
+    visual = vectors()
+    vector_BFK = torch.randn(2, 3, 1280).half()
+    mask_BF = torch.tensor([[True, True, True], [True, False, False]])
+    assert visual.shape.numbers == visual.shape.vector == 1280
+    maps, vector = visual(Padded(vector_BFK, mask_BF))
+    assert maps.shape == (2, 3, 112, 0, 0)
+    assert torch.equal(vector, vector_BFK.double() * mask_BF.unsqueeze(-1))
+    assert visual.equations() == ["v = CNN(I): a vector of 1280 (efficientnet_lite0, frozen, computed once)"]
+    found = ImageEncoder(backbone=visual)(Padded(vector_BFK[:, :1], mask_BF[:, :1]))
+    assert (found.memory.shape, found.mask.shape) == ((2, 0, 112), (2, 0))
+    assert found.layout == Layout("grid", (0, 0))
+
+
+def test_pixels_have_cells_in_any_case() -> None:
+    """A backbone that learns is given pixels all the same; there is nothing to leave out."""
+    assert VisualInput(pixels=PIXELS, widths=(4, 6), cells=False).shape == small().shape
+
+
+def test_equations_name_the_sizes() -> None:
+    shown = "r_1..r_S, v = CNN(I): 3×3 cells of 6 numbers, a vector of 128 (small, learned)"
+    assert small().equations() == [shown]
+    assert small().equations("_j") == [shown.replace("r_1..r_S, v = CNN(I)", "r_j, v_j = CNN(I_j)")]
+    kept = (
+        "r_1..r_S, v = CNN(I): 2×2 cells of 112 numbers, a vector of 1280 (efficientnet_lite0, frozen, computed once)"
+    )
+    assert features().equations() == [kept]
+
+
+def evened(numbers: Tensor, norm: nn.LayerNorm) -> Tensor:
+    """Minus their mean, over their standard deviation; then the gain and the shift."""
+    spread = ((numbers - numbers.mean()).square().mean() + norm.eps).sqrt()
+    return (numbers - numbers.mean()) / spread * norm.weight + norm.bias
+
+
+def test_the_cells_of_an_image_stand_row_by_row() -> None:
+    """h_j = γ_r ⊙ norm(r_j) + δ_r and h_T = γ_v ⊙ norm(v) + δ_v."""
+    encoder, given = ImageEncoder(backbone=small()), video((1, 1, 1))
+    for norm in (encoder.cells, encoder.whole):
+        nn.init.normal_(norm.weight)
+        nn.init.normal_(norm.bias)
+    found: Encoded = encoder(given)
+    assert found.layout == Layout("grid", (3, 3))
+    for row in range(3):
+        maps, vector = alone(encoder.backbone, given.values[row, 0])
+        torch.testing.assert_close(found.summary[row], evened(vector, encoder.whole))
+        for down in range(3):
+            for across in range(3):
+                wanted = evened(maps[:, down, across], encoder.cells)
+                torch.testing.assert_close(found.memory[row, 3 * down + across], wanted)
+
+
+@pytest.mark.parametrize("summary", ["both", "question"])
+def test_a_question_and_an_image_stand_side_by_side(summary: Literal["both", "question"]) -> None:
+    image, question = ImageEncoder(backbone=small()), TextEncoder(embedding=words(), size=3, direction="both")
+    encoder = ImageQuestionEncoder(image=image, question=question, summary=summary).eval()
+    images, words_of_questions = video((1, 1, 1)), texts()
+    found, cells, text = encoder(images, words_of_questions), image(images), question(words_of_questions)
+    assert torch.equal(found.memory, cells.memory)
+    assert found.layout == cells.layout
+    wanted = [text.summary, cells.summary] if summary == "both" else [text.summary]
+    assert torch.equal(found.summary, torch.cat(wanted, 1))
+
+
+def clip(maps_FCHW: Tensor, convolution: nn.Conv3d, frame: int) -> Tensor:
+    """κ_j by five loops: what lies beyond the video or its frames is zero."""
+    frames, _, height, width = maps_FCHW.shape
+    weight, bias = convolution.weight.detach(), convolution.bias
+    assert bias is not None
+    total = torch.zeros(weight.shape[0])
+    for down in range(height):
+        for across in range(width):
+            value = bias.detach().clone()
+            for time in range(5):
+                for by in range(3):
+                    for along in range(3):
+                        place = (frame + time - 2, down + by - 1, across + along - 1)
+                        if 0 <= place[0] < frames and 0 <= place[1] < height and 0 <= place[2] < width:
+                            value += weight[:, :, time, by, along] @ maps_FCHW[place[0], :, place[1], place[2]]
+            total += value.relu()
+    return total / (height * width)
+
+
+@pytest.mark.parametrize("reads", ["frames", "clips", "both"])
+def test_a_video_is_encoded_frame_by_frame(reads: Literal["frames", "clips", "both"]) -> None:
+    encoder, given = VideoEncoder(backbone=small(), reads=reads, size=3).eval(), video()
+    assert (encoder.clips is None) == (reads == "frames")
+    found: Encoded = encoder(given)
+    assert found.layout == Layout("frames")
+    for row, length in enumerate((4, 1, 3)):
+        parts = [alone(encoder.backbone, given.values[row, place]) for place in range(length)]
+        maps_FCHW = torch.stack([maps for maps, _ in parts]).detach()
+        inputs = []
+        for place in range(length):
+            one = [] if reads == "clips" else [parts[place][1]]
+            if encoder.clips is not None:
+                one.append(clip(maps_FCHW, encoder.clips, place))
+            inputs.append(evened(torch.cat(one), encoder.norm))
+        states, summary = encoder.rnn(torch.stack(inputs)[None], torch.ones(1, length, dtype=torch.bool))
+        torch.testing.assert_close(found.memory[row, :length], states[0])
+        torch.testing.assert_close(found.summary[row], summary[0])
+
+
+def test_a_label_is_chosen_by_a_softmax_over_weighted_sums() -> None:
+    """P(y | x) = softmax(V_out s_0 + b_out), by hand."""
+    decoder = LabelDecoder(bridge=InitialState(summary_size=4, state_size=4, start="copy"), classes=3, size=4).eval()
+    source = Encoded(torch.randn(2, 5, 6), torch.ones(2, 5, dtype=torch.bool), torch.randn(2, 4))
+    weight, bias = decoder.output.weight.tolist(), decoder.output.bias.tolist()
+    for row, summary in enumerate(source.summary.tolist()):
+        raised = [
+            math.exp(bias[label] + sum(a * b for a, b in zip(weight[label], summary, strict=True)))
+            for label in range(3)
+        ]
+        wanted = [value / sum(raised) for value in raised]
+        assert decoder.choose(source).log_probabilities[row].exp().tolist() == pytest.approx(wanted, abs=1e-12)
+
+
+def test_the_initial_state_is_the_query_for_a_label() -> None:
+    bridge = Attention(source_size=6, summary_size=3, state_size=4, size=5)
+    decoder = LabelDecoder(bridge=bridge, classes=3, size=4).eval()
+    source = Encoded(torch.randn(2, 5, 6), torch.ones(2, 5, dtype=torch.bool), torch.randn(2, 3))
+    prepared = bridge.start(source)
+    context = bridge.step(prepared.first_state, prepared)
+    assert decoder.mix is not None
+    mixed = torch.tanh(torch.cat([prepared.first_state, context.vector], 1) @ decoder.mix.weight.T + decoder.mix.bias)
+    logits = mixed @ decoder.output.weight.T + decoder.output.bias
+    chosen = decoder.choose(source)
+    torch.testing.assert_close(chosen.log_probabilities, logits.log_softmax(1))
+    assert chosen.weights is not None
+    assert context.weights is not None
+    assert torch.equal(chosen.weights, context.weights)
+
+
+def test_other_sizes_are_refused() -> None:
+    with pytest.raises(RuntimeError):
+        small()(ragged(3 * 16**2, pixels=True))
+    with pytest.raises(ShapeError, match="start: copy needs a summary of the decoder's hidden size"):
+        LabelDecoder(bridge=InitialState(summary_size=5, state_size=4, start="copy"), classes=3, size=4)

@@ -1,0 +1,230 @@
+"""Attention on aligned words, on objects and on rationales against brute force and sums done by hand."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sixjars.errors import DataError, ShapeError
+from sixjars.evaluation.metrics import Outcome, RationaleWeight, focus_of, metric_named, rationale_weight, score
+
+
+def value(name: str, outcomes: Sequence[Outcome]) -> float:
+    return score(outcomes, [name])[0].value
+
+
+# Alignment
+
+
+def test_alignment_error_rate_by_hand() -> None:
+    """A has 4 + 1 links, S 3 + 1; A∩S is 2 + 0, A∩P 3 + 0: 1 - 5/9. `possible` leaves out the sure ones."""
+    first = Outcome(
+        ("x",),
+        links=frozenset({(0, 0), (1, 1), (2, 3), (3, 2)}),
+        sure=frozenset({(0, 0), (1, 1), (2, 2)}),
+        possible=frozenset({(2, 3)}),
+    )
+    second = Outcome(("x",), links=frozenset({(0, 1)}), sure=frozenset({(1, 0)}))
+    assert value("alignment_error_rate", [first, second]) == pytest.approx(1 - 5 / 9)
+
+
+link_sets = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=6)
+
+
+@settings(deadline=None)
+@given(rows=st.lists(st.tuples(link_sets, link_sets), min_size=1, max_size=4))
+def test_without_possible_links_the_error_is_one_less_f_score(
+    rows: list[tuple[frozenset[tuple[int, int]], frozenset[tuple[int, int]]]],
+) -> None:
+    """With P = S the equation is 1 - F1 of the links; with every link allowed and none sure it is 0."""
+    found = sum(len(links) for links, _ in rows)
+    true = sum(len(sure) for _, sure in rows)
+    right = sum(len(links & sure) for links, sure in rows)
+    f_score = 2 * right / (found + true) if found + true else 1.0
+    outcomes = [Outcome(("x",), links=links, sure=sure) for links, sure in rows]
+    assert value("alignment_error_rate", outcomes) == pytest.approx(1 - f_score)
+    lenient = [Outcome(("x",), links=links, sure=frozenset(), possible=links) for links, _ in rows]
+    assert value("alignment_error_rate", lenient) == 0.0
+
+
+def test_no_links_at_all_is_no_error() -> None:
+    assert value("alignment_error_rate", [Outcome(("x",), links=frozenset(), sure=frozenset())]) == 0.0
+
+
+# Objects
+
+FINE = 60
+"""Pixels along each side; all grids and boxes below have their edges between them."""
+
+
+def rasterised(weights: list[float], grid: tuple[int, int], box: tuple[int, int, int, int]) -> float:
+    """Each pixel has its cell's weight, spread evenly; add up those in the box, and the share of pixels there."""
+    rows, columns = grid
+    left, top, right, bottom = box
+    inside = pixels = 0.0
+    for y in range(top, bottom):
+        for x in range(left, right):
+            cell = (y * rows // FINE) * columns + x * columns // FINE
+            inside += weights[cell] * rows * columns / FINE**2
+            pixels += 1 / FINE**2
+    return inside / pixels
+
+
+sides = st.lists(st.integers(0, FINE), min_size=2, max_size=2, unique=True).map(sorted)
+places = st.tuples(st.integers(0, 1), sides, sides)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    grid=st.tuples(st.sampled_from([1, 2, 3, 5]), st.sampled_from([1, 2, 4, 6])),
+    drawn=st.lists(st.floats(0, 1), min_size=60, max_size=60),
+    boxes=st.lists(places, min_size=1, max_size=3),
+)
+def test_focus_equals_counting_pixels(
+    grid: tuple[int, int], drawn: list[float], boxes: list[tuple[int, list[int], list[int]]]
+) -> None:
+    cells = grid[0] * grid[1]
+    weights = [drawn[:cells], drawn[cells : 2 * cells]]
+    expected = [rasterised(weights[word], grid, (x[0], y[0], x[1], y[1])) for word, x, y in boxes]
+    shares = [(word, x[0] / FINE, y[0] / FINE, x[1] / FINE, y[1] / FINE) for word, x, y in boxes]
+    assert focus_of(weights, grid, shares) == pytest.approx(sum(expected) / len(expected))
+
+
+@settings(deadline=None)
+@given(x=sides, y=sides)
+def test_even_attention_is_chance(x: list[int], y: list[int]) -> None:
+    box = (0, x[0] / FINE, y[0] / FINE, x[1] / FINE, y[1] / FINE)
+    assert focus_of([[1 / 49] * 49], (7, 7), [box]) == pytest.approx(1.0)
+
+
+def test_focus_by_hand() -> None:
+    """All weight on the upper right of four cells: the box of that cell has 4, its right half 4, its left side 0."""
+    weights = [[0.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0]]
+    assert focus_of(weights, (2, 2), [(1, 0.5, 0.0, 1.0, 0.5)]) == pytest.approx(4.0)
+    assert focus_of(weights, (2, 2), [(1, 0.75, 0.0, 1.0, 0.5)]) == pytest.approx(4.0)
+    assert focus_of(weights, (2, 2), [(1, 0.0, 0.0, 0.5, 1.0)]) == 0.0
+    assert focus_of(weights, (2, 2), [(1, 0.5, 0.0, 1.0, 0.5), (0, 0.5, 0.0, 1.0, 0.5)]) == pytest.approx(2.0)
+    assert focus_of(weights, (2, 2), []) is None
+
+
+def test_what_sticks_out_of_the_image_is_cut_off() -> None:
+    assert focus_of([[0.0, 1.0]], (1, 2), [(0, 0.5, -1.0, 3.0, 2.0)]) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("sides", [(0.5, 0.0, 0.5, 1.0), (0.0, 0.6, 1.0, 0.4), (1.0, 0.0, 1.5, 1.0)])
+def test_a_box_must_cover_something(sides: tuple[float, float, float, float]) -> None:
+    with pytest.raises(DataError) as caught:
+        focus_of([[0.5, 0.5]], (1, 2), [(0, *sides)])
+    assert str(caught.value) == (f"the box {sides} of word 0 covers nothing of the image. Give shares from 0 to 1.")
+
+
+def test_weights_must_fit_the_grid_and_the_words() -> None:
+    with pytest.raises(ShapeError) as caught:
+        focus_of([[0.5, 0.5]], (2, 2), [(0, 0.0, 0.0, 1.0, 1.0)])
+    assert str(caught.value) == "a word has 2 weights, but the grid of 2 by 2 has 4 cells."
+    for word in (1, -1):
+        with pytest.raises(ShapeError) as caught:
+            focus_of([[0.5, 0.5]], (1, 2), [(word, 0.0, 0.0, 1.0, 1.0)])
+        assert str(caught.value) == f"a box belongs to word {word}, but there are weights for 1 words."
+
+
+def test_object_focus_is_the_mean_of_those_that_have_one() -> None:
+    outcomes = [Outcome(("x",), focus=focus) for focus in (3.0, None, 0.5, 0.0)]
+    assert value("object_focus", outcomes) == pytest.approx(3.5 / 3)
+    assert "|with boxes:3|" in score(outcomes, ["object_focus"])[0].signature
+
+
+def test_object_focus_needs_one() -> None:
+    with pytest.raises(DataError) as caught:
+        score([Outcome(("x",), ("x",)), Outcome(("x",))], ["object_focus"])
+    assert str(caught.value) == (
+        "object_focus needs words whose objects have true boxes, but none of 2 examples has a focus. "
+        "Give it for one at least."
+    )
+
+
+# Rationales
+
+WEIGHTS = [0.05, 0.05, 0.1, 0.2, 0.3, 0.05, 0.15, 0.1]
+OF = [0, 0, 1, 1, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "word", "expected"),
+    [
+        (1, 2, (0.65, 0.3 / 0.65, 0.55 / 0.65)),  # 0.2 + 0.3 + 0.05 around it
+        (1, 0, (0.65, 0.1 / 0.65, 0.3 / 0.65)),  # the word before it is of another sentence
+        (1, 3, (0.65, 0.05 / 0.65, 0.35 / 0.65)),  # and so is the one after it
+        (2, 1, (0.25, 0.1 / 0.25, 1.0)),
+        (0, 0, (0.1, 0.5, 1.0)),
+    ],
+)
+def test_rationale_by_hand(sentence: int, word: int, expected: tuple[float, ...]) -> None:
+    found = rationale_weight(WEIGHTS, OF, sentence, word)
+    assert (found.sentence, found.word, found.near) == pytest.approx(expected)
+
+
+def test_a_sentence_without_weight_has_no_shares() -> None:
+    assert rationale_weight([0.0, 0.0, 1.0], [0, 0, 1], 0, 1) == RationaleWeight(0.0, 0.0, 0.0)
+
+
+def test_a_sentence_of_one_word_is_the_word() -> None:
+    assert rationale_weight([0.25, 0.75], [0, 1], 1, 0) == RationaleWeight(0.75, 1.0, 1.0)
+
+
+@given(
+    sizes=st.lists(st.integers(1, 5), min_size=1, max_size=5),
+    at=st.tuples(st.integers(0, 4), st.integers(0, 4)),
+)
+def test_even_weights_give_shares_of_counts(sizes: list[int], at: tuple[int, int]) -> None:
+    sentence, word = at[0] % len(sizes), at[1] % sizes[at[0] % len(sizes)]
+    of = [number for number, size in enumerate(sizes) for _ in range(size)]
+    found = rationale_weight([1 / len(of)] * len(of), of, sentence, word)
+    beside = sum(abs(other - word) <= 1 for other in range(sizes[sentence]))
+    assert found.sentence == pytest.approx(sizes[sentence] / len(of))
+    assert found.word == pytest.approx(1 / sizes[sentence])
+    assert found.near == pytest.approx(beside / sizes[sentence])
+
+
+def test_weights_must_fit_the_positions() -> None:
+    with pytest.raises(ShapeError) as caught:
+        rationale_weight([0.5, 0.5], [0, 0, 1], 0, 0)
+    assert str(caught.value) == "a document has 2 weights, but 3 positions have a sentence."
+
+
+@pytest.mark.parametrize(("sentence", "word", "count"), [(0, 2, 2), (0, -1, 2), (3, 0, 0)])
+def test_the_rationale_must_be_in_the_document(sentence: int, word: int, count: int) -> None:
+    with pytest.raises(ShapeError) as caught:
+        rationale_weight([0.5, 0.25, 0.25], [0, 0, 1], sentence, word)
+    assert (
+        str(caught.value)
+        == f"the rationale is word {word} of sentence {sentence}, but that sentence has {count} words."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("rationale_sentence", 0.5), ("rationale_word", 0.3), ("rationale_word_near", 0.7)]
+)
+def test_means_are_of_those_that_have_a_rationale(name: str, expected: float) -> None:
+    outcomes = [
+        Outcome(("x",), rationale=RationaleWeight(0.9, 0.5, 1.0)),
+        Outcome(("x",), ("x",)),
+        Outcome(("x",), rationale=RationaleWeight(0.1, 0.1, 0.4)),
+    ]
+    (found,) = score(outcomes, [name])
+    assert found.value == pytest.approx(expected)
+    assert found.better == "higher"
+    assert found.signature.startswith(f"{name}|")
+    assert "|with rationales:2|" in found.signature
+
+
+@pytest.mark.parametrize("name", ["rationale_sentence", "rationale_word", "rationale_word_near"])
+def test_one_rationale_is_needed(name: str) -> None:
+    assert metric_named(name).needs == {"rationale"}
+    with pytest.raises(DataError) as caught:
+        score([Outcome(("x",), ("x",)), Outcome(("x",))], [name])
+    assert str(caught.value) == (
+        f"{name} needs the attention weight on true rationales, but none of 2 examples has a rationale. "
+        "Give it for one at least."
+    )

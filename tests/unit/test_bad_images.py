@@ -1,0 +1,212 @@
+"""Images that are refused, each with its sentence, and what is quiet about it."""
+
+import io
+import resource
+import struct
+import sys
+import threading
+import time
+import warnings
+import zlib
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pytest
+from numpy.typing import NDArray
+
+from sixjars.data.media.images import IMAGE_ENDINGS, read_image, upright
+from sixjars.errors import DataError, MissingExtra
+
+NO_IMAGE = (
+    "x.jpg is not an image, or damaged from its first bytes; "
+    "JPEG, PNG, WEBP, GIF, BMP, TIFF, PPM, AVIF, JPEG2000 can be read."
+)
+
+
+def noise(width: int = 60, height: int = 40, seed: int = 0) -> PIL.Image.Image:
+    small = np.random.default_rng(seed).integers(0, 255, (8, 12, 3), dtype=np.uint8)
+    return PIL.Image.fromarray(small).resize((width, height), PIL.Image.Resampling.BICUBIC)
+
+
+def saved(image: PIL.Image.Image, kind: str, **options: Any) -> bytes:
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
+def read(content: bytes, max_pixels: int = 10**6) -> NDArray[np.uint8]:
+    return read_image(io.BytesIO(content), "x.jpg", size=16, fit="crop", max_pixels=max_pixels)
+
+
+def message(content: bytes, max_pixels: int = 10**6) -> str:
+    """The sentence, which is the same for both readers."""
+    with pytest.raises(DataError) as caught:
+        read(content, max_pixels)
+    with pytest.raises(DataError) as again:
+        upright(io.BytesIO(content), "x.jpg", max_pixels=max_pixels)
+    assert str(caught.value) == str(again.value)
+    return str(caught.value)
+
+
+def headed(width: int, height: int, rows: bytes | None = None) -> bytes:
+    """A PNG file that says how large it is and holds next to nothing, or these compressed rows."""
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunks = [(b"IHDR", header), (b"IDAT", rows or zlib.compress(b"\0")), (b"IEND", b"")]
+    parts = [
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    ]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def test_no_images_at_all() -> None:
+    assert message(b"") == "x.jpg is empty."
+    assert message(b"a,b,c\n1,2,3\n") == message(b"\0" * 1000) == message(b"<svg></svg>") == NO_IMAGE
+    assert message(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n") == NO_IMAGE
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("JPEG", {}),
+        ("JPEG", {"progressive": True}),
+        ("PNG", {}),
+        ("GIF", {}),
+        ("WEBP", {}),
+        ("WEBP", {"lossless": True}),
+        ("BMP", {}),
+        ("TIFF", {}),
+        ("PPM", {}),
+        ("AVIF", {}),
+        ("JPEG2000", {}),
+    ],
+)
+def test_an_image_that_is_cut_off_is_refused_or_whole(kind: str, options: dict[str, Any]) -> None:
+    content = saved(noise(), kind, **options)
+    whole_CHW = read(content)
+    refused = 0
+    for length in range(1, len(content), max(1, len(content) // 100)):
+        try:
+            got_CHW = read(content[:length])
+        except DataError as error:
+            assert str(error) == NO_IMAGE or str(error).startswith("x.jpg is broken or cut off: ")  # noqa: PT017
+            refused += 1
+        else:
+            assert np.array_equal(got_CHW, whole_CHW), length
+    assert refused > 95
+
+
+def test_the_sentence_tells_how_it_is_cut_off() -> None:
+    content = saved(noise(), "BMP")
+    assert message(content[:-20]) == "x.jpg is broken or cut off: image file is truncated (160 bytes not processed)."
+
+
+def test_a_large_jpeg_that_is_cut_off() -> None:
+    """It is decoded at a fraction of its size, and must not be half grey either."""
+    content = saved(noise(1200, 900), "JPEG")
+    assert message(content[: len(content) // 2], 10**7).startswith("x.jpg is broken or cut off: ")
+
+
+def test_too_large_is_told_from_the_header() -> None:
+    limit = "make it smaller or raise that."
+    assert message(saved(noise(60, 40), "PNG"), 2399) == f"x.jpg has 60 x 40 pixels, but 'max_pixels' is 2399; {limit}"
+    assert read(saved(noise(60, 40), "PNG"), 2400).shape == (3, 16, 16)
+    assert message(headed(5000, 4000)) == f"x.jpg has 5000 x 4000 pixels, but 'max_pixels' is 1000000; {limit}"
+
+
+@pytest.mark.parametrize(("width", "height"), [(1, 49_000_000), (49_000_000, 1), (65_536, 10)])
+def test_a_thread_of_pixels_is_refused_at_once_and_cheaply(width: int, height: int) -> None:
+    """It has fewer pixels than are allowed; decoding it took 500 MB and ten seconds."""
+    zeros, left = zlib.compressobj(1), (1 + 3 * width) * height
+    rows = b"".join(zeros.compress(bytes(1 << 20)) for _ in range(left >> 20)) + zeros.compress(bytes(left % (1 << 20)))
+    whole = headed(width, height, rows + zeros.flush())
+    begin, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    told = f"x.jpg has {width} x {height} pixels, but a side may have 65,535; cut it."
+    assert message(whole, 50_000_000) == told
+    assert time.process_time() - begin < 0.5
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000  # kilobytes
+    assert read(saved(PIL.Image.new("L", (65_535, 1)), "PNG")).shape == (3, 16, 16)
+
+
+def test_bombs_make_no_noise() -> None:
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        sentence = message(headed(10_000, 10_000))  # Pillow warns of it
+        assert sentence.startswith("x.jpg has 10000 x 10000 pixels, ")
+        bomb = "x.jpg has too many pixels to be decoded safely; make it smaller."
+        for side in (14_000, 60_000):  # and refuses these
+            assert message(headed(side, side), 10**12) == bomb
+    assert heard == []
+
+
+def test_warnings_of_others_are_left_alone() -> None:
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        message(headed(10_000, 10_000))
+        PIL.Image.open(io.BytesIO(headed(10_000, 10_000)))
+    assert [one.category for one in heard] == [PIL.Image.DecompressionBombWarning]
+
+
+@pytest.mark.parametrize("kind", ["GIF", "PNG", "WEBP", "AVIF"])
+def test_moving_images(kind: str) -> None:
+    more = [noise(seed=1), noise(seed=2)]
+    content = saved(noise(), kind, save_all=True, append_images=more, duration=100)
+    assert message(content) == ("x.jpg moves: it has 3 frames. Videos belong to the video systems; an image is still.")
+    assert read(saved(noise(), kind, save_all=True)).shape == (3, 16, 16)
+
+
+def test_pages_and_previews() -> None:
+    content = saved(noise(), "TIFF", save_all=True, append_images=[noise(seed=1)])
+    assert message(content) == "x.jpg has 2 pages; save the one that is meant as a file of its own."
+    photo = saved(noise(), "MPO", save_all=True, append_images=[noise(seed=1)])
+    assert np.array_equal(read(photo), read(saved(noise(), "JPEG")))
+
+
+def test_numbers_that_are_no_colours() -> None:
+    sentence = "x.jpg has 32 bits for each pixel, which tells no colour; save it with 8 or 16."
+    assert message(saved(PIL.Image.new("F", (9, 9), 0.5), "TIFF")) == sentence
+    assert message(saved(PIL.Image.new("I", (9, 9), 70_000), "TIFF")) == sentence
+    assert message(saved(PIL.Image.new("I", (9, 9), -1), "TIFF")) == sentence
+
+
+def test_many_threads_stay_quiet_and_right() -> None:
+    content, loud = saved(noise(), "JPEG"), headed(10_000, 10_000)
+    want_CHW = read(content)
+    wrong: list[str] = []
+
+    def work() -> None:
+        for _ in range(40):
+            if not np.array_equal(read(content), want_CHW):
+                wrong.append("another image")
+            try:
+                read(loud)
+            except DataError as error:
+                if "10000 x 10000" not in str(error):  # a warning that is an error here
+                    wrong.append(str(error))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    filters = list(warnings.filters)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert list(warnings.filters) == filters
+
+
+def test_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    sentence = "pillow is not installed. Run: pip install 'sixjars[vision]'"
+    with pytest.raises(MissingExtra) as caught:
+        read(b"x")
+    assert str(caught.value) == sentence
+    with pytest.raises(MissingExtra) as caught:
+        upright(io.BytesIO(b"x"), "x", max_pixels=9)
+    assert str(caught.value) == sentence
+
+
+def test_every_ending_is_an_image_for_pillow() -> None:
+    PIL.Image.init()
+    known = PIL.Image.registered_extensions()
+    kinds = {known[ending] for ending in IMAGE_ENDINGS}
+    assert kinds == {"JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF", "JPEG2000"}

@@ -1,0 +1,256 @@
+"""A run folder that is incomplete, damaged or from a stranger: one sentence, no code run, no memory filled."""
+
+import json
+import os
+import pickle
+import random
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import sixjars
+
+Maker = Callable[..., Any]
+
+
+@pytest.fixture
+def copy(run: Path, tmp_path: Path) -> Path:
+    """A trained run, to break."""
+    shutil.copytree(run, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def train(call: Any, name: str, *more: object, out: Path) -> Any:
+    return call("train", name, *more, "--out", out)
+
+
+def test_what_is_no_run(call: Any, tmp_path: Path, recipe: Maker) -> None:
+    file = Path(recipe("a.yaml"))
+    for command in ("predict", "evaluate"):
+        assert call(command, tmp_path / "no").sentence == f"run folder {tmp_path / 'no'} does not exist."
+        assert call(command, tmp_path).sentence == f"{tmp_path} is not a run folder: it has no recipe.yaml."
+        assert call(command, file).sentence == f"{file} is not a run folder: it has no recipe.yaml."
+    assert call("explain", tmp_path).sentence == f"{tmp_path} is not a run folder: it has no recipe.yaml."
+    assert train(call, str(file), out=file).sentence == f"{file} is a file, not a folder for a run."
+
+
+def test_a_run_without_weights(call: Any, copy: Path) -> None:
+    for name in ("model.safetensors", "checkpoints/last.safetensors", "log.jsonl"):
+        (copy / name).unlink()
+    message = (
+        f"{copy} has no trained weights yet (model.safetensors); they come with the first validation. "
+        f"Go on with: sixjars train {copy / 'recipe.yaml'} --out {copy} --resume"
+    )
+    for command in (["predict", copy, "a"], ["evaluate", copy]):
+        said = call(*command)
+        assert (said.code, said.out, said.err) == (2, "", f"sixjars: {message}\n")
+    assert call("train", copy / "recipe.yaml", "--out", copy, "--resume").code == 0
+    (copy / "model.safetensors").unlink()
+    assert call("train", copy / "recipe.yaml", "--out", copy, "--resume").sentence == (
+        f"{copy / 'model.safetensors'} is gone, and only training from the start would bring it back; "
+        "begin a new run with another --out."
+    )
+
+
+def damaged(content: bytes, how: str) -> bytes:
+    noise = random.Random(0).randbytes(2000)
+    return {"cut": content[: len(content) // 2], "empty": b"", "noise": noise, "tail": content[:-1]}[how]
+
+
+@pytest.mark.parametrize("how", ["cut", "empty", "noise", "tail"])
+def test_damaged_weights(how: str, call: Any, copy: Path) -> None:
+    path = copy / "model.safetensors"
+    path.write_bytes(damaged(path.read_bytes(), how))
+    for command in (["predict", copy, "a"], ["evaluate", copy]):
+        assert call(*command).sentence.startswith(f"{path} is damaged: ")
+
+
+def test_weights_of_another_model(call: Any, copy: Path, language_model: Path, recipe: Maker, tmp_path: Path) -> None:
+    path = copy / "model.safetensors"
+    shutil.copy(language_model / "model.safetensors", path)
+    assert call("predict", copy, "a").sentence.startswith(f"{path} does not fit the recipe beside it: ")
+    other = sixjars.train(recipe(model={"encoder": {"size": 9}}), out=tmp_path / "other")
+    shutil.copy(other.folder / "model.safetensors", path)
+    assert call("predict", copy, "a").sentence == (
+        f"{path} does not fit the recipe beside it: decoder.bridge.first.project.weight is (8, 9), "
+        "but should be (8, 8)."
+    )
+
+
+@pytest.mark.parametrize("how", ["cut", "empty", "noise"])
+@pytest.mark.parametrize("field", ["source", "target"])
+def test_damaged_vocabulary(field: str, how: str, call: Any, copy: Path) -> None:
+    path = copy / "fields" / f"{field}.json"
+    path.write_bytes(damaged(path.read_bytes(), how))
+    for command in (["predict", copy, "a"], ["evaluate", copy], ["explain", copy]):
+        assert call(*command).sentence.startswith(f"{path} is damaged: ")
+    path.unlink()
+    assert call("predict", copy, "a").sentence == (
+        f"{copy} has no vocabulary (fields/{field}.json); it was damaged, or killed at its start."
+    )
+
+
+@pytest.mark.parametrize("how", ["cut", "empty", "noise"])
+def test_damaged_recipe(how: str, call: Any, copy: Path, run_recipe: str) -> None:
+    path = copy / "recipe.yaml"
+    path.write_bytes(damaged(path.read_bytes(), how))
+    for command in (["predict", copy, "a"], ["evaluate", copy], ["train", run_recipe, "--out", copy, "--resume"]):
+        said = call(*command)
+        assert said.code == 2
+        assert str(copy) in said.err  # half a recipe may still be one, but then its sizes are not those of the weights
+        assert said.err.startswith("sixjars: ")
+        assert "Traceback" not in said.err
+
+
+def test_a_damaged_training_state(call: Any, copy: Path, run_recipe: str) -> None:
+    path = copy / "checkpoints" / "last.safetensors"
+    before = call("predict", copy, "namaste").out
+    path.write_bytes(damaged(path.read_bytes(), "cut"))
+    said = call("train", run_recipe, "--out", copy, "--resume")
+    assert said.sentence.startswith(f"{path} is damaged: ")
+    assert call("predict", copy, "namaste").out == before
+
+
+class Bomb:
+    """Unpickled, it touches a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return subprocess.call, (["touch", str(self.path)],)
+
+
+def test_a_hostile_run_runs_nothing(call: Any, copy: Path, run_recipe: str, tmp_path: Path) -> None:
+    touched = tmp_path / "touched"
+    hostile = {
+        "model.safetensors": pickle.dumps(Bomb(touched)),
+        "checkpoints/last.safetensors": pickle.dumps(Bomb(touched)),
+        "fields/source.json": pickle.dumps(Bomb(touched)),
+        "recipe.yaml": f"task: !!python/object/apply:subprocess.call [[touch, {touched}]]\n".encode(),
+    }
+    for name, content in hostile.items():
+        kept = (copy / name).read_bytes()
+        (copy / name).write_bytes(content)
+        for command in (["predict", copy, "a"], ["evaluate", copy], ["explain", copy]):
+            call(*command)
+        said = call("train", run_recipe, "--out", copy, "--resume")
+        assert said.code == 2 or name == "model.safetensors", said
+        (copy / name).write_bytes(kept)
+    (copy / "recipe.yaml").write_text((copy / "recipe.yaml").read_text().replace("kind: text", "kind: os.system"))
+    said = call("predict", copy, "a")
+    assert said.code == 2
+    assert (
+        "model.encoder.kind: os.system is code from outside this toolkit. If you trust it, say --allow os" in said.err
+    )
+    assert not touched.exists()
+
+
+def changed(copy: Path, key: str, value: object) -> None:
+    """The recipe of a run with another value."""
+    values = yaml.safe_load((copy / "recipe.yaml").read_text())
+    *above, last = key.split(".")
+    section = values
+    for name in above:
+        section = section[name]
+    section[last] = value
+    (copy / "recipe.yaml").write_text(yaml.safe_dump(values))
+
+
+USES = (["predict", "a"], ["evaluate"], ["explain"])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("model.encoder.size", 10**18, "model.encoder.size: should be less than or equal to 1000000, but is 1"),
+        ("model.encoder.layers", 10**6, "model.encoder.layers: should be less than or equal to 100, but is 1000000."),
+        ("model.decoder.embedding.size", 10**18, "model.decoder.embedding.size: should be less than or equal to"),
+        ("model.bridge.size", 10**18, "model.bridge.size: should be less than or equal to 1000000, but is 1"),
+        ("evaluation.search.width", 10**18, "evaluation.search.width: should be less than or equal to 1000000, but"),
+        ("evaluation.search.max_length", 10**18, "evaluation.search.max_length: should be less than or equal to"),
+        ("data.source.max_length", 10**20, "data.source.max_length: should be less than 9223372036854775808, but"),
+        ("learning.steps", 10**20, "learning.steps: should be less than 9223372036854775808, but is 1"),
+    ],
+)
+def test_sizes_that_nothing_has(key: str, value: int, message: str, call: Any, copy: Path) -> None:
+    changed(copy, key, value)
+    for command, *more in USES:
+        assert call(command, copy, *more).sentence.startswith(f"{copy / 'recipe.yaml'}: {message}")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("model.encoder.size", 10**6),
+        ("model.encoder.layers", 100),
+        ("model.decoder.embedding.size", 10**6),
+        ("model.bridge.size", 10**6),
+        ("model.decoder.size", 10**6),
+    ],
+)
+def test_sizes_are_compared_with_the_weights_before_anything_is_allocated(
+    key: str, value: int, call: Any, copy: Path
+) -> None:
+    """A million hidden units would be 12 terabytes."""
+    changed(copy, key, value)
+    for command, *more in USES[:2]:
+        said = call(command, copy, *more)
+        assert said.sentence.startswith(f"{copy / 'model.safetensors'} does not fit the recipe beside it: ")
+
+
+@pytest.mark.parametrize("name", ["run.json", "fields/source.json", "fields/target.json"])
+def test_a_file_of_a_run_that_never_ends_or_is_nested_without_end(name: str, call: Any, copy: Path) -> None:
+    path = copy / name
+    path.write_text("[" * 100_000)
+    said = [call(command, copy, *more) for command, *more in USES]
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    said += [call(command, copy, *more) for command, *more in USES]
+    path.unlink()
+    os.mkfifo(path)
+    said += [call(command, copy, *more) for command, *more in USES]
+    for one in said:
+        if one.code or name != "run.json":  # not every use needs what was remembered of the data
+            assert one.sentence.startswith((f"{path} is ", f"{copy} has "))
+
+
+def test_files_of_a_run_have_a_limit(call: Any, copy: Path, run_recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sixjars.runs.folder.LARGEST", 100)
+    assert call("predict", copy, "a").sentence == (
+        f"{copy / 'fields' / 'source.json'} is damaged: {copy / 'fields' / 'source.json'} is larger than 100 bytes."
+    )
+    assert call("train", run_recipe, "--out", copy, "--resume").code == 2
+
+
+def test_a_vocabulary_whose_numbers_the_embedding_does_not_have(call: Any, copy: Path) -> None:
+    path = copy / "fields" / "source.json"
+    values = json.loads(path.read_text())
+    values["tokens"] += [f"token{number}" for number in range(1000)]
+    path.write_text(json.dumps(values))
+    said = call("predict", copy, "a").sentence
+    assert said.startswith(f"{copy / 'model.safetensors'} does not fit the recipe beside it: ")
+    assert said.endswith("encoder.embedding.table.weight is (25, 6), but should be (1025, 6).")
+
+
+def test_a_run_of_another_format(call: Any, copy: Path, run_recipe: str) -> None:
+    path = copy / "run.json"
+    kept = json.loads(path.read_text())
+    assert kept["format"] == 2
+    for found, remedy in (
+        (1, "Train it anew, or use the version that run.json names."),
+        (3, "Upgrade sixjars."),
+        ("x" * 1000, "Train it anew, or use the version that run.json names."),
+    ):
+        path.write_text(json.dumps({**kept, "format": found}))
+        told = f"{copy} has format {str(found)[:20]}, but this version of sixjars reads 2. {remedy}"
+        assert call("predict", copy, "a").sentence == told
+        assert call("train", run_recipe, "--out", copy, "--resume").sentence == told
+    del kept["format"]
+    path.write_text(json.dumps(kept))
+    assert call("evaluate", copy).sentence.startswith(f"{copy} has format 1, but this version of sixjars reads 2.")

@@ -1,0 +1,179 @@
+"""Images of a dataset: each reaches its rows, bad ones are told or skipped, true boxes are read and checked."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+
+from sixjars.errors import DataError
+from sixjars.evaluation import score
+from sixjars.evaluation.metrics import metric_named
+from sixjars.evaluation.metrics.outcome import Outcome
+from sixjars.evaluation.score import answers, judged
+from sixjars.flow.values import Encoded, Hypothesis
+from sixjars.model.build import Network
+from sixjars.recipe.sections import EvaluationSettings, Recipe, SearchSettings
+from sixjars.runs.data import Blueprint, Splits, splits_of
+from sixjars.runs.recipes import recipe_of
+from sixjars.runs.train import fresh_network
+
+WIDTH, HEIGHT = 12, 8
+COLOURS = ("red", "green", "blue", "white")
+
+
+def with_images(folder: Path, lines: Sequence[dict[str, Any]], **data: object) -> Recipe:
+    """Captions of images of one colour each, in JSON lines."""
+    for name in COLOURS:
+        Image.new("RGB", (WIDTH, HEIGHT), name).save(folder / f"{name}.png")
+    (folder / "captions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    files = {"folder": str(folder), "train": "captions.jsonl", "valid": "captions.jsonl"}
+    fields = {"image": {"size": 8}, "target": {"column": "caption"}}
+    model = {"encoder": {"backbone": {"widths": [4]}}, "bridge": {"size": 3}, "decoder": {"size": 5}}
+    return recipe_of({"task": "image_captioning", "data": {**files, **fields, **data}, "model": model}, "a test")
+
+
+def data_of(recipe: Recipe) -> Splits:
+    return splits_of(Blueprint.of(recipe))
+
+
+def outcomes(recipe: Recipe, settings: EvaluationSettings, metric: str) -> list[Outcome]:
+    """What a new network makes of the training set."""
+    blueprint = Blueprint.of(recipe)
+    splits = splits_of(blueprint)
+    found = judged(fresh_network(blueprint, splits), splits.train, settings, [metric_named(metric)])
+    return found.outcomes[min(found.outcomes)]
+
+
+def captions(*names: str) -> list[dict[str, Any]]:
+    return [{"image": f"{name}.png", "caption": f"all is {name}", "boxes": "2:0,0,0.5,0.5"} for name in names]
+
+
+def test_images_reach_the_rows_that_name_them(tmp_path: Path) -> None:
+    splits = data_of(with_images(tmp_path, captions("red", "blue", "red", "white")))
+    batch = splits.train.batches().collate(torch.tensor([3, 0, 2]))
+    assert splits.train.inputs[3] == {"image": "white.png"}
+    pixels = batch.inputs["image"].values.view(3, 3, 8, 8)
+    assert batch.inputs["image"].mask.tolist() == [[True]] * 3
+    assert [pixels[row, :, 4, 4].tolist() for row in range(3)] == [[255, 255, 255], [255, 0, 0], [255, 0, 0]]
+
+
+def test_all_questions_about_an_image_are_held_out_together(tmp_path: Path) -> None:
+    questions = {"is it red ?": "yes", "what colour is it ?": "red", "is it dark ?": "no"}
+    for name in COLOURS:
+        Image.new("RGB", (WIDTH, HEIGHT), name).save(tmp_path / f"{name}.png")
+    lines = [
+        {"image": f"{name}.png", "question": asked, "label": said}
+        for asked, said in questions.items()
+        for name in COLOURS
+    ]
+    (tmp_path / "asked.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    fields = {"image": {"size": 8}, "question": {"column": "question"}, "label": {}}
+    data = {"folder": str(tmp_path), "train": "asked.jsonl", "valid": 0.5, **fields}
+    splits = data_of(recipe_of({"task": "image_question_answering", "data": data}, "a test"))
+    held, learned = ({given["image"] for given in split.inputs} for split in (splits.valid, splits.train))
+    assert (len(held), len(learned), len(held | learned)) == (2, 2, 4)
+    for split in (splits.valid, splits.train):
+        assert len({(given["image"], given["question"]) for given in split.inputs}) == len(split) == 6
+
+
+def test_a_bad_image_is_an_error_unless_it_may_be_skipped(tmp_path: Path) -> None:
+    lines = captions("red", "broken", "blue", "gone", "broken", "green")
+    (tmp_path / "broken.png").write_bytes(b"no image")
+    with pytest.raises(DataError, match=r"captions\.jsonl, line 2: the image: broken\.png is not an image, or "):
+        data_of(with_images(tmp_path, lines))
+    with pytest.raises(DataError, match=r"captions\.jsonl, line 3: the image: There is no file 'gone\.png' in "):
+        data_of(with_images(tmp_path, [line for line in lines if line["image"] != "broken.png"]))
+    splits = data_of(with_images(tmp_path, lines, on_bad_row="skip"))
+    assert [given["image"] for given in splits.train.inputs] == ["red.png", "blue.png", "green.png"]
+    assert splits.train.targets == ["all is red", "all is blue", "all is green"]
+    assert (splits.train.skipped, splits.skipped) == (3, 6)
+    assert splits.train.table.line(2) == 6
+
+
+def test_no_image_is_left(tmp_path: Path) -> None:
+    made = with_images(tmp_path, captions("gone", "lost"), on_bad_row="skip")
+    with pytest.raises(DataError, match=r"captions\.jsonl: no row is left of 2; all were bad: the image: There is no "):
+        data_of(made)
+
+
+def test_boxes_are_read(tmp_path: Path) -> None:
+    lines = captions("red", "blue", "green")
+    lines[1]["boxes"] = ""
+    lines[2]["boxes"] = "0:0,0,1,1 2:-0.5,0.25,0.5,1.5"
+    splits = data_of(with_images(tmp_path, lines, boxes="boxes"))
+    assert splits.train.boxes == [
+        ((2, 0.0, 0.0, 0.5, 0.5),),
+        (),
+        ((0, 0.0, 0.0, 1.0, 1.0), (2, -0.5, 0.25, 0.5, 1.5)),
+    ]
+    assert data_of(with_images(tmp_path, lines)).train.boxes is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("2", "2:1,2,3", "2:0,0,1,1,1", "x:0,0,1,1", "2:0,0,a,1", "2:nan,0,1,1"),
+        *("2:0.5,0,0.5,1", "2:0,1,1,0", "2:1,0,1.5,1", "2:0,-1,1,0"),
+    ],
+)
+def test_boxes_that_are_none(text: str, tmp_path: Path) -> None:
+    lines = captions("red", "blue")
+    lines[1]["boxes"] = text
+    split = data_of(with_images(tmp_path, lines, boxes="boxes")).train
+    with pytest.raises(DataError) as error:
+        _ = split.boxes
+    assert str(error.value) == (
+        f"{tmp_path / 'captions.jsonl'}, line 2: boxes {text!r} must be like `2:0.1,0.1,0.4,0.3`: "
+        "word, left, top, right, bottom."
+    )
+
+
+@pytest.mark.parametrize("word", [3, -1])
+def test_a_box_of_a_word_that_is_not_there(word: int, tmp_path: Path) -> None:
+    lines = captions("red", "blue")
+    lines[0]["boxes"] = f"{word}:0,0,1,1"
+    split = data_of(with_images(tmp_path, lines, boxes="boxes")).train
+    with pytest.raises(DataError) as error:
+        _ = split.boxes
+    assert str(error.value) == (
+        f"{tmp_path / 'captions.jsonl'}, line 1: a box belongs to word {word}, but the target has 3 (counted from 0)."
+    )
+
+
+def test_boxes_of_long_captions_count_too(tmp_path: Path) -> None:
+    """What is too long to be learned from is scored whole."""
+    settings = EvaluationSettings()
+    for limit in (2, 99):
+        target = {"column": "caption", "max_length": limit, "on_long": "cut"}
+        made = with_images(tmp_path, captions("red", "blue"), boxes="boxes", target=target)
+        assert data_of(made).train.boxes == [((2, 0.0, 0.0, 0.5, 0.5),)] * 2
+        for outcome in outcomes(made, settings, "object_focus"):
+            assert outcome.focus is not None
+            assert outcome.focus > 0
+
+
+def test_an_image_with_several_captions_is_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [
+        {"image": f"{name}.png", "caption": [f"all is {name}", f"{name} everywhere", f"all is {name}"]}
+        for name in COLOURS
+    ]
+    made = with_images(tmp_path, lines)
+    assert len(data_of(made).train) == 12
+    searched: list[int] = []
+
+    def counting(network: Network, encoded: Encoded, *rest: Any, **more: Any) -> list[list[Hypothesis]]:
+        searched.append(encoded.rows)
+        return answers(network, encoded, *rest, **more)
+
+    monkeypatch.setattr(score, "answers", counting)
+    settings = EvaluationSettings(search=SearchSettings(max_length=4), group=True, batch_examples=3)
+    together = outcomes(made, settings, "bleu4")
+    assert searched == [3, 1]
+    assert [outcome.references for outcome in together] == [(f"all is {n}", f"{n} everywhere") for n in COLOURS]
+    apart = outcomes(made, settings.model_copy(update={"group": False}), "bleu4")
+    assert sum(searched) == 4 + 12
+    assert [outcome.candidates for outcome in together] == [outcome.candidates for outcome in apart[::3]]

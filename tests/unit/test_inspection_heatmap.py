@@ -1,0 +1,144 @@
+"""Heat maps and confusion matrices: what is drawn in the file, and what is printed in the terminal."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.image import imread
+from rich.console import Console, RenderableType
+
+import sixjars
+from sixjars.errors import DataError, ShapeError
+from sixjars.inspection.confusion import confusion_in_terminal
+from sixjars.inspection.heatmap import heat_map, in_terminal
+
+WEIGHTS = [[0.9, 0.1], [0.2, 0.8], [0.54, 0.46]]
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that were saved."""
+    found: list[Figure] = []
+    plain = Figure.savefig
+
+    def savefig(self: Figure, *arguments: Any, **how: Any) -> None:
+        plain(self, *arguments, **how)
+        found.append(self)
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
+    return found
+
+
+def printed(what: RenderableType, width: int = 80) -> str:
+    console = Console(width=width, record=True, force_terminal=False)
+    console.print(what)
+    return console.export_text()
+
+
+def test_each_weight_has_its_cell(tmp_path: Path, figures: list[Figure]) -> None:
+    source, target = ["I", "go"], ["mein", "ja", "<stop>"]
+    heat_map(tmp_path / "new" / "map.png", WEIGHTS, source=source, target=target, title="word " * 60)
+    (axes, bar), title = figures[0].axes, figures[0].get_suptitle()
+    assert np.asarray(axes.images[0].get_array()).tolist() == WEIGHTS
+    assert axes.images[0].get_clim() == (0.0, 1.0)
+    assert [label.get_text() for label in axes.get_xticklabels()] == source
+    assert [label.get_text() for label in axes.get_yticklabels()] == target
+    assert [text.get_text() for text in axes.texts] == ["0.90", "0.10", "0.20", "0.80", "0.54", "0.46"]
+    assert bar.get_ylabel() == "attention weight α"
+    assert title.count("\n") == 2
+    assert title.endswith(" …")
+
+
+def test_large_weights_are_dark_in_the_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "map.png")
+    sixjars.heat_map(path, [[1.0, 0.0], [0.0, 1.0]], source=["a", "b"], target=["a", "b"])
+    page = np.asarray(imread(path))[:, :, :3]
+    page = page[:, : int(page.shape[1] * 0.7)]  # without the colour bar
+    rows, columns = np.nonzero((page[:, :, 2] - page[:, :, 0] > 0.3) & (page[:, :, 2] < 0.6))
+    assert rows.size > 2000
+    assert np.corrcoef(rows, columns)[0, 1] > 0.3
+
+
+def test_dollars_and_long_or_unknown_tokens(tmp_path: Path, figures: list[Figure]) -> None:
+    tokens = ["$5_{", "incomprehensibilities" * 9, "\U000e0fff"]
+    heat_map(tmp_path / "map.png", [[1.0, 0.0, 0.0]], source=tokens, target=["$x$ ^_"], title="$a_{ $")
+    labels = [label.get_text() for label in figures[0].axes[0].get_xticklabels()]
+    assert labels == ["$5_{", "incomprehensibilities" + "incomprehe…", "□"]
+    assert len(labels[1]) == 32
+    assert figures[0].get_suptitle() == "$a_{ $"
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "map.png"
+    with pytest.raises(ShapeError) as told:
+        heat_map(path, WEIGHTS, source=["I", "go", "home"], target=["mein", "ja", "<stop>"])
+    assert str(told.value) == (
+        "3 output tokens and 3 source tokens need 3 rows of 3 attention weights, but the rows have [2, 2, 2]."
+    )
+    with pytest.raises(DataError, match=r"^there are no attention weights to draw\.$"):
+        heat_map(path, [], source=[], target=[])
+    assert not path.exists()
+
+
+def test_the_terminal_shows_every_token_and_the_large_weights() -> None:
+    text = printed(in_terminal([[0.93, 0.07], [0.01, 0.99]], source=["[unk]", "go"], target=["[/b]", "ja"]))
+    assert [line.split() for line in text.splitlines()] == [
+        ["[unk]", "go"],
+        ["[/b]", ".93", ".07"],
+        ["ja", "·", ".99"],
+    ]
+    assert printed(in_terminal([], source=[], target=[])).strip() == ""
+
+
+def test_large_weights_are_bright_in_the_terminal() -> None:
+    table = in_terminal([[1.0, 0.0, 0.5]], source=["a", "b", "incomprehensible"], target=["x"])
+    cells = [next(iter(column.cells)) for column in table.columns[2:]]
+    assert [str(cell.style) for cell in cells] == [  # type: ignore[union-attr]
+        "black on color(255)",
+        "grey70 on color(232)",
+        "grey70 on color(244)",
+    ]
+    assert [len(str(cell)) for cell in cells] == [4, 4, 18]
+
+
+# Confusion matrices
+
+
+def test_confusion_in_the_terminal() -> None:
+    text = printed(confusion_in_terminal(["cat", "[dog]"], [[30, 1], [0, 12]]))
+    head, cat, dog, caption = (line.split() for line in text.splitlines())
+    assert head == ["true", "↓", "predicted", "→", "cat", "[dog]"]
+    assert cat == ["cat", "30", "1"]
+    assert dog == ["[dog]", "·", "12"]
+    assert caption == "42 of 43 are right, 98%.".split()
+
+
+def test_a_cell_is_as_bright_as_its_share_of_the_row() -> None:
+    table = confusion_in_terminal(["a", "b"], [[3, 1], [0, 400]])
+    styles = [[str(cell.style) for cell in column.cells] for column in table.columns[2:]]  # type: ignore[union-attr]
+    assert styles == [
+        [f"black on color({232 + round(23 * 0.75)})", "grey70 on color(232)"],
+        [f"grey70 on color({232 + round(23 * 0.25)})", "black on color(255)"],
+    ]
+
+
+def test_labels_too_long_for_columns_are_numbered() -> None:
+    labels = [f"playing the accordion {chr(97 + at)}" for at in range(12)]
+    counts = (1234 * np.eye(12, dtype=int)).tolist()
+    lines = printed(confusion_in_terminal(labels, counts), width=110).splitlines()
+    assert lines[0].split()[-12:] == [str(at + 1) for at in range(12)]
+    assert lines[3].split() == ["playing", "the", "accordion", "c", "3", "·", "·", "1234", *["·"] * 9]
+
+
+def test_labels_that_never_occur() -> None:
+    assert "0 of 0 are right, 0%." in printed(confusion_in_terminal(["a", "b"], [[0, 0], [0, 0]]))
+
+
+def test_counts_must_fit_the_labels() -> None:
+    with pytest.raises(ShapeError) as told:
+        confusion_in_terminal(["a", "b"], [[1, 2], [3]])
+    assert str(told.value) == "2 labels need as many rows of as many counts, but the rows have [2, 1]."
+    with pytest.raises(ShapeError, match=r"^0 labels need as many rows of as many counts, but the rows have \[\]\.$"):
+        confusion_in_terminal([], [])

@@ -1,0 +1,191 @@
+"""A full disk, Ctrl-C, SIGTERM, a loss that is no number: one sentence, and nothing that was saved is lost."""
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sixjars
+
+Maker = Callable[..., Any]
+
+
+@pytest.fixture
+def copy(run: Path, tmp_path: Path) -> Path:
+    """A trained run, to break."""
+    shutil.copytree(run, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def train(call: Any, name: str, *more: object, out: Path) -> Any:
+    return call("train", name, *more, "--out", out)
+
+
+def test_no_space_left(
+    call: Any, copy: Path, recipe: Maker, run_recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = recipe(learning={"save_seconds": 0})
+    real, left = os.fsync, 8
+
+    def full(number: int) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(number)
+
+    monkeypatch.setattr(os, "fsync", full)
+    said = train(call, name, out=tmp_path / "run")
+    last = [line for line in said.err.splitlines() if not line.startswith("epoch")]
+    assert said.code == 2
+    assert len(last) == 1
+    assert last[0].startswith("sixjars: no space left to write ")
+    assert last[0].endswith("; what was saved before is still there.")
+    monkeypatch.undo()
+    assert not list((tmp_path / "run").rglob(".*.part"))
+    assert call("train", name, "--out", tmp_path / "run", "--resume").code == 0
+    whole = sixjars.train(name, out=tmp_path / "whole").folder
+    for file in ("model.safetensors", "log.jsonl"):
+        assert (tmp_path / "run" / file).read_bytes() == (whole / file).read_bytes()
+
+
+def test_a_full_device(call: Any, run: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    assert call("predict", run, "a", "--output", "/dev/full").sentence == (
+        "output: No space left on device; what was saved before is still there."
+    )
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 200 kB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", folder], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("no file system can be mounted here")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_really_no_space_left(call: Any, recipe: Maker, small_disk: Path) -> None:
+    said = call("train", recipe(learning={"average": 50, "epochs": 30}), "--out", small_disk / "run")
+    last = [line for line in said.err.splitlines() if not line.startswith("epoch")]
+    assert said.code == 2, said
+    assert len(last) == 1
+    assert last[0].startswith("sixjars: no space left to write ")
+    assert call("predict", small_disk / "run", "namaste").code == 0
+
+
+def test_a_folder_that_may_not_be_written(call: Any, recipe: Maker, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    said = train(call, recipe(), out=file / "run")
+    assert said.sentence == f"{file / 'run' / 'run.json'} cannot be written: Not a directory."
+    if os.geteuid() == 0:
+        folder = Path("/proc/sixjars")  # where not even root may
+        assert train(call, recipe(), out=folder).sentence == (
+            f"{folder / 'run.json'} cannot be written: No such file or directory."
+        )
+    else:
+        folder = tmp_path / "locked"
+        folder.mkdir(mode=0o555)
+        assert train(call, recipe(), out=folder).sentence == (
+            f"{folder / 'run.json'} cannot be written: Permission denied."
+        )
+
+
+def test_a_loss_that_is_no_number(call: Any, recipe: Maker, tmp_path: Path) -> None:
+    name = recipe(learning={"rate": 1e38, "optimizer": "sgd", "clip": None})
+    said = train(call, name, out=tmp_path / "run")
+    assert said.sentence == "the loss is no longer a number at update 2; try a lower learning.rate."
+    said = train(call, name, "learning.validate_every=1", out=tmp_path / "run2")
+    assert said.sentence == "the validation loss is no longer a number; try a lower learning.rate."
+    assert not (tmp_path / "run2" / "model.safetensors").exists()
+
+
+PHASES: dict[str, tuple[str, list[str], str]] = {
+    "reading a recipe": ("sixjars.runs.train.read_recipe", ["train"], "stopped."),
+    "reading data": (
+        "sixjars.runs.train.splits_of",
+        ["train"],
+        "stopped; the same command with --resume goes on from what {out} holds.",
+    ),
+    "training": (
+        "sixjars.loss.token_loss",
+        ["train"],
+        "stopped at update 1 of 8; the same command with --resume goes on from there.",
+    ),
+    "scoring": (
+        "sixjars.runs.train._finished",
+        ["train"],
+        "stopped; the same command with --resume goes on from what {out} holds.",
+    ),
+    "predicting": ("sixjars.runs.predict.answers", ["predict", "a"], "stopped."),
+    "evaluating": ("sixjars.runs.evaluate.judged", ["evaluate"], "stopped."),
+}
+
+
+@pytest.mark.parametrize("sort", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("phase", PHASES)
+def test_stopped_in_any_phase(phase: str, sort: str, server: Any, recipe: Maker, run: Path, tmp_path: Path) -> None:
+    place, (command, *more), message = PHASES[phase]
+    out, name = tmp_path / "run", recipe()
+    module = place.rpartition(".")[0]
+    before = f"""
+import os, signal, {module}
+real = {place}
+def stopped(*arguments, **more):
+    os.kill(os.getpid(), signal.{sort})
+    return real(*arguments, **more)
+{place} = stopped
+"""
+    arguments = ["train", name, "--out", out] if command == "train" else [command, run, *more]
+    said = server.run(*arguments, before=before)
+    assert said.code == 130, said
+    last = [line for line in said.err.splitlines() if not line.startswith("epoch")]
+    assert last == [f"sixjars: {message.format(out=out)}"]
+    if command == "train" and (out / "recipe.yaml").exists():
+        assert server.run("train", name, "--out", out, "--resume").code == 0
+        whole = sixjars.train(name, out=tmp_path / "whole").folder
+        for file in ("model.safetensors", "log.jsonl", "scores.json"):
+            assert (out / file).read_bytes() == (whole / file).read_bytes()
+
+
+def test_a_second_wish_does_not_wait(server: Any, recipe: Maker, tmp_path: Path) -> None:
+    """An update that never ends is left by one more Ctrl-C."""
+    before = """
+import time
+import sixjars.loss
+sixjars.loss.token_loss = lambda *arguments, **more: [time.sleep(0.05) for _ in range(10_000)]
+"""
+    process = server.start("train", recipe(), "--out", tmp_path / "run", before=before)
+    while not (tmp_path / "run" / "fields" / "target.json").exists():
+        signal.sigtimedwait([], 0.01)
+    signal.sigtimedwait([], 0.5)
+    process.kill(signal.SIGINT)
+    signal.sigtimedwait([], 1.2)
+    process.kill(signal.SIGINT)
+    said = process.wait()
+    assert said.code == 130
+    assert said.err == f"sixjars: stopped; the same command with --resume goes on from what {tmp_path / 'run'} holds.\n"
+
+
+def test_what_cannot_be_built_leaves_no_run_behind(call: Callable[..., Any], tmp_path: Path) -> None:
+    """The mended command runs at once, without --resume and without another folder."""
+    few = ["learning.steps=1", "data.sample.size=32", "model.encoder.size=8", "model.decoder.size=8"]
+    arguments = ["train", "transliteration/sample_attention", *few, "--out", str(tmp_path / "run")]
+    refused = call(*arguments, "model.bridge={kind: attention, score: dot}")
+    assert refused.code == 2
+    assert "score: dot needs equal hidden sizes of decoder and encoder, but they are 8 and 16." in refused.err
+    assert not (tmp_path / "run").exists()
+    assert call(*arguments).code == 0

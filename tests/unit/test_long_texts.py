@@ -1,0 +1,159 @@
+"""Texts longer than `max_length`: cut, dropped or an error; `<stop>` only where a text ended; scores on whole texts."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+import sixjars
+from sixjars.data.dataset import Dataset, Fields
+from sixjars.data.field import Equipment
+from sixjars.data.fields.text import TextField, TextSettings
+from sixjars.data.storage.cache import Examples
+from sixjars.errors import DataError
+from sixjars.flow.special import STOP
+from sixjars.flow.values import Padded
+from sixjars.runs.data import Blueprint, splits_of
+from sixjars.runs.recipes import recipe_of
+
+LONG, SHORT = "a b c d a b c d", "a b c"
+
+
+def text(name: str, *, options: dict[str, Any] | None = None, **settings: Any) -> TextField:
+    made = TextField(name, TextSettings(**{"max_length": 4, **settings})).learned([LONG])
+    return made if options is None else made.equipped(Equipment(target_options=options))
+
+
+def dataset(source: TextField, target: TextField, sources: list[str], targets: list[str]) -> Dataset:
+    examples = Examples.of({"source": sources, "target": targets}, where="rows.tsv")
+    return Dataset.in_memory(examples, Fields({"source": source}, target))
+
+
+def trained_on(data: Dataset) -> dict[int, tuple[list[int], list[int]]]:
+    """The ids of each row that training sees: source and target."""
+    batches, found = data.batches(training=True, batch_examples=2), {}
+    for rows in (rows for group in batches.plan(epoch=0) for rows in group):
+        batch = batches.collate(rows)
+        for at, row in enumerate(rows.tolist()):
+            both = (batch.inputs["source"], batch.target)
+            found[row] = tuple(padded.values[at][padded.mask[at]].tolist() for padded in both)
+    return found  # type: ignore[return-value]
+
+
+def scored_on(data: Dataset) -> list[list[int]]:
+    batch = data.batches().collate(torch.arange(len(data)))
+    return [ids[mask].tolist() for ids, mask in zip(batch.target.values, batch.target.mask, strict=True)]
+
+
+def test_a_long_target_is_dropped_and_counted_unless_told_otherwise() -> None:
+    source, target = text("source"), text("target", options={})
+    long, short = (target.tokenizer.encode(one) for one in (LONG, SHORT))
+    data = dataset(source, target, ["a"] * 3, [SHORT, LONG, SHORT])
+    assert set(trained_on(data)) == {0, 2}
+    assert trained_on(data)[0][1] == [*short, STOP]
+    assert (data.dropped, data.usable.tolist()) == (1, [True, False, True])
+    assert scored_on(data) == [[*short, STOP], [*long, STOP], [*short, STOP]]
+
+
+def test_a_target_that_is_cut_does_not_end_there() -> None:
+    target = text("target", options={}, on_long="cut")
+    long, short = (target.tokenizer.encode(one) for one in (LONG, SHORT))
+    data = dataset(text("source"), target, ["a"] * 3, [SHORT, LONG, "a b c d"])
+    assert {row: ids for row, (_, ids) in trained_on(data).items()} == {
+        0: [*short, STOP],
+        1: long[:4],
+        2: [*long[:4], STOP],
+    }
+    assert data.dropped == 0
+    assert scored_on(data)[1] == [*long, STOP]
+
+
+def test_a_long_target_may_be_an_error() -> None:
+    data = dataset(text("source"), text("target", options={}, on_long="error"), ["a", "a"], [SHORT, LONG])
+    with pytest.raises(DataError) as error:
+        data.batches(training=True)
+    assert str(error.value) == (
+        "rows.tsv: the target of line 2 has 8 tokens, but data.target.max_length is 4; raise it, or say on_long: "
+        "cut or drop."
+    )
+    assert len(scored_on(data)[1]) == 9
+
+
+def test_a_long_input_is_cut_dropped_or_an_error() -> None:
+    ids = text("source").tokenizer.encode(LONG)
+    cut, drop, error = (
+        dataset(text("source", on_long=how), text("target", options={}), [SHORT, LONG], ["a", "a"])
+        for how in (None, "drop", "error")
+    )
+    assert (trained_on(cut)[1][0], cut.dropped) == (ids[:4], 0)
+    assert (set(trained_on(drop)), drop.dropped) == ({0}, 1)
+    with pytest.raises(DataError, match=r"^rows\.tsv: the source of line 2 has 8 tokens, but data\.source\.max_length"):
+        _ = error.dropped
+
+
+def test_the_ends_of_segments_count_as_they_do_where_a_text_is_cut() -> None:
+    source = text("source", segments="lines", on_long="drop")
+    data = dataset(source, text("target", options={}), ["a b\nc", "a\nb", "a b c"], ["a"] * 3)
+    assert data.usable.tolist() == [False, True, True]  # 5, 4 and 4 ids
+
+
+@pytest.mark.parametrize("length", [4, 99])
+@pytest.mark.parametrize("how", ["cut", "drop"])
+def test_alignments_reach_as_far_as_what_is_trained_on(how: Any, length: int) -> None:
+    source, target = text("source", max_length=length), text("target", options={}, on_long=how)
+    links = " ".join(f"{place}-{place}" for place in range(8))
+    columns = {"source": [LONG, SHORT], "target": [LONG, SHORT], "alignment": [links, "0-0 1-1 2-2"]}
+    data = Dataset.in_memory(Examples.of(columns, where="rows.tsv"), Fields({"source": source}, target))
+    batches = data.batches(training=True, guided=True)
+    [[rows]] = batches.plan(epoch=0)
+    batch = batches.collate(rows)
+    assert batch.alignment is not None
+    for row, truth_TS in zip(rows.tolist(), batch.alignment, strict=True):
+        count = (4, 3)[row]
+        assert torch.equal(truth_TS[:count, :count], torch.eye(count))
+        assert truth_TS.sum() == count
+
+
+def written(folder: Path, lines: list[str], **target: Any) -> dict[str, Any]:
+    (folder / "rows.tsv").write_text("source\ttarget\n" + "".join(f"{line}\t{line}\n" for line in lines))
+    data = {"folder": str(folder), "train": "rows.tsv", "valid": "rows.tsv", "source": {"column": "source"}}
+    return {
+        "task": "translation",
+        "data": {**data, "target": {"column": "target", "max_length": 4, **target}},
+        "model": {role: {"size": 8} for role in ("encoder", "bridge", "decoder")},
+        "learning": {"epochs": 2, "batch_examples": 4},
+        "evaluation": {"metrics": ["perplexity", "exact_match"], "search": {"max_length": 12}},
+    }
+
+
+def test_nothing_left_to_learn_from_is_an_error(tmp_path: Path) -> None:
+    recipe = recipe_of(written(tmp_path, [LONG] * 4), "a test")
+    with pytest.raises(DataError, match=r"rows\.tsv: no row is left to learn from; all are too long \(see on_long\)\."):
+        splits_of(Blueprint.of(recipe))
+
+
+@pytest.mark.parametrize(("how", "dropped"), [(None, 6), ("cut", 0)])
+def test_perplexity_is_that_of_whole_targets(how: str | None, dropped: int, tmp_path: Path) -> None:
+    """Reckoned again, row by row and step by step."""
+    lines = [LONG] * 6 + [SHORT] * 6
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(written(tmp_path, lines, on_long=how)))
+    trained = sixjars.train(tmp_path / "recipe.yaml", out=tmp_path / "run", device="cpu")
+    assert trained.dropped == dropped
+    predictor = sixjars.load(trained.folder, device="cpu")
+    source, target = predictor.fields.inputs["source"], predictor.fields.output
+    assert isinstance(source, TextField)
+    assert isinstance(target, TextField)
+    total, tokens = 0.0, 0
+    for line in lines:
+        wanted = [*target.tokenizer.encode(line), STOP]
+        with torch.inference_mode():
+            encoded = predictor.network.encode({"source": Padded.of([source.tokenizer.encode(line)])})
+            logits_TV = predictor.network.decoder.teach(encoded, Padded.of([wanted])).logits[0]
+        total -= sum(float(row_V.log_softmax(0)[number]) for row_V, number in zip(logits_TV, wanted, strict=True))
+        tokens += len(wanted)
+    assert tokens == 6 * 9 + 6 * 4
+    scores = {score.name: score.value for score in trained.scores}
+    assert scores["perplexity"] == pytest.approx(math.exp(total / tokens), rel=1e-4)

@@ -1,0 +1,131 @@
+"""New, copied and different words against searching in the text itself, and sums done by hand."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sixjars.errors import DataError
+from sixjars.evaluation.metrics import Outcome, metric_named, score
+
+NOVEL = {"novel_bigrams": 2, "novel_trigrams": 3}
+
+texts = st.lists(st.sampled_from(["a", "b", "A", "ab", "घर"]), max_size=8)
+pairs = st.lists(st.tuples(texts, texts), min_size=1, max_size=4)
+
+
+def value(name: str, outcomes: Sequence[Outcome]) -> float:
+    return score(outcomes, [name])[0].value
+
+
+def one(reference: str, *candidates: str) -> Outcome:
+    return Outcome((reference,), candidates)
+
+
+def outputs(*texts: str) -> list[Outcome]:
+    return [Outcome(("x",), (text,)) for text in texts]
+
+
+def stands_in(words: list[str], text: list[str]) -> bool:
+    """Whether these words follow one another somewhere, by looking for letters."""
+    return f" {' '.join(words)} ".lower() in f" {' '.join(text)} ".lower()
+
+
+def outcomes_of(rows: list[tuple[list[str], list[str]]]) -> list[Outcome]:
+    return [Outcome(("x",), (" ".join(said), "a second one"), given="\n".join(read)) for said, read in rows]
+
+
+@pytest.mark.parametrize(("name", "n"), NOVEL.items())
+@settings(deadline=None)
+@given(rows=pairs)
+def test_novel_ngrams_equal_a_search_in_the_text(name: str, n: int, rows: list[tuple[list[str], list[str]]]) -> None:
+    found = [stands_in(said[at : at + n], read) for said, read in rows for at in range(len(said) - n + 1)]
+    assert value(name, outcomes_of(rows)) == pytest.approx(found.count(False) / len(found) if found else 0.0)
+
+
+@settings(deadline=None)
+@given(rows=pairs)
+def test_copied_words_equal_a_search_in_the_text(rows: list[tuple[list[str], list[str]]]) -> None:
+    found = [stands_in([word], read) for said, read in rows for word in said]
+    assert value("copied_words", outcomes_of(rows)) == pytest.approx(found.count(True) / len(found) if found else 0.0)
+
+
+def test_by_hand_over_the_whole_corpus() -> None:
+    """The first has bigrams the-dog (there), dog-ran (new), ran-home (there); the second one more, which is new."""
+    outcomes = [
+        Outcome(("x",), ("The dog ran home",), given="the dog\nsaw a man who ran home"),
+        Outcome(("x",), ("no .",), given="yes ."),
+        Outcome(("x",), ("",), given="whatever"),
+    ]
+    assert value("novel_bigrams", outcomes) == pytest.approx(2 / 4)
+    assert value("novel_trigrams", outcomes) == pytest.approx(2 / 2)
+    assert value("copied_words", outcomes) == pytest.approx(5 / 6)
+
+
+def test_a_copied_sentence_has_nothing_new_and_a_repeated_one_has() -> None:
+    copied = [Outcome(("x",), ("one two three",), given="zero one two three four")]
+    assert [value(name, copied) for name in (*NOVEL, "copied_words")] == [0.0, 0.0, 1.0]
+    repeated = [Outcome(("x",), ("one two one two one",), given="one two")]
+    assert value("novel_bigrams", repeated) == 2 / 4
+    assert value("novel_trigrams", repeated) == 1.0
+
+
+@pytest.mark.parametrize("name", [*NOVEL, "copied_words"])
+def test_the_input_must_be_there(name: str) -> None:
+    with pytest.raises(DataError) as caught:
+        score([Outcome(("x",), ("y",), given=""), Outcome(("x",), ("y",))], [name])
+    assert str(caught.value) == (
+        f"{name} compares outputs with the input, but example 2 of 2 has no given. Give the text of its first input."
+    )
+
+
+@pytest.mark.parametrize("name", [*NOVEL, "copied_words"])
+def test_the_signature_has_how_words_are_split(name: str) -> None:
+    (found,) = score([Outcome(("x",), ("y",), given="")], [name])
+    assert found.signature.startswith(f"{name}|corpus|every occurrence|tok:spaces|case:lower|")
+
+
+# Differences between outputs
+
+
+def test_distinct_by_hand() -> None:
+    """Words: i do not know i do i = 4 of 7. Pairs: i-do do-not not-know i-do = 3 of 4, none across texts."""
+    outcomes = [one("x", "i do not know", "other words here"), one("x", "i do"), one("x", "i"), one("x", "")]
+    assert value("distinct1", outcomes) == pytest.approx(4 / 7)
+    assert value("distinct2", outcomes) == pytest.approx(3 / 4)
+
+
+def test_capitals_are_different_words() -> None:
+    assert value("distinct1", [one("x", "Go go")]) == 1.0
+    assert value("distinct1", [one("x", "go go")]) == 0.5
+
+
+def test_repeating_it_halves_distinct() -> None:
+    outcomes = [one("x", "a b c")]
+    for name in ("distinct1", "distinct2"):
+        assert value(name, outcomes) == 1.0
+        assert value(name, outcomes * 2) == 0.5
+
+
+def test_variety_by_hand() -> None:
+    outcomes = outputs("a dog", "A dog.", "a man runs", "", "a dog", "")
+    assert value("distinct_captions", outcomes) == 3 / 6
+    assert value("vocabulary_used", outcomes) == 4.0
+
+
+def test_seen_in_training_is_a_share() -> None:
+    outcomes = [Outcome(("x",), ("y",), familiar=familiar) for familiar in (True, False, False, True, True)]
+    assert value("seen_in_training", outcomes) == 3 / 5
+    assert metric_named("seen_in_training").better == "lower"
+
+
+def test_seen_in_training_must_be_given() -> None:
+    with pytest.raises(DataError) as caught:
+        score([Outcome(("x",), ("y",), familiar=False), Outcome(("x",), ("y",))], ["seen_in_training"])
+    assert str(caught.value) == (
+        "seen_in_training asks whether the best candidate is in the training data, but example 2 of 2 has no "
+        "familiar. Give True or False."
+    )
+    with pytest.raises(DataError, match=r"^seen_in_training compares outputs, but example 1 of 1 has no "):
+        score([Outcome(("x",), familiar=False)], ["seen_in_training"])

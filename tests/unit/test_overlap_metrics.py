@@ -1,0 +1,177 @@
+"""BLEU, chrF, TER, ROUGE and edit distances against their libraries, brute force and sums done by hand."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+
+from sixjars.evaluation.metrics import Outcome, Score, metric_named, score
+
+SACRE = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
+ROUGE = ("rouge1", "rouge2", "rougeL")
+
+WORDS = ("home", "Home", "go", "घर", "जाना", "ab", "abc", "b", ".", "né")
+sentences = st.lists(st.sampled_from(WORDS), max_size=7).map(" ".join)
+short = st.text(alphabet="ab é", max_size=6)
+
+
+def outcomes_of(text: st.SearchStrategy[str]) -> st.SearchStrategy[list[Outcome]]:
+    several = st.lists(text, min_size=1, max_size=3).map(tuple)
+    return st.lists(st.builds(Outcome, references=several, candidates=several), min_size=1, max_size=4)
+
+
+def value(name: str, outcomes: Sequence[Outcome]) -> float:
+    return score(outcomes, [name])[0].value
+
+
+def one(references: str | tuple[str, ...], *candidates: str) -> Outcome:
+    return Outcome((references,) if isinstance(references, str) else references, candidates)
+
+
+# BLEU, chrF, TER
+
+
+@pytest.mark.parametrize("name", SACRE)
+@settings(deadline=None, max_examples=40)
+@given(
+    rows=st.lists(st.tuples(sentences, sentences, sentences), min_size=1, max_size=5),
+    width=st.integers(1, 2),
+)
+def test_sacrebleu_with_equally_many_references(name: str, rows: list[tuple[str, str, str]], width: int) -> None:
+    outcomes = [Outcome(row[1 : 1 + width], (row[0],)) for row in rows]
+    theirs = SACRE[name]()
+    expected = theirs.corpus_score([row[0] for row in rows], [[row[i] for row in rows] for i in range(1, 1 + width)])
+    (ours,) = score(outcomes, [name])
+    assert ours == Score(name, expected.score, str(theirs.get_signature()), metric_named(name).better, len(rows))
+
+
+def test_sacrebleu_with_differing_numbers_of_references() -> None:
+    """A missing reference must differ from an empty one, and be no other than a repeated one."""
+    uneven = [
+        one(("the cat sat on the mat", "a cat on a mat"), "a cat sat on a mat"),
+        one("go home now son", "go now"),
+    ]
+    texts = [outcome.candidates[0] for outcome in uneven]
+    repeated = [["the cat sat on the mat", "go home now son"], ["a cat on a mat", "go home now son"]]
+    for name, kind in SACRE.items():
+        (ours,) = score(uneven, [name])
+        assert ours.value == pytest.approx(kind().corpus_score(texts, repeated).score)
+        assert "nrefs:var|" in ours.signature
+    with_empty = BLEU().corpus_score(texts, [repeated[0], ["a cat on a mat", ""]]).score
+    assert value("bleu", uneven) != pytest.approx(with_empty)
+
+
+def test_bleu_by_hand() -> None:
+    """Of 6 words 5 match, of 5 pairs 3, of 4 triples 1, of 3 fours 0 (which smoothing halves: 1/2 of 1/3)."""
+    outcome = one("the cat sat on the mat", "the cat is on the mat")
+    product = Fraction(5, 6) * Fraction(3, 5) * Fraction(1, 4) * Fraction(1, 6)
+    assert value("bleu", [outcome]) == pytest.approx(100 * float(product) ** 0.25)
+
+
+def test_bleu_logs_nothing_about_tokenised_text(caplog: pytest.LogCaptureFixture) -> None:
+    score([one("I go home .", "I go home .")] * 150, ["bleu"])
+    assert not caplog.records
+
+
+# ROUGE
+
+latin = st.lists(st.sampled_from(["go", "going", "Home", "homes", "now,", "4", "né", "घर"]), max_size=6).map(" ".join)
+
+
+class Spaces:
+    def tokenize(self, text: str) -> list[str]:
+        return text.lower().split(" ")
+
+
+@pytest.mark.parametrize("name", ROUGE)
+@settings(deadline=None, max_examples=40)
+@given(outcomes=outcomes_of(latin))
+def test_rouge_is_the_published_one(name: str, outcomes: list[Outcome]) -> None:
+    theirs = RougeScorer([name], use_stemmer=True)
+    each = [max(theirs.score(r, o.candidates[0])[name].fmeasure for r in o.references) for o in outcomes]
+    assert value(name, outcomes) == pytest.approx(sum(each) / len(each))
+
+
+@pytest.mark.parametrize("name", ROUGE)
+@settings(deadline=None, max_examples=40)
+@given(outcomes=outcomes_of(sentences.filter(bool)))
+def test_rouge_of_words_split_at_spaces(name: str, outcomes: list[Outcome]) -> None:
+    theirs = RougeScorer([name], tokenizer=Spaces(), use_stemmer=False)
+    each = [max(theirs.score(r, o.candidates[0])[name].fmeasure for r in o.references) for o in outcomes]
+    assert value(f"{name}_spaces", outcomes) == pytest.approx(sum(each) / len(each))
+
+
+def test_rouge_by_hand() -> None:
+    """Three words against four. By stems all are shared, and one pair of 2 and 3; as they are, the first and last."""
+    outcomes = [one("The dogs barked loudly", "the dog loudly")]
+    assert [value(name, outcomes) for name in ROUGE] == pytest.approx([6 / 7, 2 / 5, 6 / 7])
+    assert [value(f"{name}_spaces", outcomes) for name in ROUGE] == pytest.approx([4 / 7, 0.0, 4 / 7])
+
+
+def test_rouge_by_hand_in_hindi() -> None:
+    """Four of five words, two of four pairs, four in the same order; the published tokenizer leaves no word."""
+    outcomes = [one("मैं घर जा रहा हूँ", "मैं घर जा रही हूँ")]
+    assert [value(f"{name}_spaces", outcomes) for name in ROUGE] == pytest.approx([4 / 5, 2 / 4, 4 / 5])
+    assert [value(name, outcomes) for name in ROUGE] == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("ending", ["", "_spaces"])
+def test_rouge_takes_the_best_reference_and_the_mean(ending: str) -> None:
+    best = one(("never mind", "go HOME", "go"), "Go home")
+    assert value(f"rougeL{ending}", [best]) == 1.0
+    assert value(f"rougeL{ending}", [best, one("go now", "go away")]) == pytest.approx((1 + 1 / 2) / 2)
+
+
+# Edit distances
+
+
+def brute_force(left: Sequence[str], right: Sequence[str]) -> int:
+    """The whole table of Wagner & Fischer 1974."""
+    table = [[row + column for column in range(len(right) + 1)] for row in range(len(left) + 1)]
+    for row, a in enumerate(left, start=1):
+        for column, b in enumerate(right, start=1):
+            table[row][column] = min(
+                table[row - 1][column] + 1, table[row][column - 1] + 1, table[row - 1][column - 1] + (a != b)
+            )
+    return table[-1][-1]
+
+
+def brute_force_rate(pairs: list[tuple[Sequence[str], list[Sequence[str]]]]) -> float:
+    edits = length = 0
+    for output, references in pairs:
+        fewest = min(brute_force(output, reference) for reference in references)
+        edits += fewest
+        length += max(len(reference) for reference in references if brute_force(output, reference) == fewest)
+    return edits / length if length else float(edits > 0)
+
+
+@settings(deadline=None)
+@given(outcomes=outcomes_of(st.one_of(short, st.text(max_size=5))))
+def test_character_error_rate_equals_brute_force(outcomes: list[Outcome]) -> None:
+    expected = brute_force_rate([(o.candidates[0], list(o.references)) for o in outcomes])
+    assert value("character_error_rate", outcomes) == pytest.approx(expected)
+
+
+@settings(deadline=None)
+@given(outcomes=outcomes_of(sentences))
+def test_word_error_rate_equals_brute_force(outcomes: list[Outcome]) -> None:
+    expected = brute_force_rate([(o.candidates[0].split(), [r.split() for r in o.references]) for o in outcomes])
+    assert value("word_error_rate", outcomes) == pytest.approx(expected)
+
+
+def test_error_rates_by_hand() -> None:
+    """The corpus rate weighs by length: (1 + 0) / (4 + 1) words, not the mean of 1/4 and 0."""
+    outcomes = [one("I am going home", "I am going Home"), one("no", "no")]
+    assert value("word_error_rate", outcomes) == pytest.approx(1 / 5)
+    assert value("character_error_rate", outcomes) == pytest.approx(1 / 17)
+    assert value("character_error_rate", [one("a", "abcd")]) == pytest.approx(3.0)
+
+
+def test_a_devanagari_vowel_sign_is_a_character() -> None:
+    assert value("character_error_rate", [one("की", "कि")]) == pytest.approx(1 / 2)

@@ -1,0 +1,117 @@
+"""Points and orders as texts, and as lists of JSON."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sixjars.data.text.points import counted, order_of, points_of, text_of_order, text_of_points, whole_numbers
+
+
+def test_points_of_any_size() -> None:
+    assert points_of(" 0.5,-1  2e-1,3 ") == [(0.5, -1.0), (0.2, 3.0)]
+    assert points_of("3 1.5 2") == [(3.0,), (1.5,), (2.0,)]
+    assert points_of("1,2,3") == [(1.0, 2.0, 3.0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "there is no point; write at least one, like 0.12,0.7 0.3,0.25."),
+        (" \t", "there is no point; write at least one, like 0.12,0.7 0.3,0.25."),
+        ("1,2 3,x", "'x' of point '3,x' is not a number; write points like 0.12,0.7 0.3,0.25."),
+        ("1,2 3,", "'' of point '3,' is not a number; write points like 0.12,0.7 0.3,0.25."),
+        ("1, 2", "'' of point '1,' is not a number; write points like 0.12,0.7 0.3,0.25."),
+        ("1,nan", "'nan' of point '1,nan' is not a number that can be reckoned with."),
+        ("-inf,0", "'-inf' of point '-inf,0' is not a number that can be reckoned with."),
+        ("1e39,0", "'1e39' of point '1e39,0' is not a number that can be reckoned with."),
+        (
+            "1,2 3",
+            "a point has 1 coordinate and the first has 2 coordinates; all must have as many, like 0.12,0.7 0.3,0.25.",
+        ),
+    ],
+)
+def test_what_is_no_point(text: str, sentence: str) -> None:
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole sentence is read below
+        points_of(text)
+    assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "there is no position; write at least one, like 2 0 1."),
+        ("0 one", "'one' is not a position; write whole numbers counted from 0, like 2 0 1."),
+        ("0 -1", "'-1' is not a position; write whole numbers counted from 0, like 2 0 1."),
+        ("0 1.0", "'1.0' is not a position; write whole numbers counted from 0, like 2 0 1."),
+        ("0 ²", "'²' is not a position; write whole numbers counted from 0, like 2 0 1."),
+        ("0 3", "position 3 is not there: there are 3 points, counted from 0."),
+        ("1 0 1", "position 1 comes 2 times; each may come once."),
+    ],
+)
+def test_what_is_no_order(text: str, sentence: str) -> None:
+    assert order_of("2 0", points=3) == [2, 0]
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole sentence is read below
+        order_of(text, points=3)
+    assert str(error.value) == sentence
+
+
+def test_json_becomes_text() -> None:
+    assert text_of_points([["0.1", 2], [3.5, "-4e-2"]]) == "0.1,2 3.5,-4e-2"
+    assert text_of_points([5, " 0.25\n"]) == "5 0.25"
+    assert text_of_points(["0.1,2", [3, 4]]) == "0.1,2 3,4"
+    assert text_of_points("0.1,2 3,4") == "0.1,2 3,4"
+    assert text_of_order([2, "0", 1]) == "2 0 1"
+    assert text_of_order("2 0 1") == "2 0 1"
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ({"x": 1}, r"^must be a list of points like \[\[0.12, 0.7\], .* or of numbers, but is {'x': 1}\.$"),
+        ([[1, [2]]], r"^must be a list of points like .*, but has \[2\] in it\.$"),
+        ([[1, None]], r"^must be a list of points like .*, but has None in it\.$"),
+        ([True], r"^must be a list of points like .*, but has True in it\.$"),
+        ([[0.1, 0.2], []], r"^must be a list of points like .*, but has \[\] in it\.$"),
+        (["0.1,0.2 0.5,0.6", [0.3, 0.4]], r"^must be a list of points like .*, but has '0.1,0.2 0.5,0.6' in it\.$"),
+        ([[0.1, "0.2\t0.3"]], r"^must be a list of points like .*, but has '0.2\\t0.3' in it\.$"),
+        ([0.1, " "], r"^must be a list of points like .*, but has ' ' in it\.$"),
+    ],
+)
+def test_json_that_is_no_points(value: object, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        text_of_points(value)
+
+
+def test_json_that_is_no_order() -> None:
+    with pytest.raises(ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but is 3\.$"):
+        text_of_order(3)
+    with pytest.raises(ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but has \[1\] in it\.$"):
+        text_of_order([0, [1]])
+    with pytest.raises(ValueError, match=r"^must be a list of positions like \[2, 0, 1\], but has '0 1' in it\.$"):
+        text_of_order(["0 1", 2])
+
+
+@given(st.lists(st.lists(st.floats(-3e38, 3e38), min_size=2, max_size=2), min_size=1, max_size=9))
+def test_points_come_back_from_their_text(points: list[list[float]]) -> None:
+    assert points_of(text_of_points(points)) == [tuple(point) for point in points]
+
+
+@given(st.integers(1, 30).flatmap(lambda count: st.permutations(range(count))))
+def test_orders_come_back_from_their_text(order: list[int]) -> None:
+    assert order_of(text_of_order(order), points=len(order)) == order
+    assert whole_numbers(text_of_order(order)) == order
+
+
+def test_coordinates_are_counted() -> None:
+    assert [counted(number) for number in (0, 1, 2)] == ["0 coordinates", "1 coordinate", "2 coordinates"]
+
+
+@pytest.mark.parametrize("text", ["x" * 100_000, "1," * 50_000, "1,2 " + "9" * 100_000])
+def test_messages_echo_only_the_beginning(text: str) -> None:
+    for reader in (points_of, whole_numbers):
+        with pytest.raises(ValueError) as error:  # noqa: PT011 - its length is what counts
+            reader(text)
+        assert len(str(error.value)) < 300
+    with pytest.raises(ValueError, match="must be a list of points") as error:
+        text_of_points({"x": [text]})
+    assert len(str(error.value)) < 300

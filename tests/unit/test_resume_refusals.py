@@ -1,0 +1,258 @@
+"""`--resume` of what cannot be gone on with: one sentence each, at once, and nothing is changed."""
+
+import math
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import sixjars
+from sixjars.errors import RunError
+from sixjars.learning.checkpoints import load_tensors, save_tensors
+
+Tensors = dict[str, torch.Tensor]
+Change = Callable[[Tensors, dict[str, Any]], object]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a run, hidden ones included."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture
+def copy(run: Path, tmp_path: Path) -> Path:
+    """A trained run, to break."""
+    shutil.copytree(run, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def refusal(recipe: str, folder: Path) -> str:
+    """The sentence with which a run is not gone on with; it may not change, and its weights can still be used."""
+    before = contents(folder)
+    with pytest.raises(RunError) as caught:
+        sixjars.train(recipe, out=folder, resume=True)
+    assert contents(folder) == before
+    assert sixjars.load(folder).predict(["namaste"])[0].text
+    told = str(caught.value)
+    assert "\n" not in told
+    assert len(told) < 500
+    return told.removeprefix(str(folder / "checkpoints" / "last.safetensors") + " ")
+
+
+@pytest.mark.parametrize("damage", ["cut", "noise", "another", "flipped"])
+def test_a_damaged_file(damage: str, run_recipe: str, copy: Path) -> None:
+    last = copy / "checkpoints" / "last.safetensors"
+    content = last.read_bytes()
+    if damage == "another":
+        shutil.copy(copy / "model.safetensors", last)
+        told = "does not fit the recipe beside it: decoder.bridge.first.project.bias is (8,), but should be nothing."
+    else:
+        last.write_bytes(
+            {
+                "cut": content[: len(content) // 2],
+                "noise": random.Random(0).randbytes(1000),
+                "flipped": content[:-9] + bytes([content[-9] ^ 1]) + content[-8:],
+            }[damage]
+        )
+        told = "is damaged: "
+    assert refusal(run_recipe, copy).startswith(told)
+
+
+def changed(folder: Path, change: Change) -> None:
+    """What a stranger may do to a saved state: its check sum is right."""
+    last = folder / "checkpoints" / "last.safetensors"
+    tensors, notes = load_tensors(last)
+    change(tensors, notes)
+    save_tensors(last, tensors, notes)
+
+
+FITS = "does not fit the recipe beside it: "
+WRONG = "has a training state that cannot be right: "
+TENSORS: dict[str, tuple[Change, str]] = {
+    "no memory at all": (
+        lambda tensors, notes: [tensors.pop(name) for name in list(tensors) if name.startswith("optimizer.")],
+        f"{FITS}optimizer.0.exp_avg is nothing, but should be (",
+    ),
+    "one is missing": (
+        lambda tensors, notes: tensors.pop("optimizer.3.exp_avg_sq"),
+        f"{FITS}optimizer.3.exp_avg_sq is nothing, but should be (",
+    ),
+    "a number for a matrix": (
+        lambda tensors, notes: tensors.update({"optimizer.0.exp_avg": torch.zeros(())}),
+        f"{FITS}optimizer.0.exp_avg is (), but should be (",
+    ),
+    "another shape": (
+        lambda tensors, notes: tensors.update({"optimizer.2.exp_avg": torch.zeros(3, 5, 7)}),
+        f"{FITS}optimizer.2.exp_avg is (3, 5, 7), but should be (",
+    ),
+    "counts for each number": (
+        lambda tensors, notes: tensors.update({"optimizer.1.step": torch.zeros(9)}),
+        f"{FITS}optimizer.1.step is (9,), but should be ().",
+    ),
+    "a weight that is not there": (
+        lambda tensors, notes: tensors.update({"optimizer.-1.exp_avg": torch.zeros(3)}),
+        f"{FITS}optimizer.-1.exp_avg is (3,), but should be nothing.",
+    ),
+    "more than it needs": (
+        lambda tensors, notes: tensors.update({"optimizer.0.momentum_buffer": torch.zeros(3)}),
+        f"{FITS}optimizer.0.momentum_buffer is (3,), but should be nothing.",
+    ),
+    "no number": (
+        lambda tensors, notes: tensors.update({"optimizer.0.step": torch.tensor(math.nan)}),
+        f"{WRONG}optimizer.0.step is nan, after 100 updates.",
+    ),
+    "negative": (
+        lambda tensors, notes: tensors.update({"optimizer.0.step": torch.tensor(-3.0)}),
+        f"{WRONG}optimizer.0.step is -3, after 100 updates.",
+    ),
+    "network": (
+        lambda tensors, notes: tensors.update({"model.decoder.output.bias": torch.zeros(2)}),
+        f"{FITS}model.decoder.output.bias is (2,), but should be (",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", TENSORS)
+def test_tensors_that_do_not_fit(kind: str, run_recipe: str, copy: Path) -> None:
+    change, told = TENSORS[kind]
+    changed(copy, change)
+    assert refusal(run_recipe, copy).startswith(told)
+
+
+STATES: dict[str, tuple[dict[str, Any], str]] = {
+    "negative": ({"step": -1}, f"{WRONG}step is -1."),
+    "negative length": ({"log_bytes": -80}, f"{WRONG}log_bytes is -80."),
+    "text": ({"epoch": "25"}, f"{WRONG}epoch is '25'."),
+    "nothing": ({"tokens": None}, f"{WRONG}tokens is None."),
+    "no number": ({"loss": math.nan}, f"{WRONG}loss is nan."),
+    "best is no number": ({"best": [[math.nan, 4]]}, f"{WRONG}best.0.0 is nan."),
+    "enormous": ({"halvings": 10**300}, f"{WRONG}halvings is 1"),
+    "stale": ({"stale": 101}, f"{WRONG}its counts do not agree with 100 updates."),
+    "far beyond the plan": (
+        {"step": 10**9, "done_in_epoch": 10**9, "epoch": 0, "finished": False},
+        "does not belong to this recipe: it stands at update 1000000000, 1000000000 of epoch 1.",
+    ),
+    "beyond the end": (
+        {"step": 104, "epoch": 26, "finished": False},
+        "does not belong to this recipe: it stands at update 104, 0 of epoch 27.",
+    ),
+    "a position outside its epoch": (
+        {"step": 8, "epoch": 0, "done_in_epoch": 8, "best": [[0.5, 4]], "finished": False},
+        "does not belong to this recipe: it stands at update 8, 8 of epoch 1.",
+    ),
+    "updates and epochs differ": (
+        {"step": 50, "epoch": 20, "best": [[0.5, 4]], "finished": False},
+        "does not belong to this recipe: it stands at update 50, 0 of epoch 21.",
+    ),
+    "not finished at the end": (
+        {"finished": False},
+        "does not belong to this recipe: it stands at update 100, 0 of epoch 26.",
+    ),
+    "finished too soon": (
+        {"step": 8, "epoch": 2, "best": [[0.5, 4]]},
+        "does not belong to this recipe: it stands at update 8, 0 of epoch 3.",
+    ),
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", STATES)
+def test_states_that_cannot_be_right(kind: str, run_recipe: str, copy: Path) -> None:
+    """Through `sixjars.train(resume=True)`, which may neither hang nor begin anew."""
+    changes, told = STATES[kind]
+
+    def change(tensors: Tensors, notes: dict[str, Any]) -> None:
+        assert (notes["state"]["step"], notes["state"]["epoch"], notes["state"]["finished"]) == (100, 25, True)
+        notes["state"] |= changes
+        for name in [name for name in tensors if name.endswith(".step")]:
+            tensors[name] = torch.tensor(float(min(100, max(0, notes["state"]["step"]))))
+
+    changed(copy, change)
+    assert refusal(run_recipe, copy).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("notes", "told"),
+    [
+        ({"precision": {}}, f"{WRONG}'state' is missing."),
+        ({"precision": {}, "state": {}}, f"{WRONG}state is {{}}."),
+        ({"precision": {}, "state": [1, 2]}, f"{WRONG}state is [1, 2]."),
+        ({"state": None}, f"{WRONG}'precision' is missing."),
+        ({"state": None, "precision": {"scale": "x"}}, f"{WRONG}precision is {{'scale': 'x'}}."),
+    ],
+)
+def test_notes_that_are_not_those_of_training(notes: dict[str, Any], told: str, run_recipe: str, copy: Path) -> None:
+    def change(tensors: Tensors, found: dict[str, Any]) -> None:
+        kept = found["state"]
+        found.clear()
+        found.update({key: kept if value is None else value for key, value in notes.items()})
+
+    changed(copy, change)
+    assert refusal(run_recipe, copy).startswith(told)
+
+
+def test_best_weights_of_another_network(recipe: Callable[..., str], tmp_path: Path) -> None:
+    """They are read at the end, when their mean is made."""
+    name, folder = recipe(learning={"average": 2}), tmp_path / "run"
+    sixjars.train(name, out=folder)
+    best = min(folder.glob("checkpoints/best-*.safetensors"))
+    tensors, _ = load_tensors(best)
+    save_tensors(best, {**tensors, "decoder.output.bias": torch.zeros(2)}, {})
+    with pytest.raises(RunError, match=rf"^{best} {FITS}decoder.output.bias is \(2,\), but should be \("):
+        sixjars.train(name, out=folder, resume=True)
+    best.unlink()
+    with pytest.raises(RunError, match=rf"^{best} does not exist\.$"):
+        sixjars.train(name, out=folder, resume=True)
+
+
+def test_resume_with_another_recipe_is_refused(call: Any, run_recipe: str, run: Path, tmp_path: Path) -> None:
+    before = contents(run)
+    said = call("train", run_recipe, "learning.rate=0.5", "model.encoder.cell=lstm", "--out", run, "--resume")
+    assert said.sentence == (
+        f"{run} was begun with another recipe: model.encoder.cell was 'gru' and is 'lstm'; "
+        "learning.rate was 0.03 and is 0.5. Resume with the same one."
+    )
+    assert call("train", run_recipe, "--seed", 5, "--out", run, "--resume").sentence == (
+        f"{run} was begun with another recipe: learning.seed was 0 and is 5. Resume with the same one."
+    )
+    assert contents(run) == before
+    assert call("train", run_recipe, "--out", tmp_path / "none", "--resume").sentence == (
+        f"there is no run in {tmp_path / 'none'} to resume. Leave out --resume to begin one."
+    )
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_run_is_never_overwritten(call: Any, run_recipe: str, run: Path) -> None:
+    before = contents(run)
+    assert call("train", run_recipe, "--out", run).sentence == (
+        f"{run} already holds a run. Go on with --resume, or choose another folder with --out."
+    )
+    assert contents(run) == before
+
+
+def test_data_that_changed_is_refused(call: Any, tmp_path: Path) -> None:
+    """A held-out set drawn from a changed file would hold what was trained on; a shorter one would never end."""
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("".join(f"word{n}\twort{n}\n" for n in range(40)), encoding="utf-8")
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text(
+        f"task: translation\ndata: {{train: {pairs}, source: {{column: 1}}, target: {{column: 2}}}}\n"
+        "model: {encoder: {size: 4}, decoder: {size: 4}}\nlearning: {steps: 1}\n",
+        encoding="utf-8",
+    )
+    arguments = ["train", recipe, "--out", tmp_path / "run"]
+    assert call(*arguments).code == 0
+    assert call("evaluate", tmp_path / "run").code == 0
+    pairs.write_text("".join(f"word{n}\twort{n}\n" for n in range(30)), encoding="utf-8")
+    told = f"the data of {tmp_path / 'run'} has changed since it was begun (the training set). Bring it back as it was"
+    assert call(*arguments, "--resume").sentence.startswith(told)
+    assert call("evaluate", tmp_path / "run").sentence.startswith(told)
+    assert call("evaluate", tmp_path / "run", "--data", pairs).code == 0
+    (tmp_path / "run" / "run.json").write_text('{"format": 2}', encoding="utf-8")
+    assert call("evaluate", tmp_path / "run").sentence.endswith("is missing or damaged, so its data cannot be checked.")
+    (tmp_path / "run" / "run.json").unlink()
+    assert call("evaluate", tmp_path / "run").sentence.endswith("is missing or damaged, so its data cannot be checked.")

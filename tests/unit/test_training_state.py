@@ -1,0 +1,122 @@
+"""Where training stands, what cannot be right about it, and the log of how it got there."""
+
+import errno
+import json
+import math
+import os
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sixjars.errors import RunError
+from sixjars.learning.checkpoints import RunFiles, TrainingState
+
+SCORES = st.lists(st.floats(-5, 5).map(lambda value: round(value, 1)), min_size=1, max_size=12)
+
+
+@given(scores=SCORES, better=st.sampled_from(["higher", "lower"]), keep=st.integers(1, 4))
+def test_the_best_are_remembered(scores: list[float], better: Literal["higher", "lower"], keep: int) -> None:
+    state, wins = TrainingState(), []
+    for step, score in enumerate(scores, start=1):
+        state.step = step
+        wins.append(state.score(score, better=better, keep=keep))
+    sign = 1 if better == "lower" else -1
+    ranked = sorted(
+        ((score, step) for step, score in enumerate(scores, start=1)), key=lambda pair: (sign * pair[0], pair[1])
+    )
+    assert state.best == ranked[:keep]
+    assert wins == [all(sign * score < sign * other for other in scores[:at]) for at, score in enumerate(scores)]
+    last = max(at for at, won in enumerate(wins) if won)
+    assert state.stale == state.since_halving == len(scores) - 1 - last
+
+
+def a_state() -> TrainingState:
+    state = TrainingState(step=7, epoch=2, done_in_epoch=1, loss=1 / 3, tokens=9, log_bytes=80, finished=True)
+    state.score(0.1 + 0.2, better="lower", keep=2)
+    state.score(1e-300, better="lower", keep=2)
+    return state
+
+
+def through_json(**changes: Any) -> Any:
+    return json.loads(json.dumps({**asdict(a_state()), **changes}))
+
+
+def test_a_state_comes_back_through_json_bit_for_bit() -> None:
+    assert TrainingState.from_json(through_json()) == a_state()
+    assert TrainingState.from_json(through_json(loss=3, best=[[math.inf, 7]])).best == [(math.inf, 7)]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("step", -1, "step is -1"),
+        ("step", "7", "step is '7'"),
+        ("step", 7.5, "step is 7.5"),
+        ("step", True, "step is True"),
+        ("epoch", None, "epoch is None"),
+        ("tokens", 2**63, f"tokens is {2**63}"),
+        ("log_bytes", -80, "log_bytes is -80"),
+        ("loss", math.nan, "loss is nan"),
+        ("loss", math.inf, "loss is inf"),
+        ("loss", -0.5, "loss is -0.5"),
+        ("finished", 1, "finished is 1"),
+        ("best", 5, "best is 5"),
+        ("best", [[0.5, 3, 1]], "best.0 is [0.5, 3, 1]"),
+        ("best", [["good", 3]], "best.0.0 is 'good'"),
+        ("best", [[math.nan, 3]], "best.0.0 is nan"),
+        ("best", [[0.5, 3], [0.5, -3]], "best.1.1 is -3"),
+        ("best", [[0.5, 8]], "its counts do not agree with 7 updates"),
+        ("best", [], "its counts do not agree with 7 updates"),
+        ("epoch", 8, "its counts do not agree with 7 updates"),
+        ("done_in_epoch", 8, "its counts do not agree with 7 updates"),
+        ("stale", 8, "its counts do not agree with 7 updates"),
+        ("halvings", 8, "its counts do not agree with 7 updates"),
+        ("since_halving", 10**12, "its counts do not agree with 7 updates"),
+        ("steps", 3, "state is {"),
+    ],
+)
+def test_a_state_that_cannot_be_right(name: str, value: Any, told: str) -> None:
+    with pytest.raises(ValueError, match="^" + re.escape(told)) as caught:
+        TrainingState.from_json(through_json(**{name: value}))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("values", [{}, {"best": []}, [], None, "state", 5])
+def test_what_is_no_state_at_all(values: Any) -> None:
+    with pytest.raises(ValueError, match="state is "):
+        TrainingState.from_json(values)
+
+
+def test_the_log_forgets_a_lost_future(tmp_path: Path) -> None:
+    files = RunFiles(tmp_path)
+    files.cut_log(10)  # of nothing
+    first = files.add_to_log({"step": 1, "loss": 0.5})
+    files.add_to_log({"step": 2, "loss": 0.25})
+    assert first == len(b'{"step": 1, "loss": 0.5}\n')
+    files.cut_log(first)
+    files.add_to_log({"step": 2, "loss": 0.125})
+    lines = [json.loads(line) for line in files.log.read_text().splitlines()]
+    assert lines == [{"step": 1, "loss": 0.5}, {"step": 2, "loss": 0.125}]
+    files.cut_log(first + 5)
+    assert files.log.stat().st_size == first
+    files.cut_log(2**62)  # more than there is: never filled up, and no memory is taken for it
+    assert files.log.stat().st_size == first
+    files.cut_log(0)
+    assert files.log.read_bytes() == b""
+
+
+def test_no_space_for_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: Any, **more: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(RunError) as caught:
+        RunFiles(tmp_path).add_to_log({"step": 1})
+    assert str(caught.value) == (
+        f"no space left to write {tmp_path / 'log.jsonl'}; what was saved before is still there."
+    )

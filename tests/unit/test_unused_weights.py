@@ -1,0 +1,72 @@
+"""Weights that no output depends on: they are frozen, not counted as trainable, and no process waits for them."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from torch.distributed import destroy_process_group, init_process_group
+from torch.nn.parallel import DistributedDataParallel
+
+import sixjars
+from sixjars.flow.values import Batch, Padded
+from sixjars.model.bridges.initial import InitialState
+from sixjars.model.build import Network, freeze_unused
+from sixjars.model.decoders.sequence import SequenceDecoder
+from sixjars.model.encoders.image import ImageEncoder
+from sixjars.model.layers import WordEmbedding
+from sixjars.model.visual import VisualInput
+
+UNUSED = {
+    "image_captioning/sample_initial": ({"encoder.cells.weight", "encoder.cells.bias"}, 128),
+    "image_question_answering/sample_attention": ({"encoder.image.whole.weight", "encoder.image.whole.bias"}, 2560),
+}
+
+
+@pytest.mark.parametrize("recipe", UNUSED)
+def test_weights_that_never_learn_are_not_trainable(recipe: str) -> None:
+    names, count = UNUSED[recipe]
+    found = sixjars.explain(recipe)
+    weights = [weight for section in found.sections for weight in section.weights]
+    assert {weight.name for weight in weights if not weight.trainable} == names
+    assert sum(weight.count for weight in weights) - found.count == count
+
+
+def image_network() -> tuple[Network, Batch]:
+    """A caption from the whole image, while its cells are computed too."""
+    encoder = ImageEncoder(backbone=VisualInput(pixels=16, widths=(4, 6)))
+    bridge = InitialState(summary_size=encoder.summary_size, state_size=8)
+    whole = Network(encoder, SequenceDecoder(bridge=bridge, embedding=WordEmbedding(vocabulary=7, size=5), size=8))
+    pixels = torch.randint(0, 256, (2, 1, 3 * 16 * 16), dtype=torch.uint8)
+    image = Padded(pixels, torch.ones(2, 1, dtype=torch.bool))
+    return whole, Batch({"image": image}, Padded.of([[4, 2], [5, 6]]), torch.arange(2))
+
+
+def test_only_weights_that_no_output_depends_on_are_frozen() -> None:
+    whole, batch = image_network()
+    assert all(weight.requires_grad for weight in whole.parameters())
+    freeze_unused(whole, batch)
+    frozen = {name for name, weight in whole.named_parameters() if not weight.requires_grad}
+    assert frozen == {"encoder.cells.weight", "encoder.cells.bias"}
+    assert all(weight.grad is None for weight in whole.parameters())
+    whole(batch.inputs, batch.target).logits.sum().backward()
+    assert all((weight.grad is not None) == weight.requires_grad for weight in whole.parameters())
+
+
+@pytest.mark.parametrize("freezes", [True, False])
+def test_several_processes_wait_for_no_gradient(freezes: bool, tmp_path: Path) -> None:
+    """Two steps as Fabric makes them with `--devices`: torch refuses the second if a gradient did not come."""
+    whole, batch = image_network()
+    if freezes:
+        freeze_unused(whole, batch)
+    init_process_group("gloo", init_method=f"file://{tmp_path}/meeting", rank=0, world_size=1)
+    try:
+        together: nn.Module = DistributedDataParallel(whole)
+        together(batch.inputs, batch.target).logits.sum().backward()
+        if freezes:
+            together(batch.inputs, batch.target).logits.sum().backward()
+        else:
+            with pytest.raises(RuntimeError, match=r"did not receive grad|used in producing loss|finished reduction"):
+                together(batch.inputs, batch.target).logits.sum().backward()
+    finally:
+        destroy_process_group()

@@ -1,0 +1,250 @@
+"""`sixjars` with images and videos: files, folders, globs and questions in, lines and drawings out."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from PIL import Image
+
+import sixjars
+from sixjars.data.media.images import IMAGE_ENDINGS
+from sixjars.runs.data import sample_folder
+
+BACKBONE = {"name": "small", "widths": [4, 6]}
+MODELS: dict[str, dict[str, Any]] = {
+    "image_captioning": {"encoder": {"backbone": BACKBONE}, "bridge": {"kind": "attention"}},
+    "image_question_answering": {"encoder": {"image": {"backbone": BACKBONE}}, "bridge": {"kind": "attention"}},
+    "video_captioning": {"encoder": {"backbone": BACKBONE}, "bridge": {"kind": "initial"}},
+    "video_classification": {"encoder": {"backbone": BACKBONE}, "bridge": {"kind": "pooling"}},
+}
+FIELDS: dict[str, dict[str, Any]] = {
+    "image_captioning": {"image": {"size": 16}},
+    "image_question_answering": {"image": {"size": 16}, "question": {}, "label": {}},
+    "video_captioning": {"video": {"size": 16, "frames": 3}},
+    "video_classification": {"video": {"size": 16, "frames": 3}, "label": {}},
+}
+ENDINGS = " ".join(sorted(IMAGE_ENDINGS))
+Run = Callable[[str], Path]
+
+
+def recipe(task: str, **data: Any) -> dict[str, Any]:
+    return {
+        "task": task,
+        "data": {**FIELDS[task], **data},
+        "model": MODELS[task],
+        "learning": {"steps": 2, "batch_examples": 16},
+        "evaluation": {"search": {"max_length": 4}},
+    }
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of each task, made when it is first asked for."""
+    made: dict[str, Path] = {}
+
+    def find(task: str) -> Path:
+        if task not in made:
+            folder = tmp_path_factory.mktemp(task)
+            values = recipe(task, sample={"size": 30, "valid": 4, "test": 8})
+            (folder / "recipe.yaml").write_text(yaml.safe_dump(values))
+            made[task] = sixjars.train(folder / "recipe.yaml", out=folder / "run").folder
+        return made[task]
+
+    return find
+
+
+@pytest.fixture
+def album(run: Run, tmp_path: Path) -> Path:
+    """A folder of three images, one of them further down, and of what is none."""
+    run("image_captioning")
+    folder = tmp_path / "album"
+    (folder / "holidays").mkdir(parents=True)
+    found = sorted(sample_folder("image_captioning").glob("*.png"))[:3]
+    for file, name in zip(found, ("b.png", "a.PNG", "holidays/c.png"), strict=True):
+        shutil.copy(file, folder / name)
+    (folder / "notes.txt").write_text("no image")
+    return folder
+
+
+def test_files_come_with_their_names(call: Any, run: Run, album: Path) -> None:
+    given = [str(album / "b.png"), str(album / "a.PNG")]
+    wanted = [found.text for found in sixjars.load(run("image_captioning")).predict(given)]
+    said = call("predict", run("image_captioning"), *given)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.splitlines() == [f"{name}\t{text}" for name, text in zip(given, wanted, strict=True)]
+
+
+def test_folders_and_globs_mean_the_images_in_them(call: Any, run: Run, album: Path) -> None:
+    captioner = run("image_captioning")
+
+    def named(*given: object) -> list[str]:
+        lines = call("predict", captioner, *given).out.splitlines()
+        return [Path(line.split("\t")[0]).relative_to(album).as_posix() for line in lines]
+
+    assert named(album) == ["a.PNG", "b.png", "holidays/c.png"]
+    assert named(album / "*.png") == ["b.png"]
+    assert named(album / "**" / "*.png") == ["b.png", "holidays/c.png"]
+    assert named(album / "holidays", album / "b.png") == ["holidays/c.png", "b.png"]
+
+
+def test_hidden_files_of_a_folder_are_left_out(call: Any, run: Run, album: Path) -> None:
+    for name in ("._b.png", ".hidden/b.png", "__MACOSX/b.png"):
+        (album / name).parent.mkdir(exist_ok=True)
+        shutil.copy(album / "b.png", album / name)
+    assert len(call("predict", run("image_captioning"), album).out.splitlines()) == 3
+
+
+def test_a_file_with_the_name_of_a_glob_is_a_file(call: Any, run: Run, album: Path) -> None:
+    odd = album / "one[1].png"
+    shutil.copy(album / "b.png", odd)
+    said = call("predict", run("image_captioning"), odd)
+    assert said.out.startswith(f"{odd}\t")
+
+
+def test_names_from_a_file_and_from_stdin(call: Any, run: Run, album: Path, tmp_path: Path) -> None:
+    given = [str(album / "b.png"), str(album / "holidays" / "c.png")]
+    argued = call("predict", run("image_captioning"), *given).out
+    (tmp_path / "names.txt").write_text("\n".join(given))
+    assert call("predict", run("image_captioning"), "--input", tmp_path / "names.txt").out == argued
+    assert call("predict", run("image_captioning"), stdin="\n".join(given).encode()).out == argued
+
+
+def test_every_question_is_asked_about_every_image(call: Any, run: Run, album: Path) -> None:
+    answerer, questions = run("image_question_answering"), ["what is it ?", "how many are there ?"]
+    asked = [word for text in questions for word in ("--question", text)]
+    given = [str(album / "b.png"), str(album / "a.PNG")]
+    said = call("predict", answerer, *given, *asked)
+    rows = [line.split("\t") for line in said.out.splitlines()]
+    assert [row[:2] for row in rows] == [[name, text] for name in given for text in questions]
+    wanted = sixjars.load(answerer).predict([{"image": row[0], "question": row[1]} for row in rows])
+    assert [row[2:] for row in rows] == [[found.text, f"{found.probability:.3f}"] for found in wanted]
+    told = [json.loads(line) for line in call("predict", answerer, given[0], *asked, "--json").out.splitlines()]
+    assert [line["input"] for line in told] == [{"image": given[0], "question": text} for text in questions]
+    assert all(line["layout"] == ["grid", 4, 4] and len(line["weights"][0]) == 16 for line in told)
+
+
+def test_the_most_probable_labels(call: Any, run: Run) -> None:
+    classifier = run("video_classification")
+    video = next(sample_folder("video_classification").glob("*.mp4"))
+    rows = [line.split("\t") for line in call("predict", classifier, video, "--nbest", 3).out.splitlines()]
+    assert len({label for _, label, _ in rows}) == 3
+    chances = [float(chance) for *_, chance in rows]
+    assert chances == sorted(chances, reverse=True)
+    for options in (("--search", "beam"), ("--set", "width=3")):
+        assert call("predict", classifier, video, *options).sentence == (
+            "this run chooses a label; there is nothing to search. --nbest K gives the K most probable."
+        )
+
+
+def test_what_is_wrong_is_one_sentence(call: Any, run: Run, album: Path, tmp_path: Path) -> None:
+    captioner, answerer, plain = (
+        run(task) for task in ("image_captioning", "image_question_answering", "video_captioning")
+    )
+    (tmp_path / "empty").mkdir()
+    image = album / "b.png"
+    for arguments, told in (
+        ((answerer, image), "a question is needed; ask it with --question."),
+        ((answerer, image, "--question", " "), "input 1: the question is empty."),
+        (
+            (captioner, image, "--question", "why ?"),
+            "--question is for images that are asked about; image_captioning takes none.",
+        ),
+        ((captioner, album / "z.png"), f"input 1: the image file {album / 'z.png'} does not exist."),
+        ((captioner, tmp_path / "empty"), f"{tmp_path / 'empty'} holds no image file (known endings: {ENDINGS})."),
+        ((captioner, album / "*.jpg"), f"{album / '*.jpg'} holds no image file (known endings: {ENDINGS})."),
+        (
+            (plain, next(sample_folder("video_captioning").glob("*.mp4")), "--pictures", tmp_path / "drawn"),
+            f"--pictures draws attention, but {plain} has none; its bridge is of another kind.",
+        ),
+    ):
+        assert call("predict", *arguments).sentence == told
+    assert call("predict", captioner, album / "notes.txt").sentence.startswith(
+        f"input 1: the image: {album / 'notes.txt'} is not an image, or damaged from its first bytes"
+    )
+    assert call("predict", run("video_classification"), image, "--nbest", 1).code != 0
+    assert not (tmp_path / "drawn").exists()
+
+
+def test_attention_is_drawn(call: Any, run: Run, album: Path, tmp_path: Path) -> None:
+    """A PNG file for each answer, of more than one shade."""
+    video = next(sample_folder("video_classification").glob("*.mp4"))
+    for task, arguments, wanted in (
+        ("image_captioning", (album,), ["1.png", "2.png", "3.png"]),
+        ("image_captioning", (album / "b.png", "--nbest", 2), ["1-1.png", "1-2.png"]),
+        ("image_question_answering", (album / "b.png", "--question", "what is it ?"), ["1.png"]),
+        ("video_classification", (video,), ["1.png"]),
+    ):
+        drawn = tmp_path / f"{task}-{len(wanted)}"
+        assert call("predict", run(task), *arguments, "--pictures", drawn).code == 0
+        assert sorted(path.name for path in drawn.iterdir()) == wanted
+        for path in drawn.iterdir():
+            with Image.open(path) as image:
+                assert image.format == "PNG"
+                assert len(set(image.convert("L").tobytes())) > 20
+
+
+def test_labels_are_scored_one_by_one(call: Any, run: Run) -> None:
+    said = call("evaluate", run("video_classification"))
+    assert said.code == 0
+    assert "predicted →" in said.out
+    told = json.loads(call("evaluate", run("video_classification"), "--json").out)
+    assert sum(row["count"] for row in told["classes"]) == told["examples"] == 8
+    assert sum(sum(row) for row in told["confusion"]["counts"]) == 8
+
+
+def test_another_file_is_scored_with_the_images_beside_it(call: Any, run: Run, album: Path) -> None:
+    """Or with those of the synthetic corpus, which its rows may name too."""
+    captioner = run("image_captioning")
+    painted = next(sample_folder("image_captioning").glob("*.png")).name
+    rows = [{"image": name, "caption": "a cat"} for name in ("b.png", "holidays/c.png", painted)]
+    (album / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = call("evaluate", captioner, "--data", album / "mine.jsonl", "--metrics", "exact_match", "--json")
+    assert said.code == 0, said
+    assert json.loads(said.out)["examples"] == 3
+    (album / "mine.jsonl").write_text(json.dumps({"image": "z.png", "caption": "a cat"}) + "\n")
+    assert "There is no file 'z.png' in " in call("evaluate", captioner, "--data", album / "mine.jsonl").sentence
+
+
+def test_own_images_are_learned_from(call: Any, album: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))
+    rows = [{"image": name, "said": text} for name in ("b.png", "a.PNG", "holidays/c.png") for text in ("a cat", "so")]
+    (album / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    target = {"column": "said"}
+    values = recipe("image_captioning", folder=str(album), train="rows.jsonl", valid=0.34, target=target)
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(values))
+    said = call("train", tmp_path / "mine.yaml", "--out", tmp_path / "mine")
+    assert said.code == 0, said
+    assert said.err.splitlines()[:4] == [
+        "hashing media files: 2 done",
+        "pixels of image files: 2 done",
+        "hashing media files: 1 done",
+        "pixels of image files: 1 done",
+    ]
+    again = call("train", tmp_path / "mine.yaml", "--out", tmp_path / "again")
+    assert "pixels of image files" not in again.err
+    found = sixjars.load(tmp_path / "mine").predict([str(album / "b.png")])
+    assert set(found[0].text.split()) <= {"a", "cat", "so", "<unk>"}
+
+
+def test_a_list_of_labels_that_is_damaged_or_gone(call: Any, run: Run, tmp_path: Path) -> None:
+    video = next(sample_folder("video_classification").glob("*.mp4"))
+    broken = shutil.copytree(run("video_classification"), tmp_path / "broken")
+    kept = broken / "fields" / "label.json"
+    kept.write_text(kept.read_text().replace('"labels"', '"lables"'))
+    assert call("predict", broken, video).sentence == (
+        f"{kept} is damaged: The saved labels are damaged or of another version: 'labels'."
+    )
+    kept.unlink()
+    assert call("predict", broken, video).sentence == (
+        f"{broken} has no vocabulary (fields/label.json); it was damaged, or killed at its start."
+    )
+
+
+def test_images_cannot_be_compared_by_length(call: Any, run: Run, tmp_path: Path) -> None:
+    name = run("image_captioning")
+    said = call("compare", name, name, "--out", tmp_path / "compare", "--metric", "exact_match")
+    assert said.sentence.endswith("its inputs have no length that could be compared.")
