@@ -5,18 +5,27 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 SITE_READY := $(VENV)/site-ready
 TORCH ?= torch==2.13.0
+WORKERS ?= 2
+QUICK := tests/contracts tests/house/test_structure.py tests/house/test_surface.py tests/unit/test_search.py \
+	tests/unit/test_updates.py tests/recipes/test_recipes.py::test_the_first_of_each_task
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-all lint contracts recipes docs site wheel clean
+.PHONY: demo quick quick-tests test test-all lint contracts recipes docs site wheel clean
 
 demo: $(READY)                ## train, translate and draw, in about a minute
 	$(BIN)/sixjars demo
 
-test: lint                    ## what every change must pass, under ten minutes on two cores
-	$(BIN)/python -m pytest -q
+quick: $(READY)               ## for each small step, under a minute on two cores
+	$(MAKE) --no-print-directory -j 2 lint quick-tests
 
-test-all: lint                ## also train every sample recipe to its floor
-	$(BIN)/python -m pytest -q -m 'slow or not slow' --timeout 900
+quick-tests: $(READY)         # contracts, layering, search, training, and one recipe of each system for two steps
+	$(BIN)/python -m pytest -q -n $(WORKERS) $(QUICK)
+
+test: lint                    ## what every change must pass, under five minutes on two cores
+	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+test-all: lint                ## also every pair of components, and every sample recipe trained to its score
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m 'slow or not slow' --timeout 900
 
 lint: $(READY)                ## style, types, layering
 	$(BIN)/ruff check .
@@ -24,11 +33,11 @@ lint: $(READY)                ## style, types, layering
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-contracts: $(READY)           ## the promises that every part keeps
-	$(BIN)/python -m pytest -q tests/contracts
+contracts: $(READY)           ## the contract of every field, encoder, bridge and decoder
+	$(BIN)/python -m pytest -q -n $(WORKERS) tests/contracts
 
 recipes: $(READY)             ## every recipe, a few steps each
-	$(BIN)/python -m pytest -q tests/recipes
+	$(BIN)/python -m pytest -q -n $(WORKERS) tests/recipes
 
 docs: $(READY)                ## the pages that the code itself can tell: settings, recipes
 	$(BIN)/python docs/generate.py

@@ -2,9 +2,9 @@
 
 python benchmarks/second_epoch.py image_captioning/flickr8k_initial data.folder=FOLDER
 
-The first pass over pixels is everything from the start of the run until the last picture or film was seen: reading
-the examples, unpacking the files, and the backbone. The second epoch is all updates of the second pass over the
-training data; validation is not counted.
+The first pass over pixels is everything from the start of the run until the features of the last image or video were
+extracted: reading the examples, decoding the files, and the backbone. The second epoch is all updates of the second
+pass over the training data; validation is not counted.
 """
 
 import argparse
@@ -15,11 +15,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import final
 
+from sixjars.progress import Reporter
 from sixjars.runs.train import train
 
 
 @final
-class Watch:
+class Times(Reporter):
     """A reporter that only remembers times."""
 
     def __init__(self) -> None:
@@ -33,44 +34,38 @@ class Watch:
         """Seconds; whatever the GPU was given is done, because each update waits for its loss."""
         return time.perf_counter()
 
-    def prepared(self, what: str, *, done: int, total: int) -> None:
-        """Files were seen, or drawn before that."""
+    def preparing(self, what: str, *, done: int, total: int) -> None:
+        """Files are drawn, then hashed, then their features are extracted."""
         if what.startswith("drawing"):
             self.started = self.now()
-        else:
+        elif not what.startswith("hashing"):
             self.seen = self.now()
             self.files += total if done == total else 0
-
-    def begin(self, *, step: int, total: int) -> None:
-        """Learning starts."""
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
         """An update was made."""
         self.last = self.now()
 
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
-        """The first epoch is over."""
+        """An epoch is over; the second begins after the first of these."""
         if self.second is None:
             self.second = self.now()
 
-    def end(self) -> None:
-        """Learning is over."""
-
 
 def main() -> None:
-    """Train two epochs in a folder that is thrown away, with an empty cache, and print both times."""
+    """Train two epochs in a temporary folder, with an empty cache, and print both times."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("recipe")
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE")
-    asked = parser.parse_args()
-    watch = Watch()
+    given = parser.parse_args()
+    times = Times()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["SIXJARS_CACHE"] = str(Path(folder) / "cache")
         two = ["learning.epochs=2", "learning.average=1", "evaluation.search.kind=greedy"]
-        train(asked.recipe, [*asked.overrides, *two], out=Path(folder) / "run", reporter=watch)
-    assert watch.second is not None
-    first, second = watch.seen - watch.started, watch.last - watch.second
-    print(f"{asked.recipe}: first pass over the pixels of {watch.files:,} files {first:.2f} s")
+        train(given.recipe, [*given.overrides, *two], out=Path(folder) / "run", reporter=times)
+    assert times.second is not None
+    first, second = times.seen - times.started, times.last - times.second
+    print(f"{given.recipe}: first pass over the pixels of {times.files:,} files {first:.2f} s")
     print(f"second epoch {second:.2f} s; {first / second:.1f} times faster")
 
 

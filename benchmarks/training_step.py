@@ -9,26 +9,33 @@ Variants are timed in turn, several rounds of each, so that a busy machine slows
 import argparse
 import statistics
 import time
+from collections.abc import Callable
 
 import torch
 
-from sixjars.flow.values import Padded
+from sixjars import (
+    Attention,
+    Bridge,
+    Encoder,
+    EveryStep,
+    InitialState,
+    Network,
+    Padded,
+    SequenceDecoder,
+    TextEncoder,
+    WordEmbedding,
+    token_loss,
+)
 from sixjars.learning.engine import optimizer_for
-from sixjars.loss import token_loss
-from sixjars.model.bridges import AdditiveAttention, DotAttention, EveryStep, GeneralAttention, InitialState
-from sixjars.model.build import Network
-from sixjars.model.decoders import SequenceDecoder
-from sixjars.model.encoders import TextEncoder
-from sixjars.model.layers import WordEmbedding
 from sixjars.recipe.sections import LearningSettings
 
 SIZE, VOCABULARY, WARM_UP = 512, 10_000, 2
-BRIDGES = {
-    "initial": InitialState,
-    "every_step": EveryStep,
-    "additive": AdditiveAttention,
-    "dot": DotAttention,
-    "general": GeneralAttention,
+BRIDGES: dict[str, Callable[[Encoder], Bridge]] = {
+    "initial": lambda encoder: InitialState(summary_size=encoder.summary_size, state_size=SIZE),
+    "every_step": lambda encoder: EveryStep(summary_size=encoder.summary_size, state_size=SIZE),
+    "additive": lambda encoder: Attention(source_size=encoder.output_size, state_size=SIZE, size=SIZE),
+    "dot": lambda encoder: Attention(source_size=encoder.output_size, state_size=SIZE, score="dot"),
+    "general": lambda encoder: Attention(source_size=encoder.output_size, state_size=SIZE, score="general"),
 }
 
 
@@ -39,10 +46,8 @@ def network(bridge: str, device: str) -> Network:
         size=SIZE if bridge != "dot" else SIZE // 2,
         direction="both",
     )
-    extra = {"size": SIZE} if bridge == "additive" else {}
-    heard = BRIDGES[bridge](source_size=encoder.output_size, state_size=SIZE, **extra)
-    decoder = SequenceDecoder(bridge=heard, embedding=WordEmbedding(vocabulary=VOCABULARY, size=SIZE), size=SIZE)
-    return Network(encoder, decoder).to(device)
+    words = WordEmbedding(vocabulary=VOCABULARY, size=SIZE)
+    return Network(encoder, SequenceDecoder(bridge=BRIDGES[bridge](encoder), embedding=words, size=SIZE)).to(device)
 
 
 def step(model: Network, optimizer: torch.optim.Optimizer, text: Padded, *, bf16: bool) -> float:
@@ -51,8 +56,8 @@ def step(model: Network, optimizer: torch.optim.Optimizer, text: Padded, *, bf16
     _wait(device)
     began = time.perf_counter()
     with torch.autocast(device, torch.bfloat16, enabled=bf16):
-        scores = model({"source": text}, text).scores
-    (token_loss(scores.float(), text).sum() / text.mask.sum()).backward()
+        logits = model({"source": text}, text).logits
+    (token_loss(logits.float(), text).sum() / text.mask.sum()).backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad()

@@ -49,20 +49,20 @@ RATIONALES = {
 Sentences = Callable[[str], str]
 
 
-def kind_told(annotation: Any, limits: Iterable[Any] = ()) -> str:
+def kind_text(annotation: Any, limits: Iterable[Any] = ()) -> str:
     """A type and its limits in words."""
     origin, inside = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         flat = [each for given in inside[1:] for each in (given.metadata if isinstance(given, FieldInfo) else [given])]
-        return kind_told(inside[0], [*limits, *flat])
+        return kind_text(inside[0], [*limits, *flat])
     if origin in (Union, UnionType):
-        told = [kind_told(inner, limits) for inner in inside if inner is not NoneType]
-        return " or ".join([*told, *(["`null`"] if NoneType in inside else [])])
+        lines = [kind_text(inner, limits) for inner in inside if inner is not NoneType]
+        return " or ".join([*lines, *(["`null`"] if NoneType in inside else [])])
     if origin is Literal:
         return ", ".join(f"`{value}`" for value in inside)
     if origin in (dict, tuple):
-        many = kind_told(inside[0]).replace("number", "numbers").replace("text", "texts").replace("integer", "integers")
-        return f"section (name: {kind_told(inside[1])})" if origin is dict else f"list of {many}"
+        many = kind_text(inside[0]).replace("number", "numbers").replace("text", "texts").replace("integer", "integers")
+        return f"section (name: {kind_text(inside[1])})" if origin is dict else f"list of {many}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "section"
     plain = {int: "integer", float: "number", str: "text", bool: "`true`, `false`"}
@@ -76,7 +76,7 @@ def _limits(limits: Iterable[Any]) -> Iterator[str]:
                 yield f"{sign} {value:,}" if isinstance(value, int) else f"{sign} {value:g}"
 
 
-def value_told(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A default as a recipe would write it."""
     if value is PydanticUndefined:
         return "required"
@@ -110,9 +110,9 @@ def keys_of(settings: type[BaseModel], where: str, sentences: Sentences | None =
         if sentences is not None and inner is not None:  # a module inside a component has no page of its own
             rows += keys_of(inner, f"{where}.{name}", partial(_below, sentences, name))
             continue
-        told = _description(settings, name) if sentences is None else sentences(name)
-        kind = kind_told(field.annotation, field.metadata)
-        rows.append([f"`{where}.{name}`", kind, value_told(field.get_default()), told])
+        sentence = _description(settings, name) if sentences is None else sentences(name)
+        kind = kind_text(field.annotation, field.metadata)
+        rows.append([f"`{where}.{name}`", kind, value_text(field.get_default()), sentence])
     return rows
 
 
@@ -128,13 +128,14 @@ def _below(sentences: Sentences, above: str, name: str) -> str:
     return sentences(f"{above}.{name}")
 
 
-def section_told(settings: type[BaseModel], where: str, depth: int) -> str:
+def section_text(settings: type[BaseModel], where: str, depth: int) -> str:
     """A section of a recipe, then those inside it."""
-    told = [f"{'#' * depth} `{where}`\n\n{settings.__doc__}\n\n", table(HEAD, keys_of(settings, where))]
+    text = (settings.__doc__ or "").partition("\n\n    >>>")[0]  # no doctest
+    lines = [f"{'#' * depth} `{where}`\n\n{text}\n\n", table(HEAD, keys_of(settings, where))]
     for name, field in settings.model_fields.items():
         if (below := _section(field)) and not field.exclude:
-            told.append(section_told(below, f"{where}.{name}", depth + 1))
-    return "".join(told) + EXTRAS.get(where, str)()
+            lines.append(section_text(below, f"{where}.{name}", depth + 1))
+    return "".join(lines) + EXTRAS.get(where, str)()
 
 
 def _slots() -> dict[str, list[Slot]]:
@@ -148,14 +149,14 @@ def _slots() -> dict[str, list[Slot]]:
 
 def _fields() -> str:
     """A section for each kind of field, with the names that it has in tasks."""
-    told = []
+    lines = []
     for kind, slots in _slots().items():
         names = [f"`data.{slot.name}`" for slot in slots]
         title = ", ".join(names[:-1]) + (" and " if names[1:] else "") + names[-1]
         settings: type[FieldSettings] = FIELDS[kind].settings_class
         rows = keys_of(settings, f"data.{slots[0].name}")
-        told.append(f"### {title}\n\n{(settings.__doc__ or '').strip().splitlines()[0]}\n\n{table(HEAD, rows)}")
-    return "".join(told)
+        lines.append(f"### {title}\n\n{(settings.__doc__ or '').strip().splitlines()[0]}\n\n{table(HEAD, rows)}")
+    return "".join(lines)
 
 
 def network_of(task: Task, model: Mapping[str, Any]) -> Network:
@@ -208,7 +209,7 @@ def _changes(schema: type[BaseModel]) -> Iterator[dict[str, Any]]:
             yield {name: 2}
 
 
-def component_told(role: str, kind: str, task: Task) -> str:
+def component_text(role: str, kind: str, task: Task) -> str:
     """A component: what it is, its keys, its equations."""
     component: Any = TABLES[role][kind]
     schema = schema_of(component, {*GIVEN[role], *_facts(task, role)}, is_section)
@@ -219,13 +220,13 @@ def component_told(role: str, kind: str, task: Task) -> str:
         return next((MEANINGS[name] for name in known if name in MEANINGS), "–")
 
     usual = _equations(role, {"kind": kind}, task)
-    told = [f"### `{role}: {{kind: {kind}}}`\n\n{_opening(component)} In Python: `{component.__name__}`.\n\n"]
-    told += [table(HEAD, keys_of(schema, f"model.{role}", sentence)), "```text\n", *(f"{line}\n" for line in usual)]
+    lines = [f"### `{role}: {{kind: {kind}}}`\n\n{_opening(component)} In Python: `{component.__name__}`.\n\n"]
+    lines += [table(HEAD, keys_of(schema, f"model.{role}", sentence)), "```text\n", *(f"{line}\n" for line in usual)]
     for change in _changes(schema):
         if other := _difference(role, kind, change, task):
             [(key, value)] = change.items()
-            told += [f"\n{key}: {str(value).lower()}\n", *(f"    {line}\n" for line in other)]
-    return "".join([*told, "```\n\n"])
+            lines += [f"\n{key}: {str(value).lower()}\n", *(f"    {line}\n" for line in other)]
+    return "".join([*lines, "```\n\n"])
 
 
 def _difference(role: str, kind: str, change: Mapping[str, Any], task: Task) -> list[str]:
@@ -250,15 +251,15 @@ def _opening(thing: Any) -> str:
 def _model() -> str:
     """The model section: each component that a recipe can name."""
     about = "encoder, bridge, decoder. The keys of a component are the parameters of its constructor."
-    told = [f"## `model`\n\nJar 3: {about}\n\n", table(HEAD, [_kind_row(role) for role in TABLES])]
+    lines = [f"## `model`\n\nJar 3: {about}\n\n", table(HEAD, [_kind_row(role) for role in TABLES])]
     for role, kinds in TABLES.items():
         for kind in kinds:
             usual = [TASKS["translation"], *TASKS.values()]
             task = next((task for task in usual if getattr(task, role) == kind), usual[0])
             if role == "bridge" and kind != "two_level":  # the tasks that have them by default attend to images
                 task = TASKS["translation"]
-            told.append(component_told(role, kind, task))
-    return "".join(told)
+            lines.append(component_text(role, kind, task))
+    return "".join(lines)
 
 
 def _kind_row(role: str) -> list[str]:
@@ -327,7 +328,7 @@ EXTRAS: Mapping[str, Callable[[], str]] = {
 def settings_page() -> str:
     """docs/settings.md."""
     tasks = [[f"`{t.name}`", f"{t.number}: {t.title}", _code(t.metrics)] for t in TASKS.values()]
-    told = [
+    lines = [
         f"# Every key of a recipe\n\n{NOTE}\n",
         "A recipe is one YAML file with six sections (the six jars): task, data, model, loss, learning, evaluation.\n",
         "Write only what differs from the defaults. Any key can also be set for one run:\n",
@@ -337,22 +338,22 @@ def settings_page() -> str:
     ]
     for name, field in Recipe.model_fields.items():
         if below := _section(field):
-            told.append(_model() if below is ModelSettings else section_told(below, name, 2))
-    return "".join(told).rstrip("\n") + "\n"
+            lines.append(_model() if below is ModelSettings else section_text(below, name, 2))
+    return "".join(lines).rstrip("\n") + "\n"
 
 
 def header_of(text: str) -> dict[str, str]:
     """What a recipe says of itself at its top: `shows`, `run`, `cost`, `expect`; an indented line goes on."""
     first, *rest = [line[1:] for line in text.splitlines() if line.startswith("#")]
-    told, last = {"shows": first.strip()}, "shows"
+    header, last = {"shows": first.strip()}, "shows"
     for line in rest:
         word, _, after = line.strip().partition(" ")
         if word in ("Run", "Cost", "Expect"):
             last = word.lower()
-            told[last] = after.strip()
+            header[last] = after.strip()
         elif line.startswith("   "):
-            told[last] += f" {line.strip()}"
-    return told
+            header[last] += f" {line.strip()}"
+    return header
 
 
 def model_in_short(recipe: Recipe) -> str:
@@ -424,7 +425,7 @@ def _rnn_in_short(section: Mapping[str, Any]) -> str:
 @cache
 def recipes_page() -> str:
     """src/sixjars/recipes/README.md."""
-    told = [
+    lines = [
         f"# The recipes that come with the package\n\n{NOTE}\n",
         "Train one by its name: `sixjars train translation/sample_attention`. Those called `sample` generate a\n",
         "synthetic corpus and need no data. The others read files; `data.folder=FOLDER` says where those are.\n\n",
@@ -437,9 +438,9 @@ def recipes_page() -> str:
                 short = model_in_short(read_recipe(name))
                 link = f"[`{name.partition('/')[2]}`]({name}.yaml)"
                 rows.append([link, says["shows"], short, says.get("cost") or "–", says.get("expect") or "–"])
-        told.append(f"## {task.number} `{task.name}`: {task.title}\n\n")
-        told.append(table(("recipe", "what it shows", "encoder → bridge → decoder", "cost", "expect"), rows))
-    return "".join(told).rstrip("\n") + "\n"
+        lines.append(f"## {task.number} `{task.name}`: {task.title}\n\n")
+        lines.append(table(("recipe", "what it shows", "encoder → bridge → decoder", "cost", "expect"), rows))
+    return "".join(lines).rstrip("\n") + "\n"
 
 
 PAGES: Mapping[str, Callable[[], str]] = {

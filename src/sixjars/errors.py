@@ -45,7 +45,8 @@ class RecipeError(SixJarsError):
         if len(self.faults) == 1:
             super().__init__(f"{where}: {self.faults[0]}")
         else:
-            lines = "".join(f"\n  - {fault}" for fault in self.faults)
+            more = [f"and {len(self.faults) - 50} more."] if len(self.faults) > 50 else []
+            lines = "".join(f"\n  - {fault}" for fault in [*self.faults[:50], *more])
             super().__init__(f"{len(self.faults)} faults in {where}:{lines}")
 
 

@@ -13,6 +13,7 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 from sixjars.errors import RecipeError
 from sixjars.flow.values import Batch, DecoderOutput, Padded
 from sixjars.model.build import Network
+from sixjars.model.layers import wide
 from sixjars.recipe.sections import LossSettings
 
 TINY = 1e-9
@@ -43,7 +44,7 @@ def labels_loss(logits: Tensor, target: Padded) -> Tensor:
 
 def truth_loss(output: DecoderOutput, target: Padded, *, smoothing: float = 0.0) -> Tensor:
     """-log P of the truth: for each token of each row (B, T), or for the labels of each row (B, 1)."""
-    logits = output.logits.float()
+    logits = wide(output.logits)
     if output.multi_label:
         return labels_loss(logits.squeeze(1), target).unsqueeze(1)
     return token_loss(logits, target, smoothing=smoothing)
@@ -106,7 +107,7 @@ class Objective(nn.Module):
             return 0.0
         if output.weights is None:
             raise RecipeError([f"loss.{'guide' if guide else 'coverage'} needs a bridge with attention."])
-        cost, weights = torch.zeros((), device=output.device), output.weights.float()
+        cost, weights = torch.zeros((), device=output.device), wide(output.weights)
         if guide and batch.alignment is not None:
             cost = cost + guide * guided_loss(weights, batch.alignment).sum()
         if self.settings.coverage:

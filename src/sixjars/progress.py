@@ -84,10 +84,8 @@ class ConsoleProgress(Reporter):
 
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
         """One line that stays."""
-        told = [
-            f"{name} {value:.3g}" for name, value in record.items() if name not in {"step", "epoch", "rate", "seconds"}
-        ]
-        line = f"epoch {record['epoch']:>3.0f}  step {record['step']:>6.0f}  " + "  ".join(told)
+        scores = [f"{name} {value:.3g}" for name, value in record.items() if name not in {"step", "epoch", "rate"}]
+        line = f"epoch {record['epoch']:>3.0f}  step {record['step']:>6.0f}  " + "  ".join(scores)
         self.console.print(line + ("  [green]best[/]" if is_best else ""), highlight=False, soft_wrap=True)
 
     def end(self) -> None:

@@ -59,6 +59,8 @@ class Task:
     """What a source is made of in a starter recipe."""
     conversation: bool = False
     """Whether rows may be whole conversations, of which every turn but the first is an example."""
+    captioned: bool = False
+    """Whether data may come in the formats of collections of captioned images: coco, flickr8k."""
     slots: tuple[Slot, ...] = ()
     """All fields of an example, the output last."""
 
@@ -96,6 +98,7 @@ TASKS: dict[str, Task] = {
             CAPTIONS,
             *("image", "attention", "sequence"),
             metrics=_CAPTION_METRICS,
+            captioned=True,
         ),
         Task(
             "entailment",

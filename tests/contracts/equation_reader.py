@@ -39,7 +39,8 @@ CONDITIONS = {
 """What may stand after the comma of an equation, each with the rule that it states."""
 FEATURES = re.compile(
     r"(?:r_1\.\.r_S, v = CNN\(I\)|v = CNN\(I\)|r_j, v_j = CNN\(I_j\)|v_j = CNN\(I_j\)): "
-    r"(?:\d+×\d+ cells of \d+ numbers, )?a vector of \d+ \(\w+, (?:learned|frozen, computed once)\)"
+    r"(?:\d+×\d+ cells of \d+ numbers, )?a vector of \d+ "
+    r"\(\w+, (?:(?:learned|fine-tuned)(?: from \S+ on)?|frozen, computed once)\)"
 )
 """The line of a backbone, which is taken as given."""
 TURNED = re.compile(r"(.+): the same with ← for → and ([jkn])\+1 for \2-1")

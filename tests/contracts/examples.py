@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from sixjars.flow.values import Encoded, Padded, SegmentLevel
+from sixjars.model.backbones.backbone import MapShape
 from sixjars.model.layers import WordEmbedding
 from sixjars.model.visual import VisualInput
 
@@ -61,7 +62,12 @@ def documents(*widths: int) -> Padded:
 def frames(visual: VisualInput, lengths: tuple[int, ...] = LENGTHS) -> Padded:
     """Ragged videos as a visual input takes them."""
     learns = visual.backbone is not None
-    return ragged(3 * visual.pixels**2 if learns else visual.shape.numbers, pixels=learns, lengths=lengths)
+    return ragged(3 * visual.pixels**2 if learns else numbers_of(visual.shape), pixels=learns, lengths=lengths)
+
+
+def numbers_of(shape: MapShape) -> int:
+    """Of the maps and the vector of a frame together."""
+    return shape.channels * shape.height * shape.width + shape.vector
 
 
 def images(visual: VisualInput) -> Padded:

@@ -55,10 +55,15 @@ class Case:
     make: Callable[[Path], Field]
     values: tuple[Any, ...]
     """Of JSON or Python, of different lengths; all are learned from."""
-    bad: tuple[Any, ...]
-    """What is refused with a sentence."""
+    bad: tuple[tuple[Any, str], ...]
+    """What is refused, and what the sentence about it says: in a prediction, or, where it is only found then, in
+    training."""
     foreign: tuple[Any, ...]
     """A column that cannot hold this kind of field."""
+    described: str
+    """What `explain` prints of the field, with what it learned from the values."""
+    drawn: tuple[str, ...] = ()
+    """What a picture of attention shows at the positions of the first value; nothing for an image or an output."""
     texts: tuple[str, ...] = ()
     """What is kept of each value, where it is not the value itself."""
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -101,30 +106,58 @@ def media(kind: type[ImageField | VideoField], settings: Any, *, cells: bool) ->
     return lambda folder: kind(name, settings).equipped(Equipment((folder,), Extractor(cells), stored=True))
 
 
+NO_TEXT = ((5, "must be a text, but is 5."), (None, "must be a text, but is None."))
+EMPTY = (("", " is empty."), (" \n", " is empty."))
+NO_LIST: tuple[tuple[Any, str], ...] = (
+    ([], "holds an empty list."),
+    ([["a"]], "holds a list with a list in it; it may hold texts alone."),
+    ([None], "holds a list with null in it; it may hold texts alone."),
+)
 SENTENCES = ("The cat sat. It slept!", "Rain.", "A dog ran, far away. It came back. It ate.")
-of_text = Case(lambda _: text(), SENTENCES, bad=("", " \n", 5, None, ["a"], {"a": 1}), foreign=(5, 1.5))
+WORDS = ("The", "cat", "sat", ".", "It", "slept", "!")
+of_text = Case(
+    lambda _: text(),
+    SENTENCES,
+    bad=(*EMPTY, *NO_TEXT, (["a"], "must be a text, but is ['a']."), ({"a": 1}, "must be a text, but is {'a': 1}.")),
+    foreign=(5, 1.5),
+    described="words, a vocabulary of 21",
+    drawn=WORDS,
+)
 LISTS = (["the cat sat", "it slept"], ["rain"], ["a dog ran", "far away", "it came back"])
 in_lines = Case(
     lambda _: text(segments="lines"),
     LISTS,
     texts=tuple("\n".join(lines) for lines in LISTS),
-    bad=("", [], [["a"]], [None], 5),
+    bad=(*EMPTY, *NO_TEXT, *NO_LIST),
     foreign=([1], []),
+    described="words in lines, a vocabulary of 17",
+    drawn=("the", "cat", "sat", "it", "slept"),
 )
+to_text = replace(of_text, make=lambda _: output(text("target")), drawn=(), is_output=True)
 of_label = Case(
     lambda _: output(LabelField("label", LabelSettings())),
     ("cat", "dog", "cat", "a long label"),
-    bad=("", " ", 1.5, None, ["cat"]),
+    bad=(*EMPTY, (1.5, "must be a text, but is 1.5."), (["cat"], "must be a text, but is ['cat'].")),
     foreign=(1.5, None),
+    described="one of 3",
     is_output=True,
 )
 TOURS = ("0.1,0.7 0.3,0.2 1,1", "5,6", "0,0 1,0 1,1 0,1")
+NO_ORDER, NO_POINTS = ("must be a list of positions like [2, 0, 1], but ", "must be a list of points like [[0.12, 0.7]")
 of_order = Case(
     lambda _: output(OrderField("order", OrderSettings())),
     ([2, 0, 1], "0", [3, 1]),
     texts=("2 0 1", "0", "3 1"),
-    bad=("", "0 x", "1 1", "0 9", [[0]], 1.5, None),
+    bad=(
+        ("", "there is no position; write at least one, like 2 0 1."),
+        ("0 x", "'x' is not a position; write whole numbers counted from 0, like 2 0 1."),
+        ("1 1", "position 1 comes 2 times; each may come once."),
+        ("0 9", "position 9 is not there: there are 3 points, counted from 0."),
+        ([[0]], NO_ORDER + "has [0] in it."),
+        (1.5, NO_ORDER + "is 1.5."),
+    ),
     foreign=("to be", "not"),
+    described="positions of the input, each at most once",
     beside={"points": TOURS},
     is_output=True,
 )
@@ -132,45 +165,115 @@ of_points = Case(
     lambda _: PointsField("points", PointsSettings()),
     (TOURS[0], [[5, 6]], [["0", 0], [1, 0], [1, 1], [0, 1]]),
     texts=TOURS,
-    bad=("", "1,x", "1,2,3", "1,2 3", "1,nan", [[1, [2]]], [True], {"x": 1}, None),
+    bad=(
+        ("", "there is no point; write at least one, like 0.12,0.7 0.3,0.25."),
+        ("1,x", "'x' of point '1,x' is not a number; write points like 0.12,0.7 0.3,0.25."),
+        ("1,2,3", "a point has 3 coordinates, but data.points.dimensions is 2."),
+        ("1,2 3", "a point has 1 coordinate and the first has 2 coordinates; all must have as many"),
+        ("1,nan", "'nan' of point '1,nan' is not a number that can be reckoned with."),
+        ([[1, [2]]], "has [2] in it."),
+        ([True], "has True in it."),
+        ({"x": 1}, NO_POINTS),
+        (None, NO_POINTS),
+    ),
     foreign=("to be", "not"),
+    described="2 coordinates each",
+    drawn=("0.1,0.7", "0.3,0.2", "1,1"),
 )
 IMAGES, VIDEOS = ("red.png", "blue.png", "green.png"), ("long.mp4", "short.mp4", "longest.mp4")
 of_image = Case(
-    media(ImageField, ImageSettings(), cells=True), IMAGES, bad=("gone.png", "notes.png", "", 5), foreign=("a dog",)
+    media(ImageField, ImageSettings(), cells=True),
+    IMAGES,
+    bad=(
+        *EMPTY,
+        *NO_TEXT,
+        ("gone.png", "file gone.png does not exist."),
+        ("notes.png", "notes.png is not an image, or damaged from its first bytes; JPEG, PNG, "),
+    ),
+    foreign=("a dog",),
+    described="6×6 pixels",
 )
 of_video = Case(
     media(VideoField, VideoSettings(frames=5), cells=True),
     VIDEOS,
-    bad=("gone.mp4", "notes.mp4", "", ["long.mp4"]),
+    bad=(
+        *EMPTY,
+        *NO_TEXT,
+        ("gone.mp4", "file gone.mp4 does not exist."),
+        ("notes.mp4", "notes.mp4 is not a video, or is cut off or damaged from its first bytes."),
+    ),
     foreign=("red.png",),
+    described="6×6 pixels",
+    drawn=("1", "2", "3", "4"),
 )
 
 CASES: dict[str, Case] = {
     "text": of_text,
-    "text, lowercased": replace(of_text, make=lambda _: text(lowercase=True, min_count=2)),
-    "text, spaces": replace(of_text, make=lambda _: text(split="spaces")),
-    "text, characters": replace(of_text, make=lambda _: text(tokens="characters")),
-    "text, bpe": replace(of_text, make=lambda _: text(tokens="bpe", size=40)),
-    "text, unigram": replace(of_text, make=lambda _: text(tokens="unigram", size=40)),
-    "text, cut": replace(of_text, make=lambda _: text(max_length=3)),
-    "text, sentences": replace(of_text, make=lambda _: text(segments="sentences"), bad=("", [], [["a"]], 5)),
+    "text, lowercased": replace(
+        of_text,
+        make=lambda _: text(lowercase=True, min_count=2),
+        described="words, a vocabulary of 6",
+        drawn=("<unk>", "<unk>", "<unk>", ".", "it", "<unk>", "<unk>"),
+    ),
+    "text, spaces": replace(
+        of_text,
+        make=lambda _: text(split="spaces"),
+        described="words, a vocabulary of 18",
+        drawn=("The", "cat", "sat.", "It", "slept!"),
+    ),
+    "text, characters": replace(
+        of_text,
+        make=lambda _: text(tokens="characters"),
+        described="characters, a vocabulary of 32",
+        drawn=tuple("The␣cat␣sat.␣It␣slept!"),
+    ),
+    "text, bpe": replace(
+        of_text,
+        make=lambda _: text(tokens="bpe", size=40),
+        described="bpe, a vocabulary of 40",
+        drawn=("▁", "Th", "e", "▁c", "at", "▁s", "at", ".", "▁It", "▁s", "l", "e", "p", "t", "!"),
+    ),
+    "text, unigram": replace(
+        of_text,
+        make=lambda _: text(tokens="unigram", size=40),
+        described="unigram, a vocabulary of 35",
+        drawn=tuple("▁ T h e ▁ca t ▁s at . ▁ I t ▁s l e p t !".split()),
+    ),
+    "text, cut": replace(of_text, make=lambda _: text(max_length=3), drawn=WORDS[:3]),
+    "text, sentences": replace(
+        of_text,
+        make=lambda _: text(segments="sentences"),
+        bad=in_lines.bad,
+        described="words in sentences, a vocabulary of 21",
+    ),
     "text, lines": in_lines,
-    "text, turns": replace(in_lines, make=lambda _: text(segments="turns")),
-    "text, turns, cut": replace(in_lines, make=lambda _: text(segments="turns", max_length=5)),
-    "text, output": replace(of_text, make=lambda _: output(text("target")), is_output=True),
+    "text, turns": replace(
+        in_lines,
+        make=lambda _: text(segments="turns"),
+        described="words in turns, a vocabulary of 19",
+        drawn=("<", "the", "cat", "sat", ">", "it", "slept"),
+    ),
+    "text, turns, cut": replace(
+        in_lines,
+        make=lambda _: text(segments="turns", max_length=5),
+        described="words in turns, a vocabulary of 19",
+        drawn=(">", "it", "slept"),
+    ),
+    "text, output": to_text,
     "text, output of characters": replace(
-        of_text, make=lambda _: output(text("target", tokens="characters")), is_output=True
+        to_text,
+        make=lambda _: output(text("target", tokens="characters")),
+        described="characters, a vocabulary of 32",
     ),
     "text, output of bpe": replace(
-        of_text, make=lambda _: output(text("target", tokens="bpe", size=40)), is_output=True
+        to_text, make=lambda _: output(text("target", tokens="bpe", size=40)), described="bpe, a vocabulary of 40"
     ),
     "text, output with copying": replace(
-        of_text,
+        to_text,
         make=lambda _: output(text("target", min_count=2), copies=True),
         beside={"source": ("It slept! The cat sat.", "Rain.", "A dog came back, far away. It ran. It ate.")},
-        is_output=True,
         source=text(segments="sentences"),
+        described="words, a vocabulary of 6",
     ),
     "label": of_label,
     "label, several": replace(
@@ -178,8 +281,14 @@ CASES: dict[str, Case] = {
         make=lambda _: output(LabelField("label", LabelSettings(multi_label=True))),
         values=(["grain", "wheat"], ["wheat"], ["corn", "grain", "wheat"]),
         texts=("grain, wheat", "wheat", "corn, grain, wheat"),
-        bad=("", [], ["a, b"], [["a"]], [" "], None),
+        bad=(
+            *EMPTY,
+            *NO_LIST,
+            ([" "], "holds an empty label."),
+            (["a, b"], "holds the label 'a, b', but a comma stands between labels; write it without."),
+        ),
         foreign=([1.5], [None]),
+        described="any of 3",
     ),
     "order": of_order,
     "order, all points": replace(
@@ -187,7 +296,7 @@ CASES: dict[str, Case] = {
         make=lambda _: output(OrderField("order", OrderSettings()), complete=True),
         values=([2, 0, 1], "0", [3, 1, 0, 2]),
         texts=("2 0 1", "0", "3 1 0 2"),
-        bad=("0 1", "", "0 0 1"),
+        bad=(("0 1", "has 2 of 3 points, but model.decoder.visits is all; say visits: some."), *of_order.bad),
     ),
     "points": of_points,
     "points, numbers": replace(
@@ -195,10 +304,18 @@ CASES: dict[str, Case] = {
         make=lambda _: PointsField("points", PointsSettings(dimensions=1)),
         values=([3, 1.5], "7", "1 2 3 4"),
         texts=("3 1.5", "7", "1 2 3 4"),
-        bad=("", "1,2", "x", [[1, 2]], None),
+        bad=(
+            ("1,2", "a point has 2 coordinates, but data.points.dimensions is 1."),
+            ([[1, 2]], "a point has 2 coordinates, but data.points.dimensions is 1."),
+            ("x", "'x' of point 'x' is not a number; write points like 0.12,0.7 0.3,0.25."),
+        ),
+        described="1 coordinate each",
+        drawn=("3", "1.5"),
     ),
     "image": of_image,
     "image, features": replace(of_image, make=media(ImageField, ImageSettings(fit="pad"), cells=False)),
     "video": of_video,
-    "video, features": replace(of_video, make=media(VideoField, VideoSettings(rate=2.0), cells=False)),
+    "video, features": replace(
+        of_video, make=media(VideoField, VideoSettings(rate=2.0), cells=False), drawn=("1", "2")
+    ),
 }

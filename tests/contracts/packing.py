@@ -40,8 +40,9 @@ def repacked(documents: Documents, widths: tuple[int, ...], *, positions: int = 
     index_BP = torch.full((len(rows), segments), -1)
     for (row, number), (pack, line_number) in homes.items():
         index_BP[row, number] = before[pack] + line_number
-    position_BS, of_BS = torch.zeros_like(values_BS), torch.zeros_like(values_BS)
     places = [place for pack in packs for line in pack for place in line]
+    real = next((at for at, place in enumerate(places) if place >= 0), 0)  # also where padded: the mask alone counts
+    position_BS, of_BS = torch.full_like(values_BS, real), torch.zeros_like(values_BS)
     for at, place in enumerate(places):
         if place >= 0:
             position_BS[place // positions, place % positions] = at

@@ -1,7 +1,7 @@
 """Images, videos and labels against loops: which number comes from which cell, frame and weight."""
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
 from sixjars.model.visual import VisualInput, learns
 
-from .examples import features, frames, ragged, texts, vectors, words
+from .examples import features, frames, numbers_of, ragged, texts, vectors, words
 
 pytestmark = pytest.mark.usefixtures("in_64_bits")
 PIXELS = 12
@@ -89,7 +89,7 @@ def test_the_vector_alone_is_kept_where_nothing_attends_to_cells() -> None:
     visual = vectors()
     vector_BFK = torch.randn(2, 3, 1280).half()
     mask_BF = torch.tensor([[True, True, True], [True, False, False]])
-    assert visual.shape.numbers == visual.shape.vector == 1280
+    assert numbers_of(visual.shape) == visual.shape.vector == 1280
     maps, vector = visual(Padded(vector_BFK, mask_BF))
     assert maps.shape == (2, 3, 112, 0, 0)
     assert torch.equal(vector, vector_BFK.double() * mask_BF.unsqueeze(-1))
@@ -112,6 +112,20 @@ def test_equations_name_the_sizes() -> None:
         "r_1..r_S, v = CNN(I): 2×2 cells of 112 numbers, a vector of 1280 (efficientnet_lite0, frozen, computed once)"
     )
     assert features().equations() == [kept]
+
+
+@pytest.mark.parametrize(
+    ("settings", "how"),
+    [
+        ({"widths": (4, 6), "train_from": "blocks.1"}, "small, learned from blocks.1 on"),
+        ({"name": "efficientnet_lite0"}, "efficientnet_lite0, fine-tuned"),
+        ({"name": "efficientnet_lite0", "train_from": "block11"}, "efficientnet_lite0, fine-tuned from block11 on"),
+    ],
+)
+def test_equations_tell_which_layers_learn(settings: dict[str, Any], how: str) -> None:
+    visual = VisualInput(pixels=32, frozen=False, pretrained=False, **settings)
+    assert visual.equations()[0].endswith(f"({how})")
+    assert all(weight.requires_grad for weight in visual.parameters()) == ("from" not in how)
 
 
 def evened(numbers: Tensor, norm: nn.LayerNorm) -> Tensor:

@@ -167,7 +167,6 @@ def test_shapes_known_beforehand_are_those_that_come(size: int, widths: tuple[in
     assert torch.equal(random, torch.get_rng_state())
     maps, vector = backbone_named("small", size=size, widths=widths)(pixels(2, size))
     assert shape == MapShape(*maps.shape[1:], *vector.shape[1:])
-    assert shape.numbers == maps[0].numel() + vector[0].numel()
 
 
 @pytest.mark.parametrize("name", ["small", "efficientnet_lite0"])

@@ -3,11 +3,14 @@
 import os
 import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from sixjars.data.storage import cache
-from sixjars.data.storage.cache import cache_folder, made_whole, set_aside, sweep
+from sixjars.data.storage import cache, pruning
+from sixjars.data.storage.cache import Examples, cache_folder, cached, made_whole, set_aside, sweep
+from sixjars.data.storage.features import FeatureStore
 from sixjars.data.storage.pruning import contents, prune
 from sixjars.errors import DataError
 
@@ -69,6 +72,26 @@ def test_what_was_not_used_for_longest_goes_first_and_whole(place: Path) -> None
     assert sorted(path.name for path in new.iterdir()) == ["0.ids", "index.json", "texts.arrow"]
 
 
+def test_whatever_is_used_again_counts_as_new(place: Path) -> None:
+    """Encoded data and features; the first of each was made long ago and is used again, the second is not."""
+    texts = [Examples.of({"source": [text]}, where="a test") for text in "ab"]
+    plans = [{"number": 1}, {"number": 2}]
+    for some in texts:
+        cached(some, {}, folder=place)
+    for plan in plans:
+        FeatureStore(place / "frames", plan).add(["cat"], [np.ones((1, 2))])
+    for path in place.rglob("*"):
+        os.utime(path, (time.time() - 9 * HOUR,) * 2)
+    cached(texts[0], {}, folder=place)
+    assert FeatureStore(place / "frames", plans[0]).missing(["cat"]) == []
+    prune(place, sum(entry.size for entry in pruning._entries(place) if entry.used > time.time() - HOUR) / 1e9)
+    assert FeatureStore(place / "frames", plans[0]).missing(["cat"]) == []
+    assert FeatureStore(place / "frames", plans[1]).missing(["cat"]) == ["cat"]
+    [left] = [path for path in place.iterdir() if len(path.name) == 64]
+    cached(texts[0], {}, folder=place)
+    assert [path for path in place.iterdir() if len(path.name) == 64] == [left]
+
+
 def test_synthetic_files_go_last(place: Path) -> None:
     """Nobody notes when they are read, and a run may be about to."""
     drawn = laid(place / "samples" / "1.0" / "image_captioning" / "a_red_ball.png", hours=999)
@@ -93,6 +116,18 @@ def test_nothing_is_removed_that_is_not_ours(place: Path) -> None:
     assert prune(place, 0).size == 0
     assert all(path.exists() for path in others)
     assert not (place / ("c" * 64)).exists()
+
+
+def test_the_command_tells_how_much_there_is_and_makes_it_less(place: Path, call: Any) -> None:
+    old, new = (
+        laid(place / (letter * 64) / "0.ids", size=30_000_000, hours=hours) for letter, hours in (("a", 9), ("b", 1))
+    )
+    assert call("cache").out.replace("\n", "") == f"{place}: 2 files, 0.06 GB"
+    assert (old.exists(), new.exists()) == (True, True)
+    assert call("cache", "--prune", "0.05").out.replace("\n", "") == f"{place}: 1 files, 0.03 GB"
+    assert (old.exists(), new.exists()) == (False, True)
+    assert call("cache", "--prune", "0").out.replace("\n", "") == f"{place}: 0 files, 0.00 GB"
+    assert call("cache", "--prune", "-1").sentence.startswith("Invalid value for '--prune': ")
 
 
 def test_a_limit_that_is_no_number_is_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

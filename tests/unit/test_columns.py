@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sixjars.data.batches import ArrayColumn, EmptyColumn, Flat, FrameColumn, IdColumn, SegmentColumn, stacked
+from sixjars.data.batches import ArrayColumn, EmptyColumn, Flat, IdColumn, SegmentColumn
 from sixjars.data.storage.features import FeatureStore
 from sixjars.errors import ShapeError
 from sixjars.flow.special import STOP
@@ -128,12 +128,16 @@ def videos(dtype: Any) -> dict[str, NDArray[Any]]:
     return {name: noise.integers(0, 255, (length, 5)).astype(dtype) for name, length in (("a", 3), ("b", 1), ("c", 4))}
 
 
+def frames_of(keys: list[str], store: FeatureStore) -> ArrayColumn:
+    return ArrayColumn(lambda row: store.take(keys[row]), store.lengths(keys))
+
+
 @pytest.mark.parametrize("dtype", [np.uint8, np.float16])
 def test_frames_equal_a_loop(dtype: Any, tmp_path: Path) -> None:
     store, kept = FeatureStore(tmp_path, {"test": "frames"}), videos(dtype)
     store.add(list(kept), list(kept.values()))
     keys = ["b", "c", "a", "b"]
-    column = FrameColumn(keys, store)
+    column = frames_of(keys, store)
     assert column.lengths.tolist() == [1, 4, 3, 1]
     rows = [2, 0, 3, 2]
     padded = column.padded(np.array(rows))
@@ -146,19 +150,9 @@ def test_frames_equal_a_loop(dtype: Any, tmp_path: Path) -> None:
         assert not padded.values[at][len(wanted) :].any()
 
 
-def test_frames_in_no_store_are_stacked_as_those_of_a_store(tmp_path: Path) -> None:
-    store, kept = FeatureStore(tmp_path, {"test": "stacked"}), videos(np.uint8)
-    store.add(list(kept), list(kept.values()))
-    wanted = FrameColumn(list(kept), store).padded(np.array([2, 0, 1]))
-    column = ArrayColumn(list(kept.values()))
-    assert column.lengths.tolist() == [3, 1, 4]
-    for got in (stacked([kept["c"], kept["a"], kept["b"]]), column.padded(np.array([2, 0, 1]))):
-        assert torch.equal(got.values, wanted.values)
-        assert torch.equal(got.mask, wanted.mask)
-
-
 def test_arrays_may_have_a_number_at_each_position() -> None:
-    padded = ArrayColumn([np.array([3, 4]), np.array([5])]).padded(np.array([1, 0]))
+    arrays = [np.array([3, 4]), np.array([5])]
+    padded = ArrayColumn(arrays.__getitem__, np.array([2, 1])).padded(np.array([1, 0]))
     assert padded.values.tolist() == [[5, 0], [3, 4]]
     assert padded.mask.tolist() == [[True, False], [True, True]]
 
@@ -167,7 +161,7 @@ def test_what_is_taken_can_be_written_to(tmp_path: Path) -> None:
     """A batch is a copy: changing it must not reach the files, which are mapped."""
     store, kept = FeatureStore(tmp_path, {"test": "copies"}), videos(np.uint8)
     store.add(list(kept), list(kept.values()))
-    column = FrameColumn(["a"], store)
+    column = frames_of(["a"], store)
     column.padded(np.array([0])).values.zero_()
     np.testing.assert_array_equal(column.padded(np.array([0])).values[0].numpy(), kept["a"])
 

@@ -42,10 +42,11 @@ def wait_for(path: Path) -> None:
 
 
 def assert_close(folder: Path, other: Path) -> None:
+    """Ten times what rounding makes of it: gradients of 32 bits are added in another order at each of some updates."""
     found, wanted = (load_file(each / "model.safetensors") for each in (folder, other))
     assert found.keys() == wanted.keys()
     for name, tensor in wanted.items():
-        assert torch.allclose(found[name], tensor, atol=1e-5, rtol=1e-4), name
+        assert torch.allclose(found[name], tensor, atol=3e-5, rtol=3e-4), name
 
 
 @pytest.mark.parametrize("kind", BATCHES)

@@ -200,12 +200,12 @@ def test_whatever_numbers_depend_on_makes_another_store() -> None:
     videos = [VideoSettings(), VideoSettings(frames=3), VideoSettings(rate=2.0)]
     own = [ImageField("image", settings).equipped(Equipment((), Pixels(size), True)) for settings, size in images]
     more = [VideoField("video", settings).equipped(Equipment((), Pixels(SIDE), True)) for settings in videos]
-    assert len({one.store.folder for one in (*own, *more)}) == 6  # type: ignore[attr-defined]
+    assert len({one.store.folder for one in (*own, *more)}) == 6  # type: ignore[union-attr]
 
 
 def test_what_numbers_do_not_depend_on_makes_none(folder: Path) -> None:
     other = ImageSettings(column="picture", media="elsewhere", max_pixels=7)
-    assert field(settings=other).store.folder == field(folder).store.folder  # type: ignore[attr-defined]
+    assert field(settings=other).store.folder == field(folder).store.folder  # type: ignore[union-attr]
 
 
 def test_names_lead_to_files_in_folders_and_zips(folder: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn, optim
 
-from sixjars.learning.engine import Schedule, optimizer_for
+from sixjars.learning.engine import learning_rate, optimizer_for
 from sixjars.recipe.sections import LearningSettings
 
 RATE, DECAY = 0.3, 0.01
@@ -37,8 +37,8 @@ def test_the_rule_that_the_recipe_names(kind: str) -> None:
 
 
 def rates(total: int = 20, halvings: int = 0, **settings: Any) -> list[float]:
-    schedule = Schedule(LearningSettings(rate=RATE, **settings), total=total)
-    return [schedule.rate(step, halvings=halvings) for step in range(1, total + 1)]
+    chosen = LearningSettings(rate=RATE, **settings)
+    return [learning_rate(chosen, step, total=total, halvings=halvings) for step in range(1, total + 1)]
 
 
 @pytest.mark.parametrize("schedule", ["constant", "inverse_sqrt", "plateau", "cosine"])

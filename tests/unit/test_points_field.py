@@ -11,12 +11,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.batches import ArrayColumn
+from sixjars.data.batches import Column
 from sixjars.data.field import Equipment
 from sixjars.data.fields import points
 from sixjars.data.fields.order import OrderField, OrderSettings
 from sixjars.data.fields.points import PointsField, PointsSettings
-from sixjars.data.storage.cache import Examples
+from sixjars.data.storage.cache import Examples, encoded
 from sixjars.data.text.points import points_of, text_of_order, text_of_points
 from sixjars.errors import DataError
 from sixjars.model.encoders.points import PointsEncoder
@@ -41,13 +41,17 @@ def examples(points: list[str], orders: list[str]) -> Examples:
     return Examples.of({"points": points, "order": orders}, where="tours.tsv")
 
 
+def column_of(made: PointsField, texts: list[str]) -> Column:
+    return made.column(encoded(Examples.of({made.name: texts}, where="tours.tsv"), {}))
+
+
 # Rectangles
 
 
 @given(clouds)
 def test_a_rectangle_holds_what_the_texts_say(cloud: list[list[list[float]]]) -> None:
     texts = [text_of_points(row) for row in cloud]
-    column = ArrayColumn(field(len(cloud[0][0])).arrays(texts))
+    column = column_of(field(len(cloud[0][0])), texts)
     assert column.lengths.tolist() == [len(row) for row in cloud]
     rows = list(range(len(cloud)))[::-1]
     padded = column.padded(np.array(rows))
@@ -173,7 +177,7 @@ def test_whether_every_order_visits_all_points() -> None:
 
 def test_each_point_is_embedded_before_it_is_read() -> None:
     encoder = PointsEncoder(dimensions=2, embedding=3, cell="rnn", size=4)
-    given_points = ArrayColumn(field().arrays(["0.5,1 2,3 -1,0"])).padded(np.array([0]))
+    given_points = column_of(field(), ["0.5,1 2,3 -1,0"]).padded(np.array([0]))
     weights = dict(encoder.rnn.named_parameters())
     in_4x3, state_4x4, bias_in_4, bias_4 = (
         next(value for name, value in weights.items() if name.endswith(end))

@@ -18,6 +18,8 @@ from sixjars.runs.predict import Predictor
 
 LETTERS = "abdeghijklmnorstuv"
 SAMPLE = SearchSettings(kind="sample", max_length=12, seed=3)
+ROUNDING = 1e-4
+"""In 32 bits a matrix product over another number of rows may be rounded otherwise, at each of a dozen steps."""
 
 
 def words(count: int, longest: int = 9, seed: int = 0) -> list[str]:
@@ -40,7 +42,7 @@ def test_the_same_alone_or_in_a_batch(search: SearchSettings, predictor: Predict
     together = predictor.predict(texts, search=search)
     alone = [predictor.predict([text], search=search)[0] for text in texts]
     assert [found.text for found in together] == [found.text for found in alone]
-    assert [found.score for found in together] == pytest.approx([found.score for found in alone], abs=1e-5)
+    assert [found.score for found in together] == pytest.approx([found.score for found in alone], abs=ROUNDING)
     assert len({found.text for found in together}) > 1
 
 
@@ -138,7 +140,7 @@ def test_an_answer_does_not_depend_on_its_company(kind: Any, predictor: Predicto
         for number, text in enumerate(texts):
             [[alone]] = predictor.nbest([text], search=search, first=2 * number)
             assert mixed[2 * number][0].tokens == alone.tokens
-            assert mixed[2 * number][0].log_probability == pytest.approx(alone.log_probability, abs=1e-5)
+            assert mixed[2 * number][0].log_probability == pytest.approx(alone.log_probability, abs=ROUNDING)
 
 
 @pytest.mark.parametrize("kind", ["greedy", "beam", "sample"])

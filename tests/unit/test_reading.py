@@ -286,6 +286,24 @@ def test_overrides() -> None:
     assert len(caught.value.faults) == 5
 
 
+@pytest.mark.parametrize("digits", [60, 310, 100_000])
+def test_a_number_that_no_computer_needs(digits: int) -> None:
+    with pytest.raises(RecipeError) as caught:
+        read_recipe("translation/sample_initial", [f"expect.bleu={'9' * digits}"])
+    assert str(caught.value).startswith("the command line: override 'expect.bleu=9999")
+    assert str(caught.value).endswith("999' has a value that is not YAML.")
+    assert len(str(caught.value)) < 300
+    from_python = one_fault(translation(expect={"bleu": 10**310}))  # more than a float can be
+    assert from_python.startswith("expect.bleu: should be a valid number, but is 1000")
+
+
+def test_a_number_with_underscores_is_a_word() -> None:
+    name, change = "image_question_answering/sample_plain", "data.question.column=1_000"
+    assert read_recipe(name, [change]).data.fields["question"].column == "1_000"
+    with pytest.raises(RecipeError, match="key 'question' has no place here"):
+        read_recipe("translation/sample_initial", [change])
+
+
 def test_a_resolved_recipe_reads_back_as_itself() -> None:
     recipe = read_recipe("translation/sample_attention", ["learning.rate=5e-4", "learning.precision=32"])
     assert recipe.learning.rate == 0.0005
@@ -304,7 +322,7 @@ def test_what_only_two_jars_together_show() -> None:
     with pytest.raises(RecipeError) as caught:
         recipe_of(values, "a test")
     assert set(caught.value.faults) == {
-        "evaluation.search.coverage_penalty: needs a bridge of kind attention, but it is initial.",
+        "evaluation.search.coverage_penalty: needs a bridge of kind attention or two_level, but it is initial.",
         "model.encoder.embedding.frozen: true keeps pretrained vectors as they are, "
         "but data.source.vectors names none.",
     }
@@ -319,14 +337,22 @@ def test_values_are_plain() -> None:
     }
 
 
+@pytest.mark.timeout(30)
 def test_a_recipe_is_small(tmp_path: Path) -> None:
-    """A file of megabytes is refused before it is parsed, and one of a megabyte of brackets at once."""
+    """A file of megabytes is refused before it is parsed, and one of a megabyte of brackets at once.
+
+    One that is just small enough, with a fault in every line, is read in a second or two, and told in short.
+    """
     large = tmp_path / "large.yaml"
     large.write_text("a: 1\n" * 300_000)
-    with pytest.raises(RecipeError, match=r"is larger than 1,048,576 bytes, so it is no recipe\.$"):
+    with pytest.raises(RecipeError, match=r"is larger than 65,536 bytes, so it is no recipe\.$"):
         read_text(large)
     with pytest.raises(RecipeError, match="nested more than 20 deep"):
         values_of("[" * 1_000_000, "here")
+    large.write_text("".join(f"k{number}: 1\n" for number in range(6_000)))
+    with pytest.raises(RecipeError, match=r"(?s)^6001 faults in .*\n  - and 5951 more\.$") as caught:
+        read_recipe(str(large))
+    assert len(str(caught.value)) < 10_000
 
 
 def test_names_that_no_file_can_have() -> None:

@@ -75,6 +75,25 @@ def test_a_32_bit_state_goes_on_in_16_bits(cell: CellName) -> None:
     torch.testing.assert_close(found.hidden.float(), wanted.hidden, atol=0.03, rtol=0.03)
 
 
+@pytest.mark.parametrize("cell", CELLS)
+def test_dropout_is_between_the_layers_and_in_training_alone(cell: CellName) -> None:
+    recurrent = Recurrent(cell=cell, input_size=3, size=40, layers=2, dropout=0.25)
+    state, given = recurrent.first(torch.randn(2, 80 * states_of(cell))), torch.randn(2, 3)
+
+    def stepped(*, training: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """The lower and the upper state after one step, and the upper one of the fused network."""
+        recurrent.train(training)
+        below, above = recurrent.advance(recurrent.project(given), recurrent.opened(state))
+        return below[0], above[0], recurrent(given.unsqueeze(1), state)[:, 0]
+
+    plain, first, second = stepped(training=False), stepped(training=True), stepped(training=True)
+    torch.testing.assert_close(plain[1], plain[2])
+    assert torch.equal(first[0], plain[0])
+    for one, other in ((first, plain), (second, plain), (first, second)):
+        assert not torch.equal(one[1], other[1])
+        assert not torch.equal(one[2], other[2])
+
+
 def test_an_input_can_be_projected_in_two_parts() -> None:
     recurrent, _ = begun("gru")
     inputs = torch.randn(2, 3)

@@ -206,7 +206,7 @@ def test_temperature_changes_the_draws_but_not_the_log_probability() -> None:
     seen = Counter(each.tokens for each in found)
     assert chi_squared(seen, {2: 16 / 17, 3: 1 / 17}) < QUANTILES[1]
     for each in found:
-        assert each.log_probability == pytest.approx(math.log({2: 0.8, 3: 0.2}[each.tokens[0]]))
+        assert each.log_probability == pytest.approx(math.log({2: 0.8, 3: 0.2}[each.tokens[0]]), rel=1e-5)
 
 
 def test_draws_come_most_probable_first() -> None:
@@ -226,6 +226,12 @@ def test_likely_tokens_against_a_sort_by_hand(top_k: int, top_p: float) -> None:
         fewest = next((n for n in range(1, len(ranked)) if sum(chances[:n]) / sum(chances) >= top_p), len(ranked))
         found = {token: score for token, score in enumerate(kept[row].tolist()) if score > -math.inf}
         assert found == {token: scores[row, token].item() for token in ranked[:fewest]}
+
+
+def test_the_fewest_that_reach_top_p() -> None:
+    """Four equal shares: two of them are 0.5, to the last bit."""
+    assert (likely(torch.zeros(1, 4), top_k=0, top_p=0.5) == 0.0).sum() == 2
+    assert (likely(torch.zeros(1, 4), top_k=0, top_p=0.51) == 0.0).sum() == 3
 
 
 def test_only_likely_tokens_are_drawn() -> None:

@@ -10,12 +10,17 @@ from torch.nn.parallel import DistributedDataParallel
 
 import sixjars
 from sixjars.flow.values import Batch, Padded
+from sixjars.loss import Objective, Sealed
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.build import Network, freeze_unused
 from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.encoders.image import ImageEncoder
 from sixjars.model.layers import WordEmbedding
 from sixjars.model.visual import VisualInput
+from sixjars.recipe.files import packaged
+from sixjars.runs.data import Blueprint, splits_of
+from sixjars.runs.recipes import read_recipe
+from sixjars.runs.train import fresh_network
 
 UNUSED = {
     "image_captioning/sample_initial": ({"encoder.cells.weight", "encoder.cells.bias"}, 128),
@@ -30,6 +35,25 @@ def test_weights_that_never_learn_are_not_trainable(recipe: str) -> None:
     weights = [weight for section in found.sections for weight in section.weights]
     assert {weight.name for weight in weights if not weight.trainable} == names
     assert sum(weight.count for weight in weights) - found.count == count
+
+
+SAMPLES = [name for name in packaged() if name.partition("/")[2].startswith("sample")]
+FROZEN = {"translation/sample_vectors_frozen": {"encoder.embedding.table.weight"}}
+"""Words without a pretrained vector learn theirs; in the synthetic corpus every word has one."""
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_in_every_sample_what_is_trainable_learns_and_the_rest_does_not(name: str) -> None:
+    few = [f"data.sample.{key}={size}" for key, size in (("size", 12), ("valid", 1), ("test", 1))]
+    blueprint = Blueprint.of(read_recipe(name, few))
+    splits = splits_of(blueprint)
+    network = fresh_network(blueprint, splits)
+    batches = splits.train.batches(batch_examples=12, guided=blueprint.recipe.loss.guide > 0)
+    Objective(network, blueprint.recipe.loss)(Sealed(batches.collate(torch.arange(12))))[0].backward()
+    still = {one for one, weight in network.named_parameters() if weight.grad is None or not weight.grad.any()}
+    assert still - FROZEN.get(name, set()) == {
+        one for one, weight in network.named_parameters() if not weight.requires_grad
+    }
 
 
 def image_network() -> tuple[Network, Batch]:

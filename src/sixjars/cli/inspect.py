@@ -18,10 +18,10 @@ def tasks(*, as_json: JsonOption = False) -> None:
     listed = {task: [name for name in names if name.startswith(f"{task}/")] for task in TASKS}
     console = results()
     if as_json:
-        told = [
+        rows = [
             {"name": t.name, "number": t.number, "title": t.title, "recipes": listed[t.name]} for t in TASKS.values()
         ]
-        console.print(json.dumps(told, ensure_ascii=False))
+        console.print(json.dumps(rows, ensure_ascii=False))
         return
     for task in TASKS.values():
         console.print(f"{task.number:4}{task.name:16}  {task.title}", style="bold")

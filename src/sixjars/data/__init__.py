@@ -1,1 +1,1 @@
-"""Jar 2: files and made-up corpora in, batches of token ids out."""
+"""Jar 2: files and synthetic corpora in, batches of token ids out."""

@@ -69,8 +69,8 @@ def boxes_of(text: str, count: int, name: str) -> tuple[Box, ...]:
         if not all(_covers(box) for box in boxes):
             raise ValueError("a box that covers nothing of the image")
     except ValueError:
-        told = f"boxes {text!r} must be like `2:0.1,0.1,0.4,0.3`: word, left, top, right, bottom."
-        raise ValueError(told) from None
+        message = f"boxes {text!r} must be like `2:0.1,0.1,0.4,0.3`: word, left, top, right, bottom."
+        raise ValueError(message) from None
     over = [word for word, *_ in boxes if not 0 <= word < count]
     if over:
         raise ValueError(f"a box belongs to word {over[0]}, but the {name} has {count} (counted from 0).")

@@ -1,9 +1,9 @@
 """Columns of fields, and batches of examples of like length from them, in an order that a seed and an epoch decide.
 
-Dims: B batch, S positions, T target positions, F frames, N numbers of a frame, M segments of all rows.
+Dims: B batch, S positions, T target positions, N numbers of a position, M segments of all rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sixjars.data.packing import packed
-from sixjars.data.storage.features import Store
 from sixjars.flow.special import STOP
 from sixjars.flow.values import Batch, Padded
 
@@ -115,45 +114,27 @@ def _ranges(begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np
 
 
 @final
-class FrameColumn:
-    """Images (one frame each) or videos, as the numbers of each frame."""
-
-    def __init__(self, keys: Sequence[str], store: Store) -> None:
-        self.keys = keys
-        self.store = store
-        self.lengths = store.lengths(keys)
-
-    def padded(self, rows: Rows) -> Padded:
-        """Numbers (B, F, N)."""
-        return stacked([self.store.take(self.keys[row]) for row in rows])
-
-
-def stacked(records: Sequence[NDArray[Any]]) -> Padded:
-    """Arrays (S,) or (S, N) of different lengths as one rectangle, zeros behind each.
-
-    >>> stacked([np.ones((2, 3)), np.ones((1, 3))]).mask
-    tensor([[ True,  True],
-            [ True, False]])
-    """
-    lengths_B = np.array([len(record) for record in records], dtype=np.int64)
-    mask_BS = np.arange(int(lengths_B.max(initial=0))) < lengths_B[:, None]
-    values = np.zeros((*mask_BS.shape, *records[0].shape[1:]), dtype=records[0].dtype)
-    for row, record in enumerate(records):
-        values[row, : len(record)] = record
-    return Padded(torch.from_numpy(values), torch.from_numpy(mask_BS))
-
-
-@final
 class ArrayColumn:
-    """Arrays that are all in memory, (S,) or (S, N) each: what a field of one's own needs to give."""
+    """Arrays (S,) or (S, N), one for each row: points, frames of files, whatever a field of one's own gives.
 
-    def __init__(self, arrays: Sequence[NDArray[Any]]) -> None:
-        self.arrays = arrays
-        self.lengths = np.array([len(array) for array in arrays], dtype=np.int64)
+    >>> arrays = [np.ones((2, 3)), np.ones((1, 3))]
+    >>> ArrayColumn(arrays.__getitem__, np.array([2, 1])).padded(np.array([1, 0])).mask
+    tensor([[ True, False],
+            [ True,  True]])
+    """
+
+    def __init__(self, take: Callable[[int], NDArray[Any]], lengths: NDArray[np.int64]) -> None:
+        self._take = take
+        self.lengths = lengths
 
     def padded(self, rows: Rows) -> Padded:
-        """Values (B, S) or (B, S, N)."""
-        return stacked([self.arrays[row] for row in rows])
+        """Values (B, S) or (B, S, N), zeros behind each row; a copy, as arrays may be mapped from files."""
+        records, lengths_B = [self._take(int(row)) for row in rows], self.lengths[rows]
+        mask_BS = np.arange(int(lengths_B.max(initial=0))) < lengths_B[:, None]
+        values = np.zeros((*mask_BS.shape, *records[0].shape[1:]), dtype=records[0].dtype)
+        for row, record in enumerate(records):
+            values[row, : len(record)] = record
+        return Padded(torch.from_numpy(values), torch.from_numpy(mask_BS))
 
 
 @final
@@ -245,14 +226,13 @@ class Batches:
         if self.batch_tokens is None:
             assert self.batch_examples is not None
             return [order[at : at + self.batch_examples] for at in range(0, len(order), self.batch_examples)]
-        batches, begin, source, target = [], 0, 0, 0
+        batches, begin, target = [], 0, 0
         for at, row in enumerate(order):
-            wide_source = max(source, int(self.input_lengths[row]))
-            wide_target = max(target, int(self.target_lengths[row]))
-            if at > begin and (at - begin + 1) * (wide_source + wide_target) > self.batch_tokens:
+            target = max(target, int(self.target_lengths[row]))
+            width = int(self.input_lengths[row]) + target  # rows come by length, so no input before was longer
+            if at > begin and (at - begin + 1) * width > self.batch_tokens:
                 batches.append(order[begin:at])
-                begin, wide_source, wide_target = at, int(self.input_lengths[row]), int(self.target_lengths[row])
-            source, target = wide_source, wide_target
+                begin, target = at, int(self.target_lengths[row])
         return [*batches, order[begin:]] if len(order) else []
 
     def target_tokens(self, rows: Tensor) -> int:

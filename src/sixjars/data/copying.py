@@ -70,7 +70,7 @@ class Copying:
     """How the words of one input are output by the decoder."""
 
     words: Column
-    """The words of the input as the target's vocabulary numbers them, those that it does not hold told apart."""
+    """The words of the input as the target's vocabulary numbers them, each word outside it with a number of its own."""
     size: int
     """Of that vocabulary."""
     source: str

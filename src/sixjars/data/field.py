@@ -1,18 +1,20 @@
 """The contract of a field: everything about one kind of value, so that nobody else asks which kind it is.
 
-A field of an example is a text, a label, an order, points, an image or a video. Training, scoring and prediction take
-one road: raw values are spelled as text (`text_of`), checked (`check`), admitted (`admit`), encoded (`encoders`) and
-padded (`column`).
+A field is a text, a label, an order, points, an image or a video. Training, scoring and prediction take one road: raw
+values become text (`text_of`), are checked (`check`), admitted (`admit`), encoded (`encoders`) and padded (`column`).
 
 Dims: B rows, S positions, N numbers of a position.
 """
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
+from dataclasses import field as default
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, Protocol, Self, final
+from typing import Any, ClassVar, Literal, Protocol, Self, final
 
 import numpy as np
 import pyarrow
@@ -55,9 +57,6 @@ class FeatureExtractor(Protocol):
         """(X, 3, H, W) to (X, N)."""
 
 
-_SILENT: Final = Reporter()
-
-
 @final
 @dataclass(frozen=True)
 class Equipment:
@@ -70,7 +69,7 @@ class Equipment:
     """Whether features are kept for the next time."""
     target_options: Mapping[str, Any] | None = None
     """Of an output: what the decoder needs of it."""
-    reporter: Reporter = _SILENT
+    reporter: Reporter = default(default_factory=Reporter)
 
 
 @final
@@ -155,7 +154,10 @@ class Field(ABC):
             raise ValueError(f"the {self.name} {error}") from None
 
     def arguments(self, given: str) -> list[Any]:
-        """The values that one argument of a command means."""
+        """The values that one argument of a command means; where a list is one value, JSON may be written."""
+        if self.lists == "value" and given.lstrip().startswith("["):
+            with suppress(ValueError, RecursionError):  # a text may begin with a bracket too
+                return [json.loads(given)]
         return [given]
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
@@ -164,10 +166,15 @@ class Field(ABC):
             raise ValueError(f"the {self.name} is empty.")
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
-        """The examples whose values pass the check; a bad one is an error, or left out and counted."""
+        """The examples whose values pass the check; a bad one is an error, or left out and counted.
+
+        Readers refuse empty values already, so where a kind has no check of its own there is nothing to do.
+        """
+        if type(self).check is Field.check:
+            return examples
         faults: dict[int, str] = {}
-        rows = (row for some in examples.table.drop_columns([LINE]).to_batches(4096) for row in some.to_pylist())
-        for at, row in enumerate(rows):
+        batches = examples.table.drop_columns([LINE]).to_batches(4096)
+        for at, row in enumerate(row for some in batches for row in some.to_pylist()):
             try:
                 self.check(row[self.name], row)
             except ValueError as error:
@@ -204,7 +211,8 @@ class Field(ABC):
 
     def column(self, table: Table, *, training: bool = False) -> Column:
         """All rows of a table, to take padded batches from; `training` says what for."""
-        return ArrayColumn(self.arrays(table.texts(self.name)))
+        arrays = self.arrays(table.texts(self.name))
+        return ArrayColumn(arrays.__getitem__, np.array([len(array) for array in arrays], dtype=np.int64))
 
     def usable(self, table: Table) -> NDArray[np.bool_]:
         """Which rows can be learned from; of the others there is nothing to learn, or the settings leave them out."""

@@ -237,6 +237,4 @@ def _rationale(known: tuple[int, int] | None, weights_TS: Tensor, source: Padded
         return None
     count, (sentence, word) = int(source.mask[at].sum()), known
     weights = weights_TS.mean(0)[:count].tolist()
-    segments = source.segments.segment_of[at, :count].tolist()
-    inside = word < segments.count(sentence)  # it may be cut off
-    return rationale_weight(weights, segments, sentence, word) if inside else None
+    return rationale_weight(weights, source.segments.segment_of[at, :count].tolist(), sentence, word)

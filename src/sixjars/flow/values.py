@@ -26,20 +26,18 @@ class Tensors:
         eager = torch.device(device).type == "cuda"
         return self.mapped(lambda tensor: tensor.to(device, non_blocking=eager))
 
-    def mapped(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """The same value with every tensor changed, those of nested values included."""
-        changed: Self = _mapped(self, change, Tensors)
-        return changed
+    def mapped(self, change: Callable[[Tensor], Tensor], kind: type["Tensors"] | None = None) -> Self:
+        """The same value with every tensor changed, those of nested values included; these must be of the `kind`."""
+        return replace(self, **{one.name: _mapped(getattr(self, one.name), change, kind) for one in fields(self)})
 
 
-def _mapped(value: Any, change: Callable[[Tensor], Tensor], kind: type["Tensors"]) -> Any:
-    """A value with every tensor changed; all values inside it must be of one kind."""
+def _mapped(value: Any, change: Callable[[Tensor], Tensor], kind: type[Tensors] | None) -> Any:
     if isinstance(value, Tensor):
         return change(value)
-    if isinstance(value, kind):
-        return replace(value, **{one.name: _mapped(getattr(value, one.name), change, kind) for one in fields(value)})
     if isinstance(value, Tensors):
-        raise ShapeError("rows of a text in segments cannot be picked: its segments are packed across rows.")
+        if kind is not None and not isinstance(value, kind):
+            raise ShapeError("rows of a text in segments cannot be picked: its segments are packed across rows.")
+        return value.mapped(change, kind)
     if isinstance(value, Mapping):
         return {key: _mapped(inner, change, kind) for key, inner in value.items()}
     if isinstance(value, tuple):
@@ -69,13 +67,11 @@ class Rows(Tensors):
 
     def pick(self, rows: Tensor) -> Self:
         """The given rows, in the given order; a row may be named several times. Of texts in segments, ShapeError."""
-        picked: Self = _mapped(self, lambda tensor: tensor.index_select(0, rows), Rows)
-        return picked
+        return self.mapped(lambda tensor: tensor.index_select(0, rows), Rows)
 
     def repeat(self, times: int) -> Self:
         """Each row `times` times, its copies side by side: (B, ...) -> (B * times, ...)."""
-        repeated: Self = _mapped(self, lambda tensor: tensor.repeat_interleave(times, dim=0), Rows)
-        return repeated
+        return self.mapped(lambda tensor: tensor.repeat_interleave(times, dim=0), Rows)
 
 
 @final

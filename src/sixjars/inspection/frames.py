@@ -72,11 +72,7 @@ def _name(group: range) -> str:
 
 
 def _bars(
-    page: "Axes",
-    lefts: Sequence[float],
-    size: tuple[float, float, float],
-    weights: NDArray[np.float64],
-    peak: float,
+    page: "Axes", lefts: Sequence[float], size: tuple[float, float, float], weights: NDArray[np.float64], peak: float
 ) -> None:
     """The bars of a token, `size` is (width, height, ground); the peak has full height, large weights have numbers."""
     from matplotlib import colormaps

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sixjars.errors import DataError
-from sixjars.inspection.page import Weights, checked, drawable, figure_of, save, title_lines
+from sixjars.inspection.page import Weights, checked, drawable, figure_of, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,9 +54,7 @@ def heat_map(
     axes.grid(which="minor", color="#e8eef4", linewidth=1.0)
     axes.tick_params(which="minor", length=0)
     figure.colorbar(image, ax=axes, shrink=0.8, label="attention weight α")
-    if title:
-        figure.suptitle("\n".join(title_lines(title, width)), fontsize=11)
-    save(figure, path)
+    save(figure, path, title)
 
 
 def _labels(tokens: Sequence[str]) -> list[str]:

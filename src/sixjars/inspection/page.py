@@ -121,10 +121,12 @@ def figure_of(width: float, height: float, layout: Literal["constrained"] | None
     return figure
 
 
-def save(figure: "Figure", path: str | Path) -> None:
+def save(figure: "Figure", path: str | Path, title: str = "") -> None:
     """Write a figure to a file, whose folder is made."""
     from matplotlib.text import Text
 
+    if title:
+        figure.suptitle("\n".join(title_lines(title, figure.get_figwidth())), fontsize=11)
     for text in figure.findobj(Text):
         set_font(text)
     Path(path).parent.mkdir(parents=True, exist_ok=True)

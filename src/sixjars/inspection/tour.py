@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sixjars.errors import DataError
 from sixjars.inspection.heatmap import show_cells
-from sixjars.inspection.page import GREY, Weights, checked, figure_of, save, title_lines
+from sixjars.inspection.page import GREY, Weights, checked, figure_of, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,9 +45,7 @@ def draw_tour(path: Path, *, points: Points, order: Sequence[int], title: str = 
     axes.set_title(_note(points, order), fontsize=8, color=GREY)
     if weights_TS is not None:
         _heat(figure.add_subplot(1, 2, 2), weights_TS, order)
-    if title:
-        figure.suptitle("\n".join(title_lines(title, PANEL * panels)), fontsize=11)
-    save(figure, path)
+    save(figure, path, title)
 
 
 def _dimensions(points: Points, order: Sequence[int]) -> int:

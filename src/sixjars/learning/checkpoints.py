@@ -283,8 +283,8 @@ class RunFiles:
                 raise ValueError(f"precision is {shown(scale)}")
             unpack_optimizer(optimizer, tensors, updates=state.step)
         except (KeyError, TypeError, ValueError) as error:
-            told = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise RunError(f"{self.last} has a training state that cannot be right: {told}.") from None
+            fault = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            raise RunError(f"{self.last} has a training state that cannot be right: {fault}.") from None
         if scale:
             precision.load_state_dict(scale)
         network.load_state_dict({name: tensors[f"model.{name}"] for name in network.state_dict()})

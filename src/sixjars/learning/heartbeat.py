@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 GONE: Final = "another process of this training has ended; go on from the last save with --resume."
-SILENCE: Final = float(os.environ.get("SIXJARS_SILENCE", "30"))
-"""Seconds without a sign of life after which a process counts as gone."""
-TICK: Final = min(1.0, SILENCE / 5)
-GRACE: Final = 5.0
+SILENCE: Final = 20.0
+"""Seconds without a sign of life after which a process counts as gone; all have ended by 30."""
+TICK: Final = 1.0
+GRACE: Final = 4.0
 """Seconds in which the main thread may find out for itself that a line is broken, and say so in its own way."""
 _BEAT: Final = b"."
 _DONE: Final = b"!"
+_FAILED: Final = b"?"  # and whoever sends it tells why
 _KEY: Final = 16  # bytes
 _FIRST: Final = "SIXJARS_FIRST_PROCESS"
 
@@ -45,7 +46,8 @@ def ending_with_the_first() -> Iterator[None]:
     def watch() -> None:
         while str(os.getppid()) == first:
             time.sleep(TICK)
-        os._exit(RunError.exit_code)
+        time.sleep(GRACE + 2 * TICK)  # a heartbeat ends this process sooner, where there is one already
+        _end(tell=os.environ.get("LOCAL_RANK") == "1")
 
     if first is not None:
         threading.Thread(target=watch, name="first process", daemon=True).start()
@@ -54,6 +56,13 @@ def ending_with_the_first() -> Iterator[None]:
         yield
     finally:
         del os.environ[_FIRST]
+
+
+def _end(*, tell: bool) -> None:
+    if tell:
+        sys.stderr.write(f"sixjars: {GONE}\n")
+        sys.stderr.flush()
+    os._exit(RunError.exit_code)
 
 
 @final
@@ -75,6 +84,7 @@ class Heartbeat:
         self.silent: dict[int, float] = {}
         """Seconds since a sign of life. A line that cannot be opened does no harm: it is not watched."""
         self.over, self.done = threading.Event(), False
+        self.orphaned, self.failed = threading.Event(), False
         self.thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self.thread.start()
 
@@ -83,6 +93,13 @@ class Heartbeat:
         self.done = done
         self.over.set()
         self.thread.join(GRACE)
+
+    def tells(self) -> bool:
+        """Whether this process is to tell why all end, now that a line is broken: of those that are left, the first.
+
+        It takes two ticks to know that the first process has ended without a word.
+        """
+        return self.rank == 0 or (self.rank == 1 and self.orphaned.wait(2 * TICK))
 
     def _run(self) -> None:
         with suppress(OSError):
@@ -101,7 +118,7 @@ class Heartbeat:
             with suppress(OSError):  # a line that is closed with something unread may be reset before the last word
                 line.recv(4096)
             with suppress(OSError):
-                line.send(_DONE if self.done else b"")
+                line.send(_DONE if self.done else _FAILED)
             line.close()
         if self.listener is not None:
             self.listener.close()
@@ -137,6 +154,7 @@ class Heartbeat:
             except ConnectionError:
                 came = b""
             self.silent[rank], lost = 0.0, not came
+            self.failed = self.failed or _FAILED in came
             if _DONE in came:
                 self.lines.pop(rank).close()
         with suppress(OSError):  # a broken line is found by reading
@@ -148,13 +166,12 @@ class Heartbeat:
 
         Where it waits for a process that is stopped, it goes on when that one is ended.
         """
+        if not self.failed:
+            self.orphaned.set()
         if lost and self.over.wait(GRACE):
             return
         for child in self.children:
             child.kill()
         if self.children and self.over.wait(GRACE):
             return
-        if self.rank == 0 or (self.rank == 1 and not lost):  # of those that are left, one tells
-            sys.stderr.write(f"sixjars: {GONE}\n")
-            sys.stderr.flush()
-        os._exit(RunError.exit_code)
+        _end(tell=self.tells())

@@ -21,7 +21,7 @@ from torch import Tensor
 from sixjars.data.batches import Batches
 from sixjars.errors import Interrupted, LearningError, RunError
 from sixjars.learning.checkpoints import RunFiles, TrainingState
-from sixjars.learning.engine import Load, Schedule, Update, ahead, optimizer_for
+from sixjars.learning.engine import Load, Update, ahead, learning_rate, optimizer_for
 from sixjars.loss import Objective, Sealed
 from sixjars.progress import Reporter
 from sixjars.recipe.sections import LearningSettings
@@ -37,8 +37,8 @@ SAME_WISH = 1.0
 def seed_of(seed: int, step: int, rank: int) -> int:
     """The seed of one update in one process: its dropout depends on nothing that came before.
 
-    >>> seed_of(0, 1, 0) == seed_of(0, 1, 0) != seed_of(0, 1, 1)
-    True
+    >>> len({seed_of(seed, step, rank) for seed in (0, 1) for step in (0, 1) for rank in (0, 1)})
+    8
     """
     return int(np.random.SeedSequence([seed, step, rank]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
@@ -80,7 +80,6 @@ class Trainer:
         self.objective, self.optimizer = fabric.setup(objective, optimizer_for(trained, settings))
         self.per_epoch = batches.updates_per_epoch(settings.accumulate)
         self.total = min(settings.steps or self.per_epoch * settings.epochs, self.per_epoch * settings.epochs)
-        self.schedule = Schedule(settings, total=self.total)
         self.pending: Update | None = None
         self.asked_at: float | None = None
         self.reported_at = self.saved_at = time.monotonic()
@@ -92,8 +91,8 @@ class Trainer:
             here = state.epoch * self.per_epoch + state.done_in_epoch
             fits = state.step == here <= self.total and state.done_in_epoch < self.per_epoch
             if not fits or state.finished != self._ends():
-                told = f"it stands at update {state.step}, {state.done_in_epoch} of epoch {state.epoch + 1}"
-                raise RunError(f"{self.files.last} does not belong to this recipe: {told}.")
+                place = f"update {state.step}, {state.done_in_epoch} of epoch {state.epoch + 1}"
+                raise RunError(f"{self.files.last} does not belong to this recipe: it stands at {place}.")
 
     def _ends(self) -> bool:
         """Whether training is over: all updates are made, or validation has not improved for long enough."""
@@ -168,8 +167,9 @@ class Trainer:
             self.fabric.clip_gradients(
                 self.objective, self.optimizer, max_norm=self.settings.clip, error_if_nonfinite=False
             )
+        rate = learning_rate(self.settings, self.state.step + 1, total=self.total, halvings=self.state.halvings)
         for parameters in self.optimizer.param_groups:
-            parameters["lr"] = self.schedule.rate(self.state.step + 1, halvings=self.state.halvings)
+            parameters["lr"] = rate
         self.optimizer.step()
         self.optimizer.zero_grad()
         return self._reduced(loss, "sum")
@@ -245,7 +245,7 @@ class Trainer:
 
     def _agreed(self, stop: bool, due: bool) -> tuple[bool, bool]:  # noqa: FBT001
         """What any process wants, all do."""
-        if self.fabric.world_size == 1:
+        if self.fabric.world_size == 1:  # to read a tensor would wait for the device in every update
             return stop, due
         agreed = self._reduced(torch.tensor([float(stop), float(due)], device=self.fabric.device), "max")
         return bool(agreed[0]), bool(agreed[1])

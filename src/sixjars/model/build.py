@@ -168,6 +168,7 @@ def freeze_unused(network: Network, batch: Batch) -> None:
     """
     trained = [weight for weight in network.parameters() if weight.requires_grad]
     logits = network(batch.inputs, batch.target).logits
+    # A gradient is None where there is no path to the logits; where there is one it is a tensor, even if it is 0 here.
     found = torch.autograd.grad(logits.sum(), trained, allow_unused=True)
     for weight, gradient in zip(trained, found, strict=True):
         weight.requires_grad_(gradient is not None)

@@ -31,7 +31,7 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     >>> masked_softmax(torch.tensor([[1.0, 1.0, 5.0]]), torch.tensor([[True, True, False]]))
     tensor([[0.5000, 0.5000, 0.0000]])
     """
-    lowest = torch.finfo(scores.dtype).min
+    lowest = torch.finfo(scores.dtype).min  # not -inf: where no place holds, it would be NaN, and its gradient too
     return torch.softmax(scores.masked_fill(~mask, lowest), dim=-1) * mask.any(-1, keepdim=True)
 
 
@@ -143,7 +143,7 @@ class WordEmbedding(nn.Module):
     @classmethod
     def section_misfits(cls, section: Mapping[str, Any], where: str, field: Any) -> list[str]:
         """Frozen vectors must come from somewhere."""
-        if not section["frozen"] or field.settings.vectors is not None:
+        if not section["frozen"] or getattr(field.settings, "vectors", None) is not None:
             return []
         return [f"{where}.frozen: true keeps pretrained vectors as they are, but data.{field.name}.vectors names none."]
 

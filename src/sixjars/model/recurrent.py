@@ -128,6 +128,7 @@ class Recurrent(nn.Module):
             once, steps = bridge.step(state.hidden[:, -1], prepared), inputs.shape[1]
             context = once.mapped(lambda tensor: tensor.unsqueeze(1).expand(-1, steps, -1))
             return self(torch.cat([inputs, context.vector], dim=-1), state), context
+        # U [x, c] is U_x x + U_c c: the first is computed for all steps at once, only the second waits for the state.
         layers, states, contexts = self.opened(state), [], []
         for given_BG in self.project(inputs).unbind(1):
             contexts.append(bridge.step(layers[-1][0], prepared))
@@ -218,16 +219,14 @@ class DirectionalRNN(nn.Module):
             assert isinstance(layer, nn.ModuleDict)
             if depth > 0:
                 states_BSD = self.dropout(states_BSD)
-            read = [self._read(name, cells, states_BSD, order_BS) for name, cells in layer.items()]
-            states_BSD = torch.cat(read, dim=-1) * real_BS1
+            read = [
+                cells(states_BSD)
+                if name == "left_to_right"
+                else reordered(cells(reordered(states_BSD, order_BS)), order_BS)
+                for name, cells in layer.items()
+            ]
+            states_BSD = torch.cat(read, dim=-1) * real_BS1  # a cell goes on over the padding behind a row
         return self.dropout(states_BSD), self.dropout(self._summary(states_BSD, mask))
-
-    @staticmethod
-    def _read(name: str, cells: nn.Module, states: Tensor, order: Tensor) -> Tensor:
-        if name == "left_to_right":
-            onward: Tensor = cells(states)
-            return onward
-        return reordered(cells(reordered(states, order)), order)
 
     def _summary(self, states: Tensor, mask: Tensor) -> Tensor:
         """The last state that each direction reached: at the last real position forwards, at the first backwards."""

@@ -88,8 +88,8 @@ def shape_of(
 
 AT_ONCE = 32
 """Frames in one batch of a backbone."""
-LARGEST = 65504.0
-"""16-bit number."""
+LARGEST = torch.finfo(torch.float16).max
+"""Of the numbers that are stored."""
 
 
 def fingerprint(backbone: Backbone) -> str:
@@ -138,15 +138,18 @@ class VisualInput(nn.Module):
     ) -> None:
         super().__init__()
         self.pixels = pixels
+        self.name = name
         self.shape = shape_of(name, layer=layer, size=pixels, widths=widths)
-        if not cells and not learns(name, frozen=frozen):
-            self.shape = replace(self.shape, height=0, width=0)
         self.backbone: Backbone | None = None
+        self.how = "frozen, computed once"
         if learns(name, frozen=frozen):
             self.backbone = backbone_named(name, layer=layer, size=pixels, widths=widths, pretrained=pretrained)
+            self.how = "fine-tuned" if self.backbone.is_pretrained else "learned"
             if train_from is not None:
                 frozen_below(self.backbone, train_from)
-        self.name = name
+                self.how += f" from {train_from} on"
+        elif not cells:
+            self.shape = replace(self.shape, height=0, width=0)
 
     def forward(self, frames: Padded) -> tuple[Tensor, Tensor]:
         """Maps (B, F, C, h, w) and vectors (B, F, K), both zero where a frame is padding."""
@@ -161,10 +164,10 @@ class VisualInput(nn.Module):
 
     def equations(self, at: str = "") -> list[str]:
         """The features, and their sizes; `at` is the index of a frame, where there are several."""
-        shape, how = self.shape, "learned" if self.backbone is not None else "frozen, computed once"
+        shape = self.shape
         maps = "" if not shape.height else f"r{at}, " if at else "r_1..r_S, "
         cells = f"{shape.height}×{shape.width} cells of {shape.channels} numbers, " if shape.height else ""
-        return [f"{maps}v{at} = CNN(I{at}): {cells}a vector of {shape.vector} ({self.name}, {how})"]
+        return [f"{maps}v{at} = CNN(I{at}): {cells}a vector of {shape.vector} ({self.name}, {self.how})"]
 
     @classmethod
     def section_misfits(cls, section: Mapping[str, Any], where: str, field: Any) -> list[str]:

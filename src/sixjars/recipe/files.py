@@ -12,7 +12,7 @@ import yaml
 
 from sixjars.errors import DataError, RecipeError, hint, shown
 
-LARGEST: Final = 1 << 20
+LARGEST: Final = 1 << 16
 """Bytes of a recipe file; one that people write has a few thousand."""
 DEEPEST: Final = 20
 """Sections inside sections; a recipe has four."""
@@ -46,8 +46,8 @@ def find(name: str) -> Path:
     if path.suffix in {".yaml", ".yml"}:
         beside = [str(file) for file in sorted(path.parent.glob("*.y*ml"))] if _is(path.parent, "dir") else []
         raise DataError(f"recipe file {shown(name)[1:-1]} does not exist.{hint(name, beside)}")
-    told = f"recipe {shown(name)} is unknown.{hint(name, list(shipped))}"
-    raise DataError(f"{told} A recipe is a .yaml file or a name that `sixjars tasks` lists.")
+    message = f"recipe {shown(name)} is unknown.{hint(name, list(shipped))}"
+    raise DataError(f"{message} A recipe is a .yaml file or a name that `sixjars tasks` lists.")
 
 
 def _is(path: Path, what: str) -> bool:

@@ -100,8 +100,8 @@ def checked(schema: type[M], section: object, where: str) -> tuple[M | None, lis
         return schema.model_validate(dict(section)), []
     except ValidationError as error:
         found = _worth_telling(error)
-        told = [sentence for fault in found for sentence in _sentences(fault, schema, where)]
-        return None, list(dict.fromkeys([*told, *_hidden(schema, dict(section), found, where)]))
+        sentences = [sentence for fault in found for sentence in _sentences(fault, schema, where)]
+        return None, list(dict.fromkeys([*sentences, *_hidden(schema, dict(section), found, where)]))
 
 
 def _hidden(schema: type[M], section: dict[str, Any], found: list[ErrorDetails], where: str) -> Iterator[str]:
@@ -152,9 +152,9 @@ def _sentences(fault: ErrorDetails, schema: type[BaseModel], where: str) -> list
         return [_unexpected(place, last, _inside(schema, above))]
     if fault["type"] == "missing":
         return [f"{place}: key {last!r} is missing."]
-    told = str(fault["msg"]).removeprefix("Value error, ").removeprefix("Input ").rstrip(".")
-    told = PLAINLY.get(fault["type"], re.sub(r", unable to .*", "", told))
-    return [f"{full}: {told}, but is {shown(fault['input'])}.{_nearest(fault)}"]
+    message = str(fault["msg"]).removeprefix("Value error, ").removeprefix("Input ").rstrip(".")
+    message = PLAINLY.get(fault["type"], re.sub(r", unable to .*", "", message))
+    return [f"{full}: {message}, but is {shown(fault['input'])}.{_nearest(fault)}"]
 
 
 def _nearest(fault: ErrorDetails) -> str:

@@ -26,7 +26,7 @@ from sixjars.recipe.schema import Misfit, Settings
 Column = Annotated[StrictStr | Positive, Field(union_mode="left_to_right")]
 FilePath = StrictStr
 Files = FilePath | dict[str, FilePath]
-Written = Annotated[str, BeforeValidator(lambda value: value if isinstance(value, str) else json.dumps(value))]
+Written = Annotated[str, BeforeValidator(lambda value: json.dumps(value) if isinstance(value, int | float) else value)]
 """A value as files have it: `true`, not `True`."""
 
 
@@ -92,7 +92,7 @@ class DataSettings(Settings):
     test: Files | Number | None = None
     """The same; the validation set is scored when there is none."""
     split: SplitSettings | None = None
-    """Or all splits in the training file, told apart by a column."""
+    """Or all splits in the training file, with a column that names the split."""
     fields: dict[str, SerializeAsAny[FieldSettings]] = Field(default={}, exclude=True)
     """What each field of the task is, inputs first; in a recipe each stands beside the other keys of `data`."""
     speakers: Column | None = None
@@ -115,8 +115,8 @@ class DataSettings(Settings):
             yield ("sample", "train"), "needs either 'train' (a file) or 'sample' (a synthetic corpus), not both."
         usual = type(self).model_fields["valid"].default
         if self.split is not None and (self.sample or self.test is not None or self.valid != usual):
-            told = "'split' finds all splits in the training file; name no 'valid', 'test' or 'sample' beside it."
-            yield ("split", "sample", "valid", "test"), told
+            message = "'split' finds all splits in the training file; name no 'valid', 'test' or 'sample' beside it."
+            yield ("split", "sample", "valid", "test"), message
         for name, share in (("valid", self.valid), ("test", self.test)):
             if isinstance(share, float) and not 0.0 < share < 1.0:
                 yield (name,), f"{name!r} as a fraction must lie between 0 and 1, but is {share}."
@@ -252,7 +252,7 @@ class EvaluationSettings(Settings):
     """Jar 6: how outputs are found and scored."""
 
     search: SearchSettings = SearchSettings()
-    """How outputs are chosen when they are scored, and by `predict` unless it is told otherwise."""
+    """How outputs are chosen when they are scored, and by `predict` unless it is given another search."""
     metrics: tuple[str, ...] = ()
     """Names of metrics; the task's own when empty."""
     group: StrictBool = False

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, final
 
 from sixjars.data.annotations import ANNOTATIONS
+from sixjars.data.field import Equipment
 from sixjars.data.fields import FIELDS
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.readers import read
@@ -69,7 +70,8 @@ def found_in(task: Task, data: Path) -> Found:
     guesses = {slot.name: _guess(slot, first[columns[slot.name]]) for slot in task.slots if first}
     fields = {slot.name: FIELDS[slot.kind](slot.name, _settings(slot, guesses.get(slot.name))) for slot in task.slots}
     # A list of texts to output is several right answers; any other list is one value.
-    many = [task.output.name] if fields[task.output.name].holds == "tokens" else []
+    output = FIELDS[task.output.kind](task.output.name, _settings(task.output, None))
+    many = [output.name] if output.equipped(Equipment(target_options={})).lists == "rows" else []
     as_text = {name: one.as_text for name, one in fields.items() if name not in many and one.lists == "value"}
     wanted = {**columns, SPLIT: SPLIT} if split else columns
     settings = DataSettings.model_validate({"train": str(data), "format": form, "on_bad_row": "skip"})
@@ -108,7 +110,7 @@ def _format(task: Task, data: Path) -> str:
         raise DataError(f"data file {data} does not exist.")
     if task.conversation and ending_of(data) in (".jsonl", ".json"):
         return "dialogs" if _turns(task, first_row(task, data)) else "table"
-    if [slot.kind for slot in task.inputs] != ["image"] or ending_of(data) == ".parquet":
+    if not task.captioned or ending_of(data) == ".parquet":
         return "table"
     if ending_of(data) == ".json":
         with suppress(ValueError, TypeError, RecursionError):
@@ -118,7 +120,7 @@ def _format(task: Task, data: Path) -> str:
 
 
 def _is_media(slot: Slot) -> bool:
-    return bool(getattr(FIELDS[slot.kind], "endings", ()))
+    return FIELDS[slot.kind].is_media
 
 
 def _turns(task: Task, first: Mapping[Column, Any]) -> str:
@@ -135,7 +137,7 @@ def _columns(task: Task, data: Path, first: Mapping[Column, Any]) -> dict[str, C
     for slot in task.slots:
         known |= [(slot.name, column) for column in slot.columns if column in first][:1]
     others = [slot for slot in task.slots if slot.name not in known]
-    for slot in sorted(others, key=lambda slot: not _is_media(slot)):  # names of files are told by their endings
+    for slot in sorted(others, key=lambda slot: not _is_media(slot)):  # names of files are known by their endings
         taken = (*known.values(), SPLIT, SPEAKERS, *ANNOTATIONS)
         free = [column for column in first if column not in taken]
         fit = [column for column in free if _guess(slot, first[column]) is not None]
@@ -182,8 +184,8 @@ def first_row(task: Task, data: Path) -> dict[Column, Any]:
         cells, below, *_ = [*csv.reader(lines), []] if commas else [line.split("\t") for line in lines]
     except (ValueError, TypeError, csv.Error, RecursionError) as error:
         raise DataError(f"{data}, line 1 cannot be read: {error}.") from None
-    endings = tuple(ending for slot in task.inputs for ending in getattr(FIELDS[slot.kind], "endings", ()))
-    files = [any(cell.lower().endswith(endings) for cell in line) for line in (cells, below)]
+    media = [slot for slot in task.inputs if _is_media(slot)]
+    files = [any(_guess(slot, cell) is not None for slot in media for cell in line) for line in (cells, below)]
     if set(usual_columns(task).values()) <= set(cells) or files == [False, True]:
         return dict(zip(cells, [*below, *cells[len(below) :]], strict=False))
     return dict(enumerate(cells, start=1))

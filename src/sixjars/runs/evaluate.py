@@ -35,15 +35,15 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
-        told: dict[str, Any] = {
+        values: dict[str, Any] = {
             "data": self.where,
             "examples": self.examples,
             "skipped": self.skipped,
             "scores": {score.name: asdict(score) for score in self.scores},
         }
         if self.classes:
-            told["classes"] = [asdict(row) for row in self.classes]
-        return told if self.confusion is None else told | {"confusion": asdict(self.confusion)}
+            values["classes"] = [asdict(row) for row in self.classes]
+        return values if self.confusion is None else values | {"confusion": asdict(self.confusion)}
 
 
 def evaluate(

@@ -18,11 +18,7 @@ from sixjars.tasks import TASKS
 
 
 def explain(
-    what: str | Path,
-    overrides: Sequence[str] = (),
-    *,
-    allow: Iterable[str] = (),
-    components: Iterable[Any] = (),
+    what: str | Path, overrides: Sequence[str] = (), *, allow: Iterable[str] = (), components: Iterable[Any] = ()
 ) -> Explanation:
     """A run's folder, or a recipe by file or name with `KEY=VALUE` overrides. Data that is not there is not needed.
 

@@ -135,8 +135,8 @@ class _sizes_that_fit:  # noqa: N801 - used as a `with`
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Exception) and not isinstance(error, SixJarsError):
-            told = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-            raise RunError(f"the recipe beside {self.path} asks for sizes that cannot be built: {told}.") from None
+            reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+            raise RunError(f"the recipe beside {self.path} asks for sizes that cannot be built: {reason}.") from None
 
 
 def read_limited(path: Path) -> str:

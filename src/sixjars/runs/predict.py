@@ -159,8 +159,8 @@ class Predictor:
     def _check_prefix(self, text: str, search: SearchSettings) -> None:
         [ids] = self._prefix([text])
         if len(ids) >= search.max_length:
-            told = f"has {len(ids)} tokens, but an output has at most {search.max_length} (max_length)"
-            raise ValueError(f"{told}, so nothing could follow.")
+            message = f"has {len(ids)} tokens, but an output has at most {search.max_length} (max_length)"
+            raise ValueError(f"{message}, so nothing could follow.")
 
     def _portions(self, requests: Sequence[Request]) -> Iterator[list[int]]:
         """Row numbers, those of like length together, so that little is padded."""
@@ -186,8 +186,8 @@ class Predictor:
             unfit = _unfit(dataset)
         except DataError as error:
             if len(requests) == 1:
-                told = str(error).removeprefix("input, line 1: ")
-                return None, {0: f"input {requests[0].seed + 1}: {told}"}
+                message = str(error).removeprefix("input, line 1: ")
+                return None, {0: f"input {requests[0].seed + 1}: {message}"}
             return None, self._each(requests, range(len(requests)))
         kept = {dataset.table.line(row) - 1 for row in range(len(dataset))}
         if len(kept) == len(requests) and not unfit:

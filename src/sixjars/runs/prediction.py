@@ -50,7 +50,7 @@ class Prediction:
         if self.error is not None:
             return {"text": self.text, "error": self.error}
         rounded = [[round(weight, 6) for weight in row] for row in self.weights]
-        told = {
+        values = {
             "text": self.text,
             "score": self.score,
             "log_probability": self.log_probability,
@@ -59,6 +59,6 @@ class Prediction:
             "tokens": list(self.tokens),
             "weights": rounded,
         }
-        told |= {"segments": list(self.segments)} if self.segments else {}
-        told |= {"truncated": True} if self.truncated else {}
-        return told if self.layout.kind == "words" else told | {"layout": [self.layout.kind, *self.layout.shape]}
+        values |= {"segments": list(self.segments)} if self.segments else {}
+        values |= {"truncated": True} if self.truncated else {}
+        return values if self.layout.kind == "words" else values | {"layout": [self.layout.kind, *self.layout.shape]}

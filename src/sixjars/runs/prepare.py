@@ -33,15 +33,15 @@ def extract_features(
     recipe: Recipe, *, device: Device = "auto", reporter: Reporter | None = None, outside: Outside = NOTHING
 ) -> Extracted:
     """Extract the features of every file that a recipe names, so that training opens none."""
-    told = reporter or Reporter()
-    blueprint = Blueprint.of(recipe, outside, device=device_named(device), reporter=told)
+    reporter = reporter or Reporter()
+    blueprint = Blueprint.of(recipe, outside, device=device_named(device), reporter=reporter)
     media = {name: field for name, field in blueprint.fields.inputs.items() if field.is_media}
     if not media:
         raise RecipeError([f"{recipe.task} reads no images or videos, so there is nothing to extract."])
     try:
         splits = admitted(blueprint)
     finally:
-        told.end()
+        reporter.end()
     keys = {
         key
         for field in media.values()
@@ -65,7 +65,7 @@ def generate_sample(
     """
     if task not in SAMPLES:
         raise RecipeError([unknown("task", task, list(SAMPLES))], "the command line")
-    place, told, held_out = Path(folder), reporter or Reporter(), max(1, size // 10)
+    place, reporter, held_out = Path(folder), reporter or Reporter(), max(1, size // 10)
     made = generate(task, size=size, valid=held_out, test=held_out, seed=seed)
     paths = [place / f"{split}.jsonl" for split in made]
     for path in paths:
@@ -74,7 +74,7 @@ def generate_sample(
     media = SAMPLES[task].media
     if media is not None:
         names = [row[media] for rows in made.values() for row in rows]
-        materialise(task, names, place, told)
+        materialise(task, names, place, reporter)
     for path, rows in zip(paths, made.values(), strict=True):
         write_whole(path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode())
     return paths

@@ -1,4 +1,4 @@
-"""From a recipe's text to a checked recipe: the faults of all sections are collected and told at once."""
+"""From a recipe's text to a checked recipe: the faults of all sections are collected and reported at once."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -87,9 +87,9 @@ def _word(value: object) -> str:
 
 
 def _nearest(name: object) -> Task:
-    """A stand-in for a task that nobody knows, so that the faults of the other sections can be told with that one."""
-    told = hint(_word(name), list(TASKS))
-    return next((task for task in TASKS.values() if f"{task.name!r}" in told), TASKS["translation"])
+    """For an unknown task, so that the faults of the other sections can be reported with that one."""
+    similar = hint(_word(name), list(TASKS))
+    return next((task for task in TASKS.values() if f"{task.name!r}" in similar), TASKS["translation"])
 
 
 def _fields_of(section: object, task: Task, outside: Outside) -> tuple[dict[str, FieldSettings], list[str]]:
@@ -157,9 +157,9 @@ def _model_of(
     roles = list(ModelSettings.model_fields)
     faults = [unknown("model: key", key, roles) for key in section if key not in roles]
     kinds = {slot.name: fields[slot.name].kind if slot.name in fields else slot.kind for slot in task.slots}
-    told = {name: field_class(kind, outside).tells for name, kind in kinds.items()}
-    read = {fact for slot in task.inputs for fact in told[slot.name]}
-    facts = {"encoder": read, "bridge": set(), "decoder": set(told[task.output.name])}
+    facts_of = {name: field_class(kind, outside).tells for name, kind in kinds.items()}
+    read = {fact for slot in task.inputs for fact in facts_of[slot.name]}
+    facts = {"encoder": read, "bridge": set(), "decoder": set(facts_of[task.output.name])}
     found: dict[str, dict[str, Any]] = {}
     for role in roles:
         given = section.get(role, {})
@@ -234,7 +234,7 @@ def attention_faults(recipe: Recipe, plan: ModelPlan, metrics: Named) -> Iterato
     }
     for place, wanted in every_step.items():
         if wanted and not plan.bridge.follows_state:
-            yield f"{place}: needs a bridge of kind attention, but it is {plan.kind('bridge')}."
+            yield f"{place}: needs a bridge of kind attention or two_level, but it is {plan.kind('bridge')}."
     needs = [("loss.guide:", ANNOTATIONS["alignment"])] if recipe.loss.guide else []
     needs += [(f"{place}: {metric.name}", truth) for place, metric in metrics for truth in annotations_of(metric)]
     for place, truth in needs:
@@ -263,8 +263,8 @@ def _set_faults(fields: Fields, metrics: Named) -> list[str]:
     """Metrics of one truth where an example may have several labels."""
     if not fields.output.multi_label:
         return []
-    told = "tells how surprising one label is, but an example may have several; use labels_micro_f1."
-    return [f"{place}: {metric.name} {told}" for place, metric in metrics if metric.name == "perplexity"]
+    message = "tells how surprising one label is, but an example may have several; use labels_micro_f1."
+    return [f"{place}: {metric.name} {message}" for place, metric in metrics if metric.name == "perplexity"]
 
 
 def _metrics_of(values: Mapping[str, Any], outside: Outside) -> tuple[Named, list[str]]:

@@ -9,6 +9,7 @@ import yaml
 from sixjars.data.fields import FIELDS
 from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.model.build import TABLES
+from sixjars.model.decoders import DECODERS
 from sixjars.recipe.files import loaded
 from sixjars.runs.columns import SPEAKERS, SPLIT, Found, found_in, usual_columns
 from sixjars.tasks import TASKS, Slot, Task
@@ -74,10 +75,10 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
     rows = found.rows or ASSUMED_ROWS
     output, media = FIELDS[task.output.kind], any(_is_media(slot) for slot in task.inputs)
     several = bool(found.settings.get(task.output.name, {}).get("multi_label"))
-    generates = output.holds == "tokens"
+    searches, generates = DECODERS[task.decoder].searches, output.holds == "tokens"
     metrics = output(task.output.name, _settings(task.output, found)).default_metrics or task.metrics
     examples = f"batch_examples: {_steps(rows, 8, 32, 64, 128)}"
-    search = "" if output.holds == "classes" else "search: {kind: beam, width: 5}, "
+    search = "search: {kind: beam, width: 5}, " if searches else ""
     search += "group: true, " if media and search else ""
     return TEMPLATE.format(
         task=task,
@@ -95,7 +96,7 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
 
 
 def _is_media(slot: Slot) -> bool:
-    return bool(getattr(FIELDS[slot.kind], "endings", ()))
+    return FIELDS[slot.kind].is_media
 
 
 def _settings(slot: Slot, found: Found) -> Any:
@@ -105,15 +106,15 @@ def _settings(slot: Slot, found: Found) -> Any:
 def _rows(task: Task, data: Path | None, found: Found, *, media: bool) -> list[str]:
     """The lines that say which rows there are."""
     file = data or Path("train.jsonl" if media else "train.tsv")
-    told = [FILES if media else ROWS] if found.format == "table" else [f"format: {found.format}"]
+    lines = [FILES if media else ROWS] if found.format == "table" else [f"format: {found.format}"]
     if media and found.format != "folders" and file.parent != Path():
-        told, file = [f"folder: {_inline(str(file.parent))}", *told], Path(file.name)
-    told.append(f"train: {_inline(str(file))}")
-    told += [f"speakers: {SPEAKERS}"] if found.speakers else []
+        lines, file = [f"folder: {_inline(str(file.parent))}", *lines], Path(file.name)
+    lines.append(f"train: {_inline(str(file))}")
+    lines += [f"speakers: {SPEAKERS}"] if found.speakers else []
     if {"train", "valid"} <= set(found.splits):
-        return [*told, "# the column that says which split a row belongs to", f"split: {_inline(found.splits)}"]
+        return [*lines, "# the column that says which split a row belongs to", f"split: {_inline(found.splits)}"]
     only = [f"filter: {_inline({SPLIT: found.splits['train']})}"] if "train" in found.splits else []
-    return [*told, *only, HELD_OUT]
+    return [*lines, *only, HELD_OUT]
 
 
 def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
@@ -135,24 +136,21 @@ def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
 def _model(task: Task, found: Found, rows: int, *, media: bool) -> list[str]:
     """The lines of the model section."""
     size, dropout = _steps(rows, 128, 128, 256, 512), 0.3 if rows < 50_000 else 0.1
-    labels = FIELDS[task.output.kind].holds == "classes"
-    made = {}
-    for role in ("encoder", "decoder"):
-        kind = getattr(task, role)
-        made[role] = {"kind": kind, **TABLES[role][kind].suggest(size, dropout, labels=labels)}
+    labels = not DECODERS[task.decoder].searches
+
+    def suggested(role: str, kind: str) -> dict[str, Any]:
+        return {"kind": kind, **TABLES[role][kind].suggest(size, dropout, labels=labels)}
+
+    made = {role: suggested(role, getattr(task, role)) for role in ("encoder", "decoder")}
     if found.texts:
         made["decoder"] |= FIELDS[task.output.kind].decoder_options(found.texts)
     learned = "" if task.inputs else " # the summary vector is learned"
     encoder = [f"encoder: {_inline(made['encoder'])}{learned}"]
     if len(task.inputs) > 1:  # too much for one line
         encoder = ["encoder:", *(f"  {key}: {_inline(inner)}" for key, inner in made["encoder"].items())]
-    first, *others = (_bridge(kind) for kind in task.bridges)
+    first, *others = (_inline(suggested("bridge", kind)) for kind in task.bridges)
     bridge = f"bridge: {first}" + (f" # or {', or '.join(others)}" if others else "")
     return [*([BACKBONE] if media else []), *encoder, bridge, f"decoder: {_inline(made['decoder'])}"]
-
-
-def _bridge(kind: str) -> str:
-    return "{kind: attention, score: additive}" if kind == "attention" else f"{{kind: {kind}}}"
 
 
 def _inline(value: object) -> str:

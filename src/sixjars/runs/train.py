@@ -77,14 +77,14 @@ def train(  # noqa: PLR0913 - the options of one training
     wanted = read_recipe(str(recipe), overrides, outside)
     folder = Path(out) if out is not None else default_folder(str(recipe))
     fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision)
-    told = reporter or Reporter()
+    reporter = reporter or Reporter()
     try:
         with all_or_none(fabric):
-            return _train(Run(folder, wanted, outside), resume=resume, fabric=fabric, reporter=told)
+            return _train(Run(folder, wanted, outside), resume=resume, fabric=fabric, reporter=reporter)
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; the same command with --resume goes on from what {folder} holds.") from None
     finally:
-        told.end()
+        reporter.end()
 
 
 def default_folder(recipe: str) -> Path:

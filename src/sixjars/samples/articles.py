@@ -20,13 +20,13 @@ def draw(rng: Random, longest: int) -> Row:
     event = WORDS.table(rng.choice(WORDS["events"]))
     (summary,) = event["summary"]
     report = rng.choice(event["phrasings"])
-    told = report.replace(" . ", " .\n").split("\n")
-    others = rng.randint(3, longest) - len(told)
+    facts = report.replace(" . ", " .\n").split("\n")
+    others = rng.randint(3, longest) - len(facts)
     beside = rng.sample(event["beside"], min(others, rng.randint(1, len(event["beside"]))))
     comments = WORDS["comments"]
     beside += rng.sample(comments * (1 + others // len(comments)), others - len(beside))
     gaps = _filled(rng, f"{report} {summary}")
-    sentences = [text.format(**gaps) for text in told] + [text.format(**_filled(rng, text)) for text in beside]
+    sentences = [text.format(**gaps) for text in facts] + [text.format(**_filled(rng, text)) for text in beside]
     rng.shuffle(sentences)
     return {"article": "\n".join(sentences), "summary": summary.format(**gaps)}
 

@@ -17,7 +17,7 @@ import pyarrow
 import torch
 from numpy.typing import NDArray
 
-from sixjars.data.batches import Column, FrameColumn
+from sixjars.data.batches import ArrayColumn, Column
 from sixjars.data.field import Equipment, FeatureExtractor, Field, without_bad
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.media.images import IMAGE_ENDINGS, placed, read_image, upright
@@ -115,6 +115,7 @@ class MediaField(Field):
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
         """The file must be there."""
+        super().check(text, row)
         if not self.files.has(text):
             wrong = "is a folder" if Path(text).is_dir() else "does not exist"
             raise ValueError(f"the {self.name} file {text} {wrong}.")
@@ -169,7 +170,8 @@ class MediaField(Field):
 
     def column(self, table: Table, *, training: bool = False) -> Column:
         """Frames."""
-        return FrameColumn(table.texts(self.key_column), self.store)
+        keys = table.texts(self.key_column)
+        return ArrayColumn(lambda row: self.store.take(keys[row]), self.store.lengths(keys))
 
     def blank(self) -> Padded:
         """One black frame, as numbers."""

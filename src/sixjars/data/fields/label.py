@@ -14,7 +14,7 @@ from pydantic import StrictBool
 
 from sixjars.data.batches import Column, IdColumn
 from sixjars.data.field import Field
-from sixjars.data.storage.cache import Examples, FieldEncoder, IdEncoder, Table
+from sixjars.data.storage.cache import FieldEncoder, IdEncoder, Table
 from sixjars.data.text.segments import SEPARATOR, text_of_labels, texts_of
 from sixjars.errors import DataError, RunError
 from sixjars.flow.limits import Positive
@@ -112,10 +112,6 @@ class LabelField(Field):
         labels = text.split(SEPARATOR.strip()) if self.multi_label else [text]
         plain = dict.fromkeys(" ".join(label.split()) for label in labels)
         return [label for label in plain if label or not self.multi_label]
-
-    def admit(self, examples: Examples, *, skip: bool) -> Examples:
-        """All of them: readers refuse empty labels already."""
-        return examples
 
     def normalize(self, text: str) -> str:
         """Single spaces, lowercased if asked for. Several are put in order."""

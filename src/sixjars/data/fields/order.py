@@ -10,7 +10,7 @@ from sixjars.data.batches import Column, IdColumn
 from sixjars.data.field import Field
 from sixjars.data.storage.cache import FieldEncoder, IdEncoder, Table
 from sixjars.data.text.points import order_of, text_of_order, whole_numbers
-from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
+from sixjars.flow.special import SPECIAL, STOP
 from sixjars.flow.values import Padded
 from sixjars.recipe.sections import Column as ColumnName
 from sixjars.recipe.sections import FieldSettings
@@ -80,7 +80,7 @@ class OrderField(Field):
 
     def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
         """The order of tokens; special ones are left out."""
-        return " ".join(str(number - len(SPECIAL)) for number in ids if number not in (PAD, GO, STOP, UNK))
+        return " ".join(str(number - len(SPECIAL)) for number in ids if number >= len(SPECIAL))
 
     def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
         """One text for each token."""

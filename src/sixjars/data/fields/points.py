@@ -3,7 +3,6 @@
 Dims: B rows, S points, N dimensions of a point, M all points of all rows.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
@@ -80,13 +79,6 @@ class PointsField(Field):
     def as_text(self, value: object) -> str:
         """`0.1,0.7 0.3,0.2`."""
         return text_of_points(value)
-
-    def arguments(self, given: str) -> list[Any]:
-        """A JSON list is a list of points."""
-        try:
-            return [json.loads(given)] if given.lstrip().startswith("[") else [given]
-        except (ValueError, RecursionError):
-            return [given]
 
     def check(self, text: str, row: Mapping[str, str]) -> None:
         """Points of as many dimensions as the settings say."""

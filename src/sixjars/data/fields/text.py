@@ -3,8 +3,8 @@
 Dims: B rows, S positions.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Annotated, Any, Literal, Self, final
 
@@ -18,7 +18,7 @@ from sixjars.data.batches import Column, Flat, IdColumn, SegmentColumn
 from sixjars.data.copying import CopyLink
 from sixjars.data.field import Equipment, Field, Positions
 from sixjars.data.packing import packed
-from sixjars.data.storage.cache import Examples, IdEncoder, Table
+from sixjars.data.storage.cache import IdEncoder, Table
 from sixjars.data.text.segments import segments_of, text_of_segments
 from sixjars.data.text.statistics import suggested_tokens
 from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
@@ -75,12 +75,12 @@ class TextField(Field):
     tells = ("vocabulary", "vectors")
     learns = True
 
-    def __init__(self, name: str, settings: TextSettings, tokenizer: TextTokenizer | None = None) -> None:
+    def __init__(self, name: str, settings: TextSettings) -> None:
         super().__init__(name, settings)
         self.settings: TextSettings = settings
         self.in_segments = settings.segments != "none"
         self.lists = "value" if self.in_segments else "refused"
-        self._tokenizer = tokenizer
+        self._tokenizer: TextTokenizer | None = None
         self._assumed: int | None = None
 
     def equipped(self, equipment: Equipment) -> Self:
@@ -137,19 +137,6 @@ class TextField(Field):
         """A text; a list of segments is a line for each."""
         return text_of_segments(value) if isinstance(value, list) and self.in_segments else super().as_text(value)
 
-    def arguments(self, given: str) -> list[Any]:
-        """A JSON list is a list of segments, where a text has some."""
-        if not self.in_segments or not given.lstrip().startswith("["):
-            return [given]
-        try:
-            return [json.loads(given)]
-        except (ValueError, RecursionError):
-            return [given]  # a text may begin with a bracket too
-
-    def admit(self, examples: Examples, *, skip: bool) -> Examples:
-        """All of them: readers refuse empty texts already."""
-        return examples
-
     def normalize(self, text: str) -> str:
         """As the tokenizer normalizes it; segments stay on lines of their own."""
         if not self.in_segments:
@@ -171,7 +158,9 @@ class TextField(Field):
         return self._with(TextTokenizer.from_json(text))
 
     def _with(self, tokenizer: TextTokenizer) -> Self:
-        return type(self)(self.name, self.settings, tokenizer).equipped(self.equipment)
+        made = copy(self)
+        made._tokenizer = tokenizer
+        return made
 
     def encoding(self, tokenizer: TextTokenizer | None = None, *, copies: bool = False) -> TextEncoding:
         """How its texts become ids; by another tokenizer where another field's vocabulary numbers its words."""
@@ -259,7 +248,7 @@ class TextField(Field):
 
     def assumed(self) -> Self:
         """As if the vocabulary were full."""
-        made = self.equipped(self.equipment)
+        made = copy(self)
         made._assumed = self.settings.size
         return made
 

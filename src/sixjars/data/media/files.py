@@ -6,7 +6,6 @@ and time, so a file is read through once and not again by the next run.
 """
 
 import hashlib
-import io
 import os
 import shutil
 import sqlite3
@@ -63,33 +62,23 @@ class MediaFiles:
         A key is a hash of the file's content: 32 letters, the same wherever the file is.
         """
         faults: dict[str, str] = {}
-        stamps = self._stamps(names, faults)
+        stamps: dict[str, _Stamp] = {}
+        for name in dict.fromkeys(names):
+            with _noted(name, faults):
+                place, member = self._found(name)
+                stamps[name] = place.stamp(member)
         known = self._memory.get(stamps.values())
         missing = [name for name, stamp in stamps.items() if stamp not in known]
         fresh: dict[_Stamp, str] = {}
         for done, name in enumerate(missing, start=1):
-            try:
-                with self.open(name) as file, _sentences(name):
-                    fresh[stamps[name]] = _hash(file)
-            except DataError as error:
-                faults[name] = str(error)
+            with _noted(name, faults), self.open(name) as file:
+                fresh[stamps[name]] = _hash(file)
             if done % HASHED_AT_ONCE == 0 or done == len(missing):
                 self._memory.put(fresh)
                 known |= fresh
                 fresh = {}
             reporter.preparing("hashing media files", done=done, total=len(missing))
         return {name: known[stamp] for name, stamp in stamps.items() if name not in faults}, faults
-
-    def _stamps(self, names: Sequence[str], faults: dict[str, str]) -> dict[str, _Stamp]:
-        stamps = {}
-        for name in dict.fromkeys(names):
-            try:
-                place, member = self._found(name)
-                with _sentences(name):
-                    stamps[name] = place.stamp(member)
-            except DataError as error:
-                faults[name] = str(error)
-        return stamps
 
     def _found(self, name: str) -> "tuple[_Place, str]":
         matches = self._matches(name)
@@ -173,8 +162,7 @@ class _Archive:
         info = self._members[name]
         if info.flag_bits & 1:
             raise DataError(f"{name} in {self.path} is locked with a password; pack it again without one.")
-        large = info.file_size > _IN_MEMORY
-        target = cast(BinaryIO, tempfile.TemporaryFile() if large else io.BytesIO())
+        target = cast(BinaryIO, tempfile.SpooledTemporaryFile(_IN_MEMORY))
         try:
             self._unpack(info, target)
         except BaseException as error:
@@ -261,6 +249,16 @@ def _sentences(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise DataError(f"{name} cannot be read: {error.strerror or error}.") from error
+
+
+@contextmanager
+def _noted(name: str, faults: dict[str, str]) -> Iterator[None]:
+    """The sentence about a bad file goes to `faults`."""
+    try:
+        with _sentences(name):
+            yield
+    except DataError as error:
+        faults[name] = str(error)
 
 
 def _hash(file: BinaryIO) -> str:

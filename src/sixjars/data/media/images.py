@@ -52,8 +52,7 @@ def upright(file: BinaryIO, name: str, *, max_pixels: int, longest: int = 640) -
     with _refusing(name):
         image = _opened(file, name, max_pixels)
         image = _unpacked(image, name, longest / max(image.size))
-        if max(image.size) > longest:
-            image = _resized(image, _within(image, longest))
+        image.thumbnail((longest, longest), reducing_gap=3.0)
         return np.array(image, dtype=np.uint8)
 
 
@@ -187,12 +186,6 @@ def _unpacked(image: "Image", name: str, scale: float) -> "Image":
 def _bar(side: float, size: int) -> int:
     """Pixels of a bar; as many at both ends, so that the middle stays in the middle, and never all of them."""
     return min(round((size - side) / 2), (size - 1) // 2)
-
-
-def _within(image: "Image", longest: int) -> tuple[int, int]:
-    """Width and height of the same shape with this longer side."""
-    scale = longest / max(image.size)
-    return max(1, round(image.width * scale)), max(1, round(image.height * scale))
 
 
 def _resized(image: "Image", size: tuple[int, int], box: tuple[float, float, float, float] | None = None) -> "Image":

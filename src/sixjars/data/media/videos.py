@@ -6,7 +6,7 @@ Dims: F frames, C the colours red, green and blue, H rows, W columns.
 """
 
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -45,7 +45,7 @@ def read_video(
 
     Without `rate`, F = min(frames, N) of the video's N frames are taken, where `evenly` says. With it, what is on
     the screen every 1/rate seconds from the first frame on, at most `frames` times. A video that is found to be
-    damaged on the way is refused; a Matroska file or a GIF that was cut off cannot be told from a shorter video.
+    damaged on the way is refused; a Matroska file or a GIF that was cut off looks like a shorter video.
     """
     need_pillow()
     _need_av()
@@ -117,11 +117,9 @@ class _Video:
 
         with self._opened() as (container, stream):
             count = 0
-            try:
+            with suppress(av.FFmpegError):  # decoding will meet it too, and tell where
                 for packet in container.demux(stream):
                     count += packet.size > 0
-            except av.FFmpegError:
-                pass  # decoding will meet it too, and tell where
             return count
 
     def take(self, places: Collection[int]) -> tuple[list[NDArray[np.uint8]], int]:
@@ -207,18 +205,12 @@ class _Video:
 
         options = {"format_whitelist": _CONTAINERS}
         try:
-            return self._whatever_its_titles(options)
+            # Titles that are not UTF-8 are no fault; PyAV before 19 needs this option, and later ones have none.
+            with suppress(TypeError):
+                return av.open(self.file, "r", container_options=options, metadata_errors="replace")
+            return av.open(self.file, "r", container_options=options)
         except (av.FFmpegError, ValueError) as error:
             raise self._no_video() from error
-
-    def _whatever_its_titles(self, options: dict[str, str]) -> "InputContainer":
-        """Titles that are not UTF-8 are no fault; PyAV before 19 must be told so."""
-        import av
-
-        try:
-            return av.open(self.file, "r", container_options=options, metadata_errors="replace")
-        except TypeError:
-            return av.open(self.file, "r", container_options=options)
 
     def _stream(self, container: "InputContainer") -> "VideoStream":
         """The first video stream; the cover of a song is none."""

@@ -54,8 +54,8 @@ def read_parallel(paths: Mapping[Key, Path]) -> Iterator[Record]:
     for number, found in enumerate(zip_longest(*files), 1):
         if None in found:  # a file has ended
             counts = [number - (one is None) + sum(1 for _ in file) for one, file in zip(found, files, strict=True)]
-            told = ", ".join(f"{path} has {count}" for path, count in zip(paths.values(), counts, strict=True))
-            raise DataError(f"Parallel files must have equally many lines, but {told}.")
+            message = ", ".join(f"{path} has {count}" for path, count in zip(paths.values(), counts, strict=True))
+            raise DataError(f"Parallel files must have equally many lines, but {message}.")
         lines = {key: line for key, (_, line) in zip(paths, found, strict=True)}
         bad = [Fault(number, line.sentence, str(paths[key])) for key, line in lines.items() if isinstance(line, Fault)]
         yield number, bad[0] if bad else lines
@@ -130,8 +130,8 @@ def csv_records(path: Path) -> Iterator[Fields]:
         except csv.Error as error:
             if "unexpected end of data" in str(error):
                 raise DataError(_unclosed(path, number, lines)) from None
-            told = f"is not CSV: {error}; double each quotation mark inside a quoted field."
-            yield first, bad[0] if bad else Fault(first, told)
+            message = f"is not CSV: {error}; double each quotation mark inside a quoted field."
+            yield first, bad[0] if bad else Fault(first, message)
             continue
         yield first, bad[0] if bad else [field.replace(_RETURN, "\r") for field in fields] or [""]
 

@@ -42,11 +42,8 @@ Offsets = numpy.ndarray[Any, numpy.dtype[numpy.int64]]
 
 def cache_folder() -> Path:
     """Where encoded data and features are kept: $SIXJARS_CACHE, else $XDG_CACHE_HOME/sixjars, else ~/.cache/sixjars."""
-    if chosen := os.environ.get("SIXJARS_CACHE"):
-        return Path(chosen).expanduser()
-    if shared := os.environ.get("XDG_CACHE_HOME"):
-        return Path(shared).expanduser() / "sixjars"
-    return Path.home() / ".cache" / "sixjars"
+    shared = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(os.environ.get("SIXJARS_CACHE") or f"{shared}/sixjars").expanduser()
 
 
 @contextmanager
@@ -199,7 +196,10 @@ def encoded(examples: Examples, encoders: Mapping[str, IdEncoder]) -> Table:
     ids = {}
     for name, encoder in encoders.items():
         rows = encoder.encode(examples.table.column(encoder.column).to_pylist())
-        ids[name] = numpy.fromiter(chain.from_iterable(rows), numpy.int32), numpy.cumsum([0, *map(len, rows)], dtype=numpy.int64)
+        ids[name] = (
+            numpy.fromiter(chain.from_iterable(rows), numpy.int32),
+            numpy.cumsum([0, *map(len, rows)], dtype=numpy.int64),
+        )
     return Table(examples.table, ids, "")
 
 

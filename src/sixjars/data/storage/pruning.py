@@ -65,11 +65,11 @@ def prune(folder: Path, gigabytes: float | None = None) -> Contents:
 
 
 def _limit() -> float:
-    told = os.environ.get("SIXJARS_CACHE_GB") or str(LIMIT)
+    given = os.environ.get("SIXJARS_CACHE_GB") or str(LIMIT)
     with suppress(ValueError):
-        if float(told) >= 0:
-            return float(told)
-    raise DataError(f"SIXJARS_CACHE_GB must be a number of gigabytes, but is {told!r}.")
+        if float(given) >= 0:
+            return float(given)
+    raise DataError(f"SIXJARS_CACHE_GB must be a number of gigabytes, but is {given!r}.")
 
 
 def _entries(folder: Path) -> list[_Entry]:

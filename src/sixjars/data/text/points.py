@@ -77,11 +77,11 @@ def text_of_points(value: Any) -> str:
     >>> text_of_points([[0.12, "0.7"], [0.3, 0.25]]), text_of_points([3, 1.5])
     ('0.12,0.7 0.3,0.25', '3 1.5')
     """
-    told = "must be a list of points like [[0.12, 0.7], [0.3, 0.25]], or of numbers"
+    message = "must be a list of points like [[0.12, 0.7], [0.3, 0.25]], or of numbers"
     if isinstance(value, str):
         return value
-    points = [point if isinstance(point, list) and point else [point] for point in _listed(value, told)]
-    return " ".join(",".join(_spelled(number, told) for number in point) for point in points)
+    points = [point if isinstance(point, list) and point else [point] for point in _listed(value, message)]
+    return " ".join(",".join(_spelled(number, message) for number in point) for point in points)
 
 
 def text_of_order(value: Any) -> str:
@@ -90,18 +90,18 @@ def text_of_order(value: Any) -> str:
     >>> text_of_order([2, "0", 1])
     '2 0 1'
     """
-    told = "must be a list of positions like [2, 0, 1]"
-    return value if isinstance(value, str) else " ".join(_spelled(place, told) for place in _listed(value, told))
+    message = "must be a list of positions like [2, 0, 1]"
+    return value if isinstance(value, str) else " ".join(_spelled(place, message) for place in _listed(value, message))
 
 
-def _listed(value: Any, told: str) -> list[Any]:
+def _listed(value: Any, message: str) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError(f"{told}, but is {shown(value)}.")
+        raise ValueError(f"{message}, but is {shown(value)}.")
     return value
 
 
-def _spelled(number: Any, told: str) -> str:
+def _spelled(number: Any, message: str) -> str:
     plain = isinstance(number, int | float | str) and not isinstance(number, bool)
     if not plain or len(str(number).split()) != 1:  # what is between spaces would be read as a point of its own
-        raise ValueError(f"{told}, but has {shown(number)} in it.")
+        raise ValueError(f"{message}, but has {shown(number)} in it.")
     return str(number).strip()

@@ -78,7 +78,7 @@ class TextTokenizer:
 
     @property
     def can_copy(self) -> bool:
-        """Whether a word outside the vocabulary is one position, so that it can be told from others and copied."""
+        """Whether a word outside the vocabulary is one position, so that it can be copied."""
         return self._kind in ("words", "characters")
 
     def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
@@ -91,8 +91,8 @@ class TextTokenizer:
         except TypeError:
             for text in texts:
                 if any("\ud800" <= letter <= "\udfff" for letter in text):
-                    told = f"Text {shown(text)} holds half a character (a lone surrogate); remove it."
-                    raise DataError(told) from None
+                    message = f"Text {shown(text)} holds half a character (a lone surrogate); remove it."
+                    raise DataError(message) from None
             raise
         if not open:
             return rows
@@ -221,8 +221,8 @@ class TextTokenizer:
         except RecursionError:
             raise RunError("The saved tokenizer is damaged: it is nested too deep.") from None
         except Exception as error:
-            told = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")[:200]
-            raise RunError(f"The saved tokenizer is damaged or of another version: {told}.") from error
+            reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")[:200]
+            raise RunError(f"The saved tokenizer is damaged or of another version: {reason}.") from error
 
 
 def _leads(token: str) -> bool:

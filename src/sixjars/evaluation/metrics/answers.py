@@ -80,16 +80,11 @@ def perplexity(outcomes: Sequence[Outcome]) -> float:
     >>> round(perplexity([Outcome(("a b",), log_probability=3 * math.log(1 / 50), tokens=3)]), 6)
     50.0
     """
-    total = math.fsum(_log_probability(outcome) for outcome in outcomes)
+    total = math.fsum(outcome.log_probability or 0.0 for outcome in outcomes)
     try:
         return math.exp(-total / sum(outcome.tokens for outcome in outcomes))
     except OverflowError:
         return math.inf
-
-
-def _log_probability(outcome: Outcome) -> float:
-    assert outcome.log_probability is not None
-    return outcome.log_probability
 
 
 def macro_f1(outcomes: Sequence[Outcome], *, multi_label: bool = False) -> float:

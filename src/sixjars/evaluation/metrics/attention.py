@@ -9,6 +9,7 @@ from sixjars.errors import DataError, ShapeError
 from sixjars.evaluation.metrics.outcome import Outcome, RationaleWeight
 
 Level = Literal["sentence", "word", "near"]
+Known = Literal["focus", "rationale"]
 
 
 def alignment_error_rate(outcomes: Sequence[Outcome]) -> float:
@@ -50,11 +51,6 @@ def object_focus(outcomes: Sequence[Outcome]) -> float:
     return _mean(_known(outcomes, "focus"))
 
 
-def focus_how(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    """The mean depends on which examples have boxes, so their number is in the signature."""
-    return "weight in box / area of box", f"with boxes:{len(_known(outcomes, 'focus'))}"
-
-
 def focus_of(weights: Sequence[Sequence[float]], grid: tuple[int, int], boxes: Sequence[Box]) -> float | None:
     """The `object_focus` of one example: the mean over its boxes; nothing without boxes.
 
@@ -67,12 +63,6 @@ def focus_of(weights: Sequence[Sequence[float]], grid: tuple[int, int], boxes: S
     """
     if not boxes:
         return None
-    cells = grid[0] * grid[1]
-    for row in weights:
-        if len(row) != cells:
-            raise ShapeError(
-                f"a word has {len(row)} weights, but the grid of {grid[0]} by {grid[1]} has {cells} cells."
-            )
     return _mean([_focus(weights, grid, box) for box in boxes])
 
 
@@ -94,8 +84,8 @@ def _covered(count: int, low: float, high: float) -> list[float]:
     return [max(0.0, min(high * count, at + 1) - max(low * count, at)) for at in range(count)]
 
 
-def rationale_weight(weights: Sequence[float], of: Sequence[int], sentence: int, word: int) -> RationaleWeight:
-    r"""Attention weight on the rationale, from the weights of a whole document.
+def rationale_weight(weights: Sequence[float], of: Sequence[int], sentence: int, word: int) -> RationaleWeight | None:
+    r"""Attention weight on the rationale, from the weights of a whole document; nothing where it is cut off there.
 
     .. math:: A_k = \sum_{j \in k} \alpha_j, \qquad \frac{\alpha_{k,w}}{A_k}, \qquad
               \frac{\alpha_{k,w-1} + \alpha_{k,w} + \alpha_{k,w+1}}{A_k}
@@ -107,13 +97,9 @@ def rationale_weight(weights: Sequence[float], of: Sequence[int], sentence: int,
     >>> rationale_weight([0.25, 0.25, 0.375, 0.125], of=[0, 1, 1, 1], sentence=1, word=1)
     RationaleWeight(sentence=0.75, word=0.5, near=1.0)
     """
-    if len(weights) != len(of):
-        raise ShapeError(f"a document has {len(weights)} weights, but {len(of)} positions have a sentence.")
     inside = [weight for weight, segment in zip(weights, of, strict=True) if segment == sentence]
-    if not 0 <= word < len(inside):
-        raise ShapeError(
-            f"the rationale is word {word} of sentence {sentence}, but that sentence has {len(inside)} words."
-        )
+    if word >= len(inside):
+        return None
     whole = math.fsum(inside)
     if whole == 0:
         return RationaleWeight(whole, 0.0, 0.0)
@@ -139,12 +125,12 @@ def rationale_mean(outcomes: Sequence[Outcome], *, level: Level) -> float:
     return _mean([getattr(weight, level) for weight in _known(outcomes, "rationale")])
 
 
-def rationale_how(outcomes: Sequence[Outcome], *, how: str) -> tuple[str, ...]:
-    """The mean depends on which examples have a rationale, so their number is in the signature."""
-    return how, f"with rationales:{len(_known(outcomes, 'rationale'))}"
+def how_known(outcomes: Sequence[Outcome], *, how: str, need: Known) -> tuple[str, ...]:
+    """The mean depends on which examples have boxes or a rationale, so their number is in the signature."""
+    return how, f"with {'boxes' if need == 'focus' else 'rationales'}:{len(_known(outcomes, need))}"
 
 
-def _known(outcomes: Sequence[Outcome], need: Literal["focus", "rationale"]) -> list[Any]:
+def _known(outcomes: Sequence[Outcome], need: Known) -> list[Any]:
     return [found for found in (getattr(outcome, need) for outcome in outcomes) if found is not None]
 
 

@@ -5,7 +5,8 @@ BLEU, chrF and TER are sacrebleu's, ROUGE is rouge-score's; both libraries load 
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, final
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Literal
 
 from sixjars.evaluation.metrics.outcome import Outcome
 from sixjars.version import version_of
@@ -81,23 +82,8 @@ def sacre_signature(outcomes: Sequence[Outcome], *, name: SacreName) -> str:
     return str(metric.get_signature())
 
 
-@final
-class SpaceTokenizer:
-    """Lower case, split at spaces.
-
-    The tokenizer of rouge-score keeps a-z and 0-9 alone, so that nothing of a Hindi text is left.
-
-    >>> SpaceTokenizer().tokenize("Main ghar जा रहा हूँ")
-    ['main', 'ghar', 'जा', 'रहा', 'हूँ']
-    """
-
-    def tokenize(self, text: str) -> list[str]:
-        """The words of a text."""
-        return text.lower().split()
-
-
 def rouge(outcomes: Sequence[Outcome], *, name: str) -> float:
-    r"""ROUGE: F1 of shared words (1), pairs of words (2) or the longest common subsequence (L); 0 to 1.
+    r"""ROUGE: F1 of shared stems (1), pairs (2) or longest subsequence (L); `_spaces`: words, not stems; 0 to 1.
 
     .. math:: \frac1N \sum_i \max_{r \in R_i} \frac{2 P R}{P + R}, \quad
               P = \frac{m(\hat y_i, r)}{|\hat y_i|}, \; R = \frac{m(\hat y_i, r)}{|r|}
@@ -105,13 +91,17 @@ def rouge(outcomes: Sequence[Outcome], *, name: str) -> float:
     `m` is how many n-grams both have, repeats counted, or the length of their longest common subsequence. Lin 2004,
     sections 2 and 3.1 (https://aclanthology.org/W04-1013/), with equal weight for P and R and Porter stems as in its
     ROUGE-1.5.5 script; each text is one sentence. Computed by rouge-score with its own tokenizer, which keeps the
-    letters a to z and digits alone. Names that end in `_spaces` split words at spaces and do not stem, for texts in
-    any script. A text without n-grams shares nothing: 0.
+    letters a to z and digits alone, so that nothing of a Hindi text is left. Names that end in `_spaces` split words
+    at spaces and do not stem, for texts in any script. A text without n-grams shares nothing: 0.
+
+    >>> rouge([Outcome(("main ghar जा रहा",), ("Main जा रहा",))], name="rouge1_spaces")
+    0.8571428571428571
     """
     from rouge_score.rouge_scorer import RougeScorer
 
     kind, _, spaces = name.partition("_")
-    scorer = RougeScorer([kind], tokenizer=SpaceTokenizer()) if spaces else RougeScorer([kind], use_stemmer=True)
+    words = SimpleNamespace(tokenize=lambda text: text.lower().split()) if spaces else None
+    scorer = RougeScorer([kind], use_stemmer=True, tokenizer=words)  # a tokenizer of its own stems for itself
     best = (scorer.score_multi(outcome.references, outcome.candidates[0])[kind].fmeasure for outcome in outcomes)
     return math.fsum(best) / len(outcomes)
 

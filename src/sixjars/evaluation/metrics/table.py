@@ -17,6 +17,8 @@ from sixjars.version import version_of
 _ACCURACY: Final = "accuracy@"
 _ANY: Final = ("any reference", "case:mixed")
 _LABELS: Final = ("any reference", "between:', '", "case:mixed")
+_CORPUS: Final = ("corpus", "closest length", "no smoothing", WORDS)
+_FOCUSED: Final = partial(attention.how_known, how="weight in box / area of box", need="focus")
 _SPACES: Final = ("tok:spaces", "case:mixed")
 _VALID: Final = "valid tours only"
 _SEEN: Final = frozenset[Need]({"candidates", "familiar"})
@@ -50,14 +52,9 @@ def _rouge(name: str) -> Metric:
     return Metric(name, partial(overlap.rouge, name=name), how=partial(overlap.rouge_how, name=name))
 
 
-def _caption_bleu(n: int) -> Metric:
-    how = ("corpus", "closest length", "no smoothing", WORDS)
-    return Metric(f"bleu{n}", partial(captions.caption_bleu, n=n), how=how)
-
-
 def _rationale(name: str, level: attention.Level, how: str) -> Metric:
     compute = partial(attention.rationale_mean, level=level)
-    return Metric(name, compute, needs=_RATIONALE, how=partial(attention.rationale_how, how=how))
+    return Metric(name, compute, needs=_RATIONALE, how=partial(attention.how_known, how=how, need="rationale"))
 
 
 METRICS: Final[dict[str, Metric]] = {
@@ -67,7 +64,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric("chrf", overlap.chrf, how=partial(overlap.sacre_signature, name="chrf")),
         Metric("ter", overlap.ter, "lower", how=partial(overlap.sacre_signature, name="ter")),
         *(_rouge(f"rouge{kind}{words}") for words in ("", "_spaces") for kind in "12L"),
-        *(_caption_bleu(n) for n in (1, 2, 3, 4)),
+        *(Metric(f"bleu{n}", partial(captions.caption_bleu, n=n), how=_CORPUS) for n in (1, 2, 3, 4)),
         Metric("rougeL_coco", captions.rougeL_coco, how=("beta:1.2", "best P, best R", WORDS)),
         Metric("cider_d", captions.cider_d, how=("n:1-4", "sigma:6", "rarity:these references", WORDS)),
         Metric("distinct_captions", novelty.distinct_captions, how=(WORDS,)),
@@ -92,7 +89,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric("distinct2", partial(novelty.distinct, n=2), how=_SPACES),
         Metric("perplexity", answers.perplexity, "lower", _LIKELIHOOD, ("first reference", "per token with <stop>")),
         Metric("alignment_error_rate", attention.alignment_error_rate, "lower", _LINKS, how=("corpus",)),
-        Metric("object_focus", attention.object_focus, needs=_FOCUS, how=attention.focus_how),
+        Metric("object_focus", attention.object_focus, needs=_FOCUS, how=_FOCUSED),
         Metric("tour_length_ratio", tours.tour_length_ratio, "lower", _INPUT, ("closed", "first reference", _VALID)),
         Metric(
             "tour_over_nearest", tours.tour_over_nearest, "lower", _INPUT, ("closed", "nearest from point 0", _VALID)
@@ -125,7 +122,8 @@ def metric_named(name: str, outside: Outside = NOTHING) -> Metric:
         if isinstance(one, Metric) and one.name == name:
             return one
     if "." in name:  # called as the recipe calls it, which also expects it and chooses the best weights by it
-        return replace(outside.component(name, Metric, "metric", is_class=False), name=name)
+        found: Metric = outside.component(name, Metric, "metric", is_class=False)
+        return replace(found, name=name)
     known = [f"{_ACCURACY}k" if other.startswith(_ACCURACY) else other for other in METRICS]
     raise RecipeError([unknown("metric", name, known)])
 

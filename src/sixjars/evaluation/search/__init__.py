@@ -67,7 +67,7 @@ class Searcher:
         )
 
 
-def search(  # noqa: PLR0913 - what search knows of a model, and what it may be told besides
+def search(  # noqa: PLR0913 - what search knows of a model, and what a caller may add
     step: Step,
     state: Rows,
     settings: SearchSettings,
@@ -226,6 +226,7 @@ def _row_by_row(problem: Problem, choose: Callable[[Tensor, int], Tensor], *, ro
     finished_R, count_R, total_R = ~open_R, torch.zeros_like(token_R), torch.zeros((), device=token_R.device)
     covered_RS, weights = None, []
     for step in range(problem.longest):
+        # Rows that have ended are computed with the others, since a batch keeps its shape, but add to nothing.
         allowed_RV, weights_RS, state = problem.step_on(token_R, state, output_Rt)
         token_R = choose(allowed_RV, step)
         gained_R = allowed_RV.gather(1, token_R.unsqueeze(1)).squeeze(1)

@@ -8,7 +8,8 @@ moves, and a state is reordered by one `pick`. Nothing is copied from the device
 beginning is left.
 """
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Self, final
 
 import torch
@@ -57,47 +58,28 @@ class Ended(Rows):
         return self.ordered((self.score == NEVER).int().argsort(dim=1, stable=True)[:, :most])
 
 
-@final
-@dataclass
-class Past:
-    """What each step output, and from which row it went on; read backwards once, at the end.
+Made = tuple[Tensor, Tensor, Tensor | None]
+"""One step: what each row output, (R,); which row of the step before it goes on from, (R,); its attention, (R, S)."""
 
-    So a step costs the same however long the hypotheses are: attention over a long source is never reordered.
+
+def _traced(steps: Sequence[Made], ended: Ended) -> list[list[Hypothesis]]:
+    """Each source's hypotheses in the order of their places, followed backwards from the rows they ended in.
+
+    This is done once, at the end. So a step costs the same however long the hypotheses are, and attention over a long
+    source is never reordered. Position t of the weights belongs to the choice of token t, or of `<stop>`.
     """
-
-    tokens: list[Tensor] = field(default_factory=list)
-    """What each row output, (R,) for each step."""
-    parents: list[Tensor] = field(default_factory=list)
-    """Which row of the step before it goes on from, (R,) for each step."""
-    weights: list[Tensor] = field(default_factory=list)
-    """Attention as it was before rows moved, (R, S) for each step; empty where there is none."""
-
-    def add(self, token: Tensor, parent: Tensor, weights: Tensor | None) -> None:
-        """One step."""
-        self.tokens.append(token)
-        self.parents.append(parent)
-        self.weights += [] if weights is None else [weights]
-
-    def hypotheses(self, ended: Ended) -> list[list[Hypothesis]]:
-        """Each source's hypotheses in the order of their places, the empty places left out."""
-        flat = ended.mapped(Tensor.flatten)
-        tokens, weights = self._followed(flat.row, flat.count)
-        places = ended.score.shape[1]
-        return hypotheses_of(tokens, flat.score, flat.log_probability, flat.count, flat.finished, weights, places)
-
-    def _followed(self, row: Tensor, count: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Tokens (B * N, T) and weights (B * N, T, S) on the way to each given row.
-
-        Position t of the weights is what the hypothesis attended to when it chose its token t, or `<stop>`.
-        """
-        tokens, weights = [], []
-        for step in reversed(range(len(self.tokens))):
-            tokens.append(self.tokens[step].index_select(0, row))
-            # A hypothesis of `count` tokens was in its row before step `count`: only earlier steps moved it there.
-            row = torch.where(step < count, self.parents[step].index_select(0, row), row)
-            if self.weights:
-                weights.append(self.weights[step].index_select(0, row))
-        return torch.stack(tokens[::-1], dim=1), torch.stack(weights[::-1], dim=1) if weights else None
+    flat = ended.mapped(Tensor.flatten)
+    row, tokens, weights = flat.row, [], []
+    for step in reversed(range(len(steps))):
+        token_R, parent_R, weights_RS = steps[step]
+        tokens.append(token_R.index_select(0, row))
+        # A hypothesis of `count` tokens was in its row before step `count`: only earlier steps moved it there.
+        row = torch.where(step < flat.count, parent_R.index_select(0, row), row)
+        if weights_RS is not None:  # as it was before the rows moved
+            weights.append(weights_RS.index_select(0, row))
+    output, attention = torch.stack(tokens[::-1], dim=1), torch.stack(weights[::-1], dim=1) if weights else None
+    places = ended.score.shape[1]
+    return hypotheses_of(output, flat.score, flat.log_probability, flat.count, flat.finished, attention, places)
 
 
 @final
@@ -142,7 +124,8 @@ def beam(problem: Problem) -> list[list[Hypothesis]]:
     ranking, max_length, stop = problem.ranking, problem.longest, problem.special.stop
     width, nbest, state = problem.settings.width, problem.settings.nbest, problem.state
     token_R, output_Rt = problem.first()
-    columns, past, covered_RS = [_first_column(problem)], Past(), None
+    columns, covered_RS = [_first_column(problem)], None
+    steps: list[Made] = []
     alive_BK = columns[0].log_probability
     pool = Ended.nowhere(len(alive_BK), nbest, like=alive_BK)
     for length in range(1, max_length + 1):
@@ -160,13 +143,13 @@ def beam(problem: Problem) -> list[list[Hypothesis]]:
 
         columns.append(going)
         token_R, row_R = going.token.flatten(), going.row.flatten()
-        past.add(token_R, row_R, weights_RS)
+        steps.append((token_R, row_R, weights_RS))
         if length == max_length or not bool((alive_BK > NEVER).any()):
             break
         state = state.pick(row_R)
         output_Rt = torch.cat([output_Rt.index_select(0, row_R), token_R.unsqueeze(1)], dim=1)
         covered_RS = None if covered_RS is None else covered_RS.index_select(0, row_R)
-    return past.hypotheses(pool.beside(_unfinished(columns, pool, max_length)).first(nbest))
+    return _traced(steps, pool.beside(_unfinished(columns, pool, max_length)).first(nbest))
 
 
 def _first_column(problem: Problem) -> Beginnings:

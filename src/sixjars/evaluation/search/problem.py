@@ -8,7 +8,7 @@ log probabilities.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -154,19 +154,13 @@ def rule_of(settings: SearchSettings, special: SpecialTokens, *, prefix: Padded 
         rules.append(no_repeated_ngram(settings.no_repeat_ngram))
     if settings.min_length:  # last, because it must know what the others leave
         rules.append(min_length(settings.min_length, stop=special.stop))
-    rule = together(rules)
-    return rule if prefix is None else forced_prefix(prefix.to(device), otherwise=rule)
-
-
-def together(rules: Sequence[Rule]) -> Rule:
-    """All the rules, one after the other; no rule at all changes nothing."""
 
     def rule(scores: Tensor, output: Tensor) -> Tensor:
         for each in rules:
             scores = each(scores, output)
         return scores
 
-    return rule
+    return rule if prefix is None else forced_prefix(prefix.to(device), otherwise=rule)
 
 
 def banned(tokens: Tensor) -> Rule:

@@ -18,11 +18,7 @@ from sixjars.errors import RecipeError, unknown
 @final
 @dataclass(frozen=True)
 class MapShape:
-    """How many numbers a backbone computes for one image: maps of cells, and one vector.
-
-    >>> MapShape(channels=512, height=14, width=14, vector=4096).numbers
-    104448
-    """
+    """How many numbers a backbone computes for one image: maps of cells, and one vector."""
 
     channels: int
     """C, the numbers of each cell."""
@@ -32,11 +28,6 @@ class MapShape:
     """Columns of cells."""
     vector: int
     """K, the numbers of the vector."""
-
-    @property
-    def numbers(self) -> int:
-        """Of the maps and the vector together, C·h·w + K."""
-        return self.channels * self.height * self.width + self.vector
 
 
 class Backbone(nn.Module, ABC):

@@ -6,7 +6,7 @@ Dims: B batch, S source positions, D source features, K summary features, H deco
 """
 
 from collections.abc import Mapping
-from typing import Literal, final
+from typing import Any, Literal, final
 
 import torch
 from torch import Tensor, nn
@@ -119,6 +119,11 @@ class Attention(Bridge):
             *super().misfits(plan),
             f"model.bridge.size: belongs to score: additive, but score is {score}; remove it.",
         ]
+
+    @classmethod
+    def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
+        """The score by name, for there are others to try."""
+        return {"score": "additive"}
 
     def start(self, encoded: Encoded) -> Prepared:
         """The initial state and the keys, returned and never kept on the module."""

@@ -1,7 +1,7 @@
 """Attention pooling: the summary is a weighted sum of all positions, with a learned query.
 
-Dims: B batch, S source positions, P segments of a row, F features of what is pooled, H state features,
-      A attention features.
+Dims: B batch, S source positions, D source features, P segments of a row, F features of what is pooled,
+      H state features, A attention features.
 """
 
 from typing import final
@@ -61,20 +61,18 @@ class AttentionPooling(Bridge):
 
     def start(self, encoded: Encoded) -> Prepared:
         """Pool every position, or every segment; the weights of the positions are handed on as the keys."""
-        if self.segment_size:
-            pooled_BF, weights_BS = self._segments(encoded)
+        memory_BSD, mask_BS = encoded.memory, encoded.mask
+        if not self.segment_size:
+            pooled_BF, weights_BS = self._pooled(memory_BSD, mask_BS)
         else:
-            pooled_BF, weights_BS = self._pooled(encoded.memory, encoded.mask)
-        return Prepared(self.first(pooled_BF), pooled_BF, encoded.memory, encoded.mask, weights_BS)
-
-    def _segments(self, encoded: Encoded) -> tuple[Tensor, Tensor]:
-        assert encoded.segments is not None
-        level = non_empty(encoded.segments, encoded.mask)
-        pooled_BF, shares_BP = self._pooled(level.memory, level.mask)
-        within_BS = level.weights
-        if within_BS is None:
-            within_BS = softmax_in_segments(torch.zeros_like(encoded.memory[..., 0]), encoded.mask, level)
-        return pooled_BF, shares_BP.gather(1, level.segment_of) * within_BS * encoded.mask
+            assert encoded.segments is not None
+            level = non_empty(encoded.segments, mask_BS)
+            pooled_BF, shares_BP = self._pooled(level.memory, level.mask)
+            within_BS = level.weights
+            if within_BS is None:
+                within_BS = softmax_in_segments(torch.zeros_like(memory_BSD[..., 0]), mask_BS, level)
+            weights_BS = shares_BP.gather(1, level.segment_of) * within_BS * mask_BS
+        return Prepared(self.first(pooled_BF), pooled_BF, memory_BSD, mask_BS, weights_BS)
 
     def _pooled(self, vectors: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """The weighted sum (B, F) of one vector for each place, and the weight of each."""

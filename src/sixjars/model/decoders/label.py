@@ -94,13 +94,16 @@ class LabelDecoder(Decoder):
     def answer(self, encoded: Encoded, search: Search, prefix: Padded | None = None) -> list[list[Hypothesis]]:
         """The most probable labels of each row, `nbest` of them; with `multi_label` one set of all that apply."""
         output = self.choose(encoded)
-        return _all_likely(output) if self.multi_label else _best(output, search.nbest)
+        chosen = _all_likely if self.multi_label else partial(_best, nbest=search.nbest)
+        weights = [()] * output.rows if output.weights is None else [(tuple(row),) for row in output.weights.tolist()]
+        rows = zip(output.log_probabilities.cpu(), weights, strict=True)
+        return [[Hypothesis(labels, whole, whole, own) for labels, whole in chosen(log_V)] for log_V, own in rows]
 
     def loss_equation(self) -> str:
         """Cross entropy, of all labels together or of each."""
         if self.multi_label:
-            return "L = -Σ_{y ∈ ℓ} log P(y | x) - Σ_{y ∉ ℓ} log(1 - P(y | x)), divided by the number of labels"
-        return "L = -log P(y = ℓ | x), divided by the number of labels"
+            return "L = -Σ_{y ∈ ℓ} log P(y | x) - Σ_{y ∉ ℓ} log(1 - P(y | x)), divided by the number of true labels"
+        return "L = -log P(y = ℓ | x), divided by the number of true labels"
 
     def answer_equation(self) -> str:
         """The most probable label, or all that are likely."""
@@ -115,29 +118,19 @@ class LabelDecoder(Decoder):
         return [*mixed, f"P(y | x) = {chance.format(state)}"]
 
 
-def _best(output: StepOutput, nbest: int) -> list[list[Hypothesis]]:
-    best = output.log_probabilities.topk(min(nbest, output.log_probabilities.shape[1]), dim=1)
-    rows = zip(best.values.tolist(), best.indices.tolist(), _weights(output), strict=True)
-    return [
-        [Hypothesis((label,), value, value, weights) for value, label in zip(values, labels, strict=True)]
-        for values, labels, weights in rows
-    ]
+Chosen = list[tuple[tuple[int, ...], float]]
+"""Labels of a row, and their log probability."""
 
 
-def _all_likely(output: StepOutput) -> list[list[Hypothesis]]:
-    """All labels of each row that are more likely than not, the most probable first; that one in any case."""
-    weights, found = _weights(output), []
-    for at, log_V in enumerate(output.log_probabilities.cpu()):
-        order_V = log_V.argsort(descending=True)
-        count = max(1, int((log_V >= math.log(LIKELY)).sum()))
-        not_V = torch.log1p(-log_V.double().exp().clamp(max=1.0 - 1e-12))
-        whole = float(log_V[order_V[:count]].sum() + not_V[order_V[count:]].sum())
-        found.append([Hypothesis(tuple(order_V[:count].tolist()), whole, whole, weights[at])])
-    return found
+def _best(log_V: Tensor, nbest: int) -> Chosen:
+    best = log_V.topk(min(nbest, len(log_V)))
+    return [((label,), value) for label, value in zip(best.indices.tolist(), best.values.tolist(), strict=True)]
 
 
-def _weights(output: StepOutput) -> list[tuple[tuple[float, ...], ...]]:
-    """The attention of each row, in a row of its own; nothing where there is none."""
-    if output.weights is None:
-        return [()] * output.rows
-    return [(tuple(row),) for row in output.weights.tolist()]
+def _all_likely(log_V: Tensor) -> Chosen:
+    """All labels that are more likely than not, the most probable first; that one in any case."""
+    count = max(1, int((log_V >= math.log(LIKELY)).sum()))
+    order_V = log_V.argsort(descending=True)
+    chosen, others = order_V[:count], order_V[count:]
+    whole = log_V[chosen].sum() + torch.log1p(-log_V[others].double().exp()).sum()
+    return [(tuple(chosen.tolist()), float(whole))]

@@ -35,7 +35,7 @@ class PointerState(Rows):
 
 @final
 class PointerDecoder(Generator):
-    r"""u_jt = vᵀ tanh(W_1 h_j + W_2 s_t), P(y_t = j | y_1..y_{t-1}, x) = softmax_j(u_jt): attention is the output.
+    r"""u_jt = v_ptrᵀ tanh(W_1 h_j + W_2 s_t), P(y_t = j | y_1..y_{t-1}, x) = softmax_j(u_jt): attention is the output.
 
     Vinyals, Fortunato & Jaitly 2015 (https://arxiv.org/abs/1506.03134), equation 3; token 4 + j points at position j.
     The input of a step is the memory h_j of the position before, and the context of the bridge. A position that was
@@ -164,6 +164,7 @@ class PointerDecoder(Generator):
             stop_BT1 = self.score(torch.tanh(self.stop + query_BTA))
         around = (STOP, len(SPECIAL) - STOP - 1)  # of the special tokens only <stop> may come
         may_BTV = torch.cat([F.pad(ends_BT1, around), free_BTS], dim=-1)
+        # The lowest number and not -inf, which times the 0 of a padded target would be NaN in the loss.
         logits_BTV = torch.cat([F.pad(stop_BT1, around), scores_BTS], dim=-1)
         return logits_BTV.masked_fill(~may_BTV, torch.finfo(logits_BTV.dtype).min), may_BTV
 

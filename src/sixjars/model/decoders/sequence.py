@@ -49,6 +49,7 @@ class CopyGate(nn.Module):
         generated_BTV = torch.sigmoid(gate_BT1) * torch.softmax(wide(logits), dim=-1)
         all_BTW = nn.functional.pad(generated_BTV, (0, copy_ids.shape[1]))
         copied_BTS = torch.sigmoid(-gate_BT1) * wide(weights)  # 1 - σ would be 0 long before σ(-x) is
+        # Added, not put: a word that stands at several positions has the weight of all of them.
         whole_BTW = all_BTW.scatter_add(2, copy_ids.unsqueeze(1).expand_as(copied_BTS), copied_BTS)
         return whole_BTW.clamp(min=torch.finfo(whole_BTW.dtype).tiny).log()
 
@@ -125,7 +126,7 @@ class SequenceDecoder(Generator):
             return []
         where, faults = "model.decoder.copying", []
         if not plan.bridge.follows_state:
-            faults.append(f"{where}: needs a bridge of kind attention, but it is {plan.kind('bridge')}.")
+            faults.append(f"{where}: needs a bridge of kind attention or two_level, but it is {plan.kind('bridge')}.")
         source = next(iter(plan.inputs.values()), None)
         faults += [f"{where}: {fault}" for fault in plan.output.copy_misfits(source)]
         if plan.smoothing:

@@ -122,6 +122,7 @@ class HierarchyEncoder(Encoder):
     def _encoded(self, ids: Tensor, segments: Segments) -> tuple[Tensor, Tensor, Tensor | None]:
         """All packs, laid end to end: the states of all places, the vectors of all segments, the weights."""
         known = nn.functional.pad(ids.flatten(), (1, 0))  # -1, where a segment is shorter, is the word in front
+        # A pack has segments of all texts of the batch as its rows: one call encodes them, whatever text they are of.
         states, vectors, weights = [], [], []
         for pack_NL in segments.packs:
             real_NL = pack_NL >= 0
