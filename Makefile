@@ -6,7 +6,8 @@ READY := $(VENV)/ready
 SITE_READY := $(VENV)/site-ready
 TORCH ?= torch==2.13.0
 WORKERS ?= 2
-QUICK := tests/contracts tests/house/test_structure.py tests/house/test_surface.py tests/unit/test_search.py \
+SPREAD := -n $(WORKERS) --dist loadfile
+QUICK := tests/contracts --ignore-glob '*equation*' tests/house/test_structure.py tests/house/test_surface.py tests/unit/test_search.py \
 	tests/unit/test_updates.py tests/recipes/test_recipes.py::test_the_first_of_each_task
 export OMP_NUM_THREADS ?= 1
 
@@ -19,13 +20,13 @@ quick: $(READY)               ## for each small step, under a minute on two core
 	$(MAKE) --no-print-directory -j 2 lint quick-tests
 
 quick-tests: $(READY)         # contracts, layering, search, training, and one recipe of each system for two steps
-	$(BIN)/python -m pytest -q -n $(WORKERS) $(QUICK)
+	$(BIN)/python -m pytest -q $(SPREAD) $(QUICK)
 
 test: lint                    ## what every change must pass, under five minutes on two cores
-	$(BIN)/python -m pytest -q -n $(WORKERS)
+	$(BIN)/python -m pytest -q $(SPREAD)
 
 test-all: lint                ## also every pair of components, and every sample recipe trained to its score
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m 'slow or not slow' --timeout 900
+	$(BIN)/python -m pytest -q $(SPREAD) -m 'slow or not slow' --timeout 900
 
 lint: $(READY)                ## style, types, layering
 	$(BIN)/ruff check .
@@ -34,10 +35,10 @@ lint: $(READY)                ## style, types, layering
 	$(BIN)/lint-imports --no-cache
 
 contracts: $(READY)           ## the contract of every field, encoder, bridge and decoder
-	$(BIN)/python -m pytest -q -n $(WORKERS) tests/contracts
+	$(BIN)/python -m pytest -q $(SPREAD) tests/contracts
 
 recipes: $(READY)             ## every recipe, a few steps each
-	$(BIN)/python -m pytest -q -n $(WORKERS) tests/recipes
+	$(BIN)/python -m pytest -q $(SPREAD) tests/recipes
 
 docs: $(READY)                ## the pages that the code itself can tell: settings, recipes
 	$(BIN)/python docs/generate.py

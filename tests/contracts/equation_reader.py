@@ -31,7 +31,7 @@ GATES = {"output": "o", "input": "i", "forget": "f", "reset": "o", "update": "i"
 PLACE = ", where word j is word k of segment n"
 CONDITIONS = {
     PLACE: "place",
-    PLACE + "; ω_nk = 1 / K unless the encoder has such weights": "even",
+    PLACE + "; ω_nk = 1 / K where the encoder computes none": "even",
     ", over the words of segment n, which has word j": "segment",
     ", over positions not chosen yet; <stop> when none is left": "all",
     ", over positions not chosen yet and, from t = 2 on, <stop>": "some",

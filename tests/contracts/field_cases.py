@@ -170,7 +170,7 @@ of_points = Case(
         ("1,x", "'x' of point '1,x' is not a number; write points like 0.12,0.7 0.3,0.25."),
         ("1,2,3", "a point has 3 coordinates, but data.points.dimensions is 2."),
         ("1,2 3", "a point has 1 coordinate and the first has 2 coordinates; all must have as many"),
-        ("1,nan", "'nan' of point '1,nan' is not a number that can be reckoned with."),
+        ("1,nan", "'nan' of point '1,nan' is not a finite 32-bit number."),
         ([[1, [2]]], "has [2] in it."),
         ([True], "has True in it."),
         ({"x": 1}, NO_POINTS),

@@ -29,6 +29,7 @@ ALLOWED = {
     # Hooks that a module inside a component may have, and settings that a field may have.
     ("recipe/schema.py", "getattr(hints[name], 'given', ())"): "a hook: parameters that the toolkit fills in",
     ("runs/data.py", "getattr(inner.kind, 'given', ())"): "the same",
+    ("runs/recipes.py", "getattr(inner.kind, 'given', ())"): "the same",
     ("runs/data.py", "hasattr(inner.kind, 'extractor')"): "a hook: whoever reads files has a feature extractor",
     ("runs/recipes.py", "hasattr(inner.kind, 'section_misfits')"): "a hook: settings that do not fit the field",
     ("model/layers.py", "getattr(field.settings, 'vectors', None)"): "whether the field has pretrained vectors",

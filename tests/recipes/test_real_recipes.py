@@ -1,6 +1,7 @@
 """Every recipe on real data runs on a stand-in for it, and is explained where there is none."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,13 @@ def test_every_stand_in_is_needed() -> None:
     assert folders == {*VISUAL, *TEXTUAL, "multi30k", "dakshina"}
 
 
-@pytest.mark.parametrize("name", REAL)
+def params() -> list[Any]:
+    """All recipes; the second and later ones of the same data are left to `make test-all`."""
+    first = {name.split("/")[1].split("_")[0]: name for name in reversed(REAL)}
+    return [pytest.param(name, marks=() if name in first.values() else pytest.mark.slow) for name in REAL]
+
+
+@pytest.mark.parametrize("name", params())
 def test_it_runs_on_a_stand_in_for_its_data(name: str, tmp_path: Path) -> None:
     """The files that the recipe names, with a few synthetic rows in the right columns.
 

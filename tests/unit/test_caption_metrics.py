@@ -155,6 +155,7 @@ def test_cider_of_a_longer_caption_by_hand() -> None:
     assert value("cider_d", outcomes) == pytest.approx(10 * sum(cosines) / 4 * math.exp(-4 / 72) / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cider_d", "bleu4", "rougeL_coco"])
 def test_five_thousand_captions_take_seconds(name: str) -> None:
     draw = Random(0)

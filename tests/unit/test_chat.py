@@ -15,7 +15,7 @@ from sixjars.errors import DataError, SixJarsError
 
 HELP = """/new   forget the conversation and begin another
 /back  take back the last thing you said, and its answer
-/help  tell these
+/help  show these commands
 /quit  end; so does the end of the input, or Ctrl-C
 """
 HELLO = "Say something. /help tells what else can be typed, /quit ends.\n"

@@ -68,6 +68,12 @@ def test_models_of_different_tasks_or_examples(runs: dict[str, Path], tmp_path: 
 
 
 def test_what_cannot_be_compared(runs: dict[str, Path], tmp_path: Path) -> None:
+    images = ["image_captioning/sample_initial", "image_captioning/sample_attention"]
+    with pytest.raises(
+        DataError, match=r"^image_captioning/sample_initial is a .* no length that could be compared\.$"
+    ):
+        compare(images, out=tmp_path / "images")
+    assert not (tmp_path / "images").exists()  # before anything is trained
     with pytest.raises(DataError, match=r"^compare needs two recipes or runs, or more\.$"):
         compare(["x"], out=tmp_path, metric="bleu")
     with pytest.raises(RecipeError, match=r"metric 'blue' is unknown\. Did you mean 'bleu'"):

@@ -62,6 +62,7 @@ def test_each_word_of_a_document_is_in_one_list(corpora: dict[str, list[Row]]) -
     assert set(listed) == {word for row in rows for line in lines(documents.SAMPLE, row) for word in line}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("task", "wanted"), [*((task, 20_000) for task in SAMPLES), ("conversation", 100_000)])
 def test_there_are_more_sources_than_anybody_asks_for(task: str, wanted: int) -> None:
     sample, rng = SAMPLES[task], Random(0)

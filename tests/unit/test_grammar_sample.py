@@ -64,6 +64,7 @@ def test_the_whole_grammar_is_the_limit_of_the_truncated_ones() -> None:
     assert gaps[-1] < 1e-6
 
 
+@pytest.mark.slow
 def test_true_perplexity_is_the_mean_of_a_large_sample() -> None:
     texts = [row["text"] for row in generate("language_model", size=15_000, valid=0, test=0)["train"]]
     surprises = [-language_model.log_probability(text) for text in texts]

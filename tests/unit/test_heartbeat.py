@@ -159,6 +159,7 @@ def test_one_is_stopped_or_killed(
         pair[victim].wait()
 
 
+@pytest.mark.slow
 def test_the_first_is_killed_before_the_second_has_begun(
     server: Any, recipe: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -176,6 +177,7 @@ def test_the_first_is_killed_before_the_second_has_begun(
     assert_gone(children, seconds=30)  # most of them to import torch
 
 
+@pytest.mark.slow
 def test_all_are_stopped_and_go_on(two: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
     """Ctrl-Z stops every process of a terminal: when they go on, none has been silent."""
     processes = two(endless(recipe), "--out", tmp_path / "run", before=(SOON, SOON))
@@ -190,6 +192,7 @@ def test_all_are_stopped_and_go_on(two: Any, recipe: Callable[..., str], tmp_pat
     assert "sixjars: stopped at update " in first.err
 
 
+@pytest.mark.slow
 def test_a_long_validation_is_no_silence(two: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
     name = recipe(learning={"epochs": 1})
     processes = two(name, "--out", tmp_path / "run", before=(SOON + LONG_VALIDATION, SOON + LONG_VALIDATION))

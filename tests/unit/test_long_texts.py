@@ -94,6 +94,12 @@ def test_a_long_input_is_cut_dropped_or_an_error() -> None:
         _ = error.dropped
 
 
+def test_turns_that_are_left_out_are_a_cut_however_short_the_rest() -> None:
+    source = text("source", segments="turns", max_length=8)
+    data = dataset(source, text("target", options={}), [f"{LONG}\na", "a\nb"], ["a", "a"])
+    assert [source.truncates(data.table, row) for row in (0, 1)] == [True, False]
+
+
 def test_the_ends_of_segments_count_as_they_do_where_a_text_is_cut() -> None:
     source = text("source", segments="lines", on_long="drop")
     data = dataset(source, text("target", options={}), ["a b\nc", "a\nb", "a b c"], ["a"] * 3)

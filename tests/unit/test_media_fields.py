@@ -230,3 +230,15 @@ def test_what_a_picture_of_attention_is_drawn_on(folder: Path) -> None:
     assert box == (0.25, 0.0, 0.75, 1.0)
     blank = field(folder).blank()
     assert (blank.values.shape, blank.values.dtype) == ((1, 1, 3 * SIDE * SIDE), torch.uint8)
+
+
+def test_only_what_is_hidden_inside_a_folder_is_left_out(folder: Path, tmp_path: Path) -> None:
+    hidden = shutil.copytree(folder, tmp_path / ".files")
+    shutil.copytree(folder, hidden / "__MACOSX" / "deep")
+    field = ImageField("image", ImageSettings())
+    assert field.arguments(str(hidden)) == sorted(str(hidden / f"{name}.png") for name in COLOURS)
+
+
+def test_a_name_that_no_system_can_have_is_a_bad_value() -> None:
+    with pytest.raises(ValueError, match=r"^the image file x{300} does not exist\.$"):
+        ImageField("image", ImageSettings()).check("x" * 5000, {})

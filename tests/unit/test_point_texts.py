@@ -21,9 +21,9 @@ def test_points_of_any_size() -> None:
         ("1,2 3,x", "'x' of point '3,x' is not a number; write points like 0.12,0.7 0.3,0.25."),
         ("1,2 3,", "'' of point '3,' is not a number; write points like 0.12,0.7 0.3,0.25."),
         ("1, 2", "'' of point '1,' is not a number; write points like 0.12,0.7 0.3,0.25."),
-        ("1,nan", "'nan' of point '1,nan' is not a number that can be reckoned with."),
-        ("-inf,0", "'-inf' of point '-inf,0' is not a number that can be reckoned with."),
-        ("1e39,0", "'1e39' of point '1e39,0' is not a number that can be reckoned with."),
+        ("1,nan", "'nan' of point '1,nan' is not a finite 32-bit number."),
+        ("-inf,0", "'-inf' of point '-inf,0' is not a finite 32-bit number."),
+        ("1e39,0", "'1e39' of point '1e39,0' is not a finite 32-bit number."),
         (
             "1,2 3",
             "a point has 1 coordinate and the first has 2 coordinates; all must have as many, like 0.12,0.7 0.3,0.25.",

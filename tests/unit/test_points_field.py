@@ -109,9 +109,9 @@ def test_the_warnings_of_the_process_are_left_alone(monkeypatch: pytest.MonkeyPa
         ("", "the points: there is no point;"),
         ("3,4x", "the points: '4x' of point '3,4x' is not a number;"),
         ("3,,4", "the points: '' of point '3,,4' is not a number;"),
-        ("1,nan", "the points: 'nan' of point '1,nan' is not a number that can be reckoned with."),
-        ("1,1e300", "the points: '1e300' of point '1,1e300' is not a number that can be reckoned with."),
-        ("1,3.4001e38", "the points: '3.4001e38' of point '1,3.4001e38' is not a number that can be reckoned with."),
+        ("1,nan", "the points: 'nan' of point '1,nan' is not a finite 32-bit number."),
+        ("1,1e300", "the points: '1e300' of point '1,1e300' is not a finite 32-bit number."),
+        ("1,3.4001e38", "the points: '3.4001e38' of point '1,3.4001e38' is not a finite 32-bit number."),
         ("1,½", "the points: '½' of point '1,½' is not a number;"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 
 import sixjars
 from sixjars.data.text.tokenizer import TextTokenizer
@@ -128,6 +130,18 @@ def test_a_bad_input_spoils_only_its_own_answer(predictor: Predictor) -> None:
     good = predictor.predict(texts)
     mixed: Any = [value for text in texts for value in (text, "")]
     assert predictor.predict(mixed)[::2] == good
+
+
+def test_an_input_that_is_too_long_spoils_only_its_own_answer(run: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(run, tmp_path / "copy")
+    recipe = yaml.safe_load((copy / "recipe.yaml").read_text(encoding="utf-8"))
+    recipe["data"]["source"] |= {"on_long": "error", "max_length": 6}
+    (copy / "recipe.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    short, long = sixjars.load(copy).predict(["ghar", "namaste"])
+    assert (short.text, short.error) == (sixjars.load(run).predict(["ghar"])[0].text, None)
+    assert long.error == (
+        "input 2: the source has 7 tokens, but data.source.max_length is 6; raise it, or say on_long: cut or drop."
+    )
 
 
 @pytest.mark.parametrize("kind", ["greedy", "beam", "sample"])

@@ -139,6 +139,14 @@ def test_a_wrong_key_is_told_once() -> None:
             "model.decoder: kind 'label' does not fit translation. Use",
         ),
         (
+            translation(data={**FILES, "target": {"kind": "points"}}),
+            "data.target: kind 'points' does not fit translation. Use text.",
+        ),
+        (
+            translation(data={**FILES, "source": {"kind": "points"}}),
+            "model.encoder.embedding: needs vocabulary of data.source, but a field of kind points has none.",
+        ),
+        (
             translation(data={**FILES, "boxes": "b"}),
             "data: key 'boxes' has no place here; translation reads source and",
         ),

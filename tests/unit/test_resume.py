@@ -184,8 +184,11 @@ def test_killed_between_the_last_save_and_the_mean(train: Callable[..., Any], co
     "learning",
     [
         COSINE,
-        {"optimizer": "sgd", "momentum": 0.9, "schedule": "inverse_sqrt", "warmup": 3, "patience": 1},
-        {"optimizer": "adadelta", "precision": "bf16", "clip": None},
+        pytest.param(
+            {"optimizer": "sgd", "momentum": 0.9, "schedule": "inverse_sqrt", "warmup": 3, "patience": 1},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param({"optimizer": "adadelta", "precision": "bf16", "clip": None}, marks=pytest.mark.slow),
     ],
     ids=["cosine", "sgd", "adadelta"],
 )

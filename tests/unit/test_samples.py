@@ -149,6 +149,7 @@ def test_alignments_are_in_range_and_sorted_and_cover_the_target(task: str, corp
         assert free <= (set(answers_own) if task == "dialog" else set())
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_sentences_and_fifty_thousand_words() -> None:
     for task, wanted in (("translation", 100_000), ("transliteration", 50_000)):
         sample, rng = SAMPLES[task], Random(0)

@@ -53,6 +53,12 @@ def test_columns_are_found_by_their_usual_names(tmp_path: Path) -> None:
     assert columns(recipe) == ["source", "target"]
 
 
+def test_an_ending_in_capitals_is_the_same(tmp_path: Path) -> None:
+    (tmp_path / "pairs.CSV").write_text("source,target\nI am here,ich bin hier\n", encoding="utf-8")
+    new(tmp_path / "new.yaml", task="translation", data=tmp_path / "pairs.CSV")
+    assert columns(read_recipe(str(tmp_path / "new.yaml"))) == ["source", "target"]
+
+
 def test_json_names_its_columns_and_the_longest_text_is_the_document(tmp_path: Path) -> None:
     row = {"id": "1", "title": "short", "article": "a long text " * 30, "summary": "a text", "size": 3}
     with gzip.open(tmp_path / "news.jsonl.gz", "wt", encoding="utf-8") as file:

@@ -111,10 +111,10 @@ def test_what_is_explained_of_several_labels_and_of_coverage(tmp_path: Path) -> 
     }
     (tmp_path / "several.yaml").write_text(yaml.safe_dump(values))
     lines = {section.name: " ".join(section.lines) for section in explain(str(tmp_path / "several.yaml")).sections}
-    assert "log(1 - P(y_c | x))" in lines["loss"]
-    assert "all labels with P(y_c | x) ≥ 1/2" in lines["evaluation"]
+    assert "log(1 - P(y | x))" in lines["loss"]
+    assert "all labels y with P(y | x) ≥ 1/2" in lines["evaluation"]
     lines = {section.name: " ".join(section.lines) for section in explain("summarization/sample_copy").sections}
-    assert "+ 0.1 Σ_t Σ_j min(α_jt, Σ_τ<t α_jτ): coverage" in lines["loss"]
+    assert "+ 0.1 Σ_t Σ_j min(α_jt, Σ_{τ<t} α_jτ): coverage" in lines["loss"]
 
 
 def test_lengths_at_which_no_rationale_is_known() -> None:

@@ -42,6 +42,7 @@ FROZEN = {"translation/sample_vectors_frozen": {"encoder.embedding.table.weight"
 """Words without a pretrained vector learn theirs; in the synthetic corpus every word has one."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_in_every_sample_what_is_trainable_learns_and_the_rest_does_not(name: str) -> None:
     few = [f"data.sample.{key}={size}" for key, size in (("size", 12), ("valid", 1), ("test", 1))]

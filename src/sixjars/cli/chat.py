@@ -18,7 +18,7 @@ PROMPT, ANSWER = "you> ", "it>  "
 COMMANDS = {
     "/new": "forget the conversation and begin another",
     "/back": "take back the last thing you said, and its answer",
-    "/help": "tell these",
+    "/help": "show these commands",
     "/quit": "end; so does the end of the input, or Ctrl-C",
 }
 """What can be typed besides something to say."""

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sixjars.errors import DataError
 
@@ -18,15 +18,11 @@ def inputs_of(predictor: "Predictor", given: Iterator[str], questions: Sequence[
         raise DataError(f"--question is for images that are asked about; {predictor.recipe.task} takes none.")
     if not questions and "question" in others:
         raise DataError("a question is needed; ask it with --question.")
-    for value in (value for one in given for value in _values(predictor, first, one)):
+    for value in (value for one in given for value in predictor.inputs[first].arguments(one)):
         if questions:
             yield from ({first: value, "question": question} for question in questions)
         else:
             yield value
-
-
-def _values(predictor: "Predictor", name: str, given: str) -> list[Any]:
-    return predictor.inputs[name].arguments(given)
 
 
 def at_terminal() -> bool:

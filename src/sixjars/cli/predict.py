@@ -79,10 +79,13 @@ def _check_files(read: Path | None, written: Path | None) -> None:
 def _answers(
     predictor: "Predictor", inputs: Iterator[Any], settings: "SearchSettings", *, at_once: int
 ) -> "Iterator[list[list[Prediction]]]":
-    """The predictions for one portion of the inputs after the other."""
+    """The predictions for one portion of the inputs after the other; an error where the first has no good input."""
     done = 0
     while some := list(islice(inputs, at_once)):
-        yield predictor.nbest(some, search=settings, first=done)
+        found = predictor.nbest(some, search=settings, first=done)
+        if not done and at_once > 1 and all(one[0].error is not None for one in found):
+            raise DataError(str(found[0][0].error))  # somebody who types goes on with the next line
+        yield found
         done += len(some)
 
 
@@ -99,8 +102,6 @@ def _write(
 
     done = failed = 0
     first = next(answers)  # before a file is opened: a fault in the input leaves an older output as it is
-    if all(found[0].error is not None for found in first):
-        raise DataError(str(first[0][0].error))
     opened: IO[str] | nullcontext[IO[str]] = nullcontext(sys.stdout)
     if file is not None:
         opened = file.open("w", encoding="utf-8", errors="backslashreplace")
@@ -108,8 +109,8 @@ def _write(
         for portion in chain([first], answers):
             for found in portion:
                 done += 1
+                failed += _noted(found[0])
                 for rank, prediction in enumerate(found, start=1):
-                    failed += _noted(prediction)
                     if pictures is not None and prediction.error is None:
                         draw(pictures / f"{done}{f'-{rank}' if len(found) > 1 else ''}.png", predictor, prediction)
                     output.write(f"{_line(predictor, prediction, as_json=as_json)}\n")

@@ -1,6 +1,6 @@
 """The contract of a field: everything about one kind of value, so that nobody else asks which kind it is.
 
-A field is a text, a label, an order, points, an image or a video. Training, scoring and prediction take one road: raw
+A field is a text, a label, an order, points, an image or a video. Training, scoring and prediction take one path: raw
 values become text (`text_of`), are checked (`check`), admitted (`admit`), encoded (`encoders`) and padded (`column`).
 
 Dims: B rows, S positions, N numbers of a position.

@@ -42,13 +42,13 @@ class FieldSettings(Settings):
 class SampleSettings(Settings):
     """A synthetic corpus from the package's own generators, instead of files."""
 
-    size: Positive = 4000
+    size: Size = 4000
     """Training examples."""
-    valid: Positive = 200
+    valid: Size = 200
     """Validation examples, none of them in the training set."""
-    test: Positive = 200
+    test: Size = 200
     """Test examples, none of them in the other sets."""
-    longest: Positive | None = None
+    longest: Size | None = None
     """Most words (or characters, sentences, turns, points) of an input; the generator's own limit when absent."""
     seed: Seed = 0
     """Another seed, another corpus."""

@@ -68,9 +68,9 @@ def found_in(task: Task, data: Path) -> Found:
         columns = usual_columns(task) | {task.output.name: OUTPUTS[form]}
     split = isinstance(first.get(SPLIT), str) and SPLIT not in columns.values() and form == "table"
     guesses = {slot.name: _guess(slot, first[columns[slot.name]]) for slot in task.slots if first}
-    fields = {slot.name: FIELDS[slot.kind](slot.name, _settings(slot, guesses.get(slot.name))) for slot in task.slots}
+    fields = {slot.name: FIELDS[slot.kind](slot.name, settings_of(slot, guesses.get(slot.name))) for slot in task.slots}
     # A list of texts to output is several right answers; any other list is one value.
-    output = FIELDS[task.output.kind](task.output.name, _settings(task.output, None))
+    output = FIELDS[task.output.kind](task.output.name, settings_of(task.output, None))
     many = [output.name] if output.equipped(Equipment(target_options={})).lists == "rows" else []
     as_text = {name: one.as_text for name, one in fields.items() if name not in many and one.lists == "value"}
     wanted = {**columns, SPLIT: SPLIT} if split else columns
@@ -90,8 +90,9 @@ def found_in(task: Task, data: Path) -> Found:
     )
 
 
-def _settings(slot: Slot, guess: Mapping[str, Any] | None) -> Any:
-    return FIELDS[slot.kind].settings_class.model_validate(guess or {})
+def settings_of(slot: Slot, guess: Mapping[str, Any] | None) -> Any:
+    """The settings of a field, from a guess."""
+    return FIELDS[slot.kind].settings_class.model_validate(dict(guess or {}))
 
 
 def _guess(slot: Slot, value: object) -> dict[str, Any] | None:
@@ -99,7 +100,7 @@ def _guess(slot: Slot, value: object) -> dict[str, Any] | None:
 
 
 def _format(task: Task, data: Path) -> str:
-    media = [slot for slot in task.inputs if _is_media(slot)]
+    media = [slot for slot in task.inputs if is_media(slot)]
     if data.is_dir() or data.suffix.lower() == ".zip":
         if len(task.inputs) != 1 or not media:
             kind = "folder" if data.is_dir() else ".zip file"
@@ -113,13 +114,14 @@ def _format(task: Task, data: Path) -> str:
     if not task.captioned or ending_of(data) == ".parquet":
         return "table"
     if ending_of(data) == ".json":
-        with suppress(ValueError, TypeError, RecursionError):
-            if {"images", "annotations"} <= set(json.loads(data.read_bytes())):
+        with suppress(ValueError, TypeError, RecursionError), opened(data) as stream:
+            if {"images", "annotations"} <= set(json.load(stream)):
                 return "coco"
     return "flickr8k" if FLICKR8K.match(first_lines(data)[0]) else "table"
 
 
-def _is_media(slot: Slot) -> bool:
+def is_media(slot: Slot) -> bool:
+    """Whether a field holds names of files."""
     return FIELDS[slot.kind].is_media
 
 
@@ -137,11 +139,11 @@ def _columns(task: Task, data: Path, first: Mapping[Column, Any]) -> dict[str, C
     for slot in task.slots:
         known |= [(slot.name, column) for column in slot.columns if column in first][:1]
     others = [slot for slot in task.slots if slot.name not in known]
-    for slot in sorted(others, key=lambda slot: not _is_media(slot)):  # names of files are known by their endings
+    for slot in sorted(others, key=lambda slot: not is_media(slot)):  # names of files are known by their endings
         taken = (*known.values(), SPLIT, SPEAKERS, *ANNOTATIONS)
         free = [column for column in first if column not in taken]
         fit = [column for column in free if _guess(slot, first[column]) is not None]
-        if _is_media(slot):
+        if is_media(slot):
             fit = fit or [column for column in free if isinstance(first[column], str)]
         elif len(others) < len(task.slots):  # the other column is most likely the one with the most text
             fit.sort(key=lambda column: -len(str(first[column])))
@@ -169,7 +171,7 @@ def _has_some(place: Path, files: Sequence[str]) -> bool:
 
 def ending_of(data: Path) -> str:
     """What the name of a file ends in, packed or not."""
-    return data.with_suffix("").suffix if data.suffix == ".gz" else data.suffix
+    return Path(data.stem if data.suffix.lower() == ".gz" else data.name).suffix.lower()
 
 
 def first_row(task: Task, data: Path) -> dict[Column, Any]:
@@ -184,7 +186,7 @@ def first_row(task: Task, data: Path) -> dict[Column, Any]:
         cells, below, *_ = [*csv.reader(lines), []] if commas else [line.split("\t") for line in lines]
     except (ValueError, TypeError, csv.Error, RecursionError) as error:
         raise DataError(f"{data}, line 1 cannot be read: {error}.") from None
-    media = [slot for slot in task.inputs if _is_media(slot)]
+    media = [slot for slot in task.inputs if is_media(slot)]
     files = [any(_guess(slot, cell) is not None for slot in media for cell in line) for line in (cells, below)]
     if set(usual_columns(task).values()) <= set(cells) or files == [False, True]:
         return dict(zip(cells, [*below, *cells[len(below) :]], strict=False))

@@ -18,7 +18,7 @@ from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint
 from sixjars.runs.evaluate import scored_dataset
 from sixjars.runs.folder import Run, open_run, resume_run
-from sixjars.runs.recipes import read_recipe
+from sixjars.runs.recipes import make_fields, read_recipe
 from sixjars.runs.train import train
 
 BUCKETS = 5
@@ -76,7 +76,7 @@ def compare(
     if len(names) < 2:
         raise DataError("compare needs two recipes or runs, or more.")
     recipes = [open_run(Path(n), outside).recipe if Path(n).is_dir() else read_recipe(n, (), outside) for n in names]
-    _check_tasks(names, recipes)
+    _check_tasks(names, recipes, outside)
     runs = [
         open_run(Path(name), outside) if Path(name).is_dir() else _trained(name, folder, device, reporter, outside)
         for name in names
@@ -98,24 +98,23 @@ def compare(
     return Comparison(metric, contenders, picture)
 
 
-def _check_tasks(names: Sequence[str], recipes: Sequence[Recipe]) -> None:
-    """Only models of one task can be compared."""
+def _check_tasks(names: Sequence[str], recipes: Sequence[Recipe], outside: Outside) -> None:
+    """Only models of one task can be compared, and only by inputs that have a length."""
     for name, recipe in zip(names, recipes, strict=True):
         if recipe.task != recipes[0].task:
-            raise DataError(
-                f"{names[0]} is a {recipes[0].task} model, but {name} is a {recipe.task} model; compare models of one "
-                "task."
-            )
+            both = f"{names[0]} is a {recipes[0].task} model, but {name} is a {recipe.task} model"
+            raise DataError(f"{both}; compare models of one task.")
+        first = next(iter(make_fields(recipe, outside).inputs.values()), None)
+        if first is None or first.is_media:
+            raise DataError(f"{name} is a {recipe.task} model; its inputs have no length that could be compared.")
 
 
 def _check_data(names: Sequence[str], scored: "Sequence[_Scored]") -> None:
     """Scores compare only on the same examples."""
     for name, one in zip(names, scored, strict=True):
         if one.examples != scored[0].examples:
-            raise DataError(
-                f"{names[0]} and {name} are scored on different examples; score both on one file with "
-                "`sixjars evaluate RUN --data FILE`."
-            )
+            both = f"{names[0]} and {name} are scored on different examples"
+            raise DataError(f"{both}; score both on one file with `sixjars evaluate RUN --data FILE`.")
 
 
 def _names(named: Sequence[str], runs: Sequence[Run]) -> list[str]:
@@ -167,23 +166,19 @@ class _Scored:
 
 def _scored(run: Run, metric: Metric, device: Device) -> _Scored:
     blueprint = Blueprint.of(run.recipe, run.outside, device=device_named(device))
-    network = run.network(blueprint, run.restored(blueprint.fields)).to(device_named(device))
-    dataset = scored_dataset(run, blueprint)
+    fields = run.restored(blueprint.fields)
+    network = run.network(blueprint, fields).to(device_named(device))
+    dataset = scored_dataset(run, blueprint, fields)
     settings = run.recipe.evaluation.model_copy(update={"group": False})
     found = judged(network, dataset, settings, [metric])
     [outcomes] = found.outcomes.values()
     parameters = sum(weight.numel() for weight in network.parameters())
-    return _Scored(outcomes, _lengths(run, dataset), _given(dataset), parameters)
+    examples = list(zip(*(dataset.table.texts(name) for name in dataset.fields.all), strict=True))
+    return _Scored(outcomes, _lengths(dataset), examples, parameters)
 
 
-def _lengths(run: Run, dataset: Dataset) -> list[int]:
+def _lengths(dataset: Dataset) -> list[int]:
     """Words of the first input of each row."""
-    field = next(iter(dataset.fields.inputs.values()), None)
-    if field is None or field.is_media:
-        raise DataError(f"{run.folder} is a {run.recipe.task} model; its inputs have no length that could be compared.")
+    field = next(iter(dataset.fields.inputs.values()))
     words = field.words([row[field.name] for row in dataset.inputs])
     return [row[-1] + 1 if row else 0 for row in words]
-
-
-def _given(dataset: Dataset) -> list[tuple[str, ...]]:
-    return list(zip(*(dataset.table.texts(name) for name in dataset.fields.all), strict=True))

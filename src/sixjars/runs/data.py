@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow
 import torch
 
-from sixjars import version_of
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Equipment, Field
@@ -26,8 +25,10 @@ from sixjars.runs.recipes import make_fields, model_plan
 from sixjars.samples import generate, materialise, sample_named
 from sixjars.samples import vectors as sample_vectors
 from sixjars.tasks import TASKS
+from sixjars.version import version_of
 
-SPLITS = ("train", "valid", "test")
+SPLITS = {"train": "training", "valid": "validation", "test": "test"}
+"""The sets that data is split into, as recipes and as messages name them."""
 
 
 @final
@@ -49,7 +50,7 @@ class Blueprint:
         places: Sequence[Path] | None = None,
         reporter: Reporter | None = None,
     ) -> "Blueprint":
-        """Fields are handed what they need; features are stored unless `places` says where files of the moment are."""
+        """From a recipe. Features are stored, unless they are of files in `places`, as for a prediction."""
         fields = make_fields(recipe, outside)
         plan = model_plan(recipe, fields, outside)
         extractors = _extractors(plan, fields, torch.device(device))
@@ -195,13 +196,12 @@ def _by_column(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
     data, found = recipe.data, {}
     assert data.split is not None
     assert data.train is not None
-    for name in SPLITS:
+    for name, called in SPLITS.items():
         value = getattr(data.split, name)
         if value is not None:
             rows = {**data.filter, str(data.split.column): value}
             own = recipe.model_copy(update={"data": data.model_copy(update={"filter": rows})})
             split = read_files(own, fields, data.train)
-            called = {"train": "training", "valid": "validation", "test": "test"}[name]
             found[name] = replace(split, where=f"the {called} set of {split.where}")
     return found
 
@@ -243,11 +243,10 @@ def _sampled(recipe: Recipe) -> dict[str, Examples]:
         kind=sample.kind,
     )
     columns = sample_columns(recipe)
-    called = {"train": "training", "valid": "validation", "test": "test"}
     return {
         name: Examples.of(
             {field: [row[column] for row in rows] for field, column in columns.items()},
-            where=f"the {called[name]} set of the sample",
+            where=f"the {SPLITS[name]} set of the sample",
         )
         for name, rows in made.items()
     }

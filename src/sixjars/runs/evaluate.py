@@ -1,12 +1,13 @@
 """Scoring a run after it was trained."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
-from sixjars.data.annotations import ANNOTATIONS
-from sixjars.data.dataset import Dataset
+from sixjars.data.annotations import ANNOTATIONS, needed
+from sixjars.data.dataset import Dataset, Fields
+from sixjars.data.field import Field
 from sixjars.errors import RecipeError
 from sixjars.evaluation.metrics import ClassRow, Confusion, Metric, Score, confusion, per_class
 from sixjars.evaluation.score import judged
@@ -14,9 +15,9 @@ from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint, media_places, read_files, sample_columns, sample_folder, splits_of
+from sixjars.runs.data import Blueprint, media_places, read_files, sample_columns, splits_of
 from sixjars.runs.folder import Run, open_run
-from sixjars.runs.recipes import annotations_of, metrics_of, misfits, named_metrics
+from sixjars.runs.recipes import metrics_of, misfits, named_metrics
 
 
 @final
@@ -73,7 +74,7 @@ def evaluate(
     fields = run.restored(blueprint.fields)
     network = run.network(blueprint, fields).to(device_named(device))
     try:
-        dataset, training = _datasets(run, blueprint, data, wanted)
+        dataset, training = _datasets(run, blueprint, fields, data=data, metrics=wanted)
     finally:
         (reporter or Reporter()).end()
     found = judged(network, dataset, run.recipe.evaluation, wanted, training=training)
@@ -98,24 +99,22 @@ def _metrics(run: Run, names: Sequence[str] | None) -> list[Metric]:
     return [metric for _, metric in named]
 
 
-def scored_dataset(run: Run, blueprint: Blueprint | None = None) -> Dataset:
+def scored_dataset(run: Run, blueprint: Blueprint | None = None, fields: Fields | None = None) -> Dataset:
     """The examples that a run is scored on."""
     blueprint = blueprint or Blueprint.of(run.recipe, run.outside)
-    return _datasets(run, blueprint, None, [])[0]
+    return _datasets(run, blueprint, fields or run.restored(blueprint.fields))[0]
 
 
 def _datasets(
-    run: Run, blueprint: Blueprint, data: str | Path | None, metrics: Sequence[Metric]
+    run: Run, blueprint: Blueprint, fields: Fields, *, data: str | Path | None = None, metrics: Sequence[Metric] = ()
 ) -> tuple[Dataset, Dataset | None]:
     """What is scored, and the training set where that is at hand or needed."""
-    fields = run.restored(blueprint.fields)
     if data is None:
         splits = splits_of(blueprint, fields)
         run.check_data(splits.fingerprints)
         return splits.scored, splits.train
-    recipe = _from_here(blueprint, Path(data), {truth.key for metric in metrics for truth in annotations_of(metric)})
-    elsewhere = Blueprint.of(recipe, run.outside, device=_device(blueprint))
-    own = run.restored(elsewhere.fields)
+    recipe = _from_here(run.recipe, str(data), {truth.key for metric in metrics for truth in needed(metric.needs)})
+    own = fields.mapped(lambda field: _found_from_here(field, run.recipe, Path(data)))
     examples = own.admit(read_files(recipe, own, str(data)), skip=recipe.data.on_bad_row == "skip")
     dataset = Dataset.stored(examples, own)
     dataset.usable  # noqa: B018 - refuses a file of which nothing can be scored
@@ -123,30 +122,20 @@ def _datasets(
     return dataset, splits_of(blueprint, fields).train if needs_training else None
 
 
-def _device(blueprint: Blueprint) -> Any:
-    """Where features are computed."""
-    kits = (field.equipment.extractor for field in blueprint.fields.all.values())
-    return next((getattr(kit, "device", "cpu") for kit in kits if kit is not None), "cpu")
+def _found_from_here(field: Field, recipe: Recipe, file: Path) -> Field:
+    """A field whose images or videos may be beside a file, or where those of the training data are."""
+    places = [place for place in (file.parent, *media_places(recipe, field)) if field.is_media and place.exists()]
+    return field.equipped(replace(field.equipment, places=tuple(places)))
 
 
-def _from_here(blueprint: Blueprint, file: Path, annotations: set[str]) -> Recipe:
-    """The recipe for a file named on the command line: found from here, its columns those that it was trained on.
-
-    Its images or videos may be beside it, or where those of the training data are.
-    """
-    recipe, data = blueprint.recipe, blueprint.recipe.data
+def _from_here(recipe: Recipe, file: str, annotations: set[str]) -> Recipe:
+    """The recipe for a file named on the command line: found from here, its columns those that it was trained on."""
+    data = recipe.data
     columns: dict[str, Any] = {name: settings.column for name, settings in data.fields.items()}
     columns |= {key: getattr(data, key) for key in ANNOTATIONS}
     if data.sample is not None:
         columns |= sample_columns(recipe)
-    fields = {}
-    for name, settings in data.fields.items():
-        update: dict[str, Any] = {"column": columns[name]}
-        if blueprint.fields.all[name].is_media:
-            known = media_places(recipe, blueprint.fields.all[name])
-            places = [file.parent, *([sample_folder(recipe.task)] if data.sample is not None else known)]
-            update["media"] = tuple(str(place.absolute()) for place in places if place.exists())
-        fields[name] = settings.model_copy(update=update)
-    changes = {"folder": ".", "sample": None, "train": str(file), "fields": fields}
+    fields = {name: one.model_copy(update={"column": columns[name]}) for name, one in data.fields.items()}
+    changes: dict[str, Any] = {"folder": ".", "sample": None, "train": file, "fields": fields}
     changes |= {key: columns[key] if key in annotations else None for key in ANNOTATIONS}
     return recipe.model_copy(update={"data": data.model_copy(update=changes)})

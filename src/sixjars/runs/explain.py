@@ -33,6 +33,7 @@ def explain(
         run = open_run(Path(what), outside)
         blueprint, note = Blueprint.of(run.recipe, outside), ""
         fields = run.restored(blueprint.fields)
+        run.check_sizes(blueprint, fields)
     else:
         blueprint = Blueprint.of(read_recipe(str(what), overrides, outside), outside)
         fields, note = _learned(blueprint)

@@ -9,14 +9,14 @@ stranger is read with care: files have limits, and sizes are compared with the w
 import json
 import platform
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
 import torch
 
-from sixjars import version_of
 from sixjars.data.dataset import Fields
 from sixjars.errors import RunError, SixJarsError
 from sixjars.learning.checkpoints import check_shapes, load_weights, write_whole
@@ -24,8 +24,9 @@ from sixjars.model.build import Network, build
 from sixjars.recipe.files import flat, read_text, values_of
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint
+from sixjars.runs.data import SPLITS, Blueprint
 from sixjars.runs.recipes import recipe_of
+from sixjars.version import version_of
 
 FORMAT: Final = 2
 """Of the folder; changes when an older version could not read it."""
@@ -83,22 +84,26 @@ class Run:
                 f"{self.folder} has no trained weights yet (model.safetensors); they come with the first validation. "
                 f"Go on with: sixjars train {self.folder / 'recipe.yaml'} --out {self.folder} --resume"
             )
-        facts = fields.facts()
-        with _sizes_that_fit(self.weights), torch.device("meta"):
-            check_shapes(build(blueprint.plan, facts, fresh=False).state_dict(), self.weights)
-        network = build(blueprint.plan, facts, fresh=False)
+        self.check_sizes(blueprint, fields)
+        network = build(blueprint.plan, fields.facts(), fresh=False)
         load_weights(network, self.weights)
         return network.eval()
+
+    def check_sizes(self, blueprint: Blueprint, fields: Fields) -> None:
+        """Refuse a recipe of other sizes than the weights have, if there are some; nothing is allocated."""
+        with _sizes_that_fit(self.weights), torch.device("meta"):
+            network = build(blueprint.plan, fields.facts(), fresh=False)
+            if self.weights.is_file():
+                check_shapes(network.state_dict(), self.weights)
 
     def check_data(self, fingerprints: Mapping[str, str]) -> None:
         """Refuse data that is not what the run was begun with: it would mix what was learned with what is held out."""
         before = self._remembered("data", "its data")
         changed = [name for name, number in fingerprints.items() if before.get(name) != number]
         if changed:
-            called = {"train": "training", "valid": "validation"}.get(changed[0], changed[0])
             raise RunError(
-                f"the data of {self.folder} has changed since it was begun (the {called} set). Bring it back as "
-                "it was, or begin a new run; `evaluate --data FILE` scores any other file."
+                f"the data of {self.folder} has changed since it was begun (the {SPLITS[changed[0]]} set). Bring it "
+                "back as it was, or begin a new run; `evaluate --data FILE` scores any other file."
             )
 
     def check_backbones(self, now: Mapping[str, str]) -> None:
@@ -123,20 +128,16 @@ class Run:
         write_whole(self.folder / "scores.json", (json.dumps(scores, indent=2, ensure_ascii=False) + "\n").encode())
 
 
-@final
-class _sizes_that_fit:  # noqa: N801 - used as a `with`
+@contextmanager
+def _sizes_that_fit(path: Path) -> Iterator[None]:
     """Sizes that no machine can have become a sentence, whatever torch makes of them."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        """Nothing."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, SixJarsError):
-            reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-            raise RunError(f"the recipe beside {self.path} asks for sizes that cannot be built: {reason}.") from None
+    try:
+        yield
+    except SixJarsError:
+        raise
+    except Exception as error:
+        reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise RunError(f"the recipe beside {path} asks for sizes that cannot be built: {reason}.") from error
 
 
 def read_limited(path: Path) -> str:

@@ -1,8 +1,8 @@
 """Prediction with a trained run: texts, images, videos or points in; texts or labels out, with scores and attention.
 
-It goes in three parts: `prepare` checks and encodes inputs, `run` computes, `finish` makes text of it. An answer never
-depends on its company in a batch, one bad input spoils only its own answer, and all of it may be called from several
-threads at once.
+It goes in steps: `prepare` checks an input, `encode` makes tensors of some, `run` computes, `finish` makes text of it.
+An answer never depends on the other inputs of a batch, one bad input spoils only its own answer, and all of it may be
+called from several threads at once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,8 +38,8 @@ class Request:
     """One input that was checked: its texts by field, or what is wrong with it."""
 
     texts: Mapping[str, str]
-    seed: int
-    """Of sampling: what is drawn depends on this and the search settings, and on no other input."""
+    number: int
+    """Its place among all inputs, from 0: what is sampled depends on this and the settings, and on no other input."""
     error: str | None = None
 
 
@@ -128,7 +128,7 @@ class Predictor:
         return [found[row] for row in range(len(requests))]
 
     def prepare(self, one: Input, *, number: int = 0, search: SearchSettings | None = None) -> Request:
-        """Check one input; `number` is its place among all, from which its seed is made."""
+        """Check one input; `number` is its place among all."""
         names = list(self.inputs)
         texts: dict[str, str] = {}
         try:
@@ -172,9 +172,9 @@ class Predictor:
             yield order[at : at + size]
 
     def encode(self, requests: Sequence[Request]) -> tuple[EncodedRequests | None, dict[int, str]]:
-        """Requests on the same road as training data: admitted, encoded. And a sentence for each that cannot be used.
+        """Requests encoded as training data is, and a sentence for each that cannot be used.
 
-        Fields are copied, so that what one call stores of its files is gone with it, and no other call is in the way.
+        Fields are copied, so that a call keeps the features of its files to itself, and they go with it.
         """
         fields = self.fields.mapped(lambda own: own.equipped(own.equipment))
         columns = {name: [request.texts[name] for request in requests] for name in self.inputs}
@@ -186,21 +186,30 @@ class Predictor:
             unfit = _unfit(dataset)
         except DataError as error:
             if len(requests) == 1:
-                message = str(error).removeprefix("input, line 1: ")
-                return None, {0: f"input {requests[0].seed + 1}: {message}"}
-            return None, self._each(requests, range(len(requests)))
+                message = str(error).removeprefix("input, line 1: ").replace(" of line 1 ", " ", 1)
+                return None, {0: f"input {requests[0].number + 1}: {message}"}
+            wrong = self._each(requests, range(len(requests)))
+            if not wrong:  # no input is to blame
+                raise
+            return self._without(wrong, requests)
         kept = {dataset.table.line(row) - 1 for row in range(len(dataset))}
         if len(kept) == len(requests) and not unfit:
             prefix = None if fields.inputs else Padded.of(self._prefix(next(iter(columns.values()))))
             return EncodedRequests(tuple(requests), dataset, prefix), {}
-        wrong = {at: f"input {requests[at].seed + 1}: {sentence}" for at, sentence in unfit.items()}
+        wrong = {at: f"input {requests[at].number + 1}: {sentence}" for at, sentence in unfit.items()}
         wrong |= self._each(requests, set(range(len(requests))) - kept)
+        return self._without(wrong, requests)
+
+    def _without(
+        self, wrong: dict[int, str], requests: Sequence[Request]
+    ) -> tuple[EncodedRequests | None, dict[int, str]]:
+        """The other requests encoded."""
         good = [request for at, request in enumerate(requests) if at not in wrong]
         return (self.encode(good)[0] if good else None), wrong
 
     def _each(self, requests: Sequence[Request], rows: Iterable[int]) -> dict[int, str]:
-        """What is wrong with each of these, asked one by one."""
-        return {at: self.encode([requests[at]])[1][0] for at in rows}
+        """What is wrong with some of these, each encoded alone."""
+        return {at: sentence for at in rows for sentence in self.encode([requests[at]])[1].values()}
 
     def run(self, encoded: EncodedRequests, search: SearchSettings) -> list[Found]:
         """Compute: encoder, bridge, decoder and search."""
@@ -208,7 +217,7 @@ class Predictor:
         batches = encoded.dataset.batches()
         for batch, source in encoded_batches(self.network, batches, examples=len(encoded.requests)):
             rows = batch.numbers.tolist()
-            seeds = [encoded.requests[row].seed for row in rows]
+            seeds = [encoded.requests[row].number for row in rows]
             prefix = None if encoded.prefix is None else encoded.prefix.pick(batch.numbers.cpu())
             lengths = source.mask.sum(1).tolist()
             outputs = answers(self.network, source, search, seeds=seeds, prefix=prefix)
@@ -220,31 +229,30 @@ class Predictor:
         self, encoded: EncodedRequests, found: Sequence[Found], search: SearchSettings
     ) -> list[list[Prediction]]:
         """Make text of what was found, with what stands at each position of the source."""
-        return [
-            [self._finished(encoded, row, each, one, search) for each in one.hypotheses]
-            for row, one in enumerate(found)
-        ]
+        return [list(self._finished(encoded, row, one, search)) for row, one in enumerate(found)]
 
     def _finished(
-        self, encoded: EncodedRequests, row: int, found: Hypothesis, one: Found, search: SearchSettings
-    ) -> Prediction:
+        self, encoded: EncodedRequests, row: int, found: Found, search: SearchSettings
+    ) -> Iterator[Prediction]:
         dataset, output = encoded.dataset, self.fields.output
-        positions = dataset.positions(row, one.length)
-        ids, words = spelled(dataset, row, found, search)
-        ends = [STOP] if found.finished and self.network.decoder.searches else []
-        return Prediction(
-            text=output.decode(ids, words),
-            score=found.score,
-            log_probability=found.log_probability,
-            source=positions.tokens,
-            tokens=tuple(output.tokens([*ids, *ends], words)),
-            weights=tuple(weights[: one.length] for weights in found.weights),
-            finished=found.finished,
-            inputs=encoded.requests[row].texts,
-            layout=one.layout,
-            segments=positions.segments,
-            truncated=any(own.truncates(dataset.table, row) for own in self.fields.inputs.values()),
-        )
+        positions = dataset.positions(row, found.length)
+        truncated = any(own.truncates(dataset.table, row) for own in self.fields.inputs.values())
+        for one in found.hypotheses:
+            ids, words = spelled(dataset, row, one, search)
+            ends = [STOP] if one.finished and self.network.decoder.searches else []
+            yield Prediction(
+                text=output.decode(ids, words),
+                score=one.score,
+                log_probability=one.log_probability,
+                source=positions.tokens,
+                tokens=tuple(output.tokens([*ids, *ends], words)),
+                weights=tuple(weights[: found.length] for weights in one.weights),
+                finished=one.finished,
+                inputs=encoded.requests[row].texts,
+                layout=found.layout,
+                segments=positions.segments,
+                truncated=truncated,
+            )
 
 
 def is_utf8(text: str) -> bool:

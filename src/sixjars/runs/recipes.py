@@ -1,11 +1,12 @@
 """From a recipe's text to a checked recipe: the faults of all sections are collected and reported at once."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 from pydantic import BaseModel, RootModel
 
-from sixjars.data.annotations import ANNOTATIONS, Annotation
+from sixjars.data.annotations import ANNOTATIONS, Annotation, needed
 from sixjars.data.dataset import Fields
 from sixjars.data.field import Equipment, Field
 from sixjars.data.fields import FIELDS
@@ -13,7 +14,7 @@ from sixjars.errors import DataError, RecipeError, hint, shown, unknown
 from sixjars.evaluation.metrics import Metric, metric_named
 from sixjars.flow.contracts import ModelPlan
 from sixjars.flow.limits import Number
-from sixjars.model.build import class_of, nested, resolved
+from sixjars.model.build import Nested, class_of, nested, resolved
 from sixjars.recipe.files import find, overridden, read_text, values_of
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.schema import checked
@@ -29,11 +30,8 @@ from sixjars.recipe.sections import (
 from sixjars.samples import sample_named
 from sixjars.tasks import TASKS, Task
 
-SECTIONS: dict[str, type[BaseModel]] = {
-    "loss": LossSettings,
-    "learning": LearningSettings,
-    "evaluation": EvaluationSettings,
-}
+SECTIONS: dict[str, type[BaseModel]]
+SECTIONS = {"loss": LossSettings, "learning": LearningSettings, "evaluation": EvaluationSettings}
 Named = list[tuple[str, Metric]]
 """Metrics, each after the place where it is named."""
 
@@ -187,9 +185,11 @@ def _unfit(
     if role == "encoder" and component.inputs() != tuple(slot.name for slot in task.inputs):
         return [f"model.encoder: kind {section['kind']!r} does not fit; {task.role()}. Use {task.encoder}."]
     output = fields.get(task.output.name)
-    if role == "decoder" and output is not None:
-        if component.produces != field_class(output.kind, outside).holds:
-            return [f"model.decoder: kind {section['kind']!r} does not fit {task.name}. Use {task.decoder}."]
+    if role == "decoder" and output is not None and component.produces != field_class(output.kind, outside).holds:
+        wrong = "model.decoder", section["kind"], task.decoder
+        if section["kind"] == task.decoder:
+            wrong = f"data.{task.output.name}", output.kind, task.output.kind
+        return ["{}: kind {!r} does not fit {}. Use {}.".format(*wrong[:2], task.name, wrong[2])]
     return []
 
 
@@ -219,10 +219,22 @@ def misfits(recipe: Recipe, metrics: Named, outside: Outside = NOTHING) -> list[
         faults += field.misfits(is_output=field is fields.output, is_first=at == 0)
     for component in (plan.encoder, plan.bridge, plan.decoder):
         faults += component.misfits(plan)
+    if fields.output.multi_label:
+        message = "perplexity tells how surprising one label is, but an example may have several; use labels_micro_f1."
+        faults += [f"{place}: {message}" for place, metric in metrics if metric.name == "perplexity"]
     for inner in nested(plan):
-        if hasattr(inner.kind, "section_misfits") and inner.field in fields.all:
-            faults += inner.kind.section_misfits(inner.section, inner.where, fields.all[inner.field])
-    return [*faults, *attention_faults(recipe, plan, metrics), *_set_faults(fields, metrics)]
+        faults += _inner_faults(inner, fields.all[inner.field]) if inner.field in fields.all else []
+    return [*faults, *attention_faults(recipe, plan, metrics)]
+
+
+def _inner_faults(inner: Nested, field: Field) -> list[str]:
+    """What a module inside a component needs of its field and does not get, or else has against it."""
+    needs = {name for name, one in signature(inner.kind).parameters.items() if one.default is one.empty}
+    lacks = [name for name in getattr(inner.kind, "given", ()) if name in needs and name not in field.tells]
+    if lacks:
+        return [f"{inner.where}: needs {lacks[0]} of data.{field.name}, but a field of kind {field.kind} has none."]
+    hooked = hasattr(inner.kind, "section_misfits")
+    return inner.kind.section_misfits(inner.section, inner.where, field) if hooked else []
 
 
 def attention_faults(recipe: Recipe, plan: ModelPlan, metrics: Named) -> Iterator[str]:
@@ -236,14 +248,9 @@ def attention_faults(recipe: Recipe, plan: ModelPlan, metrics: Named) -> Iterato
         if wanted and not plan.bridge.follows_state:
             yield f"{place}: needs a bridge of kind attention or two_level, but it is {plan.kind('bridge')}."
     needs = [("loss.guide:", ANNOTATIONS["alignment"])] if recipe.loss.guide else []
-    needs += [(f"{place}: {metric.name}", truth) for place, metric in metrics for truth in annotations_of(metric)]
+    needs += [(f"{place}: {metric.name}", truth) for place, metric in metrics for truth in needed(metric.needs)]
     for place, truth in needs:
         yield from (f"{place} {lack}" for lack in _lacks(truth, recipe, plan))
-
-
-def annotations_of(metric: Metric) -> list[Annotation]:
-    """What a metric compares attention with."""
-    return [truth for truth in ANNOTATIONS.values() if truth.need in metric.needs]
 
 
 def _lacks(truth: Annotation, recipe: Recipe, plan: ModelPlan) -> Iterator[str]:
@@ -257,14 +264,6 @@ def _lacks(truth: Annotation, recipe: Recipe, plan: ModelPlan) -> Iterator[str]:
         yield "needs sentences; say data.source.segments: sentences or lines."
     if not plan.bridge.has_attention:
         yield f"needs a bridge of kind attention, but it is {plan.kind('bridge')}."
-
-
-def _set_faults(fields: Fields, metrics: Named) -> list[str]:
-    """Metrics of one truth where an example may have several labels."""
-    if not fields.output.multi_label:
-        return []
-    message = "tells how surprising one label is, but an example may have several; use labels_micro_f1."
-    return [f"{place}: {metric.name} {message}" for place, metric in metrics if metric.name == "perplexity"]
 
 
 def _metrics_of(values: Mapping[str, Any], outside: Outside) -> tuple[Named, list[str]]:

@@ -11,7 +11,7 @@ from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.model.build import TABLES
 from sixjars.model.decoders import DECODERS
 from sixjars.recipe.files import loaded
-from sixjars.runs.columns import SPEAKERS, SPLIT, Found, found_in, usual_columns
+from sixjars.runs.columns import SPEAKERS, SPLIT, Found, found_in, is_media, settings_of, usual_columns
 from sixjars.tasks import TASKS, Slot, Task
 
 ASSUMED_ROWS = 10_000
@@ -73,10 +73,13 @@ def _steps(rows: int, *choices: Any) -> Any:
 
 def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
     rows = found.rows or ASSUMED_ROWS
-    output, media = FIELDS[task.output.kind], any(_is_media(slot) for slot in task.inputs)
+    output, media = FIELDS[task.output.kind], any(is_media(slot) for slot in task.inputs)
     several = bool(found.settings.get(task.output.name, {}).get("multi_label"))
     searches, generates = DECODERS[task.decoder].searches, output.holds == "tokens"
-    metrics = output(task.output.name, _settings(task.output, found)).default_metrics or task.metrics
+    metrics = (
+        output(task.output.name, settings_of(task.output, found.settings.get(task.output.name))).default_metrics
+        or task.metrics
+    )
     examples = f"batch_examples: {_steps(rows, 8, 32, 64, 128)}"
     search = "search: {kind: beam, width: 5}, " if searches else ""
     search += "group: true, " if media and search else ""
@@ -84,7 +87,7 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
         task=task,
         file=file,
         chosen=f"chosen for {rows:,} rows" if data else "guesses until you give your data",
-        rows="\n  ".join(_rows(task, data, found, media=media)),
+        rows="\n  ".join(_rows(data, found, media=media)),
         fields="\n  ".join(f"{slot.name}: {_inline(_field(task, slot, found))}" for slot in task.slots),
         model="\n  ".join(_model(task, found, rows, media=media)),
         smoothing=0.1 if task.inputs and output.holds != "positions" and not several else 0.0,
@@ -95,15 +98,7 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
     )
 
 
-def _is_media(slot: Slot) -> bool:
-    return FIELDS[slot.kind].is_media
-
-
-def _settings(slot: Slot, found: Found) -> Any:
-    return FIELDS[slot.kind].settings_class.model_validate(dict(found.settings.get(slot.name, {})))
-
-
-def _rows(task: Task, data: Path | None, found: Found, *, media: bool) -> list[str]:
+def _rows(data: Path | None, found: Found, *, media: bool) -> list[str]:
     """The lines that say which rows there are."""
     file = data or Path("train.jsonl" if media else "train.tsv")
     lines = [FILES if media else ROWS] if found.format == "table" else [f"format: {found.format}"]
@@ -121,7 +116,7 @@ def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
     """The settings of one field."""
     column: dict[str, Any] = {"column": found.columns[slot.name]}
     guess = dict(found.settings.get(slot.name, {}))
-    if _is_media(slot):
+    if is_media(slot):
         places = found.media if len(found.media) > 1 else found.media[0] if found.media else "."
         column |= {} if found.format == "folders" else {"media": places}
     first = bool(task.inputs) and slot is task.inputs[0]
@@ -129,7 +124,7 @@ def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
         guess["segments"] = task.segments
     long = "segments" in guess and task.segments != "none"
     suggested = FIELDS[slot.kind].suggest(found.texts.get(slot.name, ()), tokens=task.tokens, long=long)
-    lower = {"lowercase": True} if "tokens" in suggested and any(_is_media(one) for one in task.inputs) else {}
+    lower = {"lowercase": True} if "tokens" in suggested and any(is_media(one) for one in task.inputs) else {}
     return {**column, **suggested, **guess, **lower}
 
 

@@ -9,22 +9,24 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from glob import glob, has_magic
+from os.path import isdir, isfile
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, final
+from typing import Annotated, Any, ClassVar, Literal, Self, final
 
 import numpy as np
 import pyarrow
 import torch
 from numpy.typing import NDArray
+from pydantic import Field as Limit
 
 from sixjars.data.batches import ArrayColumn, Column
 from sixjars.data.field import Equipment, FeatureExtractor, Field, without_bad
-from sixjars.data.media.files import MediaFiles
+from sixjars.data.media.files import MediaFiles, is_hidden
 from sixjars.data.media.images import IMAGE_ENDINGS, placed, read_image, upright
 from sixjars.data.storage.cache import Examples, Table, cache_folder
 from sixjars.data.storage.features import FeatureStore, MemoryStore, Store
 from sixjars.errors import DataError
-from sixjars.flow.limits import Positive, Size
+from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
 from sixjars.recipe.sections import Column as ColumnName
 from sixjars.recipe.sections import FieldSettings, FilePath
@@ -33,7 +35,6 @@ FORMAT = 2
 """Changes when the same file gives other numbers, so that none of the old are used."""
 READERS = 8
 """Threads that decode files while the backbone computes."""
-HIDDEN = (".", "__MACOSX")
 Pixels = NDArray[np.uint8]
 
 
@@ -42,7 +43,7 @@ class MediaSettings(FieldSettings):
 
     media: FilePath | tuple[FilePath, ...] = "."
     """Where the files are: a folder, a `.zip` that is read in place, or a list of those."""
-    size: Size | None = None
+    size: Annotated[int, Limit(ge=1, le=4096, strict=True)] | None = None
     """Pixels of each side as the network gets them; the backbone's usual size when absent."""
     fit: Literal["crop", "pad", "stretch"] = "crop"
     """How another shape becomes a square: its middle, bars at the sides, or stretched."""
@@ -57,7 +58,7 @@ class MediaField(Field):
     is_media = True
     tells = ("pixels", "cells", "pretrained")
     endings: ClassVar[frozenset[str]]
-    """How the names of such files end, in small letters."""
+    """How the names of such files end, lowercased."""
     block: ClassVar[int]
     """Files between two saves: what a kill can cost."""
 
@@ -102,12 +103,13 @@ class MediaField(Field):
 
     def arguments(self, given: str) -> list[Any]:
         """The files that a path, a folder or a glob means; in folders and globs only those of a known ending."""
-        path = Path(given)
-        if path.is_file() or not (path.is_dir() or has_magic(given)):
+        if isfile(given) or not (isdir(given) or has_magic(given)):
             return [given]
-        found = [str(file) for file in path.rglob("*")] if path.is_dir() else glob(given, recursive=True)
-        plain = [file for file in found if not any(step.startswith(HIDDEN) for step in Path(file).parts[-2:])]
-        kept = sorted(file for file in plain if Path(file).suffix.lower() in self.endings and Path(file).is_file())
+        found = glob(given, recursive=True)
+        if isdir(given):
+            below = (file for file in Path(given).rglob("*") if not is_hidden(file.relative_to(given)))
+            found = [str(file) for file in below]
+        kept = sorted(file for file in found if Path(file).suffix.lower() in self.endings and isfile(file))
         if not kept:
             endings = " ".join(sorted(self.endings))
             raise DataError(f"{given} holds no {self.kind} file (known endings: {endings}).")
@@ -117,8 +119,8 @@ class MediaField(Field):
         """The file must be there."""
         super().check(text, row)
         if not self.files.has(text):
-            wrong = "is a folder" if Path(text).is_dir() else "does not exist"
-            raise ValueError(f"the {self.name} file {text} {wrong}.")
+            wrong = "is a folder" if isdir(text) else "does not exist"
+            raise ValueError(f"the {self.name} file {text[:300]} {wrong}.")
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
         """The examples whose files can be decoded, each with the key of its content; their numbers are then stored."""

@@ -197,9 +197,10 @@ class TextField(Field):
         return ~long
 
     def truncates(self, table: Table, row: int) -> bool:
-        """Whether a text was cut; one that is not as long as the limit was not."""
+        """Whether a text was cut; one shorter than the limit was not, unless whole turns of it are left out."""
         encoding, offsets = self.encoding(), table.ids(self.name)[1]
-        if encoding.limit is None or offsets[row + 1] - offsets[row] < encoding.limit // 2:
+        short = encoding.limit is not None and offsets[row + 1] - offsets[row] < encoding.limit
+        if encoding.limit is None or (short and encoding.segments != "turns"):
             return False
         whole = replace(encoding, limit=None).encode(table.texts(self.name, [row]))
         return len(whole[0]) > encoding.limit

@@ -16,7 +16,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from threading import Lock
 from typing import BinaryIO, Final, cast, final
 
@@ -224,6 +224,11 @@ class _Memory:
         except sqlite3.DatabaseError:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)  # damaged: the next hash starts a new one
+
+
+def is_hidden(path: PurePath) -> bool:
+    """Whether a path leads through what file managers and packers hide."""
+    return any(step.startswith((".", "__MACOSX")) for step in path.parts)
 
 
 def _place(path: Path) -> _Place:

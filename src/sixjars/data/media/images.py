@@ -23,7 +23,7 @@ Fit = Literal["crop", "pad", "stretch"]
 IMAGE_ENDINGS: Final = frozenset(
     ".avif .bmp .gif .jfif .jp2 .jpe .jpeg .jpg .pgm .png .pnm .ppm .tif .tiff .webp".split()
 )
-"""How the names of images end, in small letters."""
+"""How the names of images end, lowercased."""
 LONGEST: Final = 65_535
 """Pixels of a side, as in JPEG: a thread of millions of pixels would be decoded for nothing."""
 _FORMATS: Final = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF", "JPEG2000")

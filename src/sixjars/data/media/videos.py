@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 VIDEO_ENDINGS: Final = frozenset(
     ".3gp .asf .avi .flv .gif .m2ts .m4v .mkv .mov .mp4 .mpeg .mpg .mts .ogv .ts .vob .webm .wmv".split()
 )
-"""How the names of videos end, in small letters."""
+"""How the names of videos end, lowercased."""
 _CONTAINERS: Final = (
     "aac,aiff,apng,asf,avi,dv,flac,flv,gif,h264,hevc,ivf,m4v,matroska,mov,mp3,mp4,mpeg,mpegts,mpegvideo,mxf,nut,ogg,"
     "rm,swf,wav,webm,yuv4mpegpipe"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final, NoReturn
 
+from sixjars.data.media.files import is_hidden
 from sixjars.data.media.images import IMAGE_ENDINGS
 from sixjars.data.media.videos import VIDEO_ENDINGS
 from sixjars.data.readers.rows import Fault, Places, Record, Wanted, check_columns, kept
@@ -18,7 +19,6 @@ LABEL: Final = "label"
 """The column with the name of the folder."""
 ENDINGS: Final = {"image": IMAGE_ENDINGS, "video": VIDEO_ENDINGS}
 """The columns that name the file, and the files that count as such."""
-_HIDDEN = (".", "__MACOSX")
 
 
 def read_folders(place: Places, wanted: Wanted) -> Examples:
@@ -83,7 +83,7 @@ def _refuse(path: Path, error: OSError) -> NoReturn:
 
 
 def _counts(name: PurePosixPath, endings: tuple[str, ...]) -> bool:
-    return name.suffix.lower() in endings and not any(part.startswith(_HIDDEN) for part in name.parts)
+    return name.suffix.lower() in endings and not is_hidden(name)
 
 
 def _check_depth(names: list[PurePosixPath], path: Path) -> None:

@@ -34,7 +34,7 @@ def _number(spelled: str, point: str) -> float:
             f"{shown(spelled)} of point {shown(point)} is not a number; write points like 0.12,0.7 0.3,0.25."
         ) from None
     if not abs(number) <= LARGEST:
-        raise ValueError(f"{shown(spelled)} of point {shown(point)} is not a number that can be reckoned with.")
+        raise ValueError(f"{shown(spelled)} of point {shown(point)} is not a finite 32-bit number.")
     return number
 
 

@@ -86,7 +86,7 @@ class AttentionPooling(Bridge):
     def equations(self) -> list[str]:
         """The pooled summary, and the initial state made from it."""
         at, state, weight = ("n", "g", "β") if self.segment_size else ("j", "h", "α")
-        words = "α_j = β_n ω_nk, where word j is word k of segment n; ω_nk = 1 / K unless the encoder has such weights"
+        words = "α_j = β_n ω_nk, where word j is word k of segment n; ω_nk = 1 / K where the encoder computes none"
         return [
             f"{weight}_{at} = softmax_{at}(u_poolᵀ tanh(W_pool {state}_{at} + b_pool))",
             f"h_pool = Σ_{at} {weight}_{at} {state}_{at}",
