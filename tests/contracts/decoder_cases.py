@@ -108,12 +108,7 @@ GENERATORS: dict[str, Callable[[], Generator]] = {
     "pointer-all-lstm": _pointer("lstm", 2, "initial", "all"),
     "pointer-some-lstm-stacked": _pointer("lstm", 2, "additive", "some"),
 }
-EXPORTED = (
-    "sequence-frozen-vectors-tied",
-    "sequence-lstm-2-additive-own",
-    "sequence-rnn-1-two_level-own",
-    "pointer-some-lstm-stacked",
-)
+EXPORTED = ("sequence-lstm-2-additive-own", "pointer-some-lstm-stacked")
 """Those whose export is tried in every run of the tests; it takes seconds."""
 LABELS: dict[str, Callable[[], LabelDecoder]] = {
     **{f"label-{bridge}": _label(bridge) for bridge in MADE},

@@ -145,13 +145,5 @@ CASES: dict[str, Case] = {
         lambda: VideoEncoder(backbone=vectors(), size=3, dropout=0.2), lambda: {"video": frames(vectors())}, "video"
     ),
 }
-EXPORTED = (
-    "none",
-    "text-gru-both-2",
-    "hierarchy-rnn-last",
-    "image-vectors",
-    "image-question-features",
-    "points-rnn",
-    "video-stacked",
-)
+EXPORTED = ("text-gru-both-2", "hierarchy-rnn-last", "points-rnn")
 """Those whose export is tried in every run of the tests; it takes seconds."""

@@ -88,7 +88,7 @@ def test_a_fault_of_the_first_ends_both(two: Any, recipe: Callable[..., str], ru
     first, second = (process.wait() for process in two(recipe(), "--out", run))
     assert "already holds a run" in first.sentence
     assert second.code != 0
-    assert second.err == ""
+    assert second.err in ("", f"sixjars: {GONE}\n")  # so early that it may not have heard why
 
 
 def test_wild_numbers_are_told_once(two: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def saved(folder: Path) -> Path:
     return folder / "checkpoints" / "last.safetensors"
 
 
-@pytest.mark.parametrize("victim", [0, 1], ids=["the first", "the second"])
+@pytest.mark.parametrize("victim", [0, pytest.param(1, marks=pytest.mark.slow)], ids=["the first", "the second"])
 @pytest.mark.parametrize("sort", [signal.SIGSTOP, signal.SIGKILL])
 def test_one_is_stopped_or_killed(
     victim: int, sort: signal.Signals, two: Any, recipe: Callable[..., str], tmp_path: Path
