@@ -195,7 +195,7 @@ def _is_section(schema: type[BaseModel], name: str) -> bool:
 def _facts(task: Task, role: str) -> set[str]:
     """The parameters that the data of a task fills in."""
     slots = {"encoder": task.inputs, "bridge": (), "decoder": (task.output,)}[role]
-    return {fact for slot in slots for fact in FIELDS[slot.kind].tells}
+    return {fact for slot in slots for fact in FIELDS[slot.kind].fact_names}
 
 
 def _changes(schema: type[BaseModel]) -> Iterator[dict[str, Any]]:

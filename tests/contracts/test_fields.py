@@ -222,9 +222,9 @@ def test_each_position_can_be_drawn(case: Case, field: Field) -> None:
 
 
 def test_a_network_is_told_what_the_class_announces(case: Case, raw: Field, field: Field) -> None:
-    assert set(field.facts()) == set(type(field).tells)
+    assert set(field.facts()) == set(type(field).fact_names)
     assumed = raw.assumed()  # where no data is at hand
-    assert set(assumed.facts()) == set(type(field).tells)
+    assert set(assumed.facts()) == set(type(field).fact_names)
     assert assumed.describe().strip()
     assert field.describe() == case.described
 

@@ -35,7 +35,7 @@ class SignField(Field):
     kind = "signs"
     settings_class = SignSettings
     holds = "tokens"
-    tells = ("signs",)
+    fact_names = ("signs",)
 
     def check(self, text, row):
         super().check(text, row)

@@ -26,7 +26,7 @@ def plan(task: str, /, **sections: dict[str, Any]) -> ModelPlan:
     """The plan of a model, also of one that no recipe would be allowed to have."""
     kinds: dict[str, Any] = {slot.name: FIELDS[slot.kind] for slot in TASKS[task].slots}
     fields = {name: kind(name, kind.settings_class()) for name, kind in kinds.items()}
-    told = {fact for field in fields.values() for fact in field.tells}
+    told = {fact for field in fields.values() for fact in field.fact_names}
     settings: dict[str, Any] = {}
     classes: dict[str, Any] = {}
     for role in ("encoder", "bridge", "decoder"):

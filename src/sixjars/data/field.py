@@ -95,7 +95,7 @@ class Field(ABC):
     """Its keys in a recipe."""
     holds: ClassVar[Holds]
     """What its values are, so that a decoder knows what to output."""
-    tells: ClassVar[tuple[str, ...]] = ()
+    fact_names: ClassVar[tuple[str, ...]] = ()
     """The names of its `facts`: parameters of encoders or decoders that no recipe sets."""
     learns: ClassVar[bool] = False
     """Whether it learns something from the training set that a run must keep."""
@@ -257,7 +257,7 @@ class Field(ABC):
     # What a network and a reader must know.
 
     def facts(self) -> dict[str, Any]:
-        """What a network must know: sizes of vocabularies, of points, of images; as `tells` names them."""
+        """What a network must know: sizes of vocabularies, of points, of images; as `fact_names` names them."""
         return {}
 
     def assumed(self) -> Self:

@@ -155,7 +155,7 @@ def _model_of(
     roles = list(ModelSettings.model_fields)
     faults = [unknown("model: key", key, roles) for key in section if key not in roles]
     kinds = {slot.name: fields[slot.name].kind if slot.name in fields else slot.kind for slot in task.slots}
-    facts_of = {name: field_class(kind, outside).tells for name, kind in kinds.items()}
+    facts_of = {name: field_class(kind, outside).fact_names for name, kind in kinds.items()}
     read = {fact for slot in task.inputs for fact in facts_of[slot.name]}
     facts = {"encoder": read, "bridge": set(), "decoder": set(facts_of[task.output.name])}
     found: dict[str, dict[str, Any]] = {}
@@ -230,7 +230,7 @@ def misfits(recipe: Recipe, metrics: Named, outside: Outside = NOTHING) -> list[
 def _inner_faults(inner: Nested, field: Field) -> list[str]:
     """What a module inside a component needs of its field and does not get, or else has against it."""
     needs = {name for name, one in signature(inner.kind).parameters.items() if one.default is one.empty}
-    lacks = [name for name in getattr(inner.kind, "given", ()) if name in needs and name not in field.tells]
+    lacks = [name for name in getattr(inner.kind, "given", ()) if name in needs and name not in field.fact_names]
     if lacks:
         return [f"{inner.where}: needs {lacks[0]} of data.{field.name}, but a field of kind {field.kind} has none."]
     hooked = hasattr(inner.kind, "section_misfits")

@@ -56,7 +56,7 @@ class MediaField(Field):
 
     holds = "pixels"
     is_media = True
-    tells = ("pixels", "cells", "pretrained")
+    fact_names = ("pixels", "cells", "pretrained")
     endings: ClassVar[frozenset[str]]
     """How the names of such files end, lowercased."""
     block: ClassVar[int]

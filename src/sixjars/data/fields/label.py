@@ -58,7 +58,7 @@ class LabelField(Field):
     kind = "label"
     settings_class = LabelSettings
     holds = "classes"
-    tells = ("classes", "multi_label")
+    fact_names = ("classes", "multi_label")
     learns = True
 
     def __init__(self, name: str, settings: LabelSettings, names: Sequence[str] = ()) -> None:

@@ -73,7 +73,7 @@ class PointsField(Field):
     kind = "points"
     settings_class = PointsSettings
     holds = "points"
-    tells = ("dimensions",)
+    fact_names = ("dimensions",)
     lists = "value"
 
     def as_text(self, value: object) -> str:

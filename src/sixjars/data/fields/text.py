@@ -72,7 +72,7 @@ class TextField(Field):
     kind = "text"
     settings_class = TextSettings
     holds = "tokens"
-    tells = ("vocabulary", "vectors")
+    fact_names = ("vocabulary", "vectors")
     learns = True
 
     def __init__(self, name: str, settings: TextSettings) -> None:
