@@ -17,6 +17,7 @@ import yaml
 
 import sixjars
 from sixjars.cli import main
+from sixjars.data.readers import rows
 from sixjars.progress import Reporter
 
 TINY: dict[str, Any] = {
@@ -307,3 +308,9 @@ class Tired(Reporter):
 def tired() -> Callable[[int], Reporter]:
     """Whoever stops a training after so many updates: `tired(2)`."""
     return Tired
+
+
+@pytest.fixture(params=[2, 1 << 14], ids=["a few at once", "all at once"])
+def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are read so many rows at once."""
+    monkeypatch.setattr(rows, "AT_ONCE", request.param)

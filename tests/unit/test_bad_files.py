@@ -11,21 +11,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from sixjars.data.readers import Examples, read
-from sixjars.errors import DataError
-from sixjars.recipe.sections import Column, DataSettings, Files
-
-BOTH: dict[str, Column] = {"source": "en", "target": "de"}
-
-
-def reading(folder: Path, files: Files, columns: Mapping[str, Column] = BOTH, **more: Any) -> Examples:
-    return read(files, columns, settings=DataSettings(folder=str(folder), train="unused", **more))
-
-
-def message(folder: Path, files: Files, columns: Mapping[str, Column] = BOTH, **more: Any) -> str:
-    with pytest.raises(DataError) as caught:
-        reading(folder, files, columns, **more)
-    return str(caught.value)
+from .rows import message
 
 
 def parquet(folder: Path, name: str, columns: Mapping[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,31 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sixjars.data.readers import Examples, read, rows
+from sixjars.data.readers import rows
 from sixjars.errors import DataError
-from sixjars.recipe.sections import Column, DataSettings, Files
 
-BOTH: dict[str, Column] = {"source": "en", "target": "de"}
-
-
-def reading(folder: Path, files: Files, columns: Mapping[str, Column] = BOTH, **more: Any) -> Examples:
-    return read(files, columns, settings=DataSettings(folder=str(folder), train="unused", **more))
-
-
-def rows_of(examples: Examples) -> list[tuple[str, ...]]:
-    names = [name for name in examples.table.column_names if name != "line"]
-    return list(zip(*(examples.table.column(name).to_pylist() for name in names), strict=True))
-
-
-def line_numbers(examples: Examples) -> list[int]:
-    found: list[int] = examples.table.column("line").to_pylist()
-    return found
-
-
-@pytest.fixture(params=[2, 1 << 14], ids=["a few at once", "all at once"])
-def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "AT_ONCE", request.param)
-
+from .rows import line_numbers, reading, rows_of
 
 BAD: dict[str, tuple[str, bytes, int, str]] = {
     "too few columns": ("a.tsv", b"en\tde\na\tb\nc\nd\te\n", 3, "has 1 column, but column 2 is asked for."),

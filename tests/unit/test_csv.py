@@ -43,11 +43,6 @@ def message(folder: Path, on_bad_row: str = "error") -> str:
     return str(caught.value)
 
 
-@pytest.fixture(params=[2, 1 << 14], ids=["a few at once", "all at once"])
-def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "AT_ONCE", request.param)
-
-
 @pytest.mark.usefixtures("block")
 @pytest.mark.parametrize(
     ("record", "fields"),

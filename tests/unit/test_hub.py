@@ -1,7 +1,7 @@
 """Datasets of the hub, as the library `datasets` would load them."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -9,31 +9,10 @@ from typing import Any
 import pyarrow
 import pytest
 
-from sixjars.data.readers import Examples, read
-from sixjars.errors import DataError, MissingExtra
-from sixjars.recipe.sections import Column, DataSettings, Files
+from sixjars.errors import MissingExtra
+from sixjars.recipe.sections import Column
 
-BOTH: dict[str, Column] = {"source": "en", "target": "de"}
-
-
-def reading(folder: Path, files: Files, columns: Mapping[str, Column] = BOTH, **more: Any) -> Examples:
-    return read(files, columns, settings=DataSettings(folder=str(folder), train="unused", **more))
-
-
-def rows_of(examples: Examples) -> list[tuple[str, ...]]:
-    names = [name for name in examples.table.column_names if name != "line"]
-    return list(zip(*(examples.table.column(name).to_pylist() for name in names), strict=True))
-
-
-def line_numbers(examples: Examples) -> list[int]:
-    found: list[int] = examples.table.column("line").to_pylist()
-    return found
-
-
-def message(folder: Path, files: Files, columns: Mapping[str, Column] = BOTH, **more: Any) -> str:
-    with pytest.raises(DataError) as caught:
-        reading(folder, files, columns, **more)
-    return str(caught.value)
+from .rows import line_numbers, message, reading, rows_of
 
 
 class FakeDataset:

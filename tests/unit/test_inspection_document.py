@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sixjars.errors import ShapeError
 from sixjars.inspection.document import MOST_LINES, draw_document
 
-Pixels = NDArray[np.float64]
+from .pages import Pixels
 
 
 @pytest.fixture

@@ -1,42 +1,14 @@
 """Parallel files: line i of each is row i, and a bad line is named by its own file."""
 
 import gzip
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from sixjars.data.readers import Examples, read, rows
 from sixjars.errors import DataError
-from sixjars.recipe.sections import Column, DataSettings, Files
+from sixjars.recipe.sections import Column, Files
 
-BOTH: dict[str, Column] = {"source": "en", "target": "de"}
-
-
-def reading(folder: Path, files: Files, columns: Mapping[str, Column] = BOTH, **more: Any) -> Examples:
-    return read(files, columns, settings=DataSettings(folder=str(folder), train="unused", **more))
-
-
-def rows_of(examples: Examples) -> list[tuple[str, ...]]:
-    names = [name for name in examples.table.column_names if name != "line"]
-    return list(zip(*(examples.table.column(name).to_pylist() for name in names), strict=True))
-
-
-def line_numbers(examples: Examples) -> list[int]:
-    found: list[int] = examples.table.column("line").to_pylist()
-    return found
-
-
-def message(folder: Path, files: Files, columns: Mapping[str, Column] = BOTH, **more: Any) -> str:
-    with pytest.raises(DataError) as caught:
-        reading(folder, files, columns, **more)
-    return str(caught.value)
-
-
-@pytest.fixture(params=[2, 1 << 14], ids=["a few at once", "all at once"])
-def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "AT_ONCE", request.param)
+from .rows import line_numbers, message, reading, rows_of
 
 
 def test_parallel_files(tmp_path: Path) -> None:

@@ -11,32 +11,12 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from sixjars.data.readers import Examples, read
+from sixjars.data.readers import read
 from sixjars.data.text.segments import text_of_segments
 from sixjars.errors import DataError
-from sixjars.recipe.sections import Column, DataSettings, Files
+from sixjars.recipe.sections import DataSettings
 
-BOTH: dict[str, Column] = {"source": "en", "target": "de"}
-
-
-def reading(folder: Path, files: Files, columns: Mapping[str, Column] = BOTH, **more: Any) -> Examples:
-    return read(files, columns, settings=DataSettings(folder=str(folder), train="unused", **more))
-
-
-def rows_of(examples: Examples) -> list[tuple[str, ...]]:
-    names = [name for name in examples.table.column_names if name != "line"]
-    return list(zip(*(examples.table.column(name).to_pylist() for name in names), strict=True))
-
-
-def line_numbers(examples: Examples) -> list[int]:
-    found: list[int] = examples.table.column("line").to_pylist()
-    return found
-
-
-def message(folder: Path, files: Files, columns: Mapping[str, Column] = BOTH, **more: Any) -> str:
-    with pytest.raises(DataError) as caught:
-        reading(folder, files, columns, **more)
-    return str(caught.value)
+from .rows import line_numbers, message, reading, rows_of
 
 
 def parquet(folder: Path, name: str, columns: Mapping[str, Any]) -> None:

@@ -5,9 +5,8 @@ import gzip
 import io
 import json
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow
 import pyarrow.parquet
@@ -15,25 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sixjars.data.readers import Examples, read, rows
-from sixjars.recipe.sections import Column, DataSettings, Files
+from sixjars.data.readers import Examples, rows
+from sixjars.recipe.sections import Column, Files
 
-BOTH: dict[str, Column] = {"source": "en", "target": "de"}
+from .rows import line_numbers, reading, rows_of
+
 Pairs = list[tuple[str, str]]
-
-
-def reading(folder: Path, files: Files, columns: Mapping[str, Column] = BOTH, **more: Any) -> Examples:
-    return read(files, columns, settings=DataSettings(folder=str(folder), train="unused", **more))
-
-
-def rows_of(examples: Examples) -> list[tuple[str, ...]]:
-    names = [name for name in examples.table.column_names if name != "line"]
-    return list(zip(*(examples.table.column(name).to_pylist() for name in names), strict=True))
-
-
-def line_numbers(examples: Examples) -> list[int]:
-    found: list[int] = examples.table.column("line").to_pylist()
-    return found
 
 
 def as_tsv(pairs: Pairs) -> bytes:
@@ -69,11 +55,6 @@ WRITERS: dict[str, Callable[[Pairs], bytes]] = {
     "a.json.gz": lambda pairs: gzip.compress(as_jsonl(pairs)),
 }
 PRINTABLE = st.text(st.characters(exclude_categories=["Cs", "Cc", "Cf"]), min_size=1, max_size=12).filter(str.strip)
-
-
-@pytest.fixture(params=[2, 1 << 14], ids=["a few at once", "all at once"])
-def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "AT_ONCE", request.param)
 
 
 @pytest.mark.parametrize("name", WRITERS)

@@ -8,37 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sixjars.data.fields.text import TextSettings
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import RunError
 from sixjars.flow.special import SPECIAL
 
-KINDS: dict[str, dict[str, Any]] = {
-    "words, punctuation": {"tokens": "words", "split": "punctuation"},
-    "words, spaces": {"tokens": "words", "split": "spaces"},
-    "characters": {"tokens": "characters"},
-    "bpe": {"tokens": "bpe"},
-    "unigram": {"tokens": "unigram"},
-}
-
-
-TEXTS = [
-    "Hello, how are you?",
-    'She said: "the (old) house isn\'t for sale"!',
-    "मैं घर जा रहा हूँ।",
-    "the house, the garden and the cat",
-    "Größe ❤ 5.5€ <b>",
-]
+from .tokenizers import KINDS, TEXTS, trained
 
 
 @pytest.fixture(params=[*KINDS.values()], ids=[*KINDS])
 def kind(request: pytest.FixtureRequest) -> dict[str, Any]:
     chosen: dict[str, Any] = request.param
     return chosen
-
-
-def trained(texts: list[str], **kind: Any) -> TextTokenizer:
-    return TextTokenizer.trained(texts, TextSettings(**kind), "data.source")
 
 
 def test_saved_and_loaded(kind: dict[str, Any]) -> None:

@@ -10,37 +10,17 @@ from typing import Any
 
 import pytest
 
-from sixjars.data.fields.text import TextSettings
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
 
-KINDS: dict[str, dict[str, Any]] = {
-    "words, punctuation": {"tokens": "words", "split": "punctuation"},
-    "words, spaces": {"tokens": "words", "split": "spaces"},
-    "characters": {"tokens": "characters"},
-    "bpe": {"tokens": "bpe"},
-    "unigram": {"tokens": "unigram"},
-}
-
-
-TEXTS = [
-    "Hello, how are you?",
-    'She said: "the (old) house isn\'t for sale"!',
-    "मैं घर जा रहा हूँ।",
-    "the house, the garden and the cat",
-    "Größe ❤ 5.5€ <b>",
-]
+from .tokenizers import KINDS, TEXTS, trained
 
 
 @pytest.fixture(params=[*KINDS.values()], ids=[*KINDS])
 def kind(request: pytest.FixtureRequest) -> dict[str, Any]:
     chosen: dict[str, Any] = request.param
     return chosen
-
-
-def trained(texts: list[str], **kind: Any) -> TextTokenizer:
-    return TextTokenizer.trained(texts, TextSettings(**kind), "data.source")
 
 
 def test_special_tokens_come_first(kind: dict[str, Any]) -> None:
