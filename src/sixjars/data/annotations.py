@@ -1,6 +1,6 @@
 """Annotations: columns that say where a model should attend, written as text; they are checked against their row."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -33,11 +33,6 @@ ANNOTATIONS: dict[str, Annotation] = {
         Annotation("rationale", "source", "rationale", "true rationales"),
     )
 }
-
-
-def needed(needs: Collection[str]) -> list[Annotation]:
-    """The annotations that a metric compares attention with, from what it needs."""
-    return [annotation for annotation in ANNOTATIONS.values() if annotation.need in needs]
 
 
 def links_of(text: str, counts: Sequence[int], names: Sequence[str]) -> Links:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
-from sixjars.data.annotations import ANNOTATIONS, needed
+from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Field
 from sixjars.errors import RecipeError
@@ -113,7 +113,8 @@ def _datasets(
         splits = splits_of(blueprint, fields)
         run.check_data(splits.fingerprints)
         return splits.scored, splits.train
-    recipe = _from_here(run.recipe, str(data), {truth.key for metric in metrics for truth in needed(metric.needs)})
+    needs = {need for metric in metrics for need in metric.needs}
+    recipe = _from_here(run.recipe, str(data), {truth.key for truth in ANNOTATIONS.values() if truth.need in needs})
     own = fields.mapped(lambda field: _found_from_here(field, run.recipe, Path(data)))
     examples = own.admit(read_files(recipe, own, str(data)), skip=recipe.data.on_bad_row == "skip")
     dataset = Dataset.stored(examples, own)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, RootModel
 
-from sixjars.data.annotations import ANNOTATIONS, Annotation, needed
+from sixjars.data.annotations import ANNOTATIONS, Annotation
 from sixjars.data.dataset import Fields
 from sixjars.data.field import Equipment, Field
 from sixjars.data.fields import FIELDS
@@ -248,7 +248,8 @@ def attention_faults(recipe: Recipe, plan: ModelPlan, metrics: Named) -> Iterato
         if wanted and not plan.bridge.follows_state:
             yield f"{place}: needs a bridge of kind attention or two_level, but it is {plan.kind('bridge')}."
     needs = [("loss.guide:", ANNOTATIONS["alignment"])] if recipe.loss.guide else []
-    needs += [(f"{place}: {metric.name}", truth) for place, metric in metrics for truth in needed(metric.needs)]
+    for truth in ANNOTATIONS.values():
+        needs += [(f"{place}: {metric.name}", truth) for place, metric in metrics if truth.need in metric.needs]
     for place, truth in needs:
         yield from (f"{place} {lack}" for lack in _lacks(truth, recipe, plan))
 
