@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sixjars.data.readers import Examples, read, rows
 from sixjars.errors import DataError
-from sixjars.recipe.sections import Column, DataSettings, Files
+from sixjars.recipe.data import Column, DataSettings, Files
 
 BOTH: dict[str, Column] = {"source": "en", "target": "de"}
 

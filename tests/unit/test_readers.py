@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixjars.data.readers import Examples, read, rows
-from sixjars.recipe.sections import Column, DataSettings, Files
+from sixjars.recipe.data import Column, DataSettings, Files
 
 BOTH: dict[str, Column] = {"source": "en", "target": "de"}
 Pairs = list[tuple[str, str]]

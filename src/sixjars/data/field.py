@@ -28,7 +28,7 @@ from sixjars.errors import DataError, shown
 from sixjars.flow.contracts import Holds
 from sixjars.flow.values import Padded
 from sixjars.progress import Reporter
-from sixjars.recipe.sections import FieldSettings
+from sixjars.recipe.data import FieldSettings
 
 
 class FeatureExtractor(Protocol):

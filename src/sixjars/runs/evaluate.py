@@ -15,9 +15,10 @@ from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint, media_places, read_files, sample_columns, splits_of
+from sixjars.runs.data import Blueprint, media_places, sample_columns, splits_of
 from sixjars.runs.folder import Run, open_run
 from sixjars.runs.recipes import metrics_of, misfits, named_metrics
+from sixjars.runs.splits import read_files
 
 
 @final

@@ -15,18 +15,11 @@ from sixjars.evaluation.metrics import Metric, metric_named
 from sixjars.flow.contracts import ModelPlan
 from sixjars.flow.limits import Number
 from sixjars.model.build import Nested, class_of, nested, resolved
+from sixjars.recipe.data import DataSettings, FieldSettings
 from sixjars.recipe.files import find, overridden, read_text, values_of
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.schema import checked
-from sixjars.recipe.sections import (
-    DataSettings,
-    EvaluationSettings,
-    FieldSettings,
-    LearningSettings,
-    LossSettings,
-    ModelSettings,
-    Recipe,
-)
+from sixjars.recipe.sections import EvaluationSettings, LearningSettings, LossSettings, ModelSettings, Recipe
 from sixjars.samples import sample_named
 from sixjars.tasks import TASKS, Task
 

@@ -19,8 +19,8 @@ from sixjars.data.text.segments import SEPARATOR, text_of_labels, texts_of
 from sixjars.errors import DataError, RunError
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
-from sixjars.recipe.sections import Column as ColumnName
-from sixjars.recipe.sections import FieldSettings
+from sixjars.recipe.data import Column as ColumnName
+from sixjars.recipe.data import FieldSettings
 
 _FORMAT = 2
 ASSUMED = 2

@@ -26,8 +26,8 @@ from sixjars.errors import DataError
 from sixjars.flow.limits import Positive
 from sixjars.flow.special import SPECIAL, STOP, UNK
 from sixjars.flow.values import Padded
-from sixjars.recipe.sections import Column as ColumnName
-from sixjars.recipe.sections import FieldSettings, FilePath
+from sixjars.recipe.data import Column as ColumnName
+from sixjars.recipe.data import FieldSettings, FilePath
 
 SAME_WHEN_COPIED = ("tokens", "split", "lowercase")
 """What both sides of a decoder that copies must have in common, so that their words are the same."""
