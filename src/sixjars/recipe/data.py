@@ -15,7 +15,7 @@ from pydantic import (
     model_serializer,
 )
 
-from sixjars.flow.limits import Number, Positive, Seed, Size
+from sixjars.flow.limits import AboveZero, Number, Positive, Seed, Size
 from sixjars.recipe.schema import Misfit, Settings
 
 Column = Annotated[StrictStr | Positive, Field(union_mode="left_to_right")]
@@ -23,6 +23,24 @@ FilePath = StrictStr
 Files = FilePath | dict[str, FilePath]
 Written = Annotated[str, BeforeValidator(lambda value: json.dumps(value) if isinstance(value, int | float) else value)]
 """A value as files have it: `true`, not `True`."""
+
+
+class TrainingFile(Settings):
+    """One of several training files."""
+
+    file: Files
+    """A file, as `data.train` names one alone."""
+    weight: AboveZero = 1.0
+    """How often its rows are drawn in an epoch: 2 for twice each, 0.5 for another half of them in each epoch."""
+
+
+def _as_training_file(value: Any) -> Any:
+    """A name alone, or parallel files, is a file of weight 1."""
+    named = isinstance(value, str) or (isinstance(value, dict) and not {"file", "weight"} & value.keys())
+    return {"file": value} if named else value
+
+
+TrainingFiles = Annotated[tuple[Annotated[TrainingFile, BeforeValidator(_as_training_file)], ...], Field(min_length=1)]
 
 
 class FieldSettings(Settings):
@@ -80,12 +98,16 @@ class DataSettings(Settings):
     format: Literal["table", "coco", "flickr8k", "folders", "dialogs"] = "table"
     """Rows of a file; captions as COCO or Flickr8k have them; a folder for each label; or whole conversations (JSON
     lines, each a list of turns), of which every turn but the first is an example."""
-    train: Files | None = None
-    """A file (.tsv .csv .jsonl .txt, also .gz; .parquet), `hf:NAME[@CONFIG][:SPLIT]`, or parallel `{column: file}`."""
-    valid: Files | Number = 0.05
-    """The same, or the fraction of the training file to hold out."""
+    train: Files | TrainingFiles | None = None
+    """A file (.tsv .csv .jsonl .txt, also .gz; .parquet), `hf:NAME[@CONFIG][:SPLIT]`, or parallel `{column: file}`; or
+    a list of files, some with a weight: `[{file: a.tsv, weight: 2}, b.tsv]`."""
+    valid: Files | Number | None = None
+    """A file, or the fraction of the training inputs to hold out. When absent, 0.05 of them, but at least 20 and 2 of
+    each label, and at most a third. Labels are held out in proportion, and rows with equal inputs together."""
     test: Files | Number | None = None
-    """The same; the validation set is scored when there is none."""
+    """A file or a fraction; the validation set is scored when there is none."""
+    seed: Seed = 0
+    """Of which rows are held out."""
     split: SplitSettings | None = None
     """Or all splits in the training file, with a column that names the split."""
     fields: dict[str, SerializeAsAny[FieldSettings]] = Field(default={}, exclude=True)
@@ -108,8 +130,7 @@ class DataSettings(Settings):
         """Examples must come from one place, each split must have some, and no two fields may be one column."""
         if (self.sample is None) == (self.train is None):
             yield ("sample", "train"), "needs either 'train' (a file) or 'sample' (a synthetic corpus), not both."
-        usual = type(self).model_fields["valid"].default
-        if self.split is not None and (self.sample or self.test is not None or self.valid != usual):
+        if self.split is not None and (self.sample or self.test is not None or self.valid is not None):
             message = "'split' finds all splits in the training file; name no 'valid', 'test' or 'sample' beside it."
             yield ("split", "sample", "valid", "test"), message
         for name, share in (("valid", self.valid), ("test", self.test)):
@@ -130,6 +151,13 @@ class DataSettings(Settings):
         """Fields stand beside the other keys."""
         own: dict[str, Any] = plain(self)
         return own | {name: settings.model_dump(mode="json") for name, settings in self.fields.items()}
+
+    @property
+    def training_files(self) -> tuple[TrainingFile, ...]:
+        """The files of the training set, each with its weight."""
+        if isinstance(self.train, tuple) or self.train is None:
+            return self.train or ()
+        return (TrainingFile(file=self.train),)
 
     def path(self, name: FilePath) -> Path:
         """A file of this section, as the machine finds it."""

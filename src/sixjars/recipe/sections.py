@@ -21,6 +21,9 @@ class LossSettings(Settings):
     """-Σ_t log P(y_t = ℓ_t | y_1..y_{t-1}, x), divided by the number of tokens."""
     smoothing: Share = 0.0
     """Label smoothing: how much of the probability of the truth is spread evenly over the vocabulary."""
+    class_weights: Literal["balanced"] | dict[str, AboveZero] | None = None
+    """Of labels: how much the loss of an example counts, by its label: `{spam: 5}`, others 1; or `balanced`, which is
+    N / (C n_ℓ), so that every label has the same weight in total."""
     guide: NotNegative = 0.0
     """Guided attention: weight of the cross entropy between true and predicted attention; needs `data.alignment`."""
     coverage: NotNegative = 0.0
@@ -58,8 +61,9 @@ class LearningSettings(Settings):
     """Most updates, when that comes sooner."""
     validate_every: Positive | None = None
     """Updates between validations; once an epoch when absent."""
-    metric: str = "loss"
-    """What the best checkpoint is chosen by: `loss` or any metric, on the validation set."""
+    metric: str | None = None
+    """What the best checkpoint is chosen by on the validation set: any metric, or `loss`; when absent, the first metric
+    of the evaluation."""
     patience: Positive | None = None
     """Early stopping: validations without improvement before training stops."""
     average: Positive = 1

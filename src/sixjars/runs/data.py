@@ -91,7 +91,7 @@ def media_places(recipe: Recipe, field: Field) -> list[Path]:
     if data.sample is not None:
         return [sample_folder(recipe.task)]
     if data.format == "folders":
-        return [data.path(data.train)] if isinstance(data.train, str) else []
+        return [data.path(one.file) for one in data.training_files if isinstance(one.file, str)]
     media = field.settings.media
     return [data.path(place) for place in ((media,) if isinstance(media, str) else media)]
 

@@ -65,6 +65,7 @@ class LabelField(Field):
         super().__init__(name, settings)
         self.settings: LabelSettings = settings
         self.multi_label = settings.multi_label
+        self.single_label = not settings.multi_label
         self.lists = "value" if settings.multi_label else "refused"
         self.default_metrics = MULTI_LABEL_METRICS if settings.multi_label else ()
         self.names = tuple(names)
@@ -83,7 +84,8 @@ class LabelField(Field):
         kept = sorted(kept, key=lambda label: (-counts[label], label))[: self.settings.size]
         if len(kept) < 2:
             raise DataError(
-                f"data.{self.name}: two labels or more are needed to choose from, but there are {len(kept)}: {kept}."
+                f"data.{self.name}: two labels or more are needed to choose from, but the training set has "
+                f"{len(kept)}: {kept}."
             )
         return self._with(kept)
 
