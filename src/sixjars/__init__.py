@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from sixjars.model.visual import VisualInput as VisualInput
     from sixjars.progress import ConsoleProgress as ConsoleProgress
     from sixjars.progress import Reporter as Reporter
-    from sixjars.recipe.sections import FieldSettings as FieldSettings
+    from sixjars.recipe.data import FieldSettings as FieldSettings
     from sixjars.recipe.sections import Recipe as Recipe
     from sixjars.recipe.sections import SearchSettings as SearchSettings
     from sixjars.runs.compare import Comparison as Comparison
@@ -112,7 +112,8 @@ _MODULES = {
     "model.layers": "WordEmbedding",
     "model.visual": "VisualInput",
     "progress": "ConsoleProgress Reporter",
-    "recipe.sections": "FieldSettings Recipe SearchSettings",
+    "recipe.data": "FieldSettings",
+    "recipe.sections": "Recipe SearchSettings",
     "runs.compare": "Comparison compare",
     "runs.evaluate": "evaluate",
     "runs.explain": "explain",

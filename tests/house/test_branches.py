@@ -13,7 +13,7 @@ from sixjars.data.fields import FIELDS
 from sixjars.flow.contracts import Component, Holds
 from sixjars.flow.values import Layout
 from sixjars.model.build import BASES, TABLES, is_section
-from sixjars.recipe.sections import FieldSettings
+from sixjars.recipe.data import FieldSettings
 from sixjars.tasks import TASKS
 
 SOURCE = Path(__file__).parents[2] / "src" / "sixjars"

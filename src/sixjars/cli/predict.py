@@ -13,6 +13,7 @@ import typer
 from sixjars.cli.chat import hold_conversation
 from sixjars.cli.inputs import at_terminal, inputs_of, lines_of
 from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, note, notes, results
+from sixjars.cli.unknown import UnknownTokens, note_unknown
 from sixjars.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _write(
     """One line for each output as it comes; an input that cannot be used is an empty line, a note, and exit code 1."""
     from sixjars.inspection.draw import draw
 
-    done = failed = 0
+    done, failed, unknown = 0, 0, UnknownTokens()
     first = next(answers)  # before a file is opened: a fault in the input leaves an older output as it is
     opened: IO[str] | nullcontext[IO[str]] = nullcontext(sys.stdout)
     if file is not None:
@@ -110,11 +111,13 @@ def _write(
             for found in portion:
                 done += 1
                 failed += _noted(found[0])
+                unknown.add(found[0])
                 for rank, prediction in enumerate(found, start=1):
                     if pictures is not None and prediction.error is None:
                         draw(pictures / f"{done}{f'-{rank}' if len(found) > 1 else ''}.png", predictor, prediction)
                     output.write(f"{_line(predictor, prediction, as_json=as_json)}\n")
             output.flush()
+    unknown.note()
     if failed:
         note(f"note: {failed} of {done} inputs could not be used; their lines are empty.")
         raise typer.Exit(1)
@@ -193,5 +196,8 @@ def evaluate(
         results().print(json.dumps(found.to_json(), ensure_ascii=False))
         return
     show_scores(results(), found.scores, examples=found.examples, where=found.where, skipped=found.skipped)
+    if found.unknown is not None:
+        results().print(f"  {100 * found.unknown:.1f} % of the input tokens are unknown (<unk>)", style="dim")
+        note_unknown(found.unknown)
     if found.classes:
         show_classes(results(), found.classes, found.confusion)

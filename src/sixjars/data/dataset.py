@@ -15,8 +15,11 @@ from sixjars.data.copying import CopyLink
 from sixjars.data.field import Field, Positions
 from sixjars.data.storage.cache import Examples, IdEncoder, Table, cache_folder, cached, encoded
 from sixjars.errors import DataError
+from sixjars.flow.special import STOP, UNK
 
 T = TypeVar("T")
+DRAWN = "drawn"
+"""The column of rows from several files that says which file a row is of, and how often it is drawn in an epoch."""
 NOTHING = "nothing"
 """What stands for the input of a task that has none: rows without positions."""
 
@@ -80,12 +83,14 @@ class Dataset:
     """For messages."""
     skipped: int = 0
     """Bad rows that were left out."""
+    bad: tuple[str, ...] = ()
+    """What is wrong with the first of them."""
 
     @classmethod
     def stored(cls, examples: Examples, fields: Fields) -> "Dataset":
         """Encoded once, kept in the cache and memory-mapped from there."""
         table = cached(examples, fields.encoders(), folder=cache_folder())
-        return cls(table, fields, examples.where, examples.skipped)
+        return cls(table, fields, examples.where, examples.skipped, examples.bad)
 
     @classmethod
     def in_memory(cls, examples: Examples, fields: Fields) -> "Dataset":
@@ -122,6 +127,21 @@ class Dataset:
             except DataError as error:
                 raise DataError(f"{self.where}: {error}") from None
         return usable
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """How often each row is drawn in an epoch, where that is not once."""
+        if not self.table.has(DRAWN):
+            return None
+        return np.array([float(text.split()[1]) for text in self.table.texts(DRAWN)])
+
+    @cached_property
+    def unknown(self) -> float | None:
+        """The share of `<unk>` among the tokens of the inputs; nothing where they have none."""
+        named = [name for name, field in self.fields.inputs.items() if "vocabulary" in field.tells]
+        ids = np.concatenate([np.zeros(0, dtype=np.int32), *(self.table.ids(name)[0] for name in named)])
+        tokens = int((ids != STOP).sum())
+        return int((ids == UNK).sum()) / tokens if tokens else None
 
     @property
     def dropped(self) -> int:
@@ -230,6 +250,7 @@ class Dataset:
             batch_tokens=batch_tokens,
             batch_examples=batch_examples,
             seed=seed,
+            weights=self.weights if training else None,
             links=self.token_links if guided and self.alignments is not None else None,
             joint=None if self.fields.link is None else self.fields.link.joint(self.table),
         )

@@ -95,6 +95,11 @@ def _loss(recipe: Recipe, network: Network) -> list[str]:
         lines.append(
             f"label smoothing: the truth is {1 - loss.smoothing:g} at {truth}, {loss.smoothing:g} over all {others}"
         )
+    if loss.class_weights == "balanced":
+        lines.append("class weights: each times N / (C n_ℓ), with N examples, C labels and n_ℓ examples of label ℓ")
+    elif loss.class_weights:
+        weights = ", ".join(f"{weight:g} for {label}" for label, weight in loss.class_weights.items())
+        lines.append(f"class weights: each times {weights}, 1 for others")
     if loss.guide:
         lines.append(f"- {loss.guide:g} Σ_t Σ_j α*_jt log α_jt: guided attention, where α* is the true attention")
     if loss.coverage:

@@ -209,8 +209,8 @@ class Trainer:
     def _validate(self) -> None:
         scores: dict[str, float] = self.around.validate() if self.leads else {}
         scores = self.fabric.broadcast(scores)
-        state = self.state
-        is_best = state.score(scores[self.settings.metric], better=self.around.better, keep=self.settings.average)
+        state, value = self.state, scores[self.settings.metric or "loss"]
+        is_best = state.score(value, better=self.around.better, keep=self.settings.average)
         if self.settings.schedule == "plateau" and state.since_halving > self.settings.plateau_patience:
             state.halvings, state.since_halving = state.halvings + 1, 0
         record = {

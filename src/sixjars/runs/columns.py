@@ -16,7 +16,7 @@ from sixjars.data.media.files import MediaFiles
 from sixjars.data.readers import read
 from sixjars.data.text.files import opened
 from sixjars.errors import DataError
-from sixjars.recipe.sections import Column, DataSettings
+from sixjars.recipe.data import Column, DataSettings
 from sixjars.tasks import Slot, Task
 
 SPEAKERS = "speakers"

@@ -15,9 +15,10 @@ from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint, media_places, read_files, sample_columns, splits_of
+from sixjars.runs.data import Blueprint, media_places, sample_columns, splits_of
 from sixjars.runs.folder import Run, open_run
 from sixjars.runs.recipes import metrics_of, misfits, named_metrics
+from sixjars.runs.splits import read_files
 
 
 @final
@@ -33,6 +34,8 @@ class Evaluation:
     """Of a model that chooses labels: precision and recall of each."""
     confusion: Confusion | None = None
     """And which is taken for which."""
+    unknown: float | None = None
+    """The share of `<unk>` among the tokens of the inputs, where they have tokens."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -40,6 +43,7 @@ class Evaluation:
             "data": self.where,
             "examples": self.examples,
             "skipped": self.skipped,
+            "unknown": self.unknown,
             "scores": {score.name: asdict(score) for score in self.scores},
         }
         if self.classes:
@@ -81,11 +85,11 @@ def evaluate(
     scores = tuple(found.scores(wanted))
     outcomes = found.outcomes[min(found.outcomes)]
     if fields.output.holds != "classes" or not outcomes[0].candidates:
-        return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where)
+        return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, unknown=dataset.unknown)
     several = fields.output.multi_label
     table = tuple(per_class(outcomes, multi_label=several))
     taken = None if several else confusion(outcomes)
-    return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, table, taken)
+    return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, table, taken, dataset.unknown)
 
 
 def _metrics(run: Run, names: Sequence[str] | None) -> list[Metric]:

@@ -8,6 +8,7 @@ from sixjars.data.dataset import Fields
 from sixjars.errors import DataError, RecipeError
 from sixjars.inspection.explanation import Explanation, explanation_of
 from sixjars.model.build import build, freeze_unused
+from sixjars.recipe.data import DataSettings
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, raw_examples
@@ -62,7 +63,12 @@ def _data(recipe: Recipe, fields: Fields, note: str) -> list[str]:
     lines = [
         f"synthetic: {sample.size} training, {sample.valid} validation and {sample.test} test examples"
         if sample
-        else f"train: {recipe.data.train}"
+        else f"train: {_named(recipe.data)}"
     ]
     lines += [f"{slot.letter}, the {slot.name}: {fields.all[slot.name].describe()}" for slot in task.slots]
     return [*lines, note] if note else lines
+
+
+def _named(data: DataSettings) -> str:
+    """The training files, with their weights where they are not 1."""
+    return ", ".join(f"{one.file}" + ("" if one.weight == 1 else f" × {one.weight:g}") for one in data.training_files)

@@ -24,8 +24,9 @@ from sixjars.model.build import Network, build
 from sixjars.recipe.files import flat, read_text, values_of
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import SPLITS, Blueprint
+from sixjars.runs.data import Blueprint
 from sixjars.runs.recipes import recipe_of
+from sixjars.runs.splits import SPLITS
 from sixjars.version import version_of
 
 FORMAT: Final = 2

@@ -1,6 +1,7 @@
 """A commented starter recipe: its columns found in the user's data, its sizes chosen from it."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ data:
   {fields}
 model:
   {model}
-loss: {{kind: cross_entropy, smoothing: {smoothing}}}
+loss: {{kind: cross_entropy, smoothing: {smoothing}{balanced}}}
 learning: {{optimizer: adam, rate: 1.0e-3, {batch}, epochs: {epochs}, patience: 8}}
 evaluation: {{{search}metrics: [{metrics}]}}
 """
@@ -36,7 +37,12 @@ ROWS = "# .tsv .csv .jsonl .parquet, also .gz; or {en: a.txt, de: b.txt} for par
 FILES = (
     "# .jsonl .tsv .csv .parquet, also .gz: each row names a file, which `media` (a folder, a .zip, a list of them) has"
 )
-HELD_OUT = "# a file, or the fraction of the training file to hold out\n  valid: 0.05"
+HELD_OUT = """\
+# validation and test set: a file, or a fraction to hold out; without `valid`, 5 %, but at least 20 rows
+  # and 2 of each label
+  {test}"""
+FEW = 200
+"""Rows below which none are held out for a test set."""
 BACKBONE = """\
 # a pretrained network, frozen (pip install 'sixjars[vision]'); or small, which learns from your files alone; or one
   # that you have installed: torchvision/resnet50, timm/NAME, transformers/NAME"""
@@ -76,10 +82,11 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
     output, media = FIELDS[task.output.kind], any(is_media(slot) for slot in task.inputs)
     several = bool(found.settings.get(task.output.name, {}).get("multi_label"))
     searches, generates = DECODERS[task.decoder].searches, output.holds == "tokens"
-    metrics = (
-        output(task.output.name, settings_of(task.output, found.settings.get(task.output.name))).default_metrics
-        or task.metrics
-    )
+    made = output(task.output.name, settings_of(task.output, found.settings.get(task.output.name)))
+    metrics = list(made.default_metrics or task.metrics)
+    unbalanced = made.single_label and _unbalanced(found.texts.get(task.output.name, ()))
+    if unbalanced:  # the share of right answers says little there
+        metrics.sort(key=lambda name: name != "macro_f1")
     examples = f"batch_examples: {_steps(rows, 8, 32, 64, 128)}"
     search = "search: {kind: beam, width: 5}, " if searches else ""
     search += "group: true, " if media and search else ""
@@ -90,12 +97,23 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
         rows="\n  ".join(_rows(data, found, media=media)),
         fields="\n  ".join(f"{slot.name}: {_inline(_field(task, slot, found))}" for slot in task.slots),
         model="\n  ".join(_model(task, found, rows, media=media)),
+        balanced=", class_weights: balanced" if unbalanced else "",
         smoothing=0.1 if task.inputs and output.holds != "positions" and not several else 0.0,
         batch=examples if media or not generates else f"batch_tokens: {_steps(rows, 250, 1_000, 2_500, 6_000)}",
         epochs=min(200, max(10, 200_000 // rows)),
         search=search if task.inputs else "search: {kind: sample, temperature: 0.8}, ",
         metrics=", ".join(metrics),
     )
+
+
+def _unbalanced(labels: Sequence[str]) -> bool:
+    """Whether some of a few labels have many more examples than others.
+
+    >>> _unbalanced(["spam"] * 5 + ["mail"] * 15), _unbalanced(["spam"] * 5 + ["mail"] * 14)
+    (True, False)
+    """
+    counts = sorted(Counter(labels).values())
+    return 1 < len(counts) <= 20 and counts[0] >= 5 and counts[-1] >= 3 * counts[0]
 
 
 def _rows(data: Path | None, found: Found, *, media: bool) -> list[str]:
@@ -109,7 +127,8 @@ def _rows(data: Path | None, found: Found, *, media: bool) -> list[str]:
     if {"train", "valid"} <= set(found.splits):
         return [*lines, "# the column that says which split a row belongs to", f"split: {_inline(found.splits)}"]
     only = [f"filter: {_inline({SPLIT: found.splits['train']})}"] if "train" in found.splits else []
-    return [*lines, *only, HELD_OUT]
+    small = found.rows is not None and found.rows < FEW
+    return [*lines, *only, HELD_OUT.format(test="# test: 0.1" if small else "test: 0.1")]
 
 
 def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
@@ -125,6 +144,8 @@ def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
     long = "segments" in guess and task.segments != "none"
     suggested = FIELDS[slot.kind].suggest(found.texts.get(slot.name, ()), tokens=task.tokens, long=long)
     lower = {"lowercase": True} if "tokens" in suggested and any(is_media(one) for one in task.inputs) else {}
+    if slot is not task.output and suggested.get("tokens") == "words":
+        suggested["word_dropout"] = 0.1  # so that <unk> is learned
     return {**column, **suggested, **guess, **lower}
 
 

@@ -15,13 +15,14 @@ from sixjars.evaluation.score import judged
 from sixjars.flow.values import Batch
 from sixjars.learning.engine import Device, all_or_none, fabric_for
 from sixjars.learning.loop import Surroundings, Trainer
-from sixjars.loss import Objective
+from sixjars.loss import Objective, class_weights
 from sixjars.model.build import Network, build, freeze_unused
 from sixjars.progress import Reporter
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, add_vectors, splits_of
 from sixjars.runs.folder import Run, begin_run, check_free, resume_run
+from sixjars.runs.notes import label_counts, notes_on
 from sixjars.runs.recipes import metrics_of, read_recipe
 
 if TYPE_CHECKING:
@@ -113,6 +114,8 @@ def _train(run: Run, *, resume: bool, fabric: "Fabric", reporter: Reporter) -> T
             begin_run(run, splits.fingerprints, blueprint.fingerprints)
         run.keep_fields(splits.fields)
     trainer = _trainer(network, splits, run, fabric=fabric, reporter=reporter)
+    for sentence in notes_on(splits):
+        reporter.note(sentence)
     if resume:
         trainer.resume()
     trainer.run()
@@ -150,10 +153,17 @@ def _trainer(network: Network, splits: Splits, run: Run, *, fabric: "Fabric", re
         training=True,
         guided=recipe.loss.guide > 0,
     )
-    chosen = [] if learning.metric == "loss" else [metric_named(learning.metric, run.outside)]
+    chosen = [] if learning.metric in (None, "loss") else [metric_named(str(learning.metric), run.outside)]
     validate = _validation(network, splits, run, chosen)
     around = Surroundings(run.folder, validate, chosen[0].better if chosen else "lower", reporter)
-    return Trainer(Objective(network, recipe.loss), batches, learning, around, fabric)
+    return Trainer(_objective(network, splits, recipe), batches, learning, around, fabric)
+
+
+def _objective(network: Network, splits: Splits, recipe: Recipe) -> Objective:
+    """The network and its loss, with what the loss takes from the training set."""
+    weights = class_weights(recipe.loss, label_counts(splits.train)) if recipe.loss.class_weights else None
+    dropped = {name: one.word_dropout for name, one in splits.fields.inputs.items() if one.word_dropout}
+    return Objective(network, recipe.loss, weights=weights, word_dropout=dropped)
 
 
 def _validation(network: Network, splits: Splits, run: Run, chosen: Sequence[Metric]) -> Callable[[], dict[str, float]]:

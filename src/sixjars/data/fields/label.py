@@ -19,8 +19,8 @@ from sixjars.data.text.segments import SEPARATOR, text_of_labels, texts_of
 from sixjars.errors import DataError, RunError
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
-from sixjars.recipe.sections import Column as ColumnName
-from sixjars.recipe.sections import FieldSettings
+from sixjars.recipe.data import Column as ColumnName
+from sixjars.recipe.data import FieldSettings
 
 _FORMAT = 2
 ASSUMED = 2
@@ -65,6 +65,7 @@ class LabelField(Field):
         super().__init__(name, settings)
         self.settings: LabelSettings = settings
         self.multi_label = settings.multi_label
+        self.single_label = not settings.multi_label
         self.lists = "value" if settings.multi_label else "refused"
         self.default_metrics = MULTI_LABEL_METRICS if settings.multi_label else ()
         self.names = tuple(names)
@@ -83,7 +84,8 @@ class LabelField(Field):
         kept = sorted(kept, key=lambda label: (-counts[label], label))[: self.settings.size]
         if len(kept) < 2:
             raise DataError(
-                f"data.{self.name}: two labels or more are needed to choose from, but there are {len(kept)}: {kept}."
+                f"data.{self.name}: two labels or more are needed to choose from, but the training set has "
+                f"{len(kept)}: {kept}."
             )
         return self._with(kept)
 

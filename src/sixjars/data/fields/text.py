@@ -23,11 +23,11 @@ from sixjars.data.text.segments import segments_of, text_of_segments
 from sixjars.data.text.statistics import suggested_tokens
 from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
 from sixjars.errors import DataError
-from sixjars.flow.limits import Positive
+from sixjars.flow.limits import Positive, Share
 from sixjars.flow.special import SPECIAL, STOP, UNK
 from sixjars.flow.values import Padded
-from sixjars.recipe.sections import Column as ColumnName
-from sixjars.recipe.sections import FieldSettings, FilePath
+from sixjars.recipe.data import Column as ColumnName
+from sixjars.recipe.data import FieldSettings, FilePath
 
 SAME_WHEN_COPIED = ("tokens", "split", "lowercase")
 """What both sides of a decoder that copies must have in common, so that their words are the same."""
@@ -46,6 +46,8 @@ class TextSettings(FieldSettings):
     """Vocabulary size: the most tokens, the four special ones included."""
     min_count: Positive = 1
     """A token seen fewer times in the training data is unknown."""
+    word_dropout: Share = 0.0
+    """Of an input: the probability with which a token is `<unk>` in training, so that `<unk>` is learned."""
     lowercase: StrictBool = False
     """Whether the text is lowercased first."""
     max_length: Positive = 200
@@ -79,6 +81,7 @@ class TextField(Field):
         super().__init__(name, settings)
         self.settings: TextSettings = settings
         self.in_segments = settings.segments != "none"
+        self.word_dropout = settings.word_dropout
         self.lists = "value" if self.in_segments else "refused"
         self._tokenizer: TextTokenizer | None = None
         self._assumed: int | None = None
@@ -112,9 +115,12 @@ class TextField(Field):
 
     def misfits(self, *, is_output: bool, is_first: bool) -> list[str]:
         """Only the text that is attended to has segments."""
+        faults = []
         if self.in_segments and (is_output or not is_first):
-            return [f"data.{self.name}.segments: only a source has segments; remove it."]
-        return []
+            faults.append(f"data.{self.name}.segments: only a source has segments; remove it.")
+        if is_output and self.settings.word_dropout:
+            faults.append(f"data.{self.name}.word_dropout: only an input has word dropout; remove it.")
+        return faults
 
     def copy_misfits(self, source: Any) -> list[str]:
         """Why words of a source cannot be copied into this text."""

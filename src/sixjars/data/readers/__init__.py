@@ -15,7 +15,7 @@ from sixjars.data.readers.records import HUB, read_hub, read_jsonl, read_parquet
 from sixjars.data.readers.rows import Key, Places, Record, ToText, Wanted, kept
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, unknown
-from sixjars.recipe.sections import Column, DataSettings, Files
+from sixjars.recipe.data import Column, DataSettings, Files
 
 __all__ = ["Examples", "read"]
 

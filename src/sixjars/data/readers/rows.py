@@ -95,7 +95,8 @@ def kept(records: Iterable[Record], wanted: Wanted, *, name: str, unit: str = "l
         why = f"{skipped} were bad and {seen - skipped} did not fit 'filter'."
         shown = f" The first bad one is {unit} {first.line}: {first.sentence}" if first is not None else ""
         raise DataError(f"{name}: no row is left of {seen}; {why}{shown}")
-    return Examples(table, skipped, name)
+    bad = () if first is None else (f"{first.file or name}, {unit} {first.line}: {first.sentence}",)
+    return Examples(table, skipped, name, bad)
 
 
 def _columns(records: Sequence[Record], wanted: Wanted) -> tuple[dict[Key, Any], list[int], list[Fault]]:

@@ -32,9 +32,7 @@ FORMAT: Final = 4
 """Changes when the form of an entry does, so that no old one is read."""
 MAKING, ASIDE = ".making-", ".aside-"
 """How names begin: of folders in which a file is being made, and of what stood where a file of ours should be."""
-_STALE, _OFTEN = 24 * 3600.0, 3600.0
-_ROWS = 4096
-_INDEX = "index.json"
+_STALE, _OFTEN, _ROWS, _INDEX = 24 * 3600.0, 3600.0, 4096, "index.json"
 
 Ids = numpy.ndarray[Any, numpy.dtype[numpy.int32]]
 Offsets = numpy.ndarray[Any, numpy.dtype[numpy.int64]]
@@ -122,6 +120,8 @@ class Examples:
     """Bad rows that were left out."""
     where: str
     """The file's name, for messages."""
+    bad: tuple[str, ...] = ()
+    """What is wrong with the first of the bad rows."""
 
     @classmethod
     def of(cls, columns: Mapping[str, Sequence[str]], *, where: str) -> "Examples":
