@@ -24,6 +24,9 @@ class Reporter:
     def preparing(self, what: str, *, done: int, total: int) -> None:
         """So much of the data is ready."""
 
+    def noted(self, sentence: str) -> None:
+        """Something about the data that a person should know."""
+
     def begin(self, *, step: int, total: int) -> None:
         """Training starts at update `step` of at most `total`."""
 
@@ -70,6 +73,10 @@ class ConsoleProgress(Reporter):
         if done >= total:
             self.end()
             self.console.print(f"{what}: {total:,} done", highlight=False)
+
+    def noted(self, sentence: str) -> None:
+        """One line that stays."""
+        self.console.print(f"note: {sentence}", highlight=False, markup=False, soft_wrap=True)
 
     def begin(self, *, step: int, total: int) -> None:
         """Show the bar of training."""

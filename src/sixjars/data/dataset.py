@@ -80,12 +80,14 @@ class Dataset:
     """For messages."""
     skipped: int = 0
     """Bad rows that were left out."""
+    notes: tuple[str, ...] = ()
+    """What a person should know of the reading, a sentence each."""
 
     @classmethod
     def stored(cls, examples: Examples, fields: Fields) -> "Dataset":
         """Encoded once, kept in the cache and memory-mapped from there."""
         table = cached(examples, fields.encoders(), folder=cache_folder())
-        return cls(table, fields, examples.where, examples.skipped)
+        return cls(table, fields, examples.where, examples.skipped, examples.notes)
 
     @classmethod
     def in_memory(cls, examples: Examples, fields: Fields) -> "Dataset":

@@ -22,6 +22,7 @@ from pydantic import (
 
 from sixjars.flow.limits import AboveZero, Count, NotNegative, Number, Positive, Seed, Share, Size
 from sixjars.recipe.schema import Misfit, Settings
+from sixjars.recipe.tables import TableSettings
 
 Column = Annotated[StrictStr | Positive, Field(union_mode="left_to_right")]
 FilePath = StrictStr
@@ -75,7 +76,7 @@ class SplitSettings(Settings):
             yield ("train", "valid", "test"), f"the splits must have different values, but have {values}."
 
 
-class DataSettings(Settings):
+class DataSettings(TableSettings):
     """Jar 2: where the examples are. Each field of the task is a key too, such as `source`, `image` or `label`."""
 
     sample: SampleSettings | None = None
@@ -86,7 +87,7 @@ class DataSettings(Settings):
     """Rows of a file; captions as COCO or Flickr8k have them; a folder for each label; or whole conversations (JSON
     lines, each a list of turns), of which every turn but the first is an example."""
     train: Files | None = None
-    """A file (.tsv .csv .jsonl .txt, also .gz; .parquet), `hf:NAME[@CONFIG][:SPLIT]`, or parallel `{column: file}`."""
+    """A file (.tsv .csv .jsonl .json .txt .gz .parquet), `hf:NAME[@CONFIG][:SPLIT]`, or parallel `{column: file}`."""
     valid: Files | Number = 0.05
     """The same, or the fraction of the training file to hold out."""
     test: Files | Number | None = None

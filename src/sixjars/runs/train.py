@@ -105,6 +105,8 @@ def _train(run: Run, *, resume: bool, fabric: "Fabric", reporter: Reporter) -> T
     kept = run.restored(blueprint.fields) if resume and run.has_fields(blueprint.fields) else None
     with fabric.rank_zero_first():  # one process fills the cache, the others read it
         splits = splits_of(blueprint, kept)
+    for sentence in splits.notes:
+        reporter.noted(sentence)
     if resume:
         run.check_data(splits.fingerprints)
     network = fresh_network(blueprint, splits)
