@@ -26,6 +26,8 @@ ALLOWED = {
     ("runs/evaluate.py", "fields.output.holds != 'classes'"): "a table of classes needs classes",
     ("runs/starter.py", "output.holds == 'tokens'"): "a starter recipe counts batches in tokens where there are any",
     ("runs/starter.py", "output.holds != 'positions'"): "a starter recipe does not smooth positions of points",
+    ("runs/choice.py", "FIELDS[slot.kind].holds == 'tokens'"): "numbers, dates and ids are no texts",
+    ("runs/choice.py", "FIELDS[slot.kind].holds == 'classes'"): "labels have few values",
     # Hooks that a module inside a component may have, and settings that a field may have.
     ("recipe/schema.py", "getattr(hints[name], 'given', ())"): "a hook: parameters that the toolkit fills in",
     ("runs/data.py", "getattr(inner.kind, 'given', ())"): "the same",

@@ -196,8 +196,9 @@ def test_what_cannot_be_understood_is_one_sentence(tmp_path: Path) -> None:
     )
     empty = tmp_path / "empty.tsv"
     empty.touch()
-    assert sentence("image_captioning", empty) == f"{empty} has no rows."
+    assert sentence("image_captioning", empty) == f"{empty} is empty."
     rows = rewritten(tmp_path / "rows.jsonl", [{"image": "a.jpg", "split": "train", "number": 3}])
     assert sentence("image_captioning", rows) == (
-        f"{rows}: none of its columns ('image', 'split', 'number') is left for the target that image_captioning needs."
+        f"{rows}: none of its columns ('image' (file names), 'split', 'number' (ids)) "
+        "is left for the target that image_captioning needs."
     )

@@ -6,8 +6,11 @@ from typing import Annotated
 import typer
 
 from sixjars.cli.options import AllowOption, DeviceOption, Overrides, RecipeArgument, note, notes, results
-from sixjars.errors import RunError
+from sixjars.errors import DataError, RunError
 
+ColumnOption = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Its column: a name, or a number from 1.", show_default=False)
+]
 DEMO = "translation/sample_attention"
 
 
@@ -49,11 +52,25 @@ def new(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The recipe to write.", show_default=False)],
     task: Annotated[str, typer.Option(help="A system that `sixjars tasks` lists.", show_default=False)],
     data: Annotated[Path | None, typer.Option(help="Your data; sizes are chosen from it.", show_default=False)] = None,
+    source: ColumnOption = None,
+    target: ColumnOption = None,
+    label: ColumnOption = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FIELD=COLUMN", help="The column of any field: image=photo.", show_default=False),
+    ] = None,
 ) -> None:
-    """Write a commented starter recipe, its sizes chosen from your data."""
-    from sixjars.runs.starter import new as write_starter
+    """Write a commented starter recipe, its columns and sizes chosen from your data."""
+    from sixjars.runs.starter import started
 
-    write_starter(file, task=task, data=data)
+    columns = {name: value for name, value in (("source", source), ("target", target), ("label", label)) if value}
+    for pair in column or []:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise DataError(f"--column {pair}: write FIELD=COLUMN, such as --column image=photo.")
+        columns[name] = value
+    for sentence in started(file, task=task, data=data, columns=columns).notes:
+        note(sentence)
     note(f"wrote {file}; next: sixjars train {file}")
 
 

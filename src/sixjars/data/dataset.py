@@ -83,14 +83,14 @@ class Dataset:
     """For messages."""
     skipped: int = 0
     """Bad rows that were left out."""
-    bad: tuple[str, ...] = ()
-    """What is wrong with the first of them."""
+    notes: tuple[str, ...] = ()
+    """What a person should know of the reading, a sentence each."""
 
     @classmethod
     def stored(cls, examples: Examples, fields: Fields) -> "Dataset":
         """Encoded once, kept in the cache and memory-mapped from there."""
         table = cached(examples, fields.encoders(), folder=cache_folder())
-        return cls(table, fields, examples.where, examples.skipped, examples.bad)
+        return cls(table, fields, examples.where, examples.skipped, examples.notes)
 
     @classmethod
     def in_memory(cls, examples: Examples, fields: Fields) -> "Dataset":
@@ -138,7 +138,7 @@ class Dataset:
     @cached_property
     def unknown(self) -> float | None:
         """The share of `<unk>` among the tokens of the inputs; nothing where they have none."""
-        named = [name for name, field in self.fields.inputs.items() if "vocabulary" in field.tells]
+        named = [name for name, field in self.fields.inputs.items() if "vocabulary" in field.fact_names]
         ids = np.concatenate([np.zeros(0, dtype=np.int32), *(self.table.ids(name)[0] for name in named)])
         tokens = int((ids != STOP).sum())
         return int((ids == UNK).sum()) / tokens if tokens else None

@@ -17,6 +17,7 @@ from pydantic import (
 
 from sixjars.flow.limits import AboveZero, Number, Positive, Seed, Size
 from sixjars.recipe.schema import Misfit, Settings
+from sixjars.recipe.tables import TableSettings
 
 Column = Annotated[StrictStr | Positive, Field(union_mode="left_to_right")]
 FilePath = StrictStr
@@ -88,7 +89,7 @@ class SplitSettings(Settings):
             yield ("train", "valid", "test"), f"the splits must have different values, but have {values}."
 
 
-class DataSettings(Settings):
+class DataSettings(TableSettings):
     """Jar 2: where the examples are. Each field of the task is a key too, such as `source`, `image` or `label`."""
 
     sample: SampleSettings | None = None
@@ -99,7 +100,7 @@ class DataSettings(Settings):
     """Rows of a file; captions as COCO or Flickr8k have them; a folder for each label; or whole conversations (JSON
     lines, each a list of turns), of which every turn but the first is an example."""
     train: Files | TrainingFiles | None = None
-    """A file (.tsv .csv .jsonl .txt, also .gz; .parquet), `hf:NAME[@CONFIG][:SPLIT]`, or parallel `{column: file}`; or
+    """A file (.tsv .csv .jsonl .json .txt .gz .parquet), `hf:NAME[@CONFIG][:SPLIT]`, or parallel `{column: file}`; or
     a list of files, some with a weight: `[{file: a.tsv, weight: 2}, b.tsv]`."""
     valid: Files | Number | None = None
     """A file, or the fraction of the training inputs to hold out. When absent, 0.05 of them, but at least 20 and 2 of

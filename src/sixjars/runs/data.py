@@ -129,6 +129,11 @@ class Splits:
         """Bad rows left out of all splits."""
         return sum(split.skipped for split in (self.train, self.valid, self.test) if split is not None)
 
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know of the data, a sentence each, each once."""
+        return list(dict.fromkeys(n for s in (self.train, self.valid, self.test) if s is not None for n in s.notes))
+
 
 def splits_of(blueprint: Blueprint, restored: Fields | None = None) -> Splits:
     """The data of a recipe; with fields that are `restored` from a run, nothing is learned anew."""

@@ -12,7 +12,7 @@ from sixjars.runs.splits import LEAST
 
 def notes_on(splits: Splits) -> Iterator[str]:
     """A sentence for each."""
-    yield from _bad_rows(splits)
+    yield from splits.notes
     if splits.fields.output.single_label:
         yield from _labels(splits)
     if len(splits.valid) < LEAST:
@@ -29,13 +29,6 @@ def notes_on(splits: Splits) -> Iterator[str]:
 
 def _examples(count: int) -> str:
     return f"{count} example{'' if count == 1 else 's'}"
-
-
-def _bad_rows(splits: Splits) -> Iterator[str]:
-    if splits.skipped:
-        known = [sentence for split in (splits.train, splits.valid, splits.test) if split for sentence in split.bad]
-        first = f"; the first: {known[0]}" if known else "."
-        yield f"{splits.skipped} bad row{'' if splits.skipped == 1 else 's'} skipped (data.on_bad_row){first}"
 
 
 def label_counts(dataset: Dataset) -> dict[str, int]:

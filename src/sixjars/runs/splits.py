@@ -47,8 +47,8 @@ def read_training(recipe: Recipe, fields: Fields) -> Examples:
         drawn = pyarrow.array([f"{number} {one.weight!r}"] * len(examples.table), pyarrow.string())
         tables.append(examples.table.append_column(DRAWN, drawn))
     where = " + ".join(examples.where for examples in found)
-    bad = tuple(sentence for examples in found for sentence in examples.bad)
-    return Examples(pyarrow.concat_tables(tables), sum(examples.skipped for examples in found), where, bad)
+    notes = tuple(sentence for examples in found for sentence in examples.notes)
+    return Examples(pyarrow.concat_tables(tables), sum(examples.skipped for examples in found), where, notes)
 
 
 def read_splits(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
@@ -132,7 +132,7 @@ class _Holder:
             sizes = np.bincount(self.label)
             for label, quota in enumerate(quotas(sizes, count, least=LEAST_OF_LABEL if fraction is None else 0)):
                 held[order[self.label[order] == label][:quota]] = True
-        return self._kept(~held), without_weights(replace(self._kept(held), skipped=0, bad=()))
+        return self._kept(~held), without_weights(replace(self._kept(held), skipped=0, notes=()))
 
     def _count(self, fraction: float | None) -> int:
         if fraction is not None:

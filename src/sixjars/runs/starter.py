@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import yaml
 
@@ -12,19 +13,23 @@ from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.model.build import TABLES
 from sixjars.model.decoders import DECODERS
 from sixjars.recipe.files import loaded
-from sixjars.runs.columns import SPEAKERS, SPLIT, Found, found_in, is_media, settings_of, usual_columns
+from sixjars.recipe.data import Column
+from sixjars.runs.choice import SPEAKERS
+from sixjars.runs.columns import Found, found_in, is_media, settings_of, usual_columns
 from sixjars.tasks import TASKS, Slot, Task
 
 ASSUMED_ROWS = 10_000
+MOST_BAD = 0.1
+"""A starter recipe skips bad rows where so large a share of rows is bad, or a smaller one; else they are errors."""
 TEMPLATE = """\
 # {task.name}: {task.title}.
 # Run     sixjars train {file}
-# Sizes   {chosen}; change any of them, here or on the command line: learning.rate=5e-4
+{columns}# Sizes   {chosen}; change any of them, here or on the command line: learning.rate=5e-4
 task: {task.name}
 data:
   {rows}
   # what a malformed row does: error or skip
-  on_bad_row: error
+  on_bad_row: {bad}
   # a column is its name in the file's first line, or its number from 1 where that is an example already
   {fields}
 model:
@@ -33,7 +38,7 @@ loss: {{kind: cross_entropy, smoothing: {smoothing}{balanced}}}
 learning: {{optimizer: adam, rate: 1.0e-3, {batch}, epochs: {epochs}, patience: 8}}
 evaluation: {{{search}metrics: [{metrics}]}}
 """
-ROWS = "# .tsv .csv .jsonl .parquet, also .gz; or {en: a.txt, de: b.txt} for parallel lines"
+ROWS = "# .tsv .csv .jsonl .json .parquet, also .gz; or {en: a.txt, de: b.txt} for parallel lines"
 FILES = (
     "# .jsonl .tsv .csv .parquet, also .gz: each row names a file, which `media` (a folder, a .zip, a list of them) has"
 )
@@ -48,10 +53,17 @@ BACKBONE = """\
   # that you have installed: torchvision/resnet50, timm/NAME, transformers/NAME"""
 
 
-def new(file: str | Path, *, task: str, data: str | Path | None = None) -> Path:
+def new(
+    file: str | Path,
+    *,
+    task: str,
+    data: str | Path | None = None,
+    columns: Mapping[str, Column] | None = None,
+) -> Path:
     """Write a starter recipe; an existing file is never overwritten.
 
     `data` is a file of rows; for images and videos it may be a folder (or .zip) with a folder for each label.
+    `columns` names the column of a field, such as `{"source": "review"}`; those of other fields are chosen.
 
     >>> import tempfile, sixjars
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -59,17 +71,36 @@ def new(file: str | Path, *, task: str, data: str | Path | None = None) -> Path:
     ...     path.read_text().splitlines()[0]
     '# dialog: an utterance in, a response out.'
     """
+    return started(file, task=task, data=data, columns=columns).path
+
+
+@final
+@dataclass(frozen=True)
+class Started:
+    """A starter recipe that was written."""
+
+    path: Path
+    notes: tuple[str, ...]
+    """Which columns were chosen and why, and what a person should know of the data; a sentence each."""
+
+
+def started(
+    file: str | Path, *, task: str, data: str | Path | None = None, columns: Mapping[str, Column] | None = None
+) -> Started:
+    """Write a starter recipe, and tell what was chosen."""
     path = Path(file)
     if task not in TASKS:
         raise RecipeError([unknown("task", task, list(TASKS))], "the command line")
     if path.exists():
         raise DataError(f"{path} exists already; choose another name.")
     declared = TASKS[task]
-    found = Found(usual_columns(declared)) if data is None else found_in(declared, Path(data))
+    if data is None and columns:
+        raise DataError(f"a column for {', '.join(columns)} is named, but no data; name the file with --data FILE.")
+    found = Found(usual_columns(declared)) if data is None else found_in(declared, Path(data), columns)
     text = _text(declared, None if data is None else Path(data), found, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    return path
+    return Started(path, (*([found.chosen] if found.chosen else []), *found.notes))
 
 
 def _steps(rows: int, *choices: Any) -> Any:
@@ -94,6 +125,8 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
         task=task,
         file=file,
         chosen=f"chosen for {rows:,} rows" if data else "guesses until you give your data",
+        columns=f"# Columns {_plain(found.chosen)}\n" if found.chosen else "",
+        bad="skip" if 0 < found.skipped <= MOST_BAD * rows else "error",
         rows="\n  ".join(_rows(data, found, media=media)),
         fields="\n  ".join(f"{slot.name}: {_inline(_field(task, slot, found))}" for slot in task.slots),
         model="\n  ".join(_model(task, found, rows, media=media)),
@@ -123,10 +156,13 @@ def _rows(data: Path | None, found: Found, *, media: bool) -> list[str]:
     if media and found.format != "folders" and file.parent != Path():
         lines, file = [f"folder: {_inline(str(file.parent))}", *lines], Path(file.name)
     lines.append(f"train: {_inline(str(file))}")
+    lines += [f"{key}: {_inline(value)}" for key, value in found.table.items()]
     lines += [f"speakers: {SPEAKERS}"] if found.speakers else []
     if {"train", "valid"} <= set(found.splits):
-        return [*lines, "# the column that says which split a row belongs to", f"split: {_inline(found.splits)}"]
-    only = [f"filter: {_inline({SPLIT: found.splits['train']})}"] if "train" in found.splits else []
+        split = {"column": found.split_column, **found.splits}
+        return [*lines, "# the column that says which split a row belongs to", f"split: {_inline(split)}"]
+    kept = {str(found.split_column): found.splits["train"]} if "train" in found.splits else {}
+    only = [f"filter: {_inline(kept)}"] if kept else []
     small = found.rows is not None and found.rows < FEW
     return [*lines, *only, HELD_OUT.format(test="# test: 0.1" if small else "test: 0.1")]
 
@@ -167,6 +203,11 @@ def _model(task: Task, found: Found, rows: int, *, media: bool) -> list[str]:
     first, *others = (_inline(suggested("bridge", kind)) for kind in task.bridges)
     bridge = f"bridge: {first}" + (f" # or {', or '.join(others)}" if others else "")
     return [*([BACKBONE] if media else []), *encoder, bridge, f"decoder: {_inline(made['decoder'])}"]
+
+
+def _plain(text: str) -> str:
+    """A text for a comment: one line."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def _inline(value: object) -> str:

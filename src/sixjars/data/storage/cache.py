@@ -1,8 +1,7 @@
 """The cache: its folder, where files appear whole or not at all, and in it examples with their token ids.
 
 An entry of the cache is a folder: the texts as Arrow, and for each encoder all ids in one flat array of 32-bit numbers,
-with where each row begins. Ids are written a few thousand rows at a time, so memory stays small however long the data
-is.
+with where each row begins. Ids are written a few thousand rows at a time, so memory stays small.
 """
 
 import errno
@@ -116,12 +115,11 @@ class Examples:
 
     table: Any
     """A `pyarrow.Table`: a string column for each field asked for, in that order, then `line`, from 1."""
-    skipped: int
-    """Bad rows that were left out."""
+    skipped: int  # bad rows that were left out
     where: str
     """The file's name, for messages."""
-    bad: tuple[str, ...] = ()
-    """What is wrong with the first of the bad rows."""
+    notes: tuple[str, ...] = ()
+    """What a person should know of the reading, a sentence each."""
 
     @classmethod
     def of(cls, columns: Mapping[str, Sequence[str]], *, where: str) -> "Examples":
