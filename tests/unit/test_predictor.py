@@ -212,7 +212,7 @@ def test_the_same_from_a_file_and_from_stdin(call: Any, run: Path, tmp_path: Pat
 def test_more_than_one_portion(call: Any, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stdin = "\n".join(words(35)).encode()
     whole = call("predict", run, stdin=stdin).out
-    monkeypatch.setattr("sixjars.cli.predict.AT_ONCE", 10)
+    monkeypatch.setattr("sixjars.cli.streaming.AT_ONCE", 10)
     assert call("predict", run, stdin=stdin).out == whole
     drawn = call("predict", run, "--search", "sample", stdin=b"namaste\n" * 30).out.splitlines()
     assert len(set(drawn)) > 25
@@ -248,7 +248,7 @@ def test_json(search: str, call: Any, run: Path) -> None:
     assert [answer["input"] for answer in found] == ["namaste", "ghar"]
     for answer in found:
         assert set(answer) == {
-            *("input", "text", "score", "log_probability"),
+            *("input", "text", "score", "log_probability", "probability"),
             *("finished", "source", "tokens", "weights"),
         }
         assert answer["source"] == list(answer["input"])

@@ -139,7 +139,7 @@ def test_inputs_that_cannot_be_used(task: str, given: str, told: str, call: Any,
 @pytest.mark.parametrize("given", ["[so it begins", "[" * 100_000, '{"a": 1}'])
 def test_a_text_may_begin_like_a_list(given: str, call: Any, run: Run) -> None:
     said = call("predict", run("document_classification"), given)
-    assert (said.code, said.err.replace("note: an input was cut, because it is longer than the run reads ", "")) == (
+    assert (said.code, said.err.replace("note: input 1 was cut, because it is longer than the run reads ", "")) == (
         0,
         "(max_length).\n" if len(given) > 200 else "",
     )

@@ -1,7 +1,8 @@
 """Scoring a run after it was trained."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -36,6 +37,8 @@ class Evaluation:
     """And which is taken for which."""
     unknown: float | None = None
     """The share of `<unk>` among the tokens of the inputs, where they have tokens."""
+    each: Callable[[], Iterator[dict[str, Any]]] = field(default=lambda: iter(()), compare=False, repr=False)
+    """Gives every example: its input, references and output, and the scores that it has by itself."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -84,12 +87,13 @@ def evaluate(
     found = judged(network, dataset, run.recipe.evaluation, wanted, training=training)
     scores = tuple(found.scores(wanted))
     outcomes = found.outcomes[min(found.outcomes)]
+    each = partial(found.each, wanted)
     if fields.output.holds != "classes" or not outcomes[0].candidates:
-        return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, unknown=dataset.unknown)
+        return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, unknown=dataset.unknown, each=each)
     several = fields.output.multi_label
     table = tuple(per_class(outcomes, multi_label=several))
     taken = None if several else confusion(outcomes)
-    return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, table, taken, dataset.unknown)
+    return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, table, taken, dataset.unknown, each)
 
 
 def _metrics(run: Run, names: Sequence[str] | None) -> list[Metric]:
@@ -118,22 +122,27 @@ def _datasets(
         run.check_data(splits.fingerprints)
         return splits.scored, splits.train
     needs = {need for metric in metrics for need in metric.needs}
-    recipe = _from_here(run.recipe, str(data), {truth.key for truth in ANNOTATIONS.values() if truth.need in needs})
-    own = fields.mapped(lambda field: _found_from_here(field, run.recipe, Path(data)))
-    examples = own.admit(read_files(recipe, own, str(data)), skip=recipe.data.on_bad_row == "skip")
-    dataset = Dataset.stored(examples, own)
+    dataset = file_dataset(run, fields, data, {truth.key for truth in ANNOTATIONS.values() if truth.need in needs})
     dataset.usable  # noqa: B018 - refuses a file of which nothing can be scored
     needs_training = any("familiar" in metric.needs for metric in metrics)
     return dataset, splits_of(blueprint, fields).train if needs_training else None
 
 
-def _found_from_here(field: Field, recipe: Recipe, file: Path) -> Field:
+def file_dataset(run: Run, fields: Fields, data: str | Path, annotations: Collection[str] = ()) -> Dataset:
+    """A file with the columns that the run was trained on, and those of some annotations."""
+    recipe = _from_here(run.recipe, str(data), annotations)
+    own = fields.mapped(lambda one: _found_from_here(one, run.recipe, Path(data)))
+    examples = own.admit(read_files(recipe, own, str(data)), skip=recipe.data.on_bad_row == "skip")
+    return Dataset.stored(examples, own)
+
+
+def _found_from_here(own: Field, recipe: Recipe, file: Path) -> Field:
     """A field whose images or videos may be beside a file, or where those of the training data are."""
-    places = [place for place in (file.parent, *media_places(recipe, field)) if field.is_media and place.exists()]
-    return field.equipped(replace(field.equipment, places=tuple(places)))
+    places = [place for place in (file.parent, *media_places(recipe, own)) if own.is_media and place.exists()]
+    return own.equipped(replace(own.equipment, places=tuple(places)))
 
 
-def _from_here(recipe: Recipe, file: str, annotations: set[str]) -> Recipe:
+def _from_here(recipe: Recipe, file: str, annotations: Collection[str]) -> Recipe:
     """The recipe for a file named on the command line: found from here, its columns those that it was trained on."""
     data = recipe.data
     columns: dict[str, Any] = {name: settings.column for name, settings in data.fields.items()}

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from sixjars.data.dataset import Fields
 from sixjars.errors import RunError, SixJarsError
@@ -92,7 +93,7 @@ class Run:
 
     def check_sizes(self, blueprint: Blueprint, fields: Fields) -> None:
         """Refuse a recipe of other sizes than the weights have, if there are some; nothing is allocated."""
-        with _sizes_that_fit(self.weights), torch.device("meta"):
+        with _sizes_that_fit(self.weights), torch.device("meta"), _Unfilled():
             network = build(blueprint.plan, fields.facts(), fresh=False)
             if self.weights.is_file():
                 check_shapes(network.state_dict(), self.weights)
@@ -127,6 +128,19 @@ class Run:
     def write_scores(self, scores: Mapping[str, Any]) -> None:
         """Keep the final scores."""
         write_whole(self.folder / "scores.json", (json.dumps(scores, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+@final
+class _Unfilled(TorchFunctionMode):
+    """Leaves out random initial values: without memory to fill, torch would load its compiler for them, for seconds."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        given = kwargs or {}
+        if func in (torch.nn.init.normal_, torch.nn.init.uniform_):
+            return given["tensor"]
+        return args[0] if func in (torch.Tensor.normal_, torch.Tensor.uniform_) else func(*args, **given)
 
 
 @contextmanager

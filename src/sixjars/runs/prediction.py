@@ -54,6 +54,7 @@ class Prediction:
             "text": self.text,
             "score": self.score,
             "log_probability": self.log_probability,
+            "probability": self.probability,
             "finished": self.finished,
             "source": list(self.source),
             "tokens": list(self.tokens),

@@ -12,8 +12,8 @@ from sixjars.data.fields import FIELDS
 from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.model.build import TABLES
 from sixjars.model.decoders import DECODERS
-from sixjars.recipe.files import loaded
 from sixjars.recipe.data import Column
+from sixjars.recipe.files import loaded
 from sixjars.runs.choice import SPEAKERS
 from sixjars.runs.columns import Found, found_in, is_media, settings_of, usual_columns
 from sixjars.tasks import TASKS, Slot, Task

@@ -57,8 +57,13 @@ def _rationale(name: str, level: attention.Level, how: str) -> Metric:
     return Metric(name, compute, needs=_RATIONALE, how=partial(attention.how_known, how=how, need="rationale"))
 
 
+_OF_ALL: Final = frozenset(
+    {"bleu", "bleu1", "bleu2", "bleu3", "bleu4", "cider_d", "distinct_captions", "distinct1"}
+) | {*("distinct2", "vocabulary_used", "macro_f1", "micro_f1", "labels_macro_f1", "labels_micro_f1")}
+"""Metrics of all examples together: one alone has no value."""
+
 METRICS: Final[dict[str, Metric]] = {
-    metric.name: metric
+    metric.name: replace(metric, per_example=metric.name not in _OF_ALL)
     for metric in (
         Metric("bleu", overlap.bleu, how=partial(overlap.sacre_signature, name="bleu")),
         Metric("chrf", overlap.chrf, how=partial(overlap.sacre_signature, name="chrf")),
