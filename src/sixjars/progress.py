@@ -36,6 +36,9 @@ class Reporter:
     def end(self) -> None:
         """Training is over, whatever ended it."""
 
+    def note(self, text: str) -> None:
+        """Something that a person should know before training starts."""
+
 
 @final
 class ConsoleProgress(Reporter):
@@ -93,3 +96,7 @@ class ConsoleProgress(Reporter):
         if self.bar is not None:
             self.bar.stop()
             self.bar = None
+
+    def note(self, text: str) -> None:
+        """One line that stays."""
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
