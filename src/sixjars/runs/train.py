@@ -115,7 +115,7 @@ def _train(run: Run, *, resume: bool, start: Path | None, fabric: "Fabric", repo
     if resume:
         run.check_backbones(blueprint.fingerprints)
     kept = run.restored(blueprint.fields) if resume and run.has_fields(blueprint.fields) else None
-    begins = not (resume and run.is_under_way)
+    begins = kept is None or not run.is_under_way
     origin = Origin.of(start, run.outside) if start is not None and begins else None
     with fabric.rank_zero_first():  # one process fills the cache, the others read it
         splits = splits_of(blueprint if origin is None else origin.taught(blueprint), kept)
