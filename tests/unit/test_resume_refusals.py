@@ -209,7 +209,7 @@ def test_best_weights_of_another_network(recipe: Callable[..., str], tmp_path: P
         sixjars.train(name, out=folder, resume=True)
 
 
-def test_resume_with_another_recipe_is_refused(call: Any, run_recipe: str, run: Path, tmp_path: Path) -> None:
+def test_resume_with_another_recipe_is_refused(call: Any, run_recipe: str, run: Path) -> None:
     before = contents(run)
     said = call("train", run_recipe, "learning.rate=0.5", "model.encoder.cell=lstm", "--out", run, "--resume")
     assert said.sentence == (
@@ -220,10 +220,6 @@ def test_resume_with_another_recipe_is_refused(call: Any, run_recipe: str, run: 
         f"{run} was begun with another recipe: learning.seed was 0 and is 5. Resume with the same one."
     )
     assert contents(run) == before
-    assert call("train", run_recipe, "--out", tmp_path / "none", "--resume").sentence == (
-        f"there is no run in {tmp_path / 'none'} to resume. Leave out --resume to begin one."
-    )
-    assert not (tmp_path / "none").exists()
 
 
 def test_a_run_is_never_overwritten(call: Any, run_recipe: str, run: Path) -> None:

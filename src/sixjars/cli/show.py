@@ -94,7 +94,8 @@ def show_explanation(console: Console, explanation: "Explanation") -> None:
         if section.weights:
             console.print(_weights(section.weights))
         console.print()
-    console.print(f"{explanation.count:,} trainable parameters.")
+    frozen = f", {explanation.frozen:,} frozen" if explanation.frozen else ""
+    console.print(f"{explanation.count:,} trainable parameters{frozen}.")
 
 
 def _weights(weights: "Sequence[Weight]") -> Table:

@@ -81,7 +81,13 @@ def train(
         Path | None, typer.Option(help="The run's folder.  [default: runs/NAME]", show_default=False)
     ] = None,
     *,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on exactly where the run was stopped.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on exactly where the run was stopped; begin it where there is none.")
+    ] = False,
+    from_run: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="RUN", help="Fine-tune: start from a run's weights.", show_default=False),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="The same as learning.seed=N.", min=0, show_default=False)] = None,
     device: DeviceOption = "auto",
     devices: Annotated[int, typer.Option(help="Processes that train one model together.", min=1)] = 1,
@@ -100,6 +106,7 @@ def train(
         [*(overrides or []), *([] if seed is None else [f"learning.seed={seed}"])],
         out=out,
         resume=resume,
+        from_run=from_run,
         device=device,
         devices=devices,
         reporter=ConsoleProgress(notes()),

@@ -188,7 +188,7 @@ class Field(ABC):
         return text
 
     def learned(self, texts: Iterable[str]) -> Self:
-        """The same field with what the training texts teach: a vocabulary, a list of labels."""
+        """With what the training texts teach: a vocabulary, labels; what it knows already keeps its number."""
         return self
 
     def to_json(self) -> str:

@@ -49,10 +49,16 @@ class Explanation:
         """Trainable parameters."""
         return sum(weight.count for section in self.sections for weight in section.weights if weight.trainable)
 
+    @property
+    def frozen(self) -> int:
+        """Parameters that training leaves as they are."""
+        return sum(weight.count for section in self.sections for weight in section.weights if not weight.trainable)
+
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
         sections = [asdict(section) for section in self.sections]
-        return {"title": self.title, "trainable_parameters": self.count, "sections": sections}
+        counts = {"trainable_parameters": self.count, "frozen_parameters": self.frozen}
+        return {"title": self.title, **counts, "sections": sections}
 
 
 def explanation_of(recipe: Recipe, network: Network, *, title: str, data: list[str], given: str = "x") -> Explanation:
@@ -117,6 +123,10 @@ def _learning(recipe: Recipe) -> list[str]:
         f"at most {learning.epochs} epochs" + (f", {learning.steps} updates" if learning.steps else ""),
         f"the best by {learning.metric} is kept",
     ]
+    if learning.freeze:
+        lines.append(f"frozen: {', '.join(learning.freeze)}")
+    if learning.rates:
+        lines.append("rates: " + ", ".join(f"{factor:g} of it for {part}" for part, factor in learning.rates.items()))
     if learning.patience:
         lines.append(f"stops after {learning.patience} validations without improvement")
     return lines

@@ -13,10 +13,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal, TypeVar, final
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, final
 
 import torch
-from torch import Tensor, nn, optim
+from torch import Tensor, optim
 
 from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
 from sixjars.flow.values import Batch
@@ -175,8 +175,8 @@ def ahead(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
             yield waiting.result()
 
 
-def optimizer_for(parameters: Iterable[nn.Parameter], settings: LearningSettings) -> optim.Optimizer:
-    """The update rule that the recipe names."""
+def optimizer_for(parameters: Iterable[Any], settings: LearningSettings) -> optim.Optimizer:
+    """The update rule that the recipe names, for parameters or groups of them."""
     kinds = {"adam": optim.Adam, "adamw": optim.AdamW, "sgd": optim.SGD, "adadelta": optim.Adadelta}
     more = {"momentum": settings.momentum} if settings.optimizer == "sgd" else {}
     kind: Callable[..., optim.Optimizer] = kinds[settings.optimizer]

@@ -22,6 +22,7 @@ from sixjars.data.batches import Batches
 from sixjars.errors import Interrupted, LearningError, RunError
 from sixjars.learning.checkpoints import RunFiles, TrainingState
 from sixjars.learning.engine import Load, Update, ahead, learning_rate, optimizer_for
+from sixjars.learning.parts import parameter_groups
 from sixjars.loss import Objective, Sealed
 from sixjars.progress import Reporter
 from sixjars.recipe.sections import LearningSettings
@@ -76,19 +77,30 @@ class Trainer:
         self.fabric = fabric
         self.state = TrainingState()
         self.files = RunFiles(around.folder)
-        trained = [weight for weight in objective.parameters() if weight.requires_grad]
+        trained = parameter_groups(self.network, settings.rates)
         self.objective, self.optimizer = fabric.setup(objective, optimizer_for(trained, settings))
         self.per_epoch = batches.updates_per_epoch(settings.accumulate)
         self.total = min(settings.steps or self.per_epoch * settings.epochs, self.per_epoch * settings.epochs)
+        self.rate = settings.rate
         self.pending: Update | None = None
         self.asked_at: float | None = None
         self.reported_at = self.saved_at = time.monotonic()
 
-    def resume(self) -> None:
-        """Take up the last saved state; where none was saved yet, begin at the beginning."""
+    def resume(self, *, extended: bool = False) -> None:
+        """Take up the last saved state; where none was saved yet, begin at the beginning.
+
+        Where the end was put elsewhere (`extended`), a run that had finished goes on to the new one.
+        """
         if self.files.last.is_file():
             self.state = state = self.files.load(self.network, self.optimizer, self.fabric.strategy.precision)
             here = state.epoch * self.per_epoch + state.done_in_epoch
+            if extended:
+                if self.total < state.step or (self.total == state.step and not state.finished):
+                    raise RunError(
+                        f"{self.around.folder} has made {state.step} updates already, but learning.epochs and "
+                        f"learning.steps now allow {self.total}; a run can be extended, not shortened."
+                    )
+                state.finished = self._ends()
             fits = state.step == here <= self.total and state.done_in_epoch < self.per_epoch
             if not fits or state.finished != self._ends():
                 place = f"update {state.step}, {state.done_in_epoch} of epoch {state.epoch + 1}"
@@ -167,9 +179,11 @@ class Trainer:
             self.fabric.clip_gradients(
                 self.objective, self.optimizer, max_norm=self.settings.clip, error_if_nonfinite=False
             )
-        rate = learning_rate(self.settings, self.state.step + 1, total=self.total, halvings=self.state.halvings)
+        self.rate = rate = learning_rate(
+            self.settings, self.state.step + 1, total=self.total, halvings=self.state.halvings
+        )
         for parameters in self.optimizer.param_groups:
-            parameters["lr"] = rate
+            parameters["lr"] = rate * parameters.get("factor", 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
         return self._reduced(loss, "sum")
@@ -216,7 +230,7 @@ class Trainer:
         record = {
             "epoch": state.step / self.per_epoch,
             "step": state.step,
-            "rate": self.optimizer.param_groups[0]["lr"],
+            "rate": self.rate,
             "train_loss": state.loss / max(state.tokens, 1),
             **scores,
         }

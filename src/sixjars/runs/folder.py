@@ -9,7 +9,7 @@ stranger is read with care: files have limits, and sizes are compared with the w
 import json
 import platform
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 
 from sixjars.data.dataset import Fields
 from sixjars.errors import RunError, SixJarsError
-from sixjars.learning.checkpoints import check_shapes, load_weights, write_whole
+from sixjars.learning.checkpoints import RunFiles, check_shapes, load_weights, write_whole
 from sixjars.model.build import Network, build
 from sixjars.recipe.files import flat, read_text, values_of
 from sixjars.recipe.outside import NOTHING, Outside
@@ -50,6 +50,11 @@ class Run:
     def weights(self) -> Path:
         """The best weights (or the mean of the best)."""
         return self.folder / "model.safetensors"
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a state was saved that training can go on from."""
+        return RunFiles(self.folder).last.is_file()
 
     def _kept(self, name: str) -> Path:
         return self.folder / "fields" / f"{name}.json"
@@ -196,8 +201,26 @@ def check_free(folder: Path) -> None:
         raise RunError(f"{folder} already holds a run. Go on with --resume, or choose another folder with --out.")
 
 
-def begin_run(run: Run, fingerprints: Mapping[str, str], backbones: Mapping[str, str]) -> None:
-    """A new run in a folder that holds none."""
+def has_run(folder: Path) -> bool:
+    """Whether a run was begun in a folder."""
+    return (folder / "recipe.yaml").is_file()
+
+
+def noted(folder: Path, fact: str) -> Any:
+    """What a run notes about itself; None where it does not, or where its notes are missing or damaged."""
+    try:
+        return json.loads(read_limited(folder / "run.json")).get(fact)
+    except (OSError, ValueError, AttributeError, RecursionError, RunError):
+        return None
+
+
+def begin_run(
+    run: Run,
+    fingerprints: Mapping[str, str],
+    backbones: Mapping[str, str],
+    origin: Mapping[str, str] | None = None,
+) -> None:
+    """A new run in a folder that holds none; `origin` says where its first weights come from."""
     check_free(run.folder)
     facts = {
         "format": FORMAT,
@@ -206,19 +229,27 @@ def begin_run(run: Run, fingerprints: Mapping[str, str], backbones: Mapping[str,
         "backbones": dict(backbones),
         "python": platform.python_version(),
         "versions": {name: version_of(name) for name in REMEMBERED},
+        **({} if origin is None else {"from": dict(origin)}),
     }
     write_whole(run.folder / "run.json", (json.dumps(facts, indent=2) + "\n").encode())
     write_whole(run.folder / "recipe.yaml", run.recipe.to_yaml().encode())  # last: from now on it is a run
 
 
-def resume_run(folder: Path, recipe: Recipe, outside: Outside = NOTHING) -> Run:
-    """A run to go on with: its recipe must be the one it was begun with."""
-    if not (folder / "recipe.yaml").is_file():
+def resume_run(folder: Path, recipe: Recipe, outside: Outside = NOTHING, *, may_change: Sequence[str] = ()) -> Run:
+    """A run to go on with: its recipe must be the one it was begun with, but for the keys that may change."""
+    if not has_run(folder):
         raise RunError(f"there is no run in {folder} to resume. Leave out --resume to begin one.")
     run = open_run(folder, outside)
-    before, now = (flat(each.model_dump(mode="json")) for each in (run.recipe, recipe))
+    before, now = (
+        {key: value for key, value in flat(each.model_dump(mode="json")).items() if not _is_under(key, may_change)}
+        for each in (run.recipe, recipe)
+    )
     changed = [f"{key} was {was!r} and is {now.get(key)!r}" for key, was in before.items() if now.get(key) != was]
     changed = changed or [f"{key} is new" for key in now if key not in before]
     if changed:
         raise RunError(f"{folder} was begun with another recipe: {'; '.join(changed[:3])}. Resume with the same one.")
     return run
+
+
+def _is_under(key: str, sections: Sequence[str]) -> bool:
+    return any(key == section or key.startswith(f"{section}.") for section in sections)

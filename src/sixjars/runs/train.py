@@ -15,18 +15,23 @@ from sixjars.evaluation.score import judged
 from sixjars.flow.values import Batch
 from sixjars.learning.engine import Device, all_or_none, fabric_for
 from sixjars.learning.loop import Surroundings, Trainer
+from sixjars.learning.parts import freeze_parts
 from sixjars.loss import Objective, class_weights
 from sixjars.model.build import Network, build, freeze_unused
 from sixjars.progress import Reporter
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, add_vectors, splits_of
-from sixjars.runs.folder import Run, begin_run, check_free, resume_run
+from sixjars.runs.extension import Extension, check_folder, is_begun
+from sixjars.runs.fine_tune import Origin, recipe_and_origin
+from sixjars.runs.folder import Run, begin_run
 from sixjars.runs.notes import label_counts, notes_on
 from sixjars.runs.recipes import metrics_of, read_recipe
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+
+NOTHING_LEFT = "nothing is left to train; raise learning.epochs, or learning.patience where it stopped early."
 
 
 @final
@@ -55,6 +60,7 @@ def train(  # noqa: PLR0913 - the options of one training
     *,
     out: str | Path | None = None,
     resume: bool = False,
+    from_run: str | Path | None = None,
     device: Device = "auto",
     devices: int = 1,
     reporter: Reporter | None = None,
@@ -65,7 +71,8 @@ def train(  # noqa: PLR0913 - the options of one training
 
     `recipe` is a file or the name of one that comes with the package; `overrides` are `KEY=VALUE` strings.
     `components` are classes of yours that the recipe names by their path (`kind: my_package.module.MyEncoder`);
-    `allow` names packages that such classes may be imported from.
+    `allow` names packages that such classes may be imported from. With `from_run`, training starts from the weights
+    and vocabularies of that run, and the recipe may leave out the model.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -75,13 +82,20 @@ def train(  # noqa: PLR0913 - the options of one training
     ['exact_match', 'character_error_rate']
     """
     outside = Outside(tuple(allow), tuple(components))
-    wanted = read_recipe(str(recipe), overrides, outside)
     folder = Path(out) if out is not None else default_folder(str(recipe))
+    resume, begins = is_begun(folder, resume=resume)
+    start = None if from_run is None else Path(from_run)
+    found, start = recipe_and_origin(str(recipe), overrides, outside, folder=folder, resume=resume, from_run=start)
+    wanted = found or read_recipe(str(recipe), overrides, outside)
     fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision)
     reporter = reporter or Reporter()
     try:
         with all_or_none(fabric):
-            return _train(Run(folder, wanted, outside), resume=resume, fabric=fabric, reporter=reporter)
+            if fabric.global_rank != 0:
+                reporter = Reporter()
+            if begins:
+                reporter.note(begins)
+            return _train(Run(folder, wanted, outside), resume=resume, start=start, fabric=fabric, reporter=reporter)
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; the same command with --resume goes on from what {folder} holds.") from None
     finally:
@@ -94,32 +108,44 @@ def default_folder(recipe: str) -> Path:
     return Path("runs") / (path.stem if path.suffix in {".yaml", ".yml"} else recipe.replace("/", "-"))
 
 
-def _train(run: Run, *, resume: bool, fabric: "Fabric", reporter: Reporter) -> Trained:
+def _train(run: Run, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> Trained:
     recipe, leads = run.recipe, fabric.global_rank == 0
-    reporter = reporter if leads else Reporter()
-    if leads:
-        resume_run(run.folder, recipe, run.outside) if resume else check_free(run.folder)
+    extension = fabric.broadcast(check_folder(run, resume=resume) if leads else Extension())
     fabric.barrier()
     blueprint = Blueprint.of(recipe, run.outside, device=fabric.device, reporter=reporter)
     if resume:
         run.check_backbones(blueprint.fingerprints)
     kept = run.restored(blueprint.fields) if resume and run.has_fields(blueprint.fields) else None
+    begins = kept is None or not run.is_under_way
+    origin = Origin.of(start, run.outside) if start is not None and begins else None
     with fabric.rank_zero_first():  # one process fills the cache, the others read it
-        splits = splits_of(blueprint, kept)
+        splits = splits_of(blueprint if origin is None else origin.taught(blueprint), kept)
     if resume:
         run.check_data(splits.fingerprints)
     network = fresh_network(blueprint, splits)
+    if origin is not None:
+        reporter.note(origin.hand_over(network, blueprint, splits.fields))
+    trainer = _trainer(network, splits, run, fabric=fabric, reporter=reporter)
     if leads and kept is None:
         if not resume:  # only now: data or sizes that do not fit leave no run behind
-            begin_run(run, splits.fingerprints, blueprint.fingerprints)
+            begin_run(run, splits.fingerprints, blueprint.fingerprints, origin and origin.note())
         run.keep_fields(splits.fields)
-    trainer = _trainer(network, splits, run, fabric=fabric, reporter=reporter)
     for sentence in notes_on(splits):
         reporter.note(sentence)
     if resume:
-        trainer.resume()
+        _take_up(trainer, run, extension)
     trainer.run()
     return _finished(run, blueprint, splits, fabric)
+
+
+def _take_up(trainer: Trainer, run: Run, extension: Extension) -> None:
+    """Where the run was left; where its recipe has changed, the folder then says so."""
+    trainer.resume(extended=extension.moved)
+    if trainer.leads and extension.changes:
+        trainer.around.reporter.note(extension.sentence(run.folder))
+        extension.keep(run.folder, run.recipe)
+        if trainer.state.finished:
+            trainer.around.reporter.note(NOTHING_LEFT)
 
 
 def fresh_network(blueprint: Blueprint, splits: Splits) -> Network:
@@ -129,6 +155,7 @@ def fresh_network(blueprint: Blueprint, splits: Splits) -> Network:
     add_vectors(blueprint, splits.fields, facts)
     network = build(blueprint.plan, facts)
     freeze_unused(network, blank_batch(splits.fields))
+    freeze_parts(network, blueprint.recipe.learning.freeze)
     return network
 
 

@@ -78,10 +78,14 @@ class LabelField(Field):
         return texts_of([value])[0] if isinstance(value, int) else super().as_text(value)
 
     def learned(self, texts: Iterable[str]) -> Self:
-        """The labels of the training data, the most frequent first, equally frequent ones by the alphabet."""
+        """The labels of the training data, the most frequent first, equally frequent ones by the alphabet.
+
+        Those that it knows already come before them.
+        """
         counts = Counter(label for text in texts for label in self._labels(text))
         kept = [label for label, count in counts.items() if count >= self.settings.min_count]
-        kept = sorted(kept, key=lambda label: (-counts[label], label))[: self.settings.size]
+        new = sorted(set(kept) - set(self.names), key=lambda label: (-counts[label], label))
+        kept = [*self.names, *new][: self.settings.size]
         if len(kept) < 2:
             raise DataError(
                 f"data.{self.name}: two labels or more are needed to choose from, but the training set has "

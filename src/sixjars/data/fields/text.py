@@ -150,10 +150,13 @@ class TextField(Field):
         return "\n".join(self.tokenizer.normalize(part) for part in segments_of(text, self.settings.segments))
 
     def learned(self, texts: Iterable[str]) -> Self:
-        """With the vocabulary of the texts."""
+        """With the vocabulary of the texts; one that it has already grows, unless its tokens are subwords."""
+        if self._tokenizer is not None and not self._tokenizer.can_copy:
+            return self
         if self.in_segments:
             texts = (part for text in texts for part in segments_of(text, self.settings.segments))
-        return self._with(TextTokenizer.trained(texts, self.settings, f"data.{self.name}"))
+        made = TextTokenizer.trained(texts, self.settings, f"data.{self.name}")
+        return self._with(made if self._tokenizer is None else self._tokenizer.grown(made, self.settings))
 
     def to_json(self) -> str:
         """The tokenizer."""

@@ -67,6 +67,13 @@ class TextTokenizer:
         """Learns a vocabulary from training texts; `what` names the field in messages."""
         return cls(learned(texts, settings, what), settings)
 
+    def grown(self, other: "TextTokenizer", settings: TokenSettings) -> "TextTokenizer":
+        """The same with tokens of another after its own, as many as `size` allows."""
+        own = self._vocabulary.tokens
+        more = [token for token in other._vocabulary.tokens if token not in set(own)]
+        room = max(0, settings.size - self.size)
+        return TextTokenizer(Vocabulary([*own, *more[:room]]), settings)
+
     @property
     def size(self) -> int:
         """How many tokens there are, the special ones included."""
