@@ -14,11 +14,15 @@ import gzip
 import json
 import random
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import matplotlib as mpl
+import torch
 import yaml
 
 mpl.use("Agg")
@@ -107,17 +111,23 @@ class Printed(Reporter):
         print(f"{self.name}  {text}", flush=True)
 
 
-def trained(way: str, size: int, seed: int, given: argparse.Namespace, parent: Path) -> dict[str, Any]:
-    """One model, and its scores on the test pairs."""
-    name = f"{way}-{size}-{seed}"
+def prepared(given: argparse.Namespace) -> None:
+    """Write the rows of every size and seed, and the pairs that are held out, the same for all."""
     rows, held = pairs_of(given.tatoeba / "eng-deu.train.tsv.gz"), pairs_of(given.tatoeba / "eng-deu.dev.tsv.gz")
     random.Random(0).shuffle(held)
-    valid, test = held[: given.held], held[given.held : 3 * given.held]
-    files = {
-        "train": write_rows(given.out / "data" / f"{size}-{seed}.tsv", random.Random(seed).sample(rows, size)),
-        "valid": write_rows(given.out / "data" / "valid.tsv", valid),
-        "test": write_rows(given.out / "data" / "test.tsv", test),
-    }
+    data, test = given.out / "data", held[given.held : 3 * given.held]
+    for size, seed in product(given.sizes, given.seeds):
+        write_rows(data / f"{size}-{seed}.tsv", random.Random(seed).sample(rows, size))
+    write_rows(data / "valid.tsv", held[: given.held])
+    write_rows(data / "test.tsv", test)
+    write_rows(data / "test_named.tsv", ["en\tde", *test])
+
+
+def trained(way: str, size: int, seed: int, given: argparse.Namespace, parent: Path) -> dict[str, Any]:
+    """One model, and its scores on the test pairs."""
+    torch.set_num_threads(1)
+    name, data = f"{way}-{size}-{seed}", (given.out / "data").resolve()
+    files = {"train": f"{data}/{size}-{seed}.tsv", "valid": f"{data}/valid.tsv", "test": f"{data}/test.tsv"}
     whole = yaml.safe_load((parent / "recipe.yaml").read_text(encoding="utf-8"))["model"]
     values = recipe(way, files, size, given.updates, whole)
     path = given.out / "recipes" / f"{name}.yaml"
@@ -137,11 +147,8 @@ def trained(way: str, size: int, seed: int, given: argparse.Namespace, parent: P
 
 def unchanged(parent: Path, given: argparse.Namespace) -> dict[str, float]:
     """The Multi30k model on the test pairs, before any of Tatoeba."""
-    values = recipe("from", {"train": str(given.out / "data" / "test.tsv")}, 1, 1, {})
-    test = given.out / "data" / "test.tsv"
-    header = given.out / "data" / "test_named.tsv"
-    write_rows(header, ["en\tde", *test.read_text(encoding="utf-8").splitlines()])
-    found = evaluate(parent, data=header, metrics=values["evaluation"]["metrics"], device=given.device)
+    named = given.out / "data" / "test_named.tsv"
+    found = evaluate(parent, data=named, metrics=[METRIC, "bleu"], device=given.device)
     return {score.name: score.value for score in found.scores}
 
 
@@ -170,7 +177,7 @@ def draw(path: Path, results: Sequence[dict[str, Any]], before: dict[str, float]
 
 
 def main() -> None:
-    """Train all, write the numbers after each, and draw them."""
+    """Train all, write the numbers, and draw them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--multi30k", type=Path, help="folder with train.en.gz and the others")
     parser.add_argument("--tatoeba", type=Path, required=True, help="folder with eng-deu.train.tsv.gz and .dev.tsv.gz")
@@ -182,19 +189,22 @@ def main() -> None:
     parser.add_argument("--parent", nargs="*", default=[], metavar="KEY=VALUE", help="overrides of the Multi30k recipe")
     parser.add_argument("--out", type=Path, default=Path("runs/fine_tuning"))
     parser.add_argument("--picture", type=Path, default=Path("docs/images/fine_tuning.png"))
+    parser.add_argument("--jobs", type=int, default=1, help="Tatoeba models that are trained side by side")
     parser.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
     given = parser.parse_args()
+    prepared(given)
     parent, results = parent_of(given), []
-    before: dict[str, float] = {}
-    for seed in given.seeds:
-        for size in given.sizes:
-            for way in WAYS:
-                results.append(trained(way, size, seed, given, parent))
-                before = before or unchanged(parent, given)
-                found = {"multi30k": before, "updates": given.updates, "results": results}
-                (given.out / "fine_tuning.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-                print(json.dumps(results[-1]), flush=True)
-        draw(given.picture, results, before, METRIC)
+    before = unchanged(parent, given)
+    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
+        wanted = product(given.seeds, given.sizes, WAYS)
+        waiting = [pool.submit(trained, way, size, seed, given, parent) for seed, size, way in wanted]
+        for done in as_completed(waiting):
+            results.append(done.result())
+            print(json.dumps(results[-1]), flush=True)
+    results.sort(key=lambda row: (row["seed"], row["size"], row["way"]))
+    found = {"multi30k": before, "updates": given.updates, "results": results}
+    (given.out / "fine_tuning.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    draw(given.picture, results, before, METRIC)
     print(f"numbers: {given.out / 'fine_tuning.json'}\npicture: {given.picture}")
 
 

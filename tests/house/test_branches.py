@@ -36,6 +36,7 @@ ALLOWED = {
     ("runs/recipes.py", "hasattr(inner.kind, 'section_misfits')"): "a hook: settings that do not fit the field",
     ("model/layers.py", "getattr(field.settings, 'vectors', None)"): "whether the field has pretrained vectors",
     ("runs/data.py", "getattr(field.settings, 'vectors', None)"): "the same",
+    ("runs/fine_tune.py", "getattr(field.settings, 'vectors', None)"): "the same",
     ("runs/recipes.py", "getattr(source, 'segments', 'none')"): "rationales are counted in sentences",
     # Words that mean something else.
     ("data/readers/folders.py", "table by 'image', 'video'"): "columns of a format, which has files of these two alone",

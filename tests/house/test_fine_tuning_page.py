@@ -31,7 +31,7 @@ def test_its_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
         said.append(err.splitlines()[0] if err else "")
     counts = r": [\d,]+ parameters; vocabulary of source: \d+ \+ \d+ new; vocabulary of target: \d+ \+ \d+ new"
     assert re.fullmatch(rf"started from runs/old{counts}\.", said[1])
-    assert said[4].endswith("; the new rows of decoder.embedding.table.weight are frozen.")
+    assert said[3].endswith("; the new rows of decoder.embedding.table.weight are frozen.")
     assert said[6] == "runs/new goes on with changes: learning.epochs was 20 and is 30."
     assert said[7] == "there is no run in runs/job to resume yet, so one is begun."
     assert said[8] == ""
