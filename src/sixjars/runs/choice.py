@@ -8,6 +8,7 @@ from typing import Any, Final, final
 
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.fields import FIELDS
+from sixjars.data.readers.dialect import is_number
 from sixjars.errors import DataError, unknown
 from sixjars.recipe.data import Column
 from sixjars.runs.sampled import FEW, Profile, Sample
@@ -241,6 +242,16 @@ def _missing(task: Task, slot: Slot, sample: Sample, data: Path) -> DataError:
         )
     have = ", ".join(f"{one.called}{f' ({one.holds})' if one.holds else ''}" for one in sample.columns)
     return DataError(f"{data}: none of its columns ({have}) is left for the {slot.name} that {task.name} needs.")
+
+
+def odd_labels(task: Task, choice: Choice, data: Path) -> list[str]:
+    """A sentence where a few labels are numbers and all others words: most likely a mistake, and a class of its own."""
+    column = choice.columns[task.output.name]
+    odd = [str(value) for value in column.values if is_number(str(value))]
+    if not _is_label(task.output) or not 0 < len(odd) * 10 <= len(column.values):
+        return []
+    many = f"{len(odd)} labels are numbers" if len(odd) > 1 else "1 label is a number"
+    return [f"{data}: {many} ({', '.join(dict.fromkeys(odd[:3]))}) where the others are words; each is a class too."]
 
 
 def _check_classes(task: Task, chosen: Mapping[str, Profile], data: Path) -> None:

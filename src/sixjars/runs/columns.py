@@ -15,7 +15,7 @@ from sixjars.data.readers import read
 from sixjars.data.text.files import lines_of, opened
 from sixjars.errors import DataError
 from sixjars.recipe.data import Column, DataSettings
-from sixjars.runs.choice import SPEAKERS, SPLIT, Choice, choose, guess
+from sixjars.runs.choice import SPEAKERS, SPLIT, Choice, choose, guess, odd_labels
 from sixjars.runs.sampled import Sample, sample_of
 from sixjars.tasks import Slot, Task
 
@@ -107,7 +107,7 @@ def found_in(task: Task, data: Path, wanted: Mapping[str, Column] | None = None)
         speakers=form == "dialogs" and sample is not None and isinstance(sample.first.get(SPEAKERS), list),
         table=table,
         skipped=examples.skipped,
-        notes=examples.notes,
+        notes=(*examples.notes, *(odd_labels(task, choice, data) if choice is not None else ())),
         chosen=choice.told(sample) if choice is not None and sample is not None else "",
     )
 

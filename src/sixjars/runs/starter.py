@@ -16,6 +16,7 @@ from sixjars.recipe.data import Column
 from sixjars.recipe.files import loaded
 from sixjars.runs.choice import SPEAKERS
 from sixjars.runs.columns import Found, found_in, is_media, settings_of, usual_columns
+from sixjars.runs.shapes import cropped
 from sixjars.tasks import TASKS, Slot, Task
 
 ASSUMED_ROWS = 10_000
@@ -100,7 +101,16 @@ def started(
     text = _text(declared, None if data is None else Path(data), found, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    return Started(path, (*([found.chosen] if found.chosen else []), *found.notes))
+    return Started(path, (*([found.chosen] if found.chosen else []), *found.notes, *_shapes(declared, data, found)))
+
+
+def _shapes(task: Task, data: str | Path | None, found: Found) -> list[str]:
+    """What is cut away of images."""
+    if data is None:
+        return []
+    places = [Path(data)] if found.format == "folders" else [Path(data).parent / place for place in found.media]
+    media = [slot.name for slot in task.inputs if is_media(slot) and slot.name in found.texts]
+    return [note for name in media if places for note in cropped(name, places, list(found.texts[name]))]
 
 
 def _steps(rows: int, *choices: Any) -> Any:

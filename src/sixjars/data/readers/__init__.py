@@ -81,8 +81,8 @@ def _header_as_data(path: Path, reader: _Reader, wanted: Wanted) -> list[str]:
         return []
     names = ", ".join(repr(name) for name in good[0])
     return [
-        f"{path}: the first line ({names}) looks like a header, but is read as an example, as columns are given by "
-        "number; name them, or write `data.header: true` (`data.header: false` if it is an example)."
+        f"{path}: the first line ({names}) looks like a header, but is read as an example, because columns are given "
+        "by number; name them, or write `data.header: true` (`data.header: false` if it is an example)."
     ]
 
 
