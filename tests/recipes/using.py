@@ -6,8 +6,9 @@ from pathlib import Path
 import sixjars
 from sixjars.runs.evaluate import evaluate
 from sixjars.runs.explain import explain
-from sixjars.runs.predict import Input, Predictor
+from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
+from sixjars.runs.requests import Input
 from sixjars.runs.train import Trained
 
 from .stand_ins import image, video
