@@ -68,9 +68,10 @@ class Delimited(InputFile):
         numbered = all(isinstance(key, int) for key in wanted.values())
         self.header = not numbered if header is None else header
         first = next((line for _, line in lines_of(path)), b"").decode(errors="replace")
-        names = [key for key in wanted.values() if not isinstance(key, int)]
-        fits = [mark for mark in delimiters if all(name in next(csv.reader([first], delimiter=mark)) for name in names)]
-        self.delimiter = next((mark for mark in fits if names or mark in first), delimiters[0])
+        names = [{key, field} for field, key in wanted.items() if not isinstance(key, int)]
+        split = {mark: set(next(csv.reader([first.rstrip("\r\n")], delimiter=mark), [])) for mark in delimiters}
+        fits = [mark for mark in delimiters if (all(one & split[mark] for one in names) if names else mark in first)]
+        self.delimiter = fits[0] if fits else delimiters[0]
 
     def _records(self) -> Iterator[list[str]]:
         def lines() -> Iterator[str]:
