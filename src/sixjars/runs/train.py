@@ -22,6 +22,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, add_vectors, splits_of
 from sixjars.runs.folder import Run, begin_run, check_free, resume_run
+from sixjars.runs.folds import cross_validate
 from sixjars.runs.notes import label_counts, notes_on
 from sixjars.runs.recipes import metrics_of, read_recipe
 
@@ -81,7 +82,10 @@ def train(  # noqa: PLR0913 - the options of one training
     reporter = reporter or Reporter()
     try:
         with all_or_none(fabric):
-            return _train(Run(folder, wanted, outside), resume=resume, fabric=fabric, reporter=reporter)
+            run = Run(folder, wanted, outside)
+            if wanted.learning.folds is None:
+                return _train(run, resume=resume, fabric=fabric, reporter=reporter)
+            return _cross_validated(run, resume=resume, fabric=fabric, reporter=reporter)
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; the same command with --resume goes on from what {folder} holds.") from None
     finally:
@@ -92,6 +96,21 @@ def default_folder(recipe: str) -> Path:
     """Where a run goes when nobody says: `runs/translation-sample_attention`."""
     path = Path(recipe)
     return Path("runs") / (path.stem if path.suffix in {".yaml", ".yml"} else recipe.replace("/", "-"))
+
+
+def _cross_validated(run: Run, *, resume: bool, fabric: "Fabric", reporter: Reporter) -> Trained:
+    """A model for each fold, and the one that is kept; what was begun is resumed, what was not begins."""
+
+    def train_one(one: Run) -> Trained:
+        begun = resume and (one.folder / "recipe.yaml").is_file()
+        fabric.barrier()  # before any process writes there
+        return _train(one, resume=begun, fabric=fabric, reporter=reporter)
+
+    if not resume:
+        check_free(run.folder)
+    note = reporter.note if fabric.global_rank == 0 else Reporter().note
+    trained: Trained = cross_validate(run, train_one, note)
+    return replace(trained, missed=missed_of(run.recipe, trained.scores)) if trained.scores else trained
 
 
 def _train(run: Run, *, resume: bool, fabric: "Fabric", reporter: Reporter) -> Trained:
@@ -114,7 +133,7 @@ def _train(run: Run, *, resume: bool, fabric: "Fabric", reporter: Reporter) -> T
             begin_run(run, splits.fingerprints, blueprint.fingerprints)
         run.keep_fields(splits.fields)
     trainer = _trainer(network, splits, run, fabric=fabric, reporter=reporter)
-    for sentence in notes_on(splits):
+    for sentence in notes_on(splits) if recipe.learning.folds is None and recipe.data.fold is None else ():
         reporter.note(sentence)
     if resume:
         trainer.resume()
