@@ -41,7 +41,7 @@ def _as_training_file(value: Any) -> Any:
     return {"file": value} if named else value
 
 
-TrainingFiles = Annotated[tuple[Annotated[TrainingFile, BeforeValidator(_as_training_file)], ...], Field(min_length=1)]
+TrainingFiles = tuple[Annotated[TrainingFile, BeforeValidator(_as_training_file)], ...]
 
 
 class FieldSettings(Settings):
@@ -109,6 +109,9 @@ class DataSettings(TableSettings):
     """A file or a fraction; the validation set is scored when there is none."""
     seed: Seed = 0
     """Of which rows are held out."""
+    fold: Annotated[str, Field(pattern=r"^[1-9]\d*/[1-9]\d*$")] | None = None
+    """One model of a cross-validation (`learning.folds` trains them all): `2/5` validates on the second of five parts
+    of the training set."""
     split: SplitSettings | None = None
     """Or all splits in the training file, with a column that names the split."""
     fields: dict[str, SerializeAsAny[FieldSettings]] = Field(default={}, exclude=True)
@@ -131,16 +134,23 @@ class DataSettings(TableSettings):
         """Examples must come from one place, each split must have some, and no two fields may be one column."""
         if (self.sample is None) == (self.train is None):
             yield ("sample", "train"), "needs either 'train' (a file) or 'sample' (a synthetic corpus), not both."
+        if self.train == ():
+            yield ("train",), "'train' is an empty list; name a file."
         if self.split is not None and (self.sample or self.test is not None or self.valid is not None):
             message = "'split' finds all splits in the training file; name no 'valid', 'test' or 'sample' beside it."
             yield ("split", "sample", "valid", "test"), message
-        for name, share in (("valid", self.valid), ("test", self.test)):
-            if isinstance(share, float) and not 0.0 < share < 1.0:
-                yield (name,), f"{name!r} as a fraction must lie between 0 and 1, but is {share}."
+        if self.fold is not None and (self.sample or self.split or (self.valid, self.test) != (None, None)):
+            yield ("fold",), "'fold' is a part of the training file; name no 'valid', 'test', 'split' or 'sample'."
+        yield from self._fractions()
         if self.speakers is not None and self.format != "dialogs":
             yield ("speakers",), f"'speakers' belongs to `format: dialogs`, but the format is {self.format}."
         if self.train is not None and self.format != "dialogs":
             yield from self._twice()
+
+    def _fractions(self) -> Iterator[Misfit]:
+        for name, share in (("valid", self.valid), ("test", self.test)):
+            if isinstance(share, float) and not 0.0 < share < 1.0:
+                yield (name,), f"{name!r} as a fraction must lie between 0 and 1, but is {share}."
 
     def _twice(self) -> Iterator[Misfit]:
         for (one, first), (other, second) in combinations(self.fields.items(), 2):

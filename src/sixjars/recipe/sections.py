@@ -65,6 +65,9 @@ class LearningSettings(PartSettings):
     metric: str | None = None
     """What the best checkpoint is chosen by on the validation set: any metric, or `loss`; when absent, the first metric
     of the evaluation."""
+    folds: Annotated[Positive, Field(ge=2)] | None = None
+    """k-fold cross-validation, for small sets: as many models, each validated on another part of the training set. The
+    scores are their means; the model that is kept learns from all rows, for as many epochs as were best on average."""
     patience: Positive | None = None
     """Early stopping: validations without improvement before training stops."""
     average: Positive = 1

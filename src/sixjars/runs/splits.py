@@ -58,8 +58,15 @@ def read_splits(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
         return _by_column(recipe, fields)
     found = {"train": read_training(recipe, fields)}
     # All questions about an image stay together, and all turns of a conversation: the latter by their line.
+    if recipe.learning.folds is not None:  # the model that is kept learns from all rows; its scores are of the folds
+        rows = without_weights(found["train"])
+        return found | {"valid": replace(rows, skipped=0, notes=(), where=f"the training set of {rows.where}")}
     by_line = data.format == "dialogs" or not fields.inputs
     together = [LINE, DRAWN] if by_line else [next(iter(fields.inputs))]
+    if data.fold is not None:
+        number, count = map(int, data.fold.split("/"))
+        train, valid = _Holder(found["train"], fields, together, "data.fold").fold(number, count, seed=data.seed)
+        return {"train": train, "valid": valid}
     for name in ("valid", "test"):
         split = getattr(data, name)
         if isinstance(split, float) or (split is None and name == "valid"):
@@ -132,6 +139,23 @@ class _Holder:
             sizes = np.bincount(self.label)
             for label, quota in enumerate(quotas(sizes, count, least=LEAST_OF_LABEL if fraction is None else 0)):
                 held[order[self.label[order] == label][:quota]] = True
+        return self._sides(held)
+
+    def fold(self, number: int, count: int, *, seed: int) -> tuple[Examples, Examples]:
+        """All but one of `count` parts, and that one, from 1."""
+        if not number <= count <= self.groups:
+            raise DataError(
+                f"{self.where}: part {number} of {count} cannot be held out; "
+                f"{self.examples.where} has {self.groups} inputs."
+            )
+        order = np.random.default_rng(seed).permutation(self.groups)
+        if self.label is not None:  # one label after the other, dealt out in turn
+            order = order[np.argsort(self.label[order], kind="stable")]
+        part = np.empty(self.groups, dtype=np.int64)
+        part[order] = np.arange(self.groups) % count
+        return self._sides(part == number - 1)
+
+    def _sides(self, held: "NDArray[np.bool_]") -> tuple[Examples, Examples]:
         return self._kept(~held), without_weights(replace(self._kept(held), skipped=0, notes=()))
 
     def _count(self, fraction: float | None) -> int:

@@ -36,7 +36,7 @@ data:
 model:
   {model}
 loss: {{kind: cross_entropy, smoothing: {smoothing}{balanced}}}
-learning: {{optimizer: adam, rate: 1.0e-3, {batch}, epochs: {epochs}, patience: 8}}
+learning: {{optimizer: adam, rate: 1.0e-3, {batch}, epochs: {epochs}, patience: 8{folds}}}
 evaluation: {{{search}metrics: [{metrics}]}}
 """
 ROWS = "# .tsv .csv .jsonl .json .parquet, also .gz; or {en: a.txt, de: b.txt} for parallel lines"
@@ -47,6 +47,8 @@ HELD_OUT = """\
 # validation and test set: a file, or a fraction to hold out; without `valid`, 5 %, but at least 20 rows
   # and 2 of each label
   {test}"""
+TINY = 100
+"""Rows of labelled examples below which a starter recipe cross-validates."""
 FEW = 200
 """Rows below which none are held out for a test set."""
 BACKBONE = """\
@@ -144,6 +146,7 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
         smoothing=0.1 if task.inputs and output.holds != "positions" and not several else 0.0,
         batch=examples if media or not generates else f"batch_tokens: {_steps(rows, 250, 1_000, 2_500, 6_000)}",
         epochs=min(200, max(10, 200_000 // rows)),
+        folds=", folds: 5, metric: loss" if made.single_label and rows < TINY and not found.splits else "",
         search=search if task.inputs else "search: {kind: sample, temperature: 0.8}, ",
         metrics=", ".join(metrics),
     )

@@ -24,7 +24,8 @@ from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, add_vectors, splits_of
 from sixjars.runs.extension import Extension, check_folder, is_begun
 from sixjars.runs.fine_tune import Origin, recipe_and_origin
-from sixjars.runs.folder import Run, begin_run
+from sixjars.runs.folder import Run, begin_run, check_free
+from sixjars.runs.folds import cross_validate
 from sixjars.runs.notes import label_counts, notes_on
 from sixjars.runs.recipes import metrics_of, read_recipe
 
@@ -95,7 +96,9 @@ def train(  # noqa: PLR0913 - the options of one training
                 reporter = Reporter()
             if begins:
                 reporter.note(begins)
-            return _train(Run(folder, wanted, outside), resume=resume, start=start, fabric=fabric, reporter=reporter)
+            run = Run(folder, wanted, outside)
+            how = _train if wanted.learning.folds is None else _cross_validated
+            return how(run, resume=resume, start=start, fabric=fabric, reporter=reporter)
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; the same command with --resume goes on from what {folder} holds.") from None
     finally:
@@ -106,6 +109,20 @@ def default_folder(recipe: str) -> Path:
     """Where a run goes when nobody says: `runs/translation-sample_attention`."""
     path = Path(recipe)
     return Path("runs") / (path.stem if path.suffix in {".yaml", ".yml"} else recipe.replace("/", "-"))
+
+
+def _cross_validated(run: Run, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> Trained:
+    """A model for each fold, and the one that is kept; what was begun is resumed, what was not begins."""
+
+    def train_one(one: Run) -> Trained:
+        begun = resume and (one.folder / "recipe.yaml").is_file()
+        fabric.barrier()  # before any process writes there
+        return _train(one, resume=begun, start=start, fabric=fabric, reporter=reporter)
+
+    if not resume:
+        check_free(run.folder)
+    trained: Trained = cross_validate(run, train_one, reporter.note)
+    return replace(trained, missed=missed_of(run.recipe, trained.scores)) if trained.scores else trained
 
 
 def _train(run: Run, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> Trained:
@@ -130,7 +147,7 @@ def _train(run: Run, *, resume: bool, start: Path | None, fabric: "Fabric", repo
         if not resume:  # only now: data or sizes that do not fit leave no run behind
             begin_run(run, splits.fingerprints, blueprint.fingerprints, origin and origin.note())
         run.keep_fields(splits.fields)
-    for sentence in notes_on(splits):
+    for sentence in notes_on(splits) if recipe.learning.folds is None and recipe.data.fold is None else ():
         reporter.note(sentence)
     if resume:
         _take_up(trainer, run, extension)
