@@ -15,6 +15,7 @@ from sixjars.data.copying import CopyLink
 from sixjars.data.field import Field, Positions
 from sixjars.data.storage.cache import Examples, IdEncoder, Table, cache_folder, cached, encoded
 from sixjars.errors import DataError
+from sixjars.progress import counted
 
 T = TypeVar("T")
 NOTHING = "nothing"
@@ -45,7 +46,12 @@ class Fields:
 
     def learned(self, train: Examples) -> "Fields":
         """With what the training set teaches."""
-        return self.mapped(lambda field: field.learned(_texts(train, field.name)) if field.learns else field)
+
+        def taught(field: Field) -> Field:
+            texts = counted(_texts(train, field.name), f"learning the vocabulary of {field.name}")
+            return field.learned(texts) if field.learns else field
+
+        return self.mapped(taught)
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
         """The examples whose values can be used by every field."""

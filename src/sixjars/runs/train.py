@@ -14,15 +14,18 @@ from sixjars.evaluation.metrics import Metric, Score, metric_named
 from sixjars.evaluation.score import judged
 from sixjars.flow.values import Batch
 from sixjars.learning.engine import Device, all_or_none, fabric_for
+from sixjars.learning.loggers import close, loggers_for
 from sixjars.learning.loop import Surroundings, Trainer
 from sixjars.loss import Objective
 from sixjars.model.build import Network, build, freeze_unused
-from sixjars.progress import Reporter
+from sixjars.progress import Reporter, listening
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, add_vectors, splits_of
 from sixjars.runs.folder import Run, begin_run, check_free, resume_run
+from sixjars.runs.history import draw_history
 from sixjars.runs.recipes import metrics_of, read_recipe
+from sixjars.runs.summary import summary_of
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -76,15 +79,17 @@ def train(  # noqa: PLR0913 - the options of one training
     outside = Outside(tuple(allow), tuple(components))
     wanted = read_recipe(str(recipe), overrides, outside)
     folder = Path(out) if out is not None else default_folder(str(recipe))
-    fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision)
+    loggers = loggers_for(wanted.learning.loggers, folder)
+    fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision, loggers=loggers)
     reporter = reporter or Reporter()
     try:
-        with all_or_none(fabric):
+        with all_or_none(fabric), listening(reporter):
             return _train(Run(folder, wanted, outside), resume=resume, fabric=fabric, reporter=reporter)
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; the same command with --resume goes on from what {folder} holds.") from None
     finally:
         reporter.end()
+        close(loggers)
 
 
 def default_folder(recipe: str) -> Path:
@@ -115,6 +120,7 @@ def _train(run: Run, *, resume: bool, fabric: "Fabric", reporter: Reporter) -> T
     trainer = _trainer(network, splits, run, fabric=fabric, reporter=reporter)
     if resume:
         trainer.resume()
+    reporter.summary(summary_of(recipe, splits, trainer, fabric))
     trainer.run()
     return _finished(run, blueprint, splits, fabric)
 
@@ -188,6 +194,7 @@ def _finished(run: Run, blueprint: Blueprint, splits: Splits, fabric: "Fabric") 
             "scores": {score.name: {"value": score.value, "signature": score.signature} for score in scores},
         }
     )
+    draw_history(run)
     missed = missed_of(recipe, scores)
     return Trained(run.folder, scores, scores[0].count, scored.where, splits.skipped, dropped, missed)
 

@@ -15,6 +15,7 @@ from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.storage.cache import LINE, Examples
 from sixjars.data.text.segments import kind_of, texts_of
 from sixjars.errors import DataError, unknown
+from sixjars.progress import counted
 
 Key = str | int
 """A column as the user names it: its name, or its number from 1."""
@@ -77,7 +78,7 @@ def kept(records: Iterable[Record], wanted: Wanted, *, name: str, unit: str = "l
     """The good rows of all records; a bad one is an error or is counted, as the settings say."""
     tables, skipped, seen = [], 0, 0
     first: Fault | None = None
-    stream = iter(records)
+    stream = counted(records, f"reading {name}")
     while some := list(islice(stream, AT_ONCE)):
         columns, lines, faults = _columns(some, wanted)
         seen += len(lines) + len(faults)
