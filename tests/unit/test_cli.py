@@ -200,7 +200,8 @@ def test_as_a_module() -> None:
 def test_pictures_of_what_was_attended_to(call: Any, run: Path, tmp_path: Path) -> None:
     said = call("predict", run, "ghar", "ja", "--nbest", "2", "--pictures", tmp_path / "seen")
     assert said.code == 0
-    assert sorted(path.name for path in (tmp_path / "seen").iterdir()) == ["1-1.png", "1-2.png", "2-1.png", "2-2.png"]
+    names = sorted(path.name for path in (tmp_path / "seen").iterdir())
+    assert names == ["1-ghar-1.png", "1-ghar-2.png", "2-ja-1.png", "2-ja-2.png"]
     plain = sixjars.train(
         "transliteration/sample_initial", ["learning.steps=1", "data.sample.size=32"], out=tmp_path / "p"
     )

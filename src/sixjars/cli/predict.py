@@ -98,9 +98,11 @@ def _write(
     as_json: bool,
 ) -> None:
     """One line for each output as it comes; an input that cannot be used is an empty line, a note, and exit code 1."""
-    from sixjars.inspection.draw import draw
+    from sixjars.inspection.draw import draw, picture_name
+    from sixjars.inspection.fonts import missing_font
 
     done = failed = 0
+    unseen: list[str] = []  # the tokens of the pictures
     first = next(answers)  # before a file is opened: a fault in the input leaves an older output as it is
     opened: IO[str] | nullcontext[IO[str]] = nullcontext(sys.stdout)
     if file is not None:
@@ -112,9 +114,13 @@ def _write(
                 failed += _noted(found[0])
                 for rank, prediction in enumerate(found, start=1):
                     if pictures is not None and prediction.error is None:
-                        draw(pictures / f"{done}{f'-{rank}' if len(found) > 1 else ''}.png", predictor, prediction)
+                        name = picture_name(done, predictor, prediction, rank=rank if len(found) > 1 else None)
+                        draw(pictures / name, predictor, prediction)
+                        unseen.extend([*prediction.source, *prediction.tokens])
                     output.write(f"{_line(predictor, prediction, as_json=as_json)}\n")
             output.flush()
+    if missing := missing_font(unseen):
+        note(f"note: {missing} The pictures have numbers in their place, and a legend.")
     if failed:
         note(f"note: {failed} of {done} inputs could not be used; their lines are empty.")
         raise typer.Exit(1)
