@@ -20,14 +20,11 @@ def draw_by_length(path: str | Path, curves: Mapping[str, Sequence[Bucket]], *, 
     for number, (name, buckets) in enumerate(curves.items()):
         dots = [((b.shortest + b.longest) / 2, b.value, b.count) for b in buckets if b.value is not None]
         color = COLORS[number % len(COLORS)]
-        axes.plot([x for x, _, _ in dots], [y for _, y, _ in dots], color=color, linewidth=2)
-        for hollow in (False, True):
-            some = [(x, y) for x, y, count in dots if (count < FEW) == hollow]
-            inside = "white" if hollow else color
-            axes.plot([x for x, _ in some], [y for _, y in some], "o", color=color, markerfacecolor=inside)
-        axes.plot([], [], marker="o", color=color, linewidth=2, label=name)
+        axes.plot([x for x, _, _ in dots], [y for _, y, _ in dots], marker="o", color=color, linewidth=2, label=name)
+        few = [(x, y) for x, y, count in dots if count < FEW]
+        axes.scatter([x for x, _ in few], [y for _, y in few], s=12, color="white", zorder=3)
     if any(bucket.value is not None and bucket.count < FEW for some in curves.values() for bucket in some):
-        axes.plot([], [], "o", color=GREY, markerfacecolor="white", label=f"fewer than {FEW} examples")
+        axes.scatter([], [], s=36, edgecolors=GREY, facecolors="white", label=f"fewer than {FEW} examples")
     axes.set_xlabel("length of the input (words)")
     axes.set_ylabel(metric.replace("_", " "))
     axes.set_ylim(bottom=0.0)
