@@ -144,8 +144,10 @@ def test_a_row_tells_the_truth(heading: str, row: Row) -> None:
             recipe_under(heading, f"{key}={int(over) if over.is_integer() else over}")
     for word in re.findall(r"`(\w+)`", kinds):
         if not key.endswith("kind"):
-            got = recipe_under(heading, f"{key}={word}", *companions(heading, key, word))[key]
-            assert str(got).lower() == {"null": "none"}.get(word, word)
+            listed = kinds.startswith("list of")
+            given = f"{key}=[{word}]" if listed else f"{key}={word}"
+            got = recipe_under(heading, given, *companions(heading, key, word))[key]
+            assert str(got[0] if listed else got).lower() == {"null": "none"}.get(word, word)
 
 
 def companions(heading: str, key: str, word: str) -> list[str]:

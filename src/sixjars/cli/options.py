@@ -28,7 +28,7 @@ AllowOption = Annotated[
         show_default=False,
     ),
 ]
-DeviceOption = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Where to compute.")]
+DeviceOption = Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to compute.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Overrides = Annotated[
     list[str] | None,

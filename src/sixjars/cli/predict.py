@@ -14,7 +14,7 @@ import typer
 from sixjars.cli.answers import LineSink, Notes, Sink, TableSink
 from sixjars.cli.chat import hold_conversation
 from sixjars.cli.inputs import Lines, at_terminal, rows_given, texts_given
-from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument
+from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, note
 from sixjars.cli.streaming import Pace, portions
 from sixjars.errors import DataError, RecipeError
 
@@ -130,7 +130,7 @@ class _Work:
 
     def through(self, waiting: "Iterator[list[Item]]", sink: Sink, notes: Notes) -> None:
         """Answer portion after portion; an input that cannot be used is an empty line, a note, and exit code 1."""
-        done = 0
+        done, drawn = 0, set[str]()
         try:
             with _computing(self.predictor) as threads:
                 for items in waiting:
@@ -144,13 +144,15 @@ class _Work:
                     if self.strict and not done and all(some[0].error is not None for some in found):
                         raise DataError(str(found[0][0].error))
                     if self.pictures is not None:
-                        _draw(self.pictures, self.predictor, found, first=done)
+                        drawn |= _draw(self.pictures, self.predictor, found, first=done)
                     sink.take(items, found)
                     done += len(items)
                     notes.take(found)
         finally:
             notes.pace.clear()
             sink.close()
+        if drawn:
+            _note_fonts(drawn)
         if notes.end():
             raise typer.Exit(1)
 
@@ -178,13 +180,26 @@ def _computing(predictor: "Predictor") -> Iterator[Executor | None]:
         torch.set_num_threads(before)
 
 
-def _draw(folder: Path, predictor: "Predictor", found: "list[list[Prediction]]", *, first: int) -> None:
-    from sixjars.inspection.draw import draw
+def _draw(folder: Path, predictor: "Predictor", found: "list[list[Prediction]]", *, first: int) -> set[str]:
+    """A picture of each output; what is written in them."""
+    from sixjars.inspection.draw import draw, picture_name
 
+    texts: set[str] = set()
     for number, some in enumerate(found, start=first + 1):
         for rank, prediction in enumerate(some, start=1):
             if prediction.error is None:
-                draw(folder / f"{number}{f'-{rank}' if len(some) > 1 else ''}.png", predictor, prediction)
+                name = picture_name(number, predictor, prediction, rank=rank if len(some) > 1 else None)
+                draw(folder / name, predictor, prediction)
+                texts.update(prediction.source, prediction.tokens)
+    return texts
+
+
+def _note_fonts(texts: set[str]) -> None:
+    """What to install where the machine has no font with the letters of the pictures."""
+    from sixjars.inspection.fonts import missing_font
+
+    if missing := missing_font(texts):
+        note(f"note: {missing} The pictures have numbers in their place, and a legend.")
 
 
 def _search_settings(

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from sixjars.evaluation.by_length import Bucket
     from sixjars.evaluation.metrics import ClassRow, Confusion, Score
     from sixjars.inspection.explanation import Explanation, Weight
     from sixjars.runs.compare import Comparison
@@ -56,6 +57,8 @@ def show_trained(console: Console, trained: "Trained") -> None:
     if trained.dropped:
         console.print(f"{trained.dropped} training rows were dropped: too long (max_length), or an unlisted label")
     show_scores(console, trained.scores, examples=trained.examples, where=trained.where)
+    if any("search:" in score.signature and "search:greedy" not in score.signature for score in trained.scores):
+        console.print("  (the epochs above were scored with greedy search, which is quicker; these scores are final)")
     console.print(f"run: {trained.folder}")
 
 
@@ -109,17 +112,34 @@ def _weights(weights: "Sequence[Weight]") -> Table:
     return table
 
 
+def _cell(bucket: "Bucket", few: int) -> str:
+    """A score; with a mark where it is of few examples."""
+    if bucket.value is None:
+        return "– "
+    return f"{bucket.value:.3f}{'*' if bucket.count < few else ' '}"
+
+
 def show_comparison(console: Console, comparison: "Comparison") -> None:
     """One row for each model, one column for each range of lengths."""
+    from sixjars.evaluation.by_length import FEW
+
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     table.add_column("", no_wrap=True)
     table.add_column("parameters", justify="right")
     table.add_column("all", justify="right")
-    for bucket in comparison.contenders[0].buckets:
+    buckets = comparison.contenders[0].buckets
+    for bucket in buckets:
         table.add_column(f"{bucket.shortest}–{bucket.longest}", justify="right", no_wrap=True)
     for found in comparison.contenders:
-        values = ["–" if bucket.value is None else f"{bucket.value:.3f}" for bucket in found.buckets]
-        table.add_row(found.name, f"{found.parameters:,}", f"{found.overall:.3f}", *values)
-    console.print(f"{comparison.metric} by the length of the input (words)")
+        values = [_cell(bucket, FEW) for bucket in found.buckets]
+        table.add_row(found.name, f"{found.parameters:,}", f"{found.overall:.3f} ", *values)
+    counts = [f"{count:,} " for count in (comparison.examples, *(bucket.count for bucket in buckets))]
+    table.add_row("examples", "", *counts, style="dim")
+    console.print(comparison.title)
+    console.print("by the length of the input, in words:")
     console.print(table)
+    if any(0 < bucket.count < FEW for bucket in buckets):
+        console.print(f"* fewer than {FEW} examples: too few to go by")
+    if any(bucket.value is None for bucket in buckets):
+        console.print("– no example of such a length can be scored")
     console.print(f"picture: {comparison.picture}")

@@ -39,7 +39,7 @@ def demo(
 
 def _clear(folder: Path) -> None:
     """Remove an earlier demo, and nothing else."""
-    ours = ("recipe.yaml", "run.json", "model.safetensors", "log.jsonl", "scores.json", "attention.png")
+    ours = ("recipe.yaml", "run.json", "model.safetensors", "log.jsonl", "scores.json", "curves.png", "attention.png")
     for path in [
         *(folder / name for name in ours),
         *folder.glob("fields/*.json"),

@@ -16,6 +16,7 @@ from sixjars.data.field import Field, Positions
 from sixjars.data.storage.cache import Examples, IdEncoder, Table, cache_folder, cached, encoded
 from sixjars.errors import DataError
 from sixjars.flow.special import STOP, UNK
+from sixjars.progress import counted
 
 T = TypeVar("T")
 DRAWN = "drawn"
@@ -48,7 +49,12 @@ class Fields:
 
     def learned(self, train: Examples) -> "Fields":
         """With what the training set teaches."""
-        return self.mapped(lambda field: field.learned(_texts(train, field.name)) if field.learns else field)
+
+        def taught(field: Field) -> Field:
+            texts = counted(_texts(train, field.name), f"learning the vocabulary of {field.name}")
+            return field.learned(texts) if field.learns else field
+
+        return self.mapped(taught)
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
         """The examples whose values can be used by every field."""

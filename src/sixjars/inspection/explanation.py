@@ -116,11 +116,12 @@ def _loss(recipe: Recipe, network: Network) -> list[str]:
 def _learning(recipe: Recipe) -> list[str]:
     learning = recipe.learning
     size = f"{learning.batch_tokens} tokens" if learning.batch_tokens else f"{learning.batch_examples or 64} examples"
+    warmup = f" after {learning.warmup} steps" if learning.warmup else ""
     lines = [
         "gradient descent with backpropagation through time, all the way into the encoder",
-        f"{learning.optimizer}, rate {learning.rate:g}, {learning.schedule} schedule after {learning.warmup} updates",
+        f"{learning.optimizer}, rate {learning.rate:g}, {learning.schedule} schedule{warmup}",
         f"batches of {size}" + (f", {learning.accumulate} added up" if learning.accumulate > 1 else ""),
-        f"at most {learning.epochs} epochs" + (f", {learning.steps} updates" if learning.steps else ""),
+        f"at most {learning.epochs} epochs" + (f", {learning.steps} steps" if learning.steps else ""),
         f"the best by {learning.metric} is kept",
     ]
     if learning.freeze:

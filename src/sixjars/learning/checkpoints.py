@@ -161,7 +161,7 @@ def unpack_optimizer(optimizer: optim.Optimizer, tensors: Mapping[str, Tensor], 
     for full in optimizer_memory(optimizer):
         _, number, name = full.split(".")
         if name == "step" and not 0 <= float(tensors[full]) <= updates:
-            raise ValueError(f"{full} is {float(tensors[full]):g}, after {updates} updates")
+            raise ValueError(f"{full} is {float(tensors[full]):g}, after {updates} steps")
         state.setdefault(int(number), {})[name] = tensors[full]
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
@@ -206,7 +206,7 @@ class TrainingState:
             raise ValueError(f"{'.'.join(map(str, first['loc']))} is {shown(first['input'])}") from None
         counts = [state.epoch, state.done_in_epoch, state.stale, state.halvings, state.since_halving]
         if max(counts + [step for _, step in state.best]) > state.step or (state.finished and not state.best):
-            raise ValueError(f"its counts do not agree with {state.step} updates")
+            raise ValueError(f"its counts do not agree with {state.step} steps")
         return state
 
     def score(self, value: float, *, better: str, keep: int) -> bool:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 
+LOGGED = 10
+"""Steps between two losses of the training set that loggers get."""
 SAME_WISH = 1.0
 """Seconds within which a second signal is an echo of the first: a terminal and a launcher both send it."""
 
@@ -103,7 +105,7 @@ class Trainer:
                 state.finished = self._ends()
             fits = state.step == here <= self.total and state.done_in_epoch < self.per_epoch
             if not fits or state.finished != self._ends():
-                place = f"update {state.step}, {state.done_in_epoch} of epoch {state.epoch + 1}"
+                place = f"step {state.step}, {state.done_in_epoch} of epoch {state.epoch + 1}"
                 raise RunError(f"{self.files.last} does not belong to this recipe: it stands at {place}.")
 
     def _ends(self) -> bool:
@@ -149,11 +151,13 @@ class Trainer:
         update, self.pending = self.pending, None
         loss = update.loss()
         if not math.isfinite(loss):
-            raise LearningError(f"the loss is no longer a number at update {update.step}; try a lower learning.rate.")
+            raise LearningError(f"the loss is no longer a number at step {update.step}; try a lower learning.rate.")
         self.state.tokens, self.state.loss = self.state.tokens + update.tokens, self.state.loss + loss
         before, self.reported_at = self.reported_at, time.monotonic()
         speed = update.tokens / max(self.reported_at - before, 1e-9)
         self.around.reporter.stepped(step=update.step, loss=loss / update.tokens, tokens_per_second=speed)
+        if self.fabric.loggers and update.step % LOGGED == 0:
+            self.fabric.log_dict({"step_loss": loss / update.tokens, "tokens_per_second": speed}, step=update.step)
 
     def _load(self, group: list[Tensor]) -> Load:
         """What one update learns from, ready to be moved to the device."""
@@ -193,6 +197,8 @@ class Trainer:
         torch.default_generator.manual_seed(seed)
         if self.fabric.device.type == "cuda":
             torch.cuda.manual_seed(seed)
+        elif self.fabric.device.type == "mps":
+            torch.mps.manual_seed(seed)
 
     def _reduced(self, values: Tensor, how: str) -> Tensor:
         """Over all processes."""
@@ -217,7 +223,7 @@ class Trainer:
             self._save()
         if stop and not state.finished:
             raise Interrupted(
-                f"stopped at update {state.step} of {self.total}; the same command with --resume goes on from there."
+                f"stopped at step {state.step} of {self.total}; the same command with --resume goes on from there."
             )
 
     def _validate(self) -> None:
@@ -238,6 +244,8 @@ class Trainer:
         if self.leads:
             state.log_bytes = self.files.add_to_log(record)
             self.files.keep_best(self.network, state, is_best=is_best, average=self.settings.average)
+        if self.fabric.loggers:
+            self.fabric.log_dict({name: value for name, value in record.items() if name != "step"}, step=state.step)
         self.around.reporter.validated(record, is_best=is_best)
 
     def _save(self) -> None:

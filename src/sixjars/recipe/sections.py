@@ -55,13 +55,13 @@ class LearningSettings(PartSettings):
     batch_examples: Positive | None = None
     """Or the batch size in examples (64 when neither is given)."""
     accumulate: Positive = 1
-    """Gradient accumulation: batches for one update."""
+    """Gradient accumulation: batches for one step."""
     epochs: Positive = 10
     """Passes over the training data."""
     steps: Positive | None = None
-    """Most updates, when that comes sooner."""
+    """Most steps, when that comes sooner."""
     validate_every: Positive | None = None
-    """Updates between validations; once an epoch when absent."""
+    """Steps between validations; once an epoch when absent."""
     metric: str | None = None
     """What the best checkpoint is chosen by on the validation set: any metric, or `loss`; when absent, the first metric
     of the evaluation."""
@@ -76,6 +76,8 @@ class LearningSettings(PartSettings):
     """Seconds between saves for `--resume`, besides those after each validation; never changes the result."""
     precision: Annotated[Literal["32", "bf16", "fp16"], BeforeValidator(str)] = "32"
     """Precision of the forward and backward pass; weights stay 32-bit."""
+    loggers: tuple[Literal["tensorboard", "csv", "wandb", "mlflow"], ...] = ()
+    """Where losses and scores are logged too, besides `log.jsonl`."""
     seed: Seed = 0
     """Of the initial weights, the order of batches and dropout."""
 

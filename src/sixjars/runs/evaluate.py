@@ -13,7 +13,7 @@ from sixjars.errors import RecipeError
 from sixjars.evaluation.metrics import ClassRow, Confusion, Metric, Score, confusion, per_class
 from sixjars.evaluation.score import judged
 from sixjars.learning.engine import Device, device_named
-from sixjars.progress import Reporter
+from sixjars.progress import Reporter, listening
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, media_places, sample_columns, splits_of
@@ -80,10 +80,12 @@ def evaluate(
     run.check_backbones(blueprint.fingerprints)
     fields = run.restored(blueprint.fields)
     network = run.network(blueprint, fields).to(device_named(device))
+    reporter = reporter or Reporter()
     try:
-        dataset, training = _datasets(run, blueprint, fields, data=data, metrics=wanted)
+        with listening(reporter):
+            dataset, training = _datasets(run, blueprint, fields, data=data, metrics=wanted)
     finally:
-        (reporter or Reporter()).end()
+        reporter.end()
     found = judged(network, dataset, run.recipe.evaluation, wanted, training=training)
     scores = tuple(found.scores(wanted))
     outcomes = found.outcomes[min(found.outcomes)]

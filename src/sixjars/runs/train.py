@@ -14,11 +14,12 @@ from sixjars.evaluation.metrics import Metric, Score, metric_named
 from sixjars.evaluation.score import judged
 from sixjars.flow.values import Batch
 from sixjars.learning.engine import Device, all_or_none, fabric_for
+from sixjars.learning.loggers import close, loggers_for
 from sixjars.learning.loop import Surroundings, Trainer
 from sixjars.learning.parts import freeze_parts
 from sixjars.loss import Objective, class_weights
 from sixjars.model.build import Network, build, freeze_unused
-from sixjars.progress import Reporter
+from sixjars.progress import Reporter, listening
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, add_vectors, splits_of
@@ -26,8 +27,10 @@ from sixjars.runs.extension import Extension, check_folder, is_begun
 from sixjars.runs.fine_tune import Origin, recipe_and_origin
 from sixjars.runs.folder import Run, begin_run, check_free
 from sixjars.runs.folds import cross_validate
+from sixjars.runs.history import draw_history
 from sixjars.runs.notes import label_counts, notes_on
 from sixjars.runs.recipes import metrics_of, read_recipe
+from sixjars.runs.summary import summary_of
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -88,10 +91,11 @@ def train(  # noqa: PLR0913 - the options of one training
     start = None if from_run is None else Path(from_run)
     found, start = recipe_and_origin(str(recipe), overrides, outside, folder=folder, resume=resume, from_run=start)
     wanted = found or read_recipe(str(recipe), overrides, outside)
-    fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision)
+    loggers = loggers_for(wanted.learning.loggers, folder)
+    fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision, loggers=loggers)
     reporter = reporter or Reporter()
     try:
-        with all_or_none(fabric):
+        with all_or_none(fabric), listening(reporter):
             if fabric.global_rank != 0:
                 reporter = Reporter()
             if begins:
@@ -103,6 +107,7 @@ def train(  # noqa: PLR0913 - the options of one training
         raise Interrupted(f"stopped; the same command with --resume goes on from what {folder} holds.") from None
     finally:
         reporter.end()
+        close(loggers)
 
 
 def default_folder(recipe: str) -> Path:
@@ -151,6 +156,7 @@ def _train(run: Run, *, resume: bool, start: Path | None, fabric: "Fabric", repo
         reporter.note(sentence)
     if resume:
         _take_up(trainer, run, extension)
+    reporter.summary(summary_of(recipe, splits, trainer, fabric))
     trainer.run()
     return _finished(run, blueprint, splits, fabric)
 
@@ -242,6 +248,7 @@ def _finished(run: Run, blueprint: Blueprint, splits: Splits, fabric: "Fabric") 
             "scores": {score.name: {"value": score.value, "signature": score.signature} for score in scores},
         }
     )
+    draw_history(run)
     missed = missed_of(recipe, scores)
     return Trained(run.folder, scores, scores[0].count, scored.where, splits.skipped, dropped, missed)
 

@@ -15,6 +15,7 @@ from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.storage.cache import LINE, Examples
 from sixjars.data.text.segments import kind_of, texts_of
 from sixjars.errors import DataError, unknown
+from sixjars.progress import counted
 from sixjars.recipe.tables import TableSettings
 
 Key = str | int
@@ -82,7 +83,7 @@ def kept(records: Iterable[Record], wanted: Wanted, *, name: str, unit: str = "l
     tables, skipped, seen = [], 0, 0
     bad: list[Fault] = []
     first: Fault | None = None
-    stream = iter(records)
+    stream = counted(records, f"reading {name}")
     while some := list(islice(stream, AT_ONCE)):
         columns, lines, faults = _columns(some, wanted)
         seen += len(lines) + len(faults)

@@ -24,6 +24,7 @@ import pyarrow
 
 from sixjars.data.storage.pruning import prune
 from sixjars.errors import DataError
+from sixjars.progress import counted
 
 LINE: Final = "line"
 """The column of an example that says where in its file it was."""
@@ -206,8 +207,7 @@ def cached(examples: Examples, encoders: Mapping[str, IdEncoder], *, folder: Pat
     fingerprint = _fingerprint(examples)
     entry = folder / _key(fingerprint, examples.table.column_names, encoders)
     with disk_faults("Encoded data", folder):
-        table = _opened(entry, encoders, fingerprint)
-        if table is None:
+        if (table := _opened(entry, encoders, fingerprint)) is None:
             folder.mkdir(parents=True, exist_ok=True)
             sweep(folder)
             _make(entry, examples, encoders)
@@ -255,13 +255,13 @@ def _make(entry: Path, examples: Examples, encoders: Mapping[str, IdEncoder]) ->
             column = examples.table.column(encoder.column)
             lengths = [0]
             with (made / f"{number}.ids").open("wb") as file:
-                for start in range(0, len(column), _ROWS):
+                for start in counted(range(0, len(column), _ROWS), f"tokenizing {encoder.column}", each=_ROWS):
                     rows = encoder.encode(column.slice(start, _ROWS).to_pylist())
                     lengths += [len(ids) for ids in rows]
                     file.write(numpy.fromiter(chain.from_iterable(rows), numpy.int32).tobytes())
             numpy.save(made / f"{number}.npy", numpy.cumsum(lengths, dtype=numpy.int64))
-        sums = {path.name: _sum(path) for path in sorted(made.iterdir())}
-        (made / _INDEX).write_text(json.dumps(sums), encoding="utf-8")
+        sums = json.dumps({path.name: _sum(path) for path in sorted(made.iterdir())})
+        (made / _INDEX).write_text(sums, encoding="utf-8")
 
 
 def _sum(path: Path) -> int:
