@@ -25,46 +25,53 @@ if TYPE_CHECKING:
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
 
+TextsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="INPUT",
+        help='Texts; images and videos as files, folders, globs; or objects by column: {"body": "..."}',
+        show_default=False,
+    ),
+]
+InputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--input",
+        help="A file: CSV, TSV, JSON or Parquet with the columns that the run was trained on (.gz too); any other "
+        "has one input a line.",
+        show_default=False,
+    ),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        help="Write here: of a file with columns the same rows with the answers added, else one output a line.",
+        show_default=False,
+    ),
+]
+SearchOption = Annotated[
+    Literal["greedy", "beam", "sample"] | None,
+    typer.Option(help="How outputs are chosen.", show_default=False),
+]
+SettingOption = Annotated[
+    list[str] | None, typer.Option("--set", help="A search setting: temperature=0.7", show_default=False)
+]
+PicturesOption = Annotated[
+    Path | None, typer.Option(help="A folder to draw the attention of each output in.", show_default=False)
+]
+
 
 def predict(
     run: RunArgument,
-    texts: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="INPUT",
-            help='Texts; images and videos as files, folders, globs; or objects by column: {"body": "..."}',
-            show_default=False,
-        ),
-    ] = None,
+    texts: TextsArgument = None,
     question: Annotated[list[str] | None, typer.Option(help="A question about each image.", show_default=False)] = None,
-    input_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--input",
-            help="A file: CSV, TSV, JSON or Parquet with the columns that the run was trained on (.gz too); any other "
-            "has one input a line.",
-            show_default=False,
-        ),
-    ] = None,
-    output_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            help="Write here: of a file with columns the same rows with the answers added, else one output a line.",
-            show_default=False,
-        ),
-    ] = None,
-    search: Annotated[
-        Literal["greedy", "beam", "sample"] | None,
-        typer.Option(help="How outputs are chosen.", show_default=False),
-    ] = None,
+    input_file: InputOption = None,
+    output_file: OutputOption = None,
+    search: SearchOption = None,
     nbest: Annotated[int | None, typer.Option(help="Outputs for each input.", min=1, show_default=False)] = None,
-    setting: Annotated[
-        list[str] | None, typer.Option("--set", help="A search setting: temperature=0.7", show_default=False)
-    ] = None,
-    pictures: Annotated[
-        Path | None, typer.Option(help="A folder to draw the attention of each output in.", show_default=False)
-    ] = None,
+    setting: SettingOption = None,
+    pictures: PicturesOption = None,
     *,
     chat: Annotated[bool, typer.Option("--chat", help="Hold a conversation.", show_default=False)] = False,
     as_json: JsonOption = False,
@@ -86,18 +93,35 @@ def predict(
             raise DataError("--chat reads and writes a conversation; give it no texts, files, pictures or --json.")
         hold_conversation(predictor, settings)
         return
-    table = None if texts else _table(input_file, predictor)
-    typed = not texts and input_file is None and at_terminal()
-    lines = Lines(input_file, predictor) if table is None and not texts else None
-    items = texts_given(predictor, iter(lines or texts or ()), question or [])
+    details = as_json or pictures is not None
+    work = _Work(predictor, settings, pictures, details=details, strict=bool(texts))
+    _answer(work, _Asked(texts or [], question or [], input_file, output_file), as_json=as_json)
+
+
+@final
+@dataclass(frozen=True)
+class _Asked:
+    """What is answered, and where to."""
+
+    texts: list[str]
+    questions: list[str]
+    input: Path | None
+    output: Path | None
+
+
+def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
+    predictor, settings, output = work.predictor, work.settings, asked.output
+    table = None if asked.texts else _table(asked.input, predictor)
+    typed = not asked.texts and asked.input is None and at_terminal()
+    lines = Lines(asked.input, predictor) if table is None and not asked.texts else None
+    items = texts_given(predictor, iter(lines or asked.texts), asked.questions)
     if table is not None:
         items = rows_given(predictor, table)
-    sink: Sink = LineSink(predictor, output_file, nbest=settings.nbest, as_json=as_json)
-    if table is not None and output_file is not None and not as_json and output_file.suffix.lower() != ".txt":
-        sink = TableSink(predictor, table, output_file, nbest=settings.nbest)
-    pace = Pace(table or lines, to_terminal=output_file is None and sys.stdout.isatty())
-    waiting = portions(items, typed=typed, slow=lines is not None and input_file is None)
-    work = _Work(predictor, settings, pictures, details=as_json or pictures is not None, strict=bool(texts))
+    sink: Sink = LineSink(predictor, output, nbest=settings.nbest, as_json=as_json)
+    if table is not None and output is not None and not as_json and output.suffix.lower() != ".txt":
+        sink = TableSink(predictor, table, output, nbest=settings.nbest)
+    pace = Pace(table or lines, to_terminal=output is None and sys.stdout.isatty())
+    waiting = portions(items, typed=typed, slow=lines is not None and asked.input is None)
     work.through(waiting, sink, Notes(pace))
 
 

@@ -137,7 +137,7 @@ class JsonFile(InputFile):
             found = DECODER.decode(text) if text.strip() else {}
         except (ValueError, RecursionError) as error:
             return Row(Unreadable(f"is not JSON: {getattr(error, 'msg', 'too many brackets')}."), text)
-        if not isinstance(found, dict) and len(self.wanted) == 1 and isinstance(found, str | list):
+        if len(self.wanted) == 1 and text.lstrip()[:1] in ("[", '"'):
             [name] = self.wanted
             return Row({name: found}, f"{{{json.dumps(name)}: {text.strip()}}}")
         if not isinstance(found, dict):
