@@ -13,12 +13,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal, TypeVar, final
+from typing import TYPE_CHECKING, Literal, TypeVar, final, get_args
 
 import torch
 from torch import Tensor, nn, optim
 
-from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
+from sixjars.errors import Interrupted, LearningError, RecipeError, RunError, unknown
 from sixjars.flow.values import Batch
 from sixjars.learning.heartbeat import GONE, Heartbeat, ending_with_the_first
 from sixjars.recipe.sections import LearningSettings
@@ -38,6 +38,8 @@ OF_A_BROKEN_LINE = ("gloo", "NCCL", "onnection", "Broken pipe")
 
 def device_named(device: Device) -> torch.device:
     """The device that `--device` means on this machine."""
+    if device not in get_args(Device):
+        raise RecipeError([unknown("device", device, get_args(Device))], "the command line")
     if device == "cuda" and not torch.cuda.is_available():
         raise RecipeError(["--device cuda was asked for, but torch sees no CUDA device here."], "the command line")
     chosen = "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
