@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from sixjars.recipe.sections import SearchSettings as SearchSettings
     from sixjars.runs.compare import Comparison as Comparison
     from sixjars.runs.compare import compare as compare
+    from sixjars.runs.evaluate import Evaluation as Evaluation
     from sixjars.runs.evaluate import evaluate as evaluate
     from sixjars.runs.explain import explain as explain
     from sixjars.runs.predict import Predictor as Predictor
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from sixjars.runs.prediction import Prediction as Prediction
     from sixjars.runs.prepare import generate_sample as generate_sample
     from sixjars.runs.recipes import read_recipe as read_recipe
+    from sixjars.runs.result import Run as Run
     from sixjars.runs.starter import new as new
     from sixjars.runs.train import train as train
 
@@ -114,12 +116,13 @@ _MODULES = {
     "progress": "ConsoleProgress Reporter",
     "recipe.sections": "FieldSettings Recipe SearchSettings",
     "runs.compare": "Comparison compare",
-    "runs.evaluate": "evaluate",
+    "runs.evaluate": "Evaluation evaluate",
     "runs.explain": "explain",
     "runs.predict": "Predictor load",
     "runs.prediction": "Prediction",
     "runs.prepare": "generate_sample",
     "runs.recipes": "read_recipe",
+    "runs.result": "Run",
     "runs.starter": "new",
     "runs.train": "train",
 }

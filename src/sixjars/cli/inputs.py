@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from sixjars.errors import DataError
 
 if TYPE_CHECKING:
-    from sixjars.runs.predict import Input, Predictor
+    from sixjars.runs.predict import Predictor
+    from sixjars.runs.requests import Input
 
 
 def inputs_of(predictor: "Predictor", given: Iterator[str], questions: Sequence[str]) -> "Iterator[Input]":

@@ -8,6 +8,7 @@ from typing import Any, final
 from sixjars.data.annotations import ANNOTATIONS, needed
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Field
+from sixjars.data.readers.memory import MEMORY, given_tables, table_of
 from sixjars.errors import RecipeError
 from sixjars.evaluation.metrics import ClassRow, Confusion, Metric, Score, confusion, per_class
 from sixjars.evaluation.score import judged
@@ -17,13 +18,18 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, media_places, read_files, sample_columns, splits_of
 from sixjars.runs.folder import Run, open_run
+from sixjars.runs.html import score_table, table
 from sixjars.runs.recipes import metrics_of, misfits, named_metrics
 
 
 @final
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores, and what they are of."""
+    """Scores, and what they are of.
+
+    >>> Evaluation((), 12, 0, "the test set of pairs.tsv").to_json()["examples"]
+    12
+    """
 
     scores: tuple[Score, ...]
     examples: int
@@ -33,6 +39,12 @@ class Evaluation:
     """Of a model that chooses labels: precision and recall of each."""
     confusion: Confusion | None = None
     """And which is taken for which."""
+
+    def _repr_html_(self) -> str:
+        """Scores, and those of each class, for a notebook."""
+        rows = [(row.label, row.precision, row.recall, row.f1, row.count) for row in self.classes]
+        classes = table(["label", "precision", "recall", "F1", "examples"], rows, "classes") if rows else ""
+        return score_table(self.scores, self.where) + classes
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -50,14 +62,14 @@ class Evaluation:
 def evaluate(
     folder: str | Path,
     *,
-    data: str | Path | None = None,
+    data: Any = None,
     metrics: Sequence[str] | None = None,
     device: Device = "auto",
     reporter: Reporter | None = None,
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
 ) -> Evaluation:
-    """The scores of a run, on its test set or on another file with the same columns.
+    """The scores of a run, on its test set or on another file or table in memory with the same columns.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -73,8 +85,12 @@ def evaluate(
     run.check_backbones(blueprint.fingerprints)
     fields = run.restored(blueprint.fields)
     network = run.network(blueprint, fields).to(device_named(device))
+    in_memory = not (data is None or isinstance(data, str | Path))
+    tables = {f"{MEMORY}data": table_of(data)} if in_memory else {}
     try:
-        dataset, training = _datasets(run, blueprint, fields, data=data, metrics=wanted)
+        with given_tables(tables):
+            file = next(iter(tables)) if tables else data
+            dataset, training = _datasets(run, blueprint, fields, data=file, metrics=wanted)
     finally:
         (reporter or Reporter()).end()
     found = judged(network, dataset, run.recipe.evaluation, wanted, training=training)

@@ -5,10 +5,9 @@ An answer never depends on the other inputs of a batch, one bad input spoils onl
 called from several threads at once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, final
+from typing import Any, final, overload
 
 from sixjars.data.dataset import Dataset
 from sixjars.data.field import Field
@@ -16,53 +15,28 @@ from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, SixJarsError
 from sixjars.evaluation.score import answers, encoded_batches, spelled
 from sixjars.flow.special import STOP
-from sixjars.flow.values import Hypothesis, Layout, Padded
+from sixjars.flow.values import Padded
 from sixjars.learning.engine import Device, device_named
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import Run, open_run
 from sixjars.runs.prediction import Prediction
+from sixjars.runs.requests import (
+    EncodedRequests,
+    Found,
+    Input,
+    One,
+    Request,
+    SearchLike,
+    Value,
+    by_name,
+    is_one,
+    search_of,
+)
 
-Value = str | list[Any]
-"""One input: a text, or the path of a file; or a list of sentences, turns or points where a model reads those."""
-Input = Value | Mapping[str, Value]
-"""What a model is given: its one input, or each input by name."""
 FILES_AT_ONCE = 32
 """Images or videos that are decoded together."""
-
-
-@final
-@dataclass(frozen=True)
-class Request:
-    """One input that was checked: its texts by field, or what is wrong with it."""
-
-    texts: Mapping[str, str]
-    number: int
-    """Its place among all inputs, from 0: what is sampled depends on this and the settings, and on no other input."""
-    error: str | None = None
-
-
-@final
-@dataclass(frozen=True)
-class EncodedRequests:
-    """Some requests, encoded as training data is."""
-
-    requests: tuple[Request, ...]
-    dataset: Dataset
-    prefix: Padded | None
-    """What each output must begin with, where a model has no input."""
-
-
-@final
-@dataclass(frozen=True)
-class Found:
-    """What search found for one request."""
-
-    hypotheses: list[Hypothesis]
-    length: int
-    """Positions of its source."""
-    layout: Layout
 
 
 @final
@@ -97,25 +71,41 @@ class Predictor:
         """The fields that an input has: those that are read, or the beginning of the output where nothing is."""
         return dict(self.fields.inputs) or {self.fields.output.name: self.fields.output}
 
-    def predict(self, inputs: Sequence[Input], *, search: SearchSettings | None = None) -> list[Prediction]:
-        """The best output for each input. For a language model a text is how the output begins (it may be empty).
+    @overload
+    def predict(
+        self, inputs: One, *, search: SearchLike = None, nbest: None = None, **settings: Any
+    ) -> Prediction: ...  # fmt: skip
+    @overload
+    def predict(
+        self, inputs: Iterable[Input], *, search: SearchLike = None, nbest: None = None, **settings: Any
+    ) -> list[Prediction]: ...
+    @overload
+    def predict(self, inputs: Any, *, search: SearchLike = None, nbest: int, **settings: Any) -> Any: ...
+    def predict(self, inputs: Any, *, search: SearchLike = None, nbest: int | None = None, **settings: Any) -> Any:
+        """The best output for each input of a list, or for one input. For a language model a text is how it begins.
 
-        An input that cannot be used has a prediction with an `error` and no text.
+        `search` is `greedy`, `beam` or `sample` with keywords of `SearchSettings` beside it, or such settings, or the
+        run's own. With `nbest=3` there is a list of outputs in place of each best one. An input that cannot be used
+        has a prediction with an `error` and no text.
         """
-        return [found[0] for found in self.nbest(inputs, search=search)]
+        one = is_one(inputs)
+        more = settings if nbest is None else {**settings, "nbest": nbest}
+        found = self.nbest([inputs] if one else inputs, search=search, **more)
+        answers = [few[0] for few in found] if nbest is None else found
+        return answers[0] if one else answers
 
     def nbest(
-        self, inputs: Sequence[Input], *, search: SearchSettings | None = None, first: int = 0
+        self, inputs: Iterable[Input], *, search: SearchLike = None, first: int = 0, **settings: Any
     ) -> list[list[Prediction]]:
-        """The best outputs for each input, as many as the search settings say.
+        """The outputs for each input, always as lists, as many as the search settings say.
 
         Where the inputs are a portion of more, `first` is how many came before; then samples of different portions
         are different draws. The same inputs with the same settings always give the same answers.
         """
-        if isinstance(inputs, str):
-            raise DataError("give a list of texts, not one text.")
-        settings = search or self.recipe.evaluation.search
-        requests = [self.prepare(one, number=first + at, search=settings) for at, one in enumerate(inputs)]
+        if is_one(inputs):
+            raise DataError("give a list of inputs, not one input.")
+        how = search_of(self.recipe.evaluation.search, search, settings, searches=self.network.decoder.searches)
+        requests = [self.prepare(one, number=first + at, search=how) for at, one in enumerate(inputs)]
         wrong = {at: request.error for at, request in enumerate(requests) if request.error is not None}
         found: dict[int, list[Prediction]] = {}
         for rows in self._portions(requests):
@@ -123,7 +113,7 @@ class Predictor:
             wrong |= {rows[at]: sentence for at, sentence in bad.items()}
             good = [row for at, row in enumerate(rows) if at not in bad]
             if encoded is not None:
-                found |= dict(zip(good, self.finish(encoded, self.run(encoded, settings), settings), strict=True))
+                found |= dict(zip(good, self.finish(encoded, self.run(encoded, how), how), strict=True))
         found |= {row: [Prediction("", inputs=requests[row].texts, error=sentence)] for row, sentence in wrong.items()}
         return [found[row] for row in range(len(requests))]
 
@@ -132,11 +122,8 @@ class Predictor:
         names = list(self.inputs)
         texts: dict[str, str] = {}
         try:
-            if isinstance(one, str | list) and len(names) == 1:
-                one = {names[0]: one}
-            if not isinstance(one, Mapping) or set(one) != set(names):
-                raise ValueError(f"must name {' and '.join(names)}; that is what {self.recipe.task} reads.")
-            texts = {name: self._text_of(name, one[name]) for name in names}
+            given = by_name(one, names)
+            texts = {name: self._text_of(name, given[name]) for name in names}
             for name, own in self.fields.inputs.items():
                 own.check(texts[name], texts)
             if not self.fields.inputs:

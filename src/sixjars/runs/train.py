@@ -1,14 +1,15 @@
 """Training, whole: from a recipe to a folder that can be used."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from sixjars.data.dataset import NOTHING, Fields
+from sixjars.data.readers.memory import MEMORY, given_tables, tables_of
 from sixjars.errors import Interrupted, LearningError
 from sixjars.evaluation.metrics import Metric, Score, metric_named
 from sixjars.evaluation.score import judged
@@ -17,41 +18,24 @@ from sixjars.learning.engine import Device, all_or_none, fabric_for
 from sixjars.learning.loop import Surroundings, Trainer
 from sixjars.loss import Objective
 from sixjars.model.build import Network, build, freeze_unused
-from sixjars.progress import Reporter
+from sixjars.progress import Reporter, usual_reporter
+from sixjars.recipe.files import RecipeLike
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint, Splits, add_vectors, splits_of
+from sixjars.runs.data import SPLITS, Blueprint, Splits, add_vectors, splits_of
 from sixjars.runs.folder import Run, begin_run, check_free, resume_run
 from sixjars.runs.recipes import metrics_of, read_recipe
+from sixjars.runs.result import Run as TrainedRun
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 
-@final
-@dataclass(frozen=True)
-class Trained:
-    """What training left behind."""
-
-    folder: Path
-    scores: tuple[Score, ...]
-    """On the test set, or on the validation set where there is none."""
-    examples: int
-    """How many were scored."""
-    where: str
-    """What they are."""
-    skipped: int
-    """Bad rows that were left out of the data."""
-    dropped: int
-    """Training rows that were not learned from: too long, or with a label that is not in the list."""
-    missed: tuple[str, ...]
-    """What the recipe expected and did not get, a sentence each."""
-
-
 def train(  # noqa: PLR0913 - the options of one training
-    recipe: str | Path,
+    recipe: RecipeLike,
     overrides: Sequence[str] = (),
     *,
+    data: Any = None,
     out: str | Path | None = None,
     resume: bool = False,
     device: Device = "auto",
@@ -59,12 +43,14 @@ def train(  # noqa: PLR0913 - the options of one training
     reporter: Reporter | None = None,
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
-) -> Trained:
+) -> TrainedRun:
     """Train what a recipe describes; the run's folder can then be loaded.
 
-    `recipe` is a file or the name of one that comes with the package; `overrides` are `KEY=VALUE` strings.
-    `components` are classes of yours that the recipe names by their path (`kind: my_package.module.MyEncoder`);
-    `allow` names packages that such classes may be imported from.
+    `recipe` is a file, the name of one that comes with the package, or a dict; `overrides` are `KEY=VALUE` strings.
+    `data` is a table in memory in place of the recipe's training file: pandas, Arrow, or a list of dicts; or one for
+    each split, `{"train": …, "valid": …}`. `components` are classes of yours that the recipe names by their name or
+    path (`kind: my_package.module.MyEncoder`), and functions that are metrics; `allow` names packages that such classes
+    may be imported from. Without a `reporter`, progress is shown in a terminal and in a notebook.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -74,17 +60,26 @@ def train(  # noqa: PLR0913 - the options of one training
     ['exact_match', 'character_error_rate']
     """
     outside = Outside(tuple(allow), tuple(components))
-    wanted = read_recipe(str(recipe), overrides, outside)
-    folder = Path(out) if out is not None else default_folder(str(recipe))
+    tables = tables_of(data, SPLITS)
+    wanted = read_recipe(recipe, [*overrides, *_with_tables(tables)], outside)
+    folder = (
+        Path(out) if out is not None else default_folder(wanted.task if isinstance(recipe, Mapping) else str(recipe))
+    )
     fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision)
-    reporter = reporter or Reporter()
+    reporter = reporter or usual_reporter()
     try:
-        with all_or_none(fabric):
+        with given_tables(tables), all_or_none(fabric):
             return _train(Run(folder, wanted, outside), resume=resume, fabric=fabric, reporter=reporter)
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; the same command with --resume goes on from what {folder} holds.") from None
     finally:
         reporter.end()
+
+
+def _with_tables(tables: Iterable[str]) -> list[str]:
+    """What the recipe says when tables in memory take the place of its files."""
+    named = [f"data.{name.removeprefix(MEMORY)}={name}" for name in tables]
+    return ["data.sample=null", *named] if named else []
 
 
 def default_folder(recipe: str) -> Path:
@@ -93,7 +88,7 @@ def default_folder(recipe: str) -> Path:
     return Path("runs") / (path.stem if path.suffix in {".yaml", ".yml"} else recipe.replace("/", "-"))
 
 
-def _train(run: Run, *, resume: bool, fabric: "Fabric", reporter: Reporter) -> Trained:
+def _train(run: Run, *, resume: bool, fabric: "Fabric", reporter: Reporter) -> TrainedRun:
     recipe, leads = run.recipe, fabric.global_rank == 0
     reporter = reporter if leads else Reporter()
     if leads:
@@ -173,11 +168,11 @@ def _validation(network: Network, splits: Splits, run: Run, chosen: Sequence[Met
     return validate
 
 
-def _finished(run: Run, blueprint: Blueprint, splits: Splits, fabric: "Fabric") -> Trained:
+def _finished(run: Run, blueprint: Blueprint, splits: Splits, fabric: "Fabric") -> TrainedRun:
     """Score the final weights and keep the scores."""
     recipe, scored, dropped = run.recipe, splits.scored, splits.train.dropped
     if fabric.global_rank != 0:
-        return Trained(run.folder, (), len(scored), scored.where, splits.skipped, dropped, ())
+        return TrainedRun(run.folder, (), len(scored), scored.where, splits.skipped, dropped, ())
     network = run.network(blueprint, splits.fields).to(fabric.device)
     metrics = metrics_of(recipe, run.outside)
     scores = tuple(judged(network, scored, recipe.evaluation, metrics, training=splits.train).scores(metrics))
@@ -189,7 +184,7 @@ def _finished(run: Run, blueprint: Blueprint, splits: Splits, fabric: "Fabric") 
         }
     )
     missed = missed_of(recipe, scores)
-    return Trained(run.folder, scores, scores[0].count, scored.where, splits.skipped, dropped, missed)
+    return TrainedRun(run.folder, scores, scores[0].count, scored.where, splits.skipped, dropped, missed, run.outside)
 
 
 def missed_of(recipe: Recipe, scores: Sequence[Score]) -> tuple[str, ...]:
