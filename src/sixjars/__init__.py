@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from sixjars.runs.evaluate import Evaluation as Evaluation
     from sixjars.runs.evaluate import evaluate as evaluate
     from sixjars.runs.explain import explain as explain
+    from sixjars.runs.pack import pack as pack
     from sixjars.runs.predict import Predictor as Predictor
     from sixjars.runs.predict import load as load
     from sixjars.runs.prediction import Prediction as Prediction
@@ -118,6 +119,7 @@ _MODULES = {
     "runs.compare": "Comparison compare",
     "runs.evaluate": "Evaluation evaluate",
     "runs.explain": "explain",
+    "runs.pack": "pack",
     "runs.predict": "Predictor load",
     "runs.prediction": "Prediction",
     "runs.prepare": "generate_sample",

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from sixjars.cli import inspect, predict, prepare, train
+from sixjars.cli import inspect, predict, prepare, share, train
 from sixjars.errors import Interrupted, SixJarsError
 
 app = typer.Typer(
@@ -33,6 +33,7 @@ for command in (
     predict.evaluate,
     inspect.explain,
     inspect.compare,
+    share.pack,
 ):
     app.command()(command)
 

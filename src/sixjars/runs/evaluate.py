@@ -1,5 +1,6 @@
 """Scoring a run after it was trained."""
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -60,7 +61,7 @@ class Evaluation:
 
 
 def evaluate(
-    folder: str | Path,
+    folder: str | os.PathLike[str],
     *,
     data: Any = None,
     metrics: Sequence[str] | None = None,
@@ -79,7 +80,7 @@ def evaluate(
     >>> [score.name for score in found.scores], found.examples
     (['accuracy@3'], 200)
     """
-    run = open_run(Path(folder), Outside(tuple(allow), tuple(components)))
+    run = open_run(folder, Outside(tuple(allow), tuple(components)))
     wanted = _metrics(run, metrics)
     blueprint = Blueprint.of(run.recipe, run.outside, device=device_named(device), reporter=reporter)
     run.check_backbones(blueprint.fingerprints)

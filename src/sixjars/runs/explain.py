@@ -1,5 +1,6 @@
 """The six sections of a recipe or a run, in words, equations and numbers."""
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from sixjars.model.build import build, freeze_unused
 from sixjars.recipe.files import RecipeLike
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
+from sixjars.runs.archive import is_packed
 from sixjars.runs.data import Blueprint, raw_examples
 from sixjars.runs.folder import open_run
 from sixjars.runs.recipes import read_recipe
@@ -28,7 +30,7 @@ def explain(
     s_0 = tanh(W_0 h_T + b_0)
     """
     outside = Outside(tuple(allow), tuple(components))
-    if isinstance(what, str | Path) and Path(what).is_dir():
+    if isinstance(what, str | os.PathLike) and (Path(what).is_dir() or is_packed(Path(what))):
         if overrides:
             raise RecipeError(["a run is explained as it is; only a recipe takes KEY=VALUE."], "the command line")
         run = open_run(Path(what), outside)

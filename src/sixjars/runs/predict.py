@@ -5,6 +5,7 @@ An answer never depends on the other inputs of a batch, one bad input spoils onl
 called from several threads at once.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, final, overload
@@ -261,13 +262,15 @@ def _unfit(dataset: Dataset) -> dict[int, str]:
 
 
 def load(
-    folder: str | Path,
+    folder: str | os.PathLike[str],
     *,
     device: Device = "auto",
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
 ) -> Predictor:
-    """A trained run, ready to be used. No code in the folder is run; `allow` and `components` as for `train`.
+    """A trained run (its folder, or a packed file), ready to be used; `allow` and `components` as for `train`.
+
+    No code in it is run.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -277,4 +280,4 @@ def load(
     >>> prediction.source
     ('n', 'a', 'm', 'a', 's', 't', 'e')
     """
-    return Predictor(open_run(Path(folder), Outside(tuple(allow), tuple(components))), device=device)
+    return Predictor(open_run(folder, Outside(tuple(allow), tuple(components))), device=device)

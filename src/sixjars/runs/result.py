@@ -45,6 +45,10 @@ class Run:
         lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
         return [json.loads(line) for line in lines]
 
+    def __fspath__(self) -> str:
+        """So that it can be given to `load`, `evaluate`, `explain` and `pack` in place of its folder."""
+        return str(self.folder)
+
     def predictor(self, *, device: Device = "auto") -> Predictor:
         """The trained model, ready to be used."""
         return Predictor(open_run(self.folder, self.outside), device=device)
