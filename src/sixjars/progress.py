@@ -234,3 +234,9 @@ class ConsoleProgress(Reporter):
         if self.bar is not None:
             self.bar.stop()
             self.bar = None
+
+
+def usual_reporter() -> Reporter:
+    """Progress where a person sees it, in a terminal or a notebook; none elsewhere."""
+    console = Console(stderr=True, soft_wrap=True)
+    return ConsoleProgress(console) if console.is_terminal or console.is_jupyter else Reporter()

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from sixjars.cli import inspect, predict, prepare, score, train
+from sixjars.cli import inspect, predict, prepare, score, share, train
 from sixjars.errors import Interrupted, SixJarsError
 
 app = typer.Typer(
@@ -34,6 +34,7 @@ for command in (
     score.score,
     inspect.explain,
     inspect.compare,
+    share.pack,
 ):
     app.command()(command)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sixjars.evaluation.metrics import ClassRow, Confusion, Score
     from sixjars.inspection.explanation import Explanation, Weight
     from sixjars.runs.compare import Comparison
-    from sixjars.runs.train import Trained
+    from sixjars.runs.result import Run
 
 MOST_LABELS = 20
 """Lines of the table of labels."""
@@ -50,7 +50,7 @@ def show_classes(console: Console, classes: "Sequence[ClassRow]", confusion: "Co
         console.print(confusion_in_terminal(confusion.labels, confusion.counts))
 
 
-def show_trained(console: Console, trained: "Trained") -> None:
+def show_trained(console: Console, trained: "Run") -> None:
     """Where the run is, and how good."""
     if trained.skipped:
         console.print(f"{trained.skipped} bad rows of the data were skipped")

@@ -13,12 +13,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, final
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, final, get_args
 
 import torch
 from torch import Tensor, optim
 
-from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
+from sixjars.errors import Interrupted, LearningError, RecipeError, RunError, unknown
 from sixjars.flow.values import Batch
 from sixjars.learning.heartbeat import GONE, Heartbeat, ending_with_the_first
 from sixjars.recipe.sections import LearningSettings
@@ -40,6 +40,8 @@ OF_A_BROKEN_LINE = ("gloo", "NCCL", "onnection", "Broken pipe")
 
 def device_named(device: Device) -> torch.device:
     """The device that `--device` means on this machine."""
+    if device not in get_args(Device):
+        raise RecipeError([unknown("device", device, get_args(Device))], "the command line")
     usable = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if not usable.get(device, True):
         missing = "CUDA device" if device == "cuda" else "Apple GPU (mps)"

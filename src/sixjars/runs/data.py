@@ -87,7 +87,7 @@ def media_places(recipe: Recipe, field: Field) -> list[Path]:
     """Where the files of a field are."""
     data = recipe.data
     if not field.is_media:
-        return []
+        return [data.path(".")]
     if data.sample is not None:
         return [sample_folder(recipe.task)]
     if data.format == "folders":

@@ -1,5 +1,6 @@
 """Scoring a run after it was trained."""
 
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any, final
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Field
+from sixjars.data.readers.memory import MEMORY, given_tables, table_of
 from sixjars.errors import RecipeError
 from sixjars.evaluation.metrics import ClassRow, Confusion, Metric, Score, confusion, per_class
 from sixjars.evaluation.score import judged
@@ -18,6 +20,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, media_places, sample_columns, splits_of
 from sixjars.runs.folder import Run, open_run
+from sixjars.runs.html import score_table, table
 from sixjars.runs.recipes import metrics_of, misfits, named_metrics
 from sixjars.runs.splits import read_files
 
@@ -25,7 +28,11 @@ from sixjars.runs.splits import read_files
 @final
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores, and what they are of."""
+    """Scores, and what they are of.
+
+    >>> Evaluation((), 12, 0, "the test set of pairs.tsv").to_json()["examples"]
+    12
+    """
 
     scores: tuple[Score, ...]
     examples: int
@@ -39,6 +46,12 @@ class Evaluation:
     """The share of `<unk>` among the tokens of the inputs, where they have tokens."""
     each: Callable[[], Iterator[dict[str, Any]]] = field(default=lambda: iter(()), compare=False, repr=False)
     """Gives every example: its input, references and output, and the scores that it has by itself."""
+
+    def _repr_html_(self) -> str:
+        """Scores, and those of each class, for a notebook."""
+        rows = [(row.label, row.precision, row.recall, row.f1, row.count) for row in self.classes]
+        classes = table(["label", "precision", "recall", "F1", "examples"], rows, "classes") if rows else ""
+        return score_table(self.scores, self.where) + classes
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -55,16 +68,16 @@ class Evaluation:
 
 
 def evaluate(
-    folder: str | Path,
+    folder: str | os.PathLike[str],
     *,
-    data: str | Path | None = None,
+    data: Any = None,
     metrics: Sequence[str] | None = None,
     device: Device = "auto",
     reporter: Reporter | None = None,
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
 ) -> Evaluation:
-    """The scores of a run, on its test set or on another file with the same columns.
+    """The scores of a run, on its test set or on another file or table in memory with the same columns.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -74,16 +87,19 @@ def evaluate(
     >>> [score.name for score in found.scores], found.examples
     (['accuracy@3'], 200)
     """
-    run = open_run(Path(folder), Outside(tuple(allow), tuple(components)))
+    run = open_run(folder, Outside(tuple(allow), tuple(components)))
     wanted = _metrics(run, metrics)
     blueprint = Blueprint.of(run.recipe, run.outside, device=device_named(device), reporter=reporter)
     run.check_backbones(blueprint.fingerprints)
     fields = run.restored(blueprint.fields)
     network = run.network(blueprint, fields).to(device_named(device))
+    in_memory = not (data is None or isinstance(data, str | Path))
+    tables = {f"{MEMORY}data": table_of(data)} if in_memory else {}
     reporter = reporter or Reporter()
     try:
-        with listening(reporter):
-            dataset, training = _datasets(run, blueprint, fields, data=data, metrics=wanted)
+        with given_tables(tables), listening(reporter):
+            file = next(iter(tables)) if tables else data
+            dataset, training = _datasets(run, blueprint, fields, data=file, metrics=wanted)
     finally:
         reporter.end()
     found = judged(network, dataset, run.recipe.evaluation, wanted, training=training)

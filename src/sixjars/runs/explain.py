@@ -1,5 +1,6 @@
 """The six sections of a recipe or a run, in words, equations and numbers."""
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from sixjars.inspection.explanation import Explanation, explanation_of
 from sixjars.learning.parts import freeze_parts
 from sixjars.model.build import build, freeze_unused
 from sixjars.recipe.data import DataSettings
+from sixjars.recipe.files import RecipeLike
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
+from sixjars.runs.archive import is_packed
 from sixjars.runs.data import Blueprint, raw_examples
 from sixjars.runs.folder import open_run
 from sixjars.runs.recipes import read_recipe
@@ -20,16 +23,16 @@ from sixjars.tasks import TASKS
 
 
 def explain(
-    what: str | Path, overrides: Sequence[str] = (), *, allow: Iterable[str] = (), components: Iterable[Any] = ()
+    what: RecipeLike, overrides: Sequence[str] = (), *, allow: Iterable[str] = (), components: Iterable[Any] = ()
 ) -> Explanation:
-    """A run's folder, or a recipe by file or name with `KEY=VALUE` overrides. Data that is not there is not needed.
+    """A run's folder, or a recipe (file, name or dict) with `KEY=VALUE` overrides. Missing data is not needed.
 
     >>> import sixjars
     >>> print(sixjars.explain("translation/sample_initial").sections[3].lines[0])
     s_0 = tanh(W_0 h_T + b_0)
     """
     outside = Outside(tuple(allow), tuple(components))
-    if Path(what).is_dir():
+    if isinstance(what, str | os.PathLike) and (Path(what).is_dir() or is_packed(Path(what))):
         if overrides:
             raise RecipeError(["a run is explained as it is; only a recipe takes KEY=VALUE."], "the command line")
         run = open_run(Path(what), outside)
@@ -37,7 +40,7 @@ def explain(
         fields = run.restored(blueprint.fields)
         run.check_sizes(blueprint, fields)
     else:
-        blueprint = Blueprint.of(read_recipe(str(what), overrides, outside), outside)
+        blueprint = Blueprint.of(read_recipe(what, overrides, outside), outside)
         fields, note = _learned(blueprint)
     recipe, task = blueprint.recipe, TASKS[blueprint.recipe.task]
     network = build(blueprint.plan, fields.facts(), fresh=False)

@@ -16,7 +16,7 @@ from torch import Tensor
 from sixjars.data.dataset import Fields
 from sixjars.errors import RecipeError, RunError
 from sixjars.model.build import Network, nested
-from sixjars.recipe.files import find, flat, overridden, read_text, values_of
+from sixjars.recipe.files import RecipeLike, flat, overridden, values_from
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint
@@ -116,13 +116,15 @@ def _fingerprint(folder: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_inheriting(name: str, overrides: Sequence[str], base: Run, outside: Outside, *, check: bool) -> Recipe:
+def read_inheriting(
+    recipe: RecipeLike, overrides: Sequence[str], base: Run, outside: Outside, *, check: bool
+) -> Recipe:
     """A recipe that takes what it leaves out of the model and of the fields of the data from a run.
 
     With `check`, what it does say must be what the run has; dropout aside.
     """
-    path = find(name)
-    values = overridden(values_of(read_text(path), str(path)), overrides)
+    plain, name = values_from(recipe)
+    values = overridden(plain, overrides)
     faults = list(_differences(values, base)) if check else []
     if faults:
         raise RecipeError(faults, name)
@@ -160,7 +162,7 @@ def _differences(values: Mapping[str, Any], base: Run) -> Iterator[str]:
 
 
 def recipe_and_origin(
-    name: str, overrides: Sequence[str], outside: Outside, *, folder: Path, resume: bool, from_run: Path | None
+    recipe: RecipeLike, overrides: Sequence[str], outside: Outside, *, folder: Path, resume: bool, from_run: Path | None
 ) -> tuple[Recipe | None, Path | None]:
     """The recipe of a training that starts from a run, and that run; nothing where it starts from none.
 
@@ -169,7 +171,7 @@ def recipe_and_origin(
     if not resume:
         if from_run is None:
             return None, None
-        return read_inheriting(name, overrides, open_run(from_run, outside), outside, check=True), from_run
+        return read_inheriting(recipe, overrides, open_run(from_run, outside), outside, check=True), from_run
     origin = noted(folder, "from")
     if not isinstance(origin, dict):
         if from_run is not None:
@@ -180,4 +182,4 @@ def recipe_and_origin(
         raise RunError(
             f"{folder} was begun from other weights than those in {found}; begin a new run with another --out."
         )
-    return read_inheriting(name, overrides, open_run(folder, outside), outside, check=False), found
+    return read_inheriting(recipe, overrides, open_run(folder, outside), outside, check=False), found

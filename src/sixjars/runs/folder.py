@@ -7,6 +7,7 @@ stranger is read with care: files have limits, and sizes are compared with the w
 """
 
 import json
+import os
 import platform
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,12 +20,13 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from sixjars.data.dataset import Fields
-from sixjars.errors import RunError, SixJarsError
+from sixjars.errors import RunError, SixJarsError, shown
 from sixjars.learning.checkpoints import RunFiles, check_shapes, load_weights, write_whole
 from sixjars.model.build import Network, build
 from sixjars.recipe.files import flat, read_text, values_of
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
+from sixjars.runs.archive import is_packed, unpacked
 from sixjars.runs.data import Blueprint
 from sixjars.runs.recipes import recipe_of
 from sixjars.runs.splits import SPLITS
@@ -170,8 +172,13 @@ def read_limited(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def open_run(folder: Path, outside: Outside = NOTHING) -> Run:
-    """A run that exists."""
+def open_run(folder: str | os.PathLike[str], outside: Outside = NOTHING) -> Run:
+    """A run that exists: a folder, or the one file of a packed run."""
+    if not isinstance(folder, str | os.PathLike):
+        raise RunError(f"a run is given by its folder or its file, but this is {shown(folder)}.")
+    folder = Path(folder)
+    if is_packed(folder):
+        return open_run(unpacked(folder), outside)
     if not folder.exists():
         raise RunError(f"run folder {folder} does not exist.")
     recipe = folder / "recipe.yaml"

@@ -5,10 +5,11 @@ An answer never depends on the other inputs of a batch, one bad input spoils onl
 called from several threads at once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, final
+from typing import Any, final, overload
 
 from sixjars.data.dataset import Dataset
 from sixjars.data.field import Field, Positions
@@ -23,7 +24,20 @@ from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data import Blueprint, sample_columns
 from sixjars.runs.folder import Run, open_run
 from sixjars.runs.prediction import Prediction
-from sixjars.runs.requests import EncodedRequests, Found, Input, Request, Unreadable, Value, is_utf8, unfit
+from sixjars.runs.requests import (
+    EncodedRequests,
+    Found,
+    Input,
+    One,
+    Request,
+    SearchLike,
+    Value,
+    by_name,
+    is_one,
+    is_utf8,
+    search_of,
+    unfit,
+)
 
 FILES_AT_ONCE = 32
 """Images or videos that are decoded together."""
@@ -70,32 +84,49 @@ class Predictor:
             own.update(sample_columns(self.recipe))
         return {name: own[name] for name in self.inputs}
 
-    def predict(self, inputs: Sequence[Input], *, search: SearchSettings | None = None) -> list[Prediction]:
-        """The best output for each input. For a language model a text is how the output begins (it may be empty).
+    @overload
+    def predict(
+        self, inputs: One, *, search: SearchLike = None, nbest: None = None, **settings: Any
+    ) -> Prediction: ...  # fmt: skip
+    @overload
+    def predict(
+        self, inputs: Iterable[Input], *, search: SearchLike = None, nbest: None = None, **settings: Any
+    ) -> list[Prediction]: ...
+    @overload
+    def predict(self, inputs: Any, *, search: SearchLike = None, nbest: int, **settings: Any) -> Any: ...
+    def predict(self, inputs: Any, *, search: SearchLike = None, nbest: int | None = None, **settings: Any) -> Any:
+        """The best output for each input of a list, or for one input. For a language model a text is how it begins.
 
-        An input that cannot be used has a prediction with an `error` and no text.
+        `search` is `greedy`, `beam` or `sample` with keywords of `SearchSettings` beside it, or such settings, or the
+        run's own. With `nbest=3` there is a list of outputs in place of each best one. An input that cannot be used
+        has a prediction with an `error` and no text.
         """
-        return [found[0] for found in self.nbest(inputs, search=search)]
+        one = is_one(inputs)
+        more = settings if nbest is None else {**settings, "nbest": nbest}
+        found = self.nbest([inputs] if one else inputs, search=search, **more)
+        answers = [few[0] for few in found] if nbest is None else found
+        return answers[0] if one else answers
 
     def nbest(
         self,
-        inputs: Sequence[Input],
+        inputs: Iterable[Input],
         *,
-        search: SearchSettings | None = None,
+        search: SearchLike = None,
         first: int = 0,
         details: bool = True,
         threads: Executor | None = None,
+        **settings: Any,
     ) -> list[list[Prediction]]:
-        """The best outputs for each input, as many as the search settings say.
+        """The outputs for each input, always as lists, as many as the search settings say.
 
         Where the inputs are a portion of more, `first` is how many came before; then samples of different portions
         are different draws. The same inputs with the same settings always give the same answers. Without `details`
         a prediction has no tokens and no weights, which is faster. `threads` compute several batches at a time.
         """
-        if isinstance(inputs, str):
-            raise DataError("give a list of texts, not one text.")
-        settings = search or self.recipe.evaluation.search
-        requests = [self.prepare(one, number=first + at, search=settings) for at, one in enumerate(inputs)]
+        if is_one(inputs):
+            raise DataError("give a list of inputs, not one input.")
+        how = search_of(self.recipe.evaluation.search, search, settings, searches=self.network.decoder.searches)
+        requests = [self.prepare(one, number=first + at, search=how) for at, one in enumerate(inputs)]
         wrong = {at: request.error for at, request in enumerate(requests) if request.error is not None}
         found: dict[int, list[Prediction]] = {}
 
@@ -104,8 +135,8 @@ class Predictor:
             wrong.update({rows[at]: sentence for at, sentence in bad.items()})
             good = [row for at, row in enumerate(rows) if at not in bad]
             if encoded is not None:
-                outputs = self.run(encoded, settings, attention=details)
-                found.update(zip(good, self.finish(encoded, outputs, settings, details=details), strict=True))
+                outputs = self.run(encoded, how, attention=details)
+                found.update(zip(good, self.finish(encoded, outputs, how, details=details), strict=True))
 
         for _ in (map if threads is None else threads.map)(answered, self._portions(requests)):
             pass
@@ -117,13 +148,8 @@ class Predictor:
         names = list(self.inputs)
         texts: dict[str, str] = {}
         try:
-            if isinstance(one, Unreadable):
-                raise ValueError(one.sentence)
-            if isinstance(one, str | list) and len(names) == 1:
-                one = {names[0]: one}
-            if not isinstance(one, Mapping) or set(one) != set(names):
-                raise ValueError(f"must name {' and '.join(names)}; that is what {self.recipe.task} reads.")
-            texts = {name: self._text_of(name, one[name]) for name in names}
+            given = by_name(one, names)
+            texts = {name: self._text_of(name, given[name]) for name in names}
             for name, own in self.fields.inputs.items():
                 own.check(texts[name], texts)
             if not self.fields.inputs:
@@ -243,13 +269,15 @@ class Predictor:
 
 
 def load(
-    folder: str | Path,
+    folder: str | os.PathLike[str],
     *,
     device: Device = "auto",
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
 ) -> Predictor:
-    """A trained run, ready to be used. No code in the folder is run; `allow` and `components` as for `train`.
+    """A trained run (its folder, or a packed file), ready to be used; `allow` and `components` as for `train`.
+
+    No code in it is run.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -259,4 +287,4 @@ def load(
     >>> prediction.source
     ('n', 'a', 'm', 'a', 's', 't', 'e')
     """
-    return Predictor(open_run(Path(folder), Outside(tuple(allow), tuple(components))), device=device)
+    return Predictor(open_run(folder, Outside(tuple(allow), tuple(components))), device=device)

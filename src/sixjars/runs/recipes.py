@@ -16,7 +16,7 @@ from sixjars.flow.contracts import ModelPlan
 from sixjars.flow.limits import Number
 from sixjars.model.build import Nested, class_of, nested, resolved
 from sixjars.recipe.data import DataSettings, FieldSettings
-from sixjars.recipe.files import find, overridden, read_text, values_of
+from sixjars.recipe.files import RecipeLike, overridden, values_from
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.schema import checked
 from sixjars.recipe.sections import EvaluationSettings, LearningSettings, LossSettings, ModelSettings, Recipe
@@ -29,15 +29,15 @@ Named = list[tuple[str, Metric]]
 """Metrics, each after the place where it is named."""
 
 
-def read_recipe(name: str, overrides: Sequence[str] = (), outside: Outside = NOTHING) -> Recipe:
-    """A recipe by file or by name, with `KEY=VALUE` overrides, checked whole.
+def read_recipe(name: RecipeLike, overrides: Sequence[str] = (), outside: Outside = NOTHING) -> Recipe:
+    """A recipe by file or by name, or as a dict, with `KEY=VALUE` overrides, checked whole.
 
     >>> import sixjars
     >>> sixjars.read_recipe("dialog/sample_attention", ["model.encoder.layers=2"]).model.encoder["layers"]
     2
     """
-    path = find(name)
-    return recipe_of(overridden(values_of(read_text(path), str(path)), overrides), name, outside)
+    values, where = values_from(name)
+    return recipe_of(overridden(values, overrides), where, outside)
 
 
 def recipe_of(values: Mapping[str, Any], where: str, outside: Outside = NOTHING) -> Recipe:
@@ -116,10 +116,10 @@ def field_class(kind: str, outside: Outside) -> type[Field]:
     """The class of a kind of field: one of ours, or one from outside that was allowed."""
     if kind in FIELDS:
         return FIELDS[kind]
-    if "." in kind:
+    if "." in kind or outside.hands(kind):
         found: type[Field] = outside.component(kind, Field, "kind")
         return found
-    raise RecipeError([unknown("kind", kind, list(FIELDS))])
+    raise RecipeError([unknown("kind", kind, list(FIELDS)) + outside.listed])
 
 
 def _data_of(section: object, task: Task, fields: Mapping[str, FieldSettings]) -> tuple[Any, list[str]]:

@@ -1,13 +1,17 @@
-"""Inputs on their way through a predictor: checked, encoded, and what search found for each."""
+"""What a predictor is asked: inputs that were checked, the search settings of one call, and what search found."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
 from sixjars.data.dataset import Dataset
+from sixjars.errors import DataError, RecipeError, shown
 from sixjars.flow.values import Hypothesis, Layout, Padded
+from sixjars.recipe.schema import checked
+from sixjars.recipe.sections import SearchSettings
 
-Value = str | list[Any]
+Value = str | list[Any] | os.PathLike[str]
 """One input: a text, or the path of a file; or a list of sentences, turns or points where a model reads those."""
 
 
@@ -21,6 +25,10 @@ class Unreadable:
 
 Input = Value | Mapping[str, Value] | Unreadable
 """What a model is given: its one input, or each input by name."""
+One = str | os.PathLike[str] | Mapping[str, Value]
+"""One input alone, which a list would not be."""
+SearchLike = SearchSettings | str | None
+"""How outputs are chosen: settings, the kind of search alone, or nothing for the run's own."""
 
 
 @final
@@ -72,3 +80,51 @@ def unfit(dataset: Dataset) -> dict[int, str]:
             elif not lengths[row]:
                 found[dataset.table.line(row) - 1] = f"the {name} is empty: it has no token."
     return found
+
+
+def is_one(inputs: object) -> bool:
+    """Whether this is one input, and not several; whatever is neither is refused."""
+    if isinstance(inputs, str | Mapping | os.PathLike):
+        return True
+    if isinstance(inputs, bytes) or not isinstance(inputs, Iterable):
+        raise DataError(f"give a text, or a list of inputs, but not {shown(inputs)} ({type(inputs).__name__}).")
+    return False
+
+
+def by_name(one: object, names: list[str]) -> Mapping[str, Value]:
+    """One input with a value for each field; ValueError with the end of a sentence."""
+    if isinstance(one, Unreadable):
+        raise ValueError(one.sentence)
+    if isinstance(one, os.PathLike):
+        one = os.fspath(one)
+    if isinstance(one, str | list) and len(names) == 1:
+        return {names[0]: one}
+    if isinstance(one, Mapping):
+        if set(one) != set(names):
+            raise ValueError(f"must name {' and '.join(names)}, but has {', '.join(map(str, one)) or 'no key'}.")
+        return {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in one.items()}
+    how = f"a text, the {names[0]}," if len(names) == 1 else f"a dict of {' and '.join(names)},"
+    raise ValueError(f"must be {how} but is {shown(one)}.")
+
+
+def search_of(own: SearchSettings, search: SearchLike, given: Mapping[str, Any], *, searches: bool) -> SearchSettings:
+    """The settings of one call: those given on top of the run's own; several outputs need a beam or sampling."""
+    if search is not None and not isinstance(search, SearchSettings | str):
+        raise DataError(f"search must be 'greedy', 'beam' or 'sample', or SearchSettings, but is {shown(search)}.")
+    base = search if isinstance(search, SearchSettings) else own
+    if not given and not isinstance(search, str):
+        return base
+    if not searches and (isinstance(search, str) or set(given) - {"nbest"}):
+        raise DataError("this run chooses a label; there is nothing to search. nbest=K gives the K most probable.")
+    values = base.model_dump() | ({"kind": search} if isinstance(search, str) else {}) | dict(given)
+    nbest = given.get("nbest", 1)
+    if searches and isinstance(nbest, int) and nbest > 1:
+        if values["kind"] == "greedy":
+            if search is not None:
+                raise DataError(f"greedy search finds one output, but nbest is {nbest}; say search='beam' or 'sample'.")
+            values["kind"] = "beam"
+        values["width"] = given.get("width", max(base.width, nbest))
+    settings, faults = checked(SearchSettings, values, "search")
+    if settings is None:
+        raise RecipeError(faults, "predict")
+    return settings

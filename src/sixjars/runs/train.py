@@ -1,14 +1,15 @@
 """Training, whole: from a recipe to a folder that can be used."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from sixjars.data.dataset import NOTHING, Fields
+from sixjars.data.readers.memory import MEMORY, given_tables, tables_of
 from sixjars.errors import Interrupted, LearningError
 from sixjars.evaluation.metrics import Metric, Score, metric_named
 from sixjars.evaluation.score import judged
@@ -19,7 +20,8 @@ from sixjars.learning.loop import Surroundings, Trainer
 from sixjars.learning.parts import freeze_parts
 from sixjars.loss import Objective, class_weights
 from sixjars.model.build import Network, build, freeze_unused
-from sixjars.progress import Reporter, listening
+from sixjars.progress import Reporter, listening, usual_reporter
+from sixjars.recipe.files import RecipeLike
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, add_vectors, splits_of
@@ -30,6 +32,8 @@ from sixjars.runs.folds import cross_validate
 from sixjars.runs.history import draw_history
 from sixjars.runs.notes import label_counts, notes_on
 from sixjars.runs.recipes import metrics_of, read_recipe
+from sixjars.runs.result import Run as TrainedRun
+from sixjars.runs.splits import SPLITS
 from sixjars.runs.summary import summary_of
 
 if TYPE_CHECKING:
@@ -38,30 +42,11 @@ if TYPE_CHECKING:
 NOTHING_LEFT = "nothing is left to train; raise learning.epochs, or learning.patience where it stopped early."
 
 
-@final
-@dataclass(frozen=True)
-class Trained:
-    """What training left behind."""
-
-    folder: Path
-    scores: tuple[Score, ...]
-    """On the test set, or on the validation set where there is none."""
-    examples: int
-    """How many were scored."""
-    where: str
-    """What they are."""
-    skipped: int
-    """Bad rows that were left out of the data."""
-    dropped: int
-    """Training rows that were not learned from: too long, or with a label that is not in the list."""
-    missed: tuple[str, ...]
-    """What the recipe expected and did not get, a sentence each."""
-
-
 def train(  # noqa: PLR0913 - the options of one training
-    recipe: str | Path,
+    recipe: RecipeLike,
     overrides: Sequence[str] = (),
     *,
+    data: Any = None,
     out: str | Path | None = None,
     resume: bool = False,
     from_run: str | Path | None = None,
@@ -70,13 +55,15 @@ def train(  # noqa: PLR0913 - the options of one training
     reporter: Reporter | None = None,
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
-) -> Trained:
+) -> TrainedRun:
     """Train what a recipe describes; the run's folder can then be loaded.
 
-    `recipe` is a file or the name of one that comes with the package; `overrides` are `KEY=VALUE` strings.
-    `components` are classes of yours that the recipe names by their path (`kind: my_package.module.MyEncoder`);
-    `allow` names packages that such classes may be imported from. With `from_run`, training starts from the weights
-    and vocabularies of that run, and the recipe may leave out the model.
+    `recipe` is a file, the name of one that comes with the package, or a dict; `overrides` are `KEY=VALUE` strings.
+    `data` is a table in memory in place of the recipe's training file: pandas, Arrow, or a list of dicts; or one for
+    each split, `{"train": …, "valid": …}`. `components` are classes of yours that the recipe names by their name or
+    path (`kind: my_package.module.MyEncoder`), and functions that are metrics; `allow` names packages that such classes
+    may be imported from. With `from_run`, training starts from the weights and vocabularies of that run, and the
+    recipe may leave out the model. Without a `reporter`, progress is shown in a terminal and in a notebook.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -86,16 +73,19 @@ def train(  # noqa: PLR0913 - the options of one training
     ['exact_match', 'character_error_rate']
     """
     outside = Outside(tuple(allow), tuple(components))
-    folder = Path(out) if out is not None else default_folder(str(recipe))
+    tables = tables_of(data, SPLITS)
+    changes = [*overrides, *_with_tables(tables)]
+    name = str(recipe.get("task", "run")) if isinstance(recipe, Mapping) else str(recipe)
+    folder = Path(out) if out is not None else default_folder(name)
     resume, begins = is_begun(folder, resume=resume)
     start = None if from_run is None else Path(from_run)
-    found, start = recipe_and_origin(str(recipe), overrides, outside, folder=folder, resume=resume, from_run=start)
-    wanted = found or read_recipe(str(recipe), overrides, outside)
+    found, start = recipe_and_origin(recipe, changes, outside, folder=folder, resume=resume, from_run=start)
+    wanted = found or read_recipe(recipe, changes, outside)
     loggers = loggers_for(wanted.learning.loggers, folder)
     fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision, loggers=loggers)
-    reporter = reporter or Reporter()
+    reporter = reporter or usual_reporter()
     try:
-        with all_or_none(fabric), listening(reporter):
+        with given_tables(tables), all_or_none(fabric), listening(reporter):
             if fabric.global_rank != 0:
                 reporter = Reporter()
             if begins:
@@ -110,27 +100,33 @@ def train(  # noqa: PLR0913 - the options of one training
         close(loggers)
 
 
+def _with_tables(tables: Iterable[str]) -> list[str]:
+    """What the recipe says when tables in memory take the place of its files."""
+    named = [f"data.{name.removeprefix(MEMORY)}={name}" for name in tables]
+    return ["data.sample=null", *named] if named else []
+
+
 def default_folder(recipe: str) -> Path:
     """Where a run goes when nobody says: `runs/translation-sample_attention`."""
     path = Path(recipe)
     return Path("runs") / (path.stem if path.suffix in {".yaml", ".yml"} else recipe.replace("/", "-"))
 
 
-def _cross_validated(run: Run, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> Trained:
+def _cross_validated(run: Run, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> TrainedRun:
     """A model for each fold, and the one that is kept; what was begun is resumed, what was not begins."""
 
-    def train_one(one: Run) -> Trained:
+    def train_one(one: Run) -> TrainedRun:
         begun = resume and (one.folder / "recipe.yaml").is_file()
         fabric.barrier()  # before any process writes there
         return _train(one, resume=begun, start=start, fabric=fabric, reporter=reporter)
 
     if not resume:
         check_free(run.folder)
-    trained: Trained = cross_validate(run, train_one, reporter.note)
+    trained: TrainedRun = cross_validate(run, train_one, reporter.note)
     return replace(trained, missed=missed_of(run.recipe, trained.scores)) if trained.scores else trained
 
 
-def _train(run: Run, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> Trained:
+def _train(run: Run, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> TrainedRun:
     recipe, leads = run.recipe, fabric.global_rank == 0
     extension = fabric.broadcast(check_folder(run, resume=resume) if leads else Extension())
     fabric.barrier()
@@ -233,11 +229,11 @@ def _validation(network: Network, splits: Splits, run: Run, chosen: Sequence[Met
     return validate
 
 
-def _finished(run: Run, blueprint: Blueprint, splits: Splits, fabric: "Fabric") -> Trained:
+def _finished(run: Run, blueprint: Blueprint, splits: Splits, fabric: "Fabric") -> TrainedRun:
     """Score the final weights and keep the scores."""
     recipe, scored, dropped = run.recipe, splits.scored, splits.train.dropped
     if fabric.global_rank != 0:
-        return Trained(run.folder, (), len(scored), scored.where, splits.skipped, dropped, ())
+        return TrainedRun(run.folder, (), len(scored), scored.where, splits.skipped, dropped, ())
     network = run.network(blueprint, splits.fields).to(fabric.device)
     metrics = metrics_of(recipe, run.outside)
     scores = tuple(judged(network, scored, recipe.evaluation, metrics, training=splits.train).scores(metrics))
@@ -250,7 +246,7 @@ def _finished(run: Run, blueprint: Blueprint, splits: Splits, fabric: "Fabric") 
     )
     draw_history(run)
     missed = missed_of(recipe, scores)
-    return Trained(run.folder, scores, scores[0].count, scored.where, splits.skipped, dropped, missed)
+    return TrainedRun(run.folder, scores, scores[0].count, scored.where, splits.skipped, dropped, missed, run.outside)
 
 
 def missed_of(recipe: Recipe, scores: Sequence[Score]) -> tuple[str, ...]:

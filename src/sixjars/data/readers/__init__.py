@@ -13,6 +13,7 @@ from sixjars.data.readers.delimited import read_csv, read_parallel, read_text, r
 from sixjars.data.readers.dialect import ROWS, has_header
 from sixjars.data.readers.dialogs import read_dialogs
 from sixjars.data.readers.folders import read_folders
+from sixjars.data.readers.memory import MEMORY, read_memory
 from sixjars.data.readers.records import HUB, read_hub, read_jsonl, read_parquet
 from sixjars.data.readers.rows import Fault, Key, Places, Record, ToText, Wanted, kept
 from sixjars.data.storage.cache import Examples
@@ -59,6 +60,8 @@ def read(
     if isinstance(files, str) and files.startswith(HUB) and settings.format == "table":
         folder = Path(settings.folder).expanduser()
         return kept(read_hub(files, wanted, folder=folder), wanted, name=files, unit="row")
+    if isinstance(files, str) and files.startswith(MEMORY) and settings.format == "table":
+        return read_memory(files, wanted)
     place: Places = settings.path(files) if isinstance(files, str) else {k: settings.path(f) for k, f in files.items()}
     if settings.format != "table":
         return _FORMATS[settings.format](place, wanted)

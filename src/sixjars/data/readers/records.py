@@ -140,6 +140,12 @@ def read_hub(name: str, wanted: Wanted, *, folder: Path) -> Iterator[Record]:
     yield from _rows(found.iter(batch_size=AT_ONCE), lambda table: _paths(table.schema, wanted, name))
 
 
+def table_rows(table: Any, wanted: Wanted, where: str) -> Iterator[Record]:
+    """Rows of an Arrow table in memory."""
+    paths = _paths(table.schema, wanted, where)
+    return _rows(table.to_batches(AT_ONCE), lambda _: paths)
+
+
 def _paths(schema: Any, wanted: Wanted, where: str) -> dict[Key, list[Any]]:
     """Where each column that is wanted is in a table, by name, by path into structures, or by number."""
     tree, paths = _tree(schema), {}

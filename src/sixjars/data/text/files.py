@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from sixjars.errors import DataError, hint
+from sixjars.errors import DataError, file_hint
 
 MARK = b"\xef\xbb\xbf"  # what some programs write before UTF-8 text
 UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
@@ -66,4 +66,5 @@ def check_file(path: Path) -> None:
     if not path.exists():
         if not path.parent.is_dir():
             raise DataError(f"{path} does not exist. There is no folder {str(path.parent)!r} either.")
-        raise DataError(f"{path} does not exist.{hint(path.name, [other.name for other in path.parent.iterdir()])}")
+        beside = [other.name for other in path.parent.iterdir()]
+        raise DataError(f"{path} does not exist.{file_hint(path.name, beside)}")
