@@ -30,11 +30,11 @@ def test_its_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
         assert out
         said.append(err.splitlines()[0] if err else "")
     counts = r": [\d,]+ parameters; vocabulary of source: \d+ \+ \d+ new; vocabulary of target: \d+ \+ \d+ new"
-    assert re.fullmatch(rf"started from runs/old{counts}\.", said[1])
+    assert re.fullmatch(rf"note: started from runs/old{counts}\.", said[1])
     assert said[3].endswith("; the new rows of decoder.embedding.table.weight are frozen.")
-    assert said[6] == "runs/new goes on with changes: learning.epochs was 20 and is 30."
-    assert said[7] == "there is no run in runs/job to resume yet, so one is begun."
-    assert said[8] == ""
+    assert said[6] == "note: runs/new goes on with changes: learning.epochs was 20 and is 30."
+    assert said[7] == "note: there is no run in runs/job to resume yet, so one is begun."
+    assert said[8].startswith("device ")
     with pytest.raises(RunError, match="Resume with the same one"):
         app(["train", "new.yaml", "--out", "runs/new", "--resume", "learning.rate=1"], standalone_mode=False)
 

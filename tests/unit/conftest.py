@@ -87,8 +87,9 @@ class Said:
 
     @property
     def complaints(self) -> list[str]:
-        """What is no progress: neither an epoch nor a fact of the block before training, a word and two spaces."""
-        return [line for line in self.err.splitlines() if not re.match(r"epoch |[a-z]+ {2,}", line)]
+        """What is no progress: no epoch, no fact of the block before training, no note on few examples."""
+        usual = r"epoch |[a-z]+ {2,}|note: the validation set has "
+        return [line for line in self.err.splitlines() if not re.match(usual, line)]
 
     @property
     def sentence(self) -> str:

@@ -150,7 +150,8 @@ def test_what_is_left_out_is_taken_and_what_is_said_is_checked(call: Any, words:
     assert said.code == 0
     size = sum(tensor.numel() for tensor in weights(words).values())
     assert said.err.splitlines()[0] == (
-        f"started from {words}: {size:,} parameters; vocabulary of source: 9 + 2 new; vocabulary of target: 9 + 2 new."
+        f"note: started from {words}: {size:,} parameters; "
+        "vocabulary of source: 9 + 2 new; vocabulary of target: 9 + 2 new."
     )
     old, new = open_run(words).recipe, open_run(out).recipe
     assert new.model.encoder == {**old.model.encoder, "dropout": 0.25}

@@ -74,5 +74,5 @@ def test_devices() -> None:
     with pytest.raises(RecipeError) as caught:
         sixjars.train("dialog/sample_attention", device="gpu")  # type: ignore[arg-type]
     assert str(caught.value) == (
-        "the command line: device 'gpu' is unknown. Did you mean 'cuda'? Known: auto, cpu, cuda."
+        "the command line: device 'gpu' is unknown. Did you mean 'cuda'? Known: auto, cpu, cuda, mps."
     )

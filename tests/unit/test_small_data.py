@@ -134,7 +134,8 @@ def test_bad_rows_are_named(tmp_path: Path) -> None:
     made = values(tmp_path, file.name, data={"on_bad_row": "skip", "test": 0.2})
     _, said = trained(tmp_path, made)
     assert said == [
-        f"2 bad rows skipped (data.on_bad_row); the first: {file}, line 1: column 'label' is unknown. Known: text."
+        f"{file}: 2 bad rows were skipped. Line 1: column 'label' is unknown. Known: text. "
+        "Line 142: column 'label' is empty."
     ]
 
 

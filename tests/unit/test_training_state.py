@@ -27,11 +27,11 @@ def test_the_best_are_remembered(scores: list[float], better: Literal["higher", 
         wins.append(state.score(score, better=better, keep=keep))
     sign = 1 if better == "lower" else -1
     ranked = sorted(
-        ((score, step) for step, score in enumerate(scores, start=1)), key=lambda pair: (sign * pair[0], pair[1])
+        ((score, step) for step, score in enumerate(scores, start=1)), key=lambda pair: (sign * pair[0], -pair[1])
     )
     assert state.best == ranked[:keep]
-    assert wins == [all(sign * score < sign * other for other in scores[:at]) for at, score in enumerate(scores)]
-    last = max(at for at, won in enumerate(wins) if won)
+    assert wins == [all(sign * score <= sign * other for other in scores[:at]) for at, score in enumerate(scores)]
+    last = max(at for at, one in enumerate(scores) if all(sign * one < sign * other for other in scores[:at]))
     assert state.stale == state.since_halving == len(scores) - 1 - last
 
 

@@ -103,7 +103,7 @@ def test_the_other_loggers_are_made_for_the_folder(tmp_path: Path, monkeypatch: 
     ]
 
 
-def test_of_equally_good_validations_the_first_is_kept() -> None:
+def test_of_equally_good_validations_the_last_is_kept() -> None:
     records = [{"step": 1.0, "bleu": 3.0}, {"step": 2.0, "bleu": 4.0}, {"step": 3.0, "bleu": 4.0}]
-    assert best_of(records, "bleu", better="higher")["step"] == 2
+    assert best_of(records, "bleu", better="higher")["step"] == 3
     assert best_of(records, "bleu", better="lower")["step"] == 1

@@ -12,7 +12,7 @@ from .conftest import Call
 from .files import Case
 
 FEW = """learning.steps=2 model.encoder.size=8 model.decoder.size=8 data.valid=0.2 learning.batch_examples=8
-learning.batch_tokens=null evaluation.search.kind=greedy evaluation.search.max_length=4""".split()
+learning.batch_tokens=null evaluation.search.kind=greedy evaluation.search.max_length=4 learning.folds=null""".split()
 RIGHT = [case for case in CASES if case.columns]
 QUICK = {
     "an index of pandas",

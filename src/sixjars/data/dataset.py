@@ -144,7 +144,8 @@ class Dataset:
     @cached_property
     def unknown(self) -> float | None:
         """The share of `<unk>` among the tokens of the inputs; nothing where they have none."""
-        named = [name for name, field in self.fields.inputs.items() if "vocabulary" in field.fact_names]
+        texts = {name: field for name, field in self.fields.inputs.items() if "vocabulary" in field.fact_names}
+        named = [name for name, field in texts.items() if name in field.encoders()]
         ids = np.concatenate([np.zeros(0, dtype=np.int32), *(self.table.ids(name)[0] for name in named)])
         tokens = int((ids != STOP).sum())
         return int((ids == UNK).sum()) / tokens if tokens else None

@@ -210,13 +210,13 @@ class TrainingState:
         return state
 
     def score(self, value: float, *, better: str, keep: int) -> bool:
-        """Enter a validation score; whether it is the best so far. At most `keep` are remembered."""
+        """Enter a validation score; whether it is the best so far, of equal ones the later. `keep` are remembered."""
         sign = 1.0 if better == "lower" else -1.0
-        is_best = not self.best or sign * value < sign * self.best[0][0]
-        self.best = sorted([*self.best, (value, self.step)], key=lambda entry: sign * entry[0])[:keep]
-        self.stale = 0 if is_best else self.stale + 1
-        self.since_halving = 0 if is_best else self.since_halving + 1
-        return is_best
+        before = sign * self.best[0][0] if self.best else float("inf")
+        self.best = sorted([(value, self.step), *self.best], key=lambda entry: sign * entry[0])[:keep]
+        self.stale = 0 if sign * value < before else self.stale + 1
+        self.since_halving = 0 if sign * value < before else self.since_halving + 1
+        return sign * value <= before
 
 
 @final

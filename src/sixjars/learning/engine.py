@@ -42,11 +42,16 @@ def device_named(device: Device) -> torch.device:
     """The device that `--device` means on this machine."""
     if device not in get_args(Device):
         raise RecipeError([unknown("device", device, get_args(Device))], "the command line")
-    usable = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    if not usable.get(device, True):
+    asked: dict[str, Callable[[], bool]] = {
+        "cuda": torch.cuda.is_available,
+        "mps": torch.backends.mps.is_available,
+        "cpu": lambda: True,
+    }
+    found = next((name for name, is_there in asked.items() if device in (name, "auto") and is_there()), None)
+    if found is None:
         missing = "CUDA device" if device == "cuda" else "Apple GPU (mps)"
         raise RecipeError([f"--device {device} was asked for, but torch sees no {missing} here."], "the command line")
-    return torch.device(next(name for name, there in usable.items() if there and device in (name, "auto")))
+    return torch.device(found)
 
 
 def fabric_for(*, device: Device, devices: int, precision: str, loggers: "Sequence[Logger]" = ()) -> "Fabric":

@@ -22,7 +22,7 @@ from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import Run, noted, open_run
 from sixjars.runs.predict import Predictor
-from sixjars.runs.recipes import recipe_of
+from sixjars.runs.recipes import read_recipe, recipe_of
 
 SAME: Final = ("kind", "tokens", "split", "lowercase", "segments", "multi_label", "dimensions")
 """Keys of a field that what was learned depends on."""
@@ -162,22 +162,28 @@ def _differences(values: Mapping[str, Any], base: Run) -> Iterator[str]:
 
 
 def recipe_and_origin(
-    recipe: RecipeLike, overrides: Sequence[str], outside: Outside, *, folder: Path, resume: bool, from_run: Path | None
-) -> tuple[Recipe | None, Path | None]:
-    """The recipe of a training that starts from a run, and that run; nothing where it starts from none.
+    recipe: RecipeLike,
+    overrides: Sequence[str],
+    outside: Outside,
+    *,
+    folder: Path,
+    resume: bool,
+    from_run: str | Path | None,
+) -> tuple[Recipe, Path | None]:
+    """The recipe of a training, and the run that it starts from, if any.
 
     To resume, the run that goes on has all that the recipe left out, and knows where it came from.
     """
     if not resume:
         if from_run is None:
-            return None, None
-        return read_inheriting(recipe, overrides, open_run(from_run, outside), outside, check=True), from_run
+            return read_recipe(recipe, overrides, outside), None
+        return read_inheriting(recipe, overrides, open_run(from_run, outside), outside, check=True), Path(from_run)
     origin = noted(folder, "from")
     if not isinstance(origin, dict):
         if from_run is not None:
             raise RunError(f"{folder} was not begun from another run; leave out --from to go on with it.")
-        return None, None
-    found = from_run or Path(str(origin.get("run")))
+        return read_recipe(recipe, overrides, outside), None
+    found = Path(from_run or str(origin.get("run")))
     if (found / "model.safetensors").is_file() and _fingerprint(found) != origin.get("weights"):
         raise RunError(
             f"{folder} was begun from other weights than those in {found}; begin a new run with another --out."

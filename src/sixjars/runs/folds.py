@@ -46,7 +46,7 @@ def best_epoch(run: Run) -> float:
     lower = name == "loss" or metric_named(name, run.outside).better == "lower"
     lines = Path(run.folder / "log.jsonl").read_text(encoding="utf-8").splitlines()
     records: list[dict[str, float]] = [json.loads(line) for line in lines]
-    best = min(records, key=lambda record: record[name] if lower else -record[name])
+    best = min(reversed(records), key=lambda record: record[name] if lower else -record[name])
     return best["epoch"]
 
 

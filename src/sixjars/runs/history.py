@@ -34,13 +34,13 @@ def draw_history(run: Run) -> None:
 def best_of(
     records: Sequence[dict[str, float]], metric: str, *, better: Literal["higher", "lower"]
 ) -> dict[str, float]:
-    """The first of the best validations, as training keeps it.
+    """The last of the best validations, as training keeps it.
 
     >>> best_of([{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0}, {"step": 3, "loss": 1.0}], "loss", better="lower")
-    {'step': 2, 'loss': 1.0}
+    {'step': 3, 'loss': 1.0}
     """
     choose = min if better == "lower" else max
-    return choose(records, key=lambda record: record[metric])
+    return choose(reversed(records), key=lambda record: record[metric])
 
 
 def _first_score(records: Sequence[dict[str, float]]) -> str | None:

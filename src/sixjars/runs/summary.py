@@ -30,8 +30,9 @@ def search_of(settings: SearchSettings) -> str:
 
 def known_tokens(dataset: Dataset, name: str) -> tuple[int, float] | None:
     """How many tokens the texts of a field have, and the share that is in the vocabulary; nothing of other fields."""
-    vocabulary = dataset.fields.all[name].facts().get("vocabulary")
-    if vocabulary is None:
+    field = dataset.fields.all[name]
+    vocabulary = field.facts().get("vocabulary")
+    if vocabulary is None or name not in field.encoders():
         return None
     ids, _ = dataset.table.ids(name)
     known = int(np.count_nonzero((ids != UNK) & (ids < vocabulary)))  # copied words are numbered beyond it

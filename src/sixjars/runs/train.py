@@ -31,7 +31,7 @@ from sixjars.runs.folder import Run, begin_run, check_free
 from sixjars.runs.folds import cross_validate
 from sixjars.runs.history import draw_history
 from sixjars.runs.notes import label_counts, notes_on
-from sixjars.runs.recipes import metrics_of, read_recipe
+from sixjars.runs.recipes import metrics_of
 from sixjars.runs.result import Run as TrainedRun
 from sixjars.runs.splits import SPLITS
 from sixjars.runs.summary import summary_of
@@ -72,26 +72,20 @@ def train(  # noqa: PLR0913 - the options of one training
     ...     [score.name for score in run.scores]
     ['exact_match', 'character_error_rate']
     """
-    outside = Outside(tuple(allow), tuple(components))
-    tables = tables_of(data, SPLITS)
-    changes = [*overrides, *_with_tables(tables)]
-    name = str(recipe.get("task", "run")) if isinstance(recipe, Mapping) else str(recipe)
-    folder = Path(out) if out is not None else default_folder(name)
+    outside, tables = Outside(tuple(allow), tuple(components)), tables_of(data, SPLITS)
+    overrides = [*overrides, *_with_tables(tables)]
+    folder = Path(out) if out is not None else default_folder(recipe)
     resume, begins = is_begun(folder, resume=resume)
-    start = None if from_run is None else Path(from_run)
-    found, start = recipe_and_origin(recipe, changes, outside, folder=folder, resume=resume, from_run=start)
-    wanted = found or read_recipe(recipe, changes, outside)
+    wanted, start = recipe_and_origin(recipe, overrides, outside, folder=folder, resume=resume, from_run=from_run)
     loggers = loggers_for(wanted.learning.loggers, folder)
     fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision, loggers=loggers)
     reporter = reporter or usual_reporter()
     try:
         with given_tables(tables), all_or_none(fabric), listening(reporter):
-            if fabric.global_rank != 0:
-                reporter = Reporter()
+            reporter = reporter if fabric.global_rank == 0 else Reporter()
             if begins:
                 reporter.note(begins)
-            run = Run(folder, wanted, outside)
-            how = _train if wanted.learning.folds is None else _cross_validated
+            run, how = Run(folder, wanted, outside), _train if wanted.learning.folds is None else _cross_validated
             return how(run, resume=resume, start=start, fabric=fabric, reporter=reporter)
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; the same command with --resume goes on from what {folder} holds.") from None
@@ -106,10 +100,11 @@ def _with_tables(tables: Iterable[str]) -> list[str]:
     return ["data.sample=null", *named] if named else []
 
 
-def default_folder(recipe: str) -> Path:
-    """Where a run goes when nobody says: `runs/translation-sample_attention`."""
-    path = Path(recipe)
-    return Path("runs") / (path.stem if path.suffix in {".yaml", ".yml"} else recipe.replace("/", "-"))
+def default_folder(recipe: RecipeLike) -> Path:
+    """Where a run goes when nobody says: `runs/translation-sample_attention`; for a dict, named after its task."""
+    name = str(recipe.get("task", "run")) if isinstance(recipe, Mapping) else str(recipe)
+    path = Path(name)
+    return Path("runs") / (path.stem if path.suffix in {".yaml", ".yml"} else name.replace("/", "-"))
 
 
 def _cross_validated(run: Run, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> TrainedRun:
@@ -148,11 +143,11 @@ def _train(run: Run, *, resume: bool, start: Path | None, fabric: "Fabric", repo
         if not resume:  # only now: data or sizes that do not fit leave no run behind
             begin_run(run, splits.fingerprints, blueprint.fingerprints, origin and origin.note())
         run.keep_fields(splits.fields)
-    for sentence in notes_on(splits) if recipe.learning.folds is None and recipe.data.fold is None else ():
-        reporter.note(sentence)
     if resume:
         _take_up(trainer, run, extension)
     reporter.summary(summary_of(recipe, splits, trainer, fabric))
+    for sentence in notes_on(splits) if recipe.learning.folds is None and recipe.data.fold is None else ():
+        reporter.note(sentence)
     trainer.run()
     return _finished(run, blueprint, splits, fabric)
 

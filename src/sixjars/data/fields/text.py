@@ -12,15 +12,15 @@ from typing import Annotated, Any, Literal, Self, final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Discriminator, StrictBool, Tag
 from pydantic import Field as Limit
+from pydantic import StrictBool
 
 from sixjars.data.batches import Column, Flat, IdColumn, SegmentColumn
 from sixjars.data.copying import CopyLink
 from sixjars.data.field import Equipment, Field, Positions
 from sixjars.data.packing import packed
 from sixjars.data.storage.cache import IdEncoder, Table
-from sixjars.data.text.given import GivenTokenizer
+from sixjars.data.text.given import GivenTokenizer, TokenFile, Tokens
 from sixjars.data.text.segments import segments_of, text_of_segments
 from sixjars.data.text.statistics import suggested_tokens
 from sixjars.data.text.tokenizer import AnyTokenizer, TextEncoding, TextTokenizer
@@ -30,27 +30,9 @@ from sixjars.flow.special import SPECIAL, STOP, UNK
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
 from sixjars.recipe.data import FieldSettings, FilePath
-from sixjars.recipe.schema import Settings
 
 SAME_WHEN_COPIED = ("tokens", "split", "lowercase")
 """What both sides of a decoder that copies must have in common, so that their words are the same."""
-
-
-class TokenFile(Settings):
-    """A tokenizer of the user's own."""
-
-    file: FilePath
-    """A Hugging Face `tokenizer.json`, or a SentencePiece model."""
-
-    def __str__(self) -> str:
-        return f"tokens of {self.file}"
-
-
-# The brackets make the tags invisible in messages.
-Tokens = Annotated[
-    Annotated[Literal["words", "characters", "bpe", "unigram"], Tag("[word]")] | Annotated[TokenFile, Tag("[file]")],
-    Discriminator(lambda value: "[file]" if isinstance(value, Mapping | TokenFile) else "[word]"),
-]
 
 
 class TextSettings(FieldSettings):

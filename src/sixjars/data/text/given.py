@@ -8,21 +8,41 @@ import base64
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, Final, Protocol, final
+from typing import Annotated, Any, Final, Literal, Protocol, final
 
+from pydantic import Discriminator, Tag
 from tokenizers import Tokenizer
 
 from sixjars.data.text.files import check_file
 from sixjars.errors import DataError, MissingExtra, RunError, shown
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
+from sixjars.recipe.data import FilePath
+from sixjars.recipe.schema import Settings
 
 LARGEST: Final = 1 << 27
 """Bytes of a tokenizer's file."""
 _FORMAT: Final = 1
 _SPACES = re.compile("^[▁Ġ]|^##")  # how tokenizers mark a space before a token, or that there is none
+
+
+class TokenFile(Settings):
+    """A tokenizer of the user's own."""
+
+    file: FilePath
+    """A Hugging Face `tokenizer.json`, or a SentencePiece model."""
+
+    def __str__(self) -> str:
+        return f"tokens of {self.file}"
+
+
+# The brackets make the tags invisible in messages.
+Tokens = Annotated[
+    Annotated[Literal["words", "characters", "bpe", "unigram"], Tag("[word]")] | Annotated[TokenFile, Tag("[file]")],
+    Discriminator(lambda value: "[file]" if isinstance(value, Mapping | TokenFile) else "[word]"),
+]
 
 
 class Engine(Protocol):
