@@ -22,7 +22,7 @@ from sixjars.data.batches import Batches
 from sixjars.errors import Interrupted, LearningError, RunError
 from sixjars.learning.checkpoints import RunFiles, TrainingState
 from sixjars.learning.engine import Load, Update, ahead, learning_rate, optimizer_for
-from sixjars.learning.parts import parameter_groups
+from sixjars.learning.parameters import parameter_groups
 from sixjars.loss import Objective, Sealed
 from sixjars.progress import Reporter
 from sixjars.recipe.sections import LearningSettings

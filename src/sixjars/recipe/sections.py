@@ -11,8 +11,8 @@ from pydantic import BeforeValidator, Field, StrictBool
 
 from sixjars.flow.limits import AboveZero, Count, NotNegative, Number, Positive, Seed, Share, Size
 from sixjars.recipe.data import DataSettings
-from sixjars.recipe.parts import PartSettings
 from sixjars.recipe.schema import Misfit, Settings
+from sixjars.recipe.tuning import TuningSettings
 
 
 class LossSettings(Settings):
@@ -31,7 +31,7 @@ class LossSettings(Settings):
     """Coverage loss: weight of Σ_j min(α_jt, Σ_{τ<t} α_jτ), which punishes attending twice; needs attention."""
 
 
-class LearningSettings(PartSettings):
+class LearningSettings(TuningSettings):
     """Jar 5: the optimizer and its hyperparameters."""
 
     optimizer: Literal["adam", "adamw", "sgd", "adadelta"] = "adam"

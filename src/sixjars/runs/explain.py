@@ -8,7 +8,7 @@ from typing import Any
 from sixjars.data.dataset import Fields
 from sixjars.errors import DataError, RecipeError
 from sixjars.inspection.explanation import Explanation, explanation_of
-from sixjars.learning.parts import freeze_parts
+from sixjars.learning.parameters import freeze_named
 from sixjars.model.build import build, freeze_unused
 from sixjars.recipe.data import DataSettings
 from sixjars.recipe.files import RecipeLike
@@ -45,7 +45,7 @@ def explain(
     recipe, task = blueprint.recipe, TASKS[blueprint.recipe.task]
     network = build(blueprint.plan, fields.facts(), fresh=False)
     freeze_unused(network, blank_batch(fields))
-    freeze_parts(network, recipe.learning.freeze)
+    freeze_named(network, recipe.learning.freeze)
     letters = ", ".join(slot.letter for slot in task.inputs)
     title = f"{task.number} {task.name}: {task.title}"
     return explanation_of(recipe, network, title=title, data=_data(recipe, fields, note), given=letters)

@@ -17,7 +17,7 @@ from sixjars.flow.values import Batch
 from sixjars.learning.engine import Device, all_or_none, fabric_for
 from sixjars.learning.loggers import close, loggers_for
 from sixjars.learning.loop import Surroundings, Trainer
-from sixjars.learning.parts import freeze_parts
+from sixjars.learning.parameters import freeze_named
 from sixjars.loss import Objective, class_weights
 from sixjars.model.build import Network, build, freeze_unused
 from sixjars.progress import Reporter, listening, usual_reporter
@@ -169,7 +169,7 @@ def fresh_network(blueprint: Blueprint, splits: Splits) -> Network:
     add_vectors(blueprint, splits.fields, facts)
     network = build(blueprint.plan, facts)
     freeze_unused(network, blank_batch(splits.fields))
-    freeze_parts(network, blueprint.recipe.learning.freeze)
+    freeze_named(network, blueprint.recipe.learning.freeze)
     return network
 
 

@@ -10,7 +10,7 @@ from sixjars.recipe.schema import Settings
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
 
 
-class PartSettings(Settings):
+class TuningSettings(Settings):
     """What is trained, and how fast."""
 
     freeze: Names = ()

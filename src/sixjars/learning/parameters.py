@@ -13,10 +13,10 @@ DEEPEST = 2
 """Levels of names that a message lists."""
 
 
-def is_part(name: str, part: str) -> bool:
+def belongs_to(name: str, part: str) -> bool:
     """Whether a parameter belongs to a part of the network.
 
-    >>> is_part("encoder.rnn.weight", "encoder"), is_part("encoder.rnn.weight", "enc")
+    >>> belongs_to("encoder.rnn.weight", "encoder"), belongs_to("encoder.rnn.weight", "enc")
     (True, False)
     """
     whole = SHORT.get(part.split(".")[0], part.split(".")[0])
@@ -24,11 +24,11 @@ def is_part(name: str, part: str) -> bool:
     return name == full or name.startswith(f"{full}.")
 
 
-def freeze_parts(network: nn.Module, parts: Sequence[str]) -> None:
+def freeze_named(network: nn.Module, parts: Sequence[str]) -> None:
     """Leave the parameters of these parts as they are; they have no gradient and no place in the optimizer."""
     _check(network, parts, "learning.freeze")
     for name, weight in network.named_parameters():
-        if any(is_part(name, part) for part in parts):
+        if any(belongs_to(name, part) for part in parts):
             weight.requires_grad_(False)  # noqa: FBT003
     if parts and not any(weight.requires_grad for weight in network.parameters()):
         raise RecipeError([f"learning.freeze: {', '.join(parts)} leaves nothing to train; name fewer parts."])
@@ -41,11 +41,11 @@ def parameter_groups(network: nn.Module, rates: Mapping[str, float]) -> list[Any
         return [weight for _, weight in trained]
     _check(network, list(rates), "learning.rates")
     for part in rates:
-        if not any(is_part(name, part) for name, _ in trained):
+        if not any(belongs_to(name, part) for name, _ in trained):
             raise RecipeError([f"learning.rates: {part} is frozen, so it has no rate; remove one of the two."])
     groups: dict[float, list[nn.Parameter]] = {}
     for name, weight in trained:
-        fits = [part for part in rates if is_part(name, part)]
+        fits = [part for part in rates if belongs_to(name, part)]
         groups.setdefault(rates[max(fits, key=len)] if fits else 1.0, []).append(weight)
     return [{"params": weights, "factor": factor} for factor, weights in groups.items()]
 
@@ -55,7 +55,7 @@ def _check(network: nn.Module, parts: Sequence[str], where: str) -> None:
     faults = [
         unknown(f"{where}: part", part, list(_known(names)))
         for part in parts
-        if not any(is_part(name, part) for name in names)
+        if not any(belongs_to(name, part) for name in names)
     ]
     if faults:
         raise RecipeError(faults)

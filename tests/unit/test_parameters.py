@@ -10,7 +10,7 @@ import torch
 import sixjars
 from sixjars.errors import RecipeError
 from sixjars.learning.checkpoints import load_tensors
-from sixjars.learning.parts import freeze_parts, is_part, parameter_groups
+from sixjars.learning.parameters import belongs_to, freeze_named, parameter_groups
 
 Recipe = Callable[..., str]
 
@@ -24,18 +24,18 @@ def network() -> torch.nn.Module:
 
 
 def test_a_part_is_a_whole_word_of_a_name() -> None:
-    assert is_part("encoder.rnn.weight", "encoder")
-    assert is_part("encoder.rnn.weight", "encoder.rnn.weight")
-    assert not is_part("encoder.rnn.weight", "encoder.rn")
-    assert is_part("decoder.bridge.weight", "bridge")
-    assert is_part("decoder.bridge.score.weight", "bridge.score")
-    assert is_part("decoder.bridge.weight", "decoder")
-    assert not is_part("decoder.output.weight", "bridge")
+    assert belongs_to("encoder.rnn.weight", "encoder")
+    assert belongs_to("encoder.rnn.weight", "encoder.rnn.weight")
+    assert not belongs_to("encoder.rnn.weight", "encoder.rn")
+    assert belongs_to("decoder.bridge.weight", "bridge")
+    assert belongs_to("decoder.bridge.score.weight", "bridge.score")
+    assert belongs_to("decoder.bridge.weight", "decoder")
+    assert not belongs_to("decoder.output.weight", "bridge")
 
 
 def test_only_what_is_named_is_frozen() -> None:
     found = network()
-    freeze_parts(found, ["encoder.embedding", "bridge"])
+    freeze_named(found, ["encoder.embedding", "bridge"])
     assert [name for name, weight in found.named_parameters() if not weight.requires_grad] == [
         "encoder.embedding.weight",
         "decoder.bridge.weight",
@@ -58,7 +58,7 @@ def test_the_longest_name_decides_the_rate() -> None:
 def test_names_that_are_refused() -> None:
     known = "Known: bridge, decoder, decoder.output, encoder, encoder.embedding, encoder.rnn."
     with pytest.raises(RecipeError) as caught:
-        freeze_parts(network(), ["encodr"])
+        freeze_named(network(), ["encodr"])
     assert str(caught.value) == (
         f"this recipe: learning.freeze: part 'encodr' is unknown. Did you mean 'encoder'? {known}"
     )
@@ -66,12 +66,12 @@ def test_names_that_are_refused() -> None:
         parameter_groups(network(), {"attention": 2.0})
     assert str(caught.value) == f"this recipe: learning.rates: part 'attention' is unknown. {known}"
     with pytest.raises(RecipeError) as caught:
-        freeze_parts(network(), ["encoder", "decoder"])
+        freeze_named(network(), ["encoder", "decoder"])
     assert str(caught.value) == (
         "this recipe: learning.freeze: encoder, decoder leaves nothing to train; name fewer parts."
     )
     frozen = network()
-    freeze_parts(frozen, ["encoder"])
+    freeze_named(frozen, ["encoder"])
     with pytest.raises(RecipeError) as caught:
         parameter_groups(frozen, {"encoder": 0.1})
     assert str(caught.value) == (
