@@ -61,7 +61,6 @@ CONTENTS = {
         "systems": "",
         "project/recipes": "Recipes",
         "data": "",
-        "fine_tuning": "",
         "settings": "",
         "python": "",
         "results": "",

@@ -23,19 +23,15 @@ class Slot:
         return replace(self, columns=columns)
 
 
-SOURCE = Slot("source", "text", "x", ("source", "src", "input"))
+SOURCE = Slot("source", "text", "x", ("source",))
 QUESTION = Slot("question", "text", "x", ("question",))
-IMAGE = Slot("image", "image", "I", ("image", "file_name", "filename", "file", "path", "picture", "photo"))
+IMAGE = Slot("image", "image", "I", ("image", "file_name", "filename", "file", "path"))
 VIDEO = Slot("video", "video", "I_1..I_S", ("video", "clip", "file_name", "filename", "file", "path"))
 POINTS = Slot("points", "points", "p", ("points",))
-TARGET = Slot("target", "text", "y", ("target", "tgt", "trg", "output"))
+TARGET = Slot("target", "text", "y", ("target",))
 CAPTIONS = TARGET.called("captions", "caption", "sentences", "description")
-_LABELS = "label labels class category answer activity topic topics sentiment intent emotion tag tags type rating stars"
-LABEL = Slot("label", "label", "y", tuple(_LABELS.split()))
+LABEL = Slot("label", "label", "y", ("label", "labels", "class", "category", "answer", "activity", "topic", "topics"))
 ORDER = Slot("order", "order", "y", ("order",))
-
-
-_DOCUMENTS = "document text sentences paragraphs article review body content message comment tweet sentence post source"
 
 
 @final
@@ -61,8 +57,6 @@ class Task:
     """What a token is in a starter recipe."""
     segments: str = "none"
     """What a source is made of in a starter recipe."""
-    longer_source: bool = False
-    """Whether the source is longer than the target."""
     conversation: bool = False
     """Whether rows may be whole conversations, of which every turn but the first is an example."""
     captioned: bool = False
@@ -91,7 +85,7 @@ TASKS: dict[str, Task] = {
             "S1",
             "a sentence from nothing, or the continuation of a prefix",
             (),
-            TARGET.called("text", "sentence", "target", "content"),
+            TARGET.called("text"),
             *("none", "initial", "sequence"),
             metrics=("perplexity",),
             bridges=("initial",),
@@ -110,8 +104,8 @@ TASKS: dict[str, Task] = {
             "entailment",
             "S3",
             "a premise in, a sentence that follows from it out",
-            (SOURCE.called("premise", "sentence1"),),
-            TARGET.called("hypothesis", "sentence2"),
+            (SOURCE.called("premise"),),
+            TARGET.called("hypothesis"),
             *_TEXT,
             metrics=("bleu", "rougeL", "exact_match"),
         ),
@@ -148,11 +142,10 @@ TASKS: dict[str, Task] = {
             "summarization",
             "S7",
             "a document in, a headline or summary out",
-            (SOURCE.called("document", "article", "text", "body", "content", "story", "source"),),
-            TARGET.called("summary", "headline", "highlights", "title", "abstract", "target"),
+            (SOURCE.called("document"),),
+            TARGET.called("summary"),
             *_TEXT,
             metrics=("rouge1", "rouge2", "rougeL"),
-            longer_source=True,
         ),
         Task(
             "video_captioning",
@@ -177,8 +170,8 @@ TASKS: dict[str, Task] = {
             "dialog",
             "S10",
             "an utterance in, a response out",
-            (SOURCE.called("utterance", "question", "prompt", "message", "input", "source"),),
-            TARGET.called("response", "answer", "reply", "output", "target"),
+            (SOURCE.called("utterance"),),
+            TARGET.called("response"),
             *_TEXT,
             metrics=("bleu", "distinct1", "distinct2"),
         ),
@@ -198,7 +191,7 @@ TASKS: dict[str, Task] = {
             "document_classification",
             "S12",
             "a document in, its class out",
-            (SOURCE.called(*_DOCUMENTS.split()),),
+            (SOURCE.called("document", "text", "sentences", "paragraphs", "article"),),
             LABEL,
             *("hierarchy", "pooling", "label"),
             metrics=("accuracy@1", "macro_f1"),

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from sixjars.cli import inspect, predict, prepare, score, share, train
+from sixjars.cli import inspect, predict, prepare, train
 from sixjars.errors import Interrupted, SixJarsError
 
 app = typer.Typer(
@@ -30,11 +30,9 @@ for command in (
     prepare.cache,
     train.train,
     predict.predict,
-    score.evaluate,
-    score.score,
+    predict.evaluate,
     inspect.explain,
     inspect.compare,
-    share.pack,
 ):
     app.command()(command)
 

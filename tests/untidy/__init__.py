@@ -1,1 +1,0 @@
-"""Files as people have them, through the command line."""
