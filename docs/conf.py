@@ -61,6 +61,7 @@ CONTENTS = {
         "systems": "",
         "project/recipes": "Recipes",
         "data": "",
+        "fine_tuning": "",
         "settings": "",
         "python": "",
         "results": "",

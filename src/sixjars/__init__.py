@@ -65,18 +65,21 @@ if TYPE_CHECKING:
     from sixjars.model.visual import VisualInput as VisualInput
     from sixjars.progress import ConsoleProgress as ConsoleProgress
     from sixjars.progress import Reporter as Reporter
-    from sixjars.recipe.sections import FieldSettings as FieldSettings
+    from sixjars.recipe.data import FieldSettings as FieldSettings
     from sixjars.recipe.sections import Recipe as Recipe
     from sixjars.recipe.sections import SearchSettings as SearchSettings
     from sixjars.runs.compare import Comparison as Comparison
     from sixjars.runs.compare import compare as compare
+    from sixjars.runs.evaluate import Evaluation as Evaluation
     from sixjars.runs.evaluate import evaluate as evaluate
     from sixjars.runs.explain import explain as explain
+    from sixjars.runs.pack import pack as pack
     from sixjars.runs.predict import Predictor as Predictor
     from sixjars.runs.predict import load as load
     from sixjars.runs.prediction import Prediction as Prediction
     from sixjars.runs.prepare import generate_sample as generate_sample
     from sixjars.runs.recipes import read_recipe as read_recipe
+    from sixjars.runs.result import Run as Run
     from sixjars.runs.starter import new as new
     from sixjars.runs.train import train as train
 
@@ -112,14 +115,17 @@ _MODULES = {
     "model.layers": "WordEmbedding",
     "model.visual": "VisualInput",
     "progress": "ConsoleProgress Reporter",
-    "recipe.sections": "FieldSettings Recipe SearchSettings",
+    "recipe.data": "FieldSettings",
+    "recipe.sections": "Recipe SearchSettings",
     "runs.compare": "Comparison compare",
-    "runs.evaluate": "evaluate",
+    "runs.evaluate": "Evaluation evaluate",
     "runs.explain": "explain",
+    "runs.pack": "pack",
     "runs.predict": "Predictor load",
     "runs.prediction": "Prediction",
     "runs.prepare": "generate_sample",
     "runs.recipes": "read_recipe",
+    "runs.result": "Run",
     "runs.starter": "new",
     "runs.train": "train",
 }

@@ -12,8 +12,9 @@ SixJarsError
 `assert` is kept for what cannot happen.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
+from pathlib import PurePath
 from reprlib import Repr
 from typing import Final, final
 
@@ -122,11 +123,21 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 ALIASES: Final = dict(
     pair.split("=")
     for pair in """
-    lr=rate learning_rate=rate batch_size=batch_examples num_epochs=epochs max_epochs=epochs max_steps=steps
-    hidden_size=size hidden_dim=size embedding_dim=size vocab_size=size max_vocab=size num_layers=layers n_layers=layers
-    bidirectional=direction num_beams=width beam_size=width max_len=max_length label_smoothing=smoothing
-    gradient_clip=clip grad_clip=clip where=filter several=multi_label parts=segments tuned=frozen keys=rationale
-    numbers=dimensions text_classification=document_classification classification=document_classification
+    lr=rate learning_rate=rate batch_size=batch_examples batch=batch_examples num_epochs=epochs max_epochs=epochs
+    n_epochs=epochs epoch=epochs max_steps=steps num_steps=steps opt=optimizer warmup_steps=warmup
+    early_stopping=patience gradient_accumulation_steps=accumulate grad_accum=accumulate l2=weight_decay wd=weight_decay
+    hidden_size=size hidden_dim=size hidden=size dim=size units=size embedding_dim=size embedding_size=size
+    vocab_size=size max_vocab=size num_layers=layers n_layers=layers bidirectional=direction rnn=cell
+    num_beams=width beam_size=width beam_width=width n_best=nbest num_return_sequences=nbest topk=top_k topp=top_p
+    no_repeat_ngram_size=no_repeat_ngram max_len=max_length max_seq_length=max_length max_new_tokens=max_length
+    label_smoothing=smoothing gradient_clip=clip grad_clip=clip clip_norm=clip max_grad_norm=clip random_seed=seed
+    random_state=seed tokenizer=tokens tokenization=tokens min_freq=min_count lower=lowercase do_lower_case=lowercase
+    truncation=on_long where=filter several=multi_label parts=segments tuned=frozen keys=rationale numbers=dimensions
+    char=characters chars=characters character=characters word=words subwords=bpe wordpiece=bpe sentencepiece=unigram
+    bahdanau=additive luong=general gpu=cuda training=learning trainer=learning eval=evaluation dataset=data
+    wer=word_error_rate cer=character_error_rate ppl=perplexity em=exact_match f1=macro_f1 rouge=rougeL cider=cider_d
+    mrr=mean_reciprocal_rank aer=alignment_error_rate 16=fp16 half=fp16 mixed=bf16
+    text_classification=document_classification classification=document_classification
     sentiment_analysis=document_classification machine_translation=translation seq2seq=translation
     captioning=image_captioning vqa=image_question_answering visual_question_answering=image_question_answering
     chatbot=conversation dialogue=dialog language_modeling=language_model language_modelling=language_model
@@ -134,6 +145,19 @@ ALIASES: Final = dict(
     """.split()
 )
 """Names that people know from elsewhere, or from an earlier version -> ours."""
+PLACES: Final = {
+    "data": "train valid test source target label image question video",
+    "model": "encoder bridge decoder",
+    "model.encoder": "dropout layers direction cell",
+    "loss": "smoothing",
+    "learning": "rate epochs steps batch_examples batch_tokens optimizer seed warmup patience clip precision",
+    "evaluation": "metrics search",
+    "evaluation.search": "width nbest max_length temperature",
+}
+"""Keys that people write one level too high, and the section that they belong to."""
+_PLACE_OF: Final = {key: f"{section}.{key}" for section, keys in PLACES.items() for key in keys.split()}
+DEVICE_WORDS: Final = {"gpu", "gpus", "cuda", "device", "devices", "accelerator"}
+_SECTIONS: Final = {"learning", "epochs"}  # one of these is known where the keys of a recipe or of `learning` are
 
 
 def shown(value: object) -> str:
@@ -146,14 +170,41 @@ def shown(value: object) -> str:
 
 
 def hint(got: object, known: Collection[str]) -> str:
-    """The right name that a wrong one may stand for, as a sentence; nothing where none is near.
+    """The right name that a wrong one probably stands for, as a sentence; nothing where none is near.
 
-    >>> hint("hiden", ["hidden", "layers"]), hint("lr", ["rate"])
-    (" Did you mean 'hidden'?", " Did you mean 'rate'?")
+    >>> hint("hiden", ["hidden", "layers"]), hint("lr", ["rate"]), hint("ROUGE-L", ["rouge1", "rougeL"])
+    (" Did you mean 'hidden'?", " Did you mean 'rate'?", " Did you mean 'rougeL'?")
+    >>> hint("epochs", ["data", "learning"]), hint("spoon", ["mine", "yours"])
+    (" Did you mean 'learning.epochs'?", '')
     """
     name = str(got)[:200]
-    near = [ALIASES[name]] if ALIASES.get(name) in known else get_close_matches(name, known, n=1)
+    alias = ALIASES.get(name.lower(), name)
+    if name.lower() in DEVICE_WORDS and _SECTIONS.intersection(known):
+        return " Where to compute is no key of a recipe: say --device cuda (in Python: device='cuda')."
+    same = [one for one in known if _letters(one) == _letters(name)]
+    begun = [one for one in known if len(name) > 3 and one.lower().startswith(name.lower())]
+    near = [alias] if alias in known else same or get_close_matches(name, known, n=1, cutoff=0.7)
+    near = near or (begun if len(begun) == 1 else [])
+    if not near and "learning" in known and alias in _PLACE_OF:
+        near = [_PLACE_OF[alias]]
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def _letters(name: str) -> str:
+    """A name without case and punctuation."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def file_hint(got: str, files: Iterable[str]) -> str:
+    """The file that a wrong name probably stands for: one beside it with the same ending, and almost the same name.
+
+    >>> file_hint("mien.yaml", ["mine.yaml"]), file_hint("nofile.yaml", ["mine.yaml"])
+    (" Did you mean 'mine.yaml'?", '')
+    """
+    wanted = PurePath(got)
+    beside = {PurePath(one).stem: one for one in files if PurePath(one).suffix.lower() == wanted.suffix.lower()}
+    near = get_close_matches(wanted.stem, beside, n=1, cutoff=0.7)
+    return f" Did you mean {beside[near[0]]!r}?" if near else ""
 
 
 def unknown(what: str, got: object, known: Collection[str]) -> str:

@@ -4,13 +4,16 @@ Dims: B batch, T target positions or labels of a row, S source positions, V voca
       N batch times target positions.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import final
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.errors import RecipeError
+from sixjars.errors import RecipeError, unknown
+from sixjars.flow.special import UNK
 from sixjars.flow.values import Batch, DecoderOutput, Padded
 from sixjars.model.build import Network
 from sixjars.model.layers import wide
@@ -73,6 +76,34 @@ def coverage_loss(weights: Tensor, mask: Tensor) -> Tensor:
     return torch.minimum(weights, earlier_BTS).sum(-1) * mask
 
 
+def class_weights(settings: LossSettings, counts: Mapping[str, int]) -> Tensor:
+    """The weight of each label, (V,), from how often it is in the training set.
+
+    `balanced` is N / (C n_ℓ), as in King & Zeng 2001 (https://doi.org/10.1093/oxfordjournals.pan.a004868): weights
+    are 1 on average over the examples.
+
+    >>> class_weights(LossSettings(class_weights="balanced"), {"a": 6, "b": 2})
+    tensor([0.6667, 2.0000])
+    """
+    if settings.class_weights == "balanced":
+        return torch.tensor([sum(counts.values()) / (len(counts) * max(count, 1)) for count in counts.values()])
+    chosen = settings.class_weights or {}
+    for label in chosen:
+        if label not in counts:
+            raise RecipeError([unknown("loss.class_weights: label", label, list(counts))])
+    return torch.tensor([chosen.get(label, 1.0) for label in counts])
+
+
+def without_words(values: Padded, share: float) -> Padded:
+    """Word dropout: a share of the tokens, drawn at random, becomes `<unk>`, so that its vector is learned too.
+
+    Iyyer et al. 2015 (https://aclanthology.org/P15-1162, section 3.2) leave such words out; here a word that is not
+    known keeps its place, as it does in prediction.
+    """
+    dropped = torch.rand(values.values.shape, device=values.values.device) < share
+    return replace(values, values=values.values.masked_fill(dropped & values.mask, UNK))
+
+
 @final
 class Sealed:
     """A batch on its way through Fabric, which maps over containers and dataclasses, but refuses frozen ones."""
@@ -85,18 +116,31 @@ class Sealed:
 class Objective(nn.Module):
     """A network and its loss in one, so that a whole training step is one call of one module."""
 
-    def __init__(self, network: Network, settings: LossSettings) -> None:
+    def __init__(
+        self,
+        network: Network,
+        settings: LossSettings,
+        *,
+        weights: Tensor | None = None,
+        word_dropout: Mapping[str, float] | None = None,
+    ) -> None:
         super().__init__()
         self.network = network
         self.settings = settings
+        self.word_dropout = dict(word_dropout or {})
+        self.weights: Tensor | None
+        self.register_buffer("weights", weights, persistent=False)
 
     def forward(self, sealed: Sealed) -> Tensor:
         """(2,): the loss summed over the tokens of the batch, and the plain -Σ log P within it."""
-        batch = sealed.batch
-        output: DecoderOutput = self.network(batch.inputs, batch.target)
-        total = truth_loss(output, batch.target, smoothing=self.settings.smoothing).sum()
+        batch, inputs = sealed.batch, dict(sealed.batch.inputs)
+        for name, share in self.word_dropout.items() if self.training else ():
+            inputs[name] = without_words(inputs[name], share)
+        output: DecoderOutput = self.network(inputs, batch.target)
+        loss_BT = truth_loss(output, batch.target, smoothing=self.settings.smoothing)
+        total = (loss_BT if self.weights is None else loss_BT * self.weights[batch.target.values]).sum()
         plain = total.detach()
-        if self.settings.smoothing:
+        if self.settings.smoothing or self.weights is not None:
             plain = truth_loss(output.mapped(Tensor.detach), batch.target).sum()
         return torch.stack([total + self._of_attention(output, batch), plain])
 

@@ -1,7 +1,11 @@
 """What a person sees while a model trains: a bar with rate and time left in a terminal, plain lines elsewhere."""
 
-from collections.abc import Mapping
-from typing import Any, final
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar, final
 
 from rich.console import Console
 from rich.progress import (
@@ -14,6 +18,33 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+T = TypeVar("T")
+PAUSE: Final = 30.0
+"""Seconds between two lines where there is no terminal."""
+MEASURED: Final = 10
+"""Steps after which the time of a training is estimated; the first ones are slower than the others."""
+_OFTEN: Final = 0.2
+_ROWS: Final = 512
+
+
+@final
+@dataclass(frozen=True)
+class Summary:
+    """What is known before the first step.
+
+    >>> Summary({"device": "cpu, 32-bit"}).lines()
+    ['device        cpu, 32-bit']
+    """
+
+    facts: Mapping[str, str]
+    """In the order they are shown, each under its name."""
+    search: str = ""
+    """How outputs are chosen when an epoch is scored; nothing where a model does not search."""
+
+    def lines(self) -> list[str]:
+        """One for each fact."""
+        return [f"{name:12}  {fact}" for name, fact in self.facts.items()]
+
 
 class Reporter:
     """Whoever wants to know how training goes; this one ignores it all.
@@ -21,14 +52,23 @@ class Reporter:
     >>> Reporter().begin(step=0, total=9)
     """
 
+    def reading(self, what: str, *, rows: int) -> None:
+        """So many rows are read or tokenized, of a number that nobody knows yet."""
+
     def preparing(self, what: str, *, done: int, total: int) -> None:
         """So much of the data is ready."""
 
+    def note(self, sentence: str) -> None:
+        """Something about the data that a person should know."""
+
+    def summary(self, found: Summary) -> None:
+        """What will be trained, on what."""
+
     def begin(self, *, step: int, total: int) -> None:
-        """Training starts at update `step` of at most `total`."""
+        """Training starts at step `step` of at most `total`."""
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
-        """An update was made."""
+        """A step was made."""
 
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
         """The model was scored."""
@@ -37,9 +77,56 @@ class Reporter:
         """Training is over, whatever ended it."""
 
 
+_LISTENER: ContextVar[Reporter | None] = ContextVar("_LISTENER", default=None)
+
+
+@contextmanager
+def listening(reporter: Reporter) -> Iterator[None]:
+    """Rows that are `counted` meanwhile are reported to this one."""
+    token = _LISTENER.set(reporter)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+def counted(items: Iterable[T], what: str, *, each: int = 1) -> Iterator[T]:
+    """The same items, each of so many rows; whoever is listening learns now and then how many were used.
+
+    >>> list(counted("abc", "reading mails.csv"))
+    ['a', 'b', 'c']
+    """
+    reporter = _LISTENER.get()
+    if reporter is None:
+        yield from items
+        return
+    before = time.monotonic()
+    for number, item in enumerate(items):
+        if number * each % _ROWS == 0 and time.monotonic() - before > _OFTEN:
+            reporter.reading(what, rows=number * each)
+            before = time.monotonic()
+        yield item
+
+
+def duration(seconds: float) -> str:
+    """A time for a person, who needs no more than one unit or two.
+
+    >>> duration(42.4), duration(200), duration(5000), duration(200_000)
+    ('42 s', '3 min', '1 h 23 min', '2 d 7 h')
+    """
+    whole = round(seconds)
+    if whole < 100:
+        return f"{whole} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
+
+
 @final
 class ConsoleProgress(Reporter):
-    r"""Progress in the terminal: a bar, and a line for each validation.
+    r"""Progress in the terminal: a bar, and a line for each validation; without a terminal, a line every 30 seconds.
 
     >>> import io
     >>> progress = ConsoleProgress(Console(file=io.StringIO()))
@@ -48,48 +135,108 @@ class ConsoleProgress(Reporter):
     'features: 3 done\n'
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self.console = console
+        self.clock = clock
         self.bar: Progress | None = None
         self.task = TaskID(0)
+        self.what = self.search = ""
+        self.told_at = clock()
+        self.first, self.total, self.began_at = 0, 0, clock()
+        """The step that the clock was started at, and when; the estimate is made from what came since."""
+        self.estimates = False
 
-    def _begin(self, what: str, total: int, *, more: str = "", **values: Any) -> Progress:
+    def _begin(self, what: str, total: int | None, **values: Any) -> Progress:
         """A bar with count, rate and time left, where there is a terminal."""
-        counts = BarColumn(bar_width=None), MofNCompleteColumn(), TextColumn(more)
+        self.end()
+        counts = BarColumn(bar_width=None), MofNCompleteColumn(), TextColumn("{task.fields[more]}")
         times = TimeElapsedColumn(), TimeRemainingColumn()
         text, quiet = TextColumn("[bold]{task.description}"), not self.console.is_terminal
         bar = self.bar = Progress(text, *counts, *times, console=self.console, transient=True, disable=quiet)
-        self.task = bar.add_task(what, total=total, **values)
+        self.task = bar.add_task(what, total=total, more="", **values)
+        self.what, self.told_at = what, self.clock()
         bar.start()
         return bar
 
+    def _line(self, text: str) -> None:
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def _is_due(self) -> bool:
+        """Whether there is no bar to look at, and the last line was a while ago."""
+        if self.console.is_terminal or self.clock() - self.told_at < PAUSE:
+            return False
+        self.told_at = self.clock()
+        return True
+
+    def reading(self, what: str, *, rows: int) -> None:
+        """Show how many rows there are so far; nothing stays of it."""
+        bar = self.bar if self.bar is not None and self.what == what else self._begin(what, None)
+        bar.update(self.task, completed=rows)
+        if self._is_due():
+            self._line(f"{what}: {rows:,} rows so far")
+
     def preparing(self, what: str, *, done: int, total: int) -> None:
         """Show a bar of its own until all is ready; then one line that stays."""
-        bar = self.bar or self._begin(what, total)
-        bar.update(self.task, description=what, completed=done, total=total)
+        bar = self.bar if self.bar is not None and self.what == what else self._begin(what, total)
+        bar.update(self.task, completed=done, total=total)
         if done >= total:
             self.end()
-            self.console.print(f"{what}: {total:,} done", highlight=False)
+            self._line(f"{what}: {total:,} done")
+        elif self._is_due():
+            self._line(f"{what}: {done:,} of {total:,}")
+
+    def summary(self, found: Summary) -> None:
+        """A block that stays."""
+        self.end()
+        self.search = found.search
+        for line in found.lines():
+            self._line(line)
+
+    def note(self, sentence: str) -> None:
+        """A line that stays."""
+        self.console.print(f"note: {sentence}", highlight=False, soft_wrap=True, markup=False)
 
     def begin(self, *, step: int, total: int) -> None:
         """Show the bar of training."""
-        self.end()
-        more = "loss [cyan]{task.fields[loss]:.3f}[/]  {task.fields[speed]:,.0f} tokens/s"
-        self._begin("training", total, more=more, completed=step, loss=float("nan"), speed=0.0)
+        self._begin("training", total, completed=step)
+        self.first, self.total, self.began_at = step, total, self.clock()
+        self.estimates = total - step >= 3 * MEASURED
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
-        """Move the bar."""
+        """Move the bar, or write a line now and then; after a few steps, how long all of them will take."""
+        more = f"loss {loss:.3f}  {tokens_per_second:,.0f} tokens/s"
         if self.bar is not None:
-            self.bar.update(self.task, completed=step, loss=loss, speed=tokens_per_second)
+            self.bar.update(self.task, completed=step, more=more)
+        took, made = self.clock() - self.began_at, step - self.first
+        left = duration(took / max(made, 1) * (self.total - step))
+        if self.estimates and made >= MEASURED:
+            self.estimates = False
+            whole = duration(took / made * (self.total - self.first))
+            self._line(f"{'time':12}  about {whole} for {self.total - self.first:,} steps, validation not counted")
+        elif self._is_due():
+            self._line(f"step {step:,} of {self.total:,}  {more}  about {left} left")
 
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
-        """One line that stays."""
-        scores = [f"{name} {value:.3g}" for name, value in record.items() if name not in {"step", "epoch", "rate"}]
-        line = f"epoch {record['epoch']:>3.0f}  step {record['step']:>6.0f}  " + "  ".join(scores)
-        self.console.print(line + ("  [green]best[/]" if is_best else ""), highlight=False, soft_wrap=True)
+        """One line that stays: the training loss, then the scores on the validation set."""
+        told = {"step", "epoch", "rate", "train_loss", "loss"}
+        line = f"epoch {record['epoch']:>3.0f}  step {record['step']:>6,.0f}"
+        if "train_loss" in record:
+            line += f"  train loss {record['train_loss']:.3g}"
+        line += f"  validation: loss {record['loss']:.3g}"
+        scores = [f"{name} {value:.3g}" for name, value in record.items() if name not in told]
+        if scores:
+            line += "".join(f"  {score}" for score in scores) + (f" ({self.search})" if self.search else "")
+        self._line(line + ("  best" if is_best else ""))
+        self.told_at = self.clock()
 
     def end(self) -> None:
         """Take the bar away."""
         if self.bar is not None:
             self.bar.stop()
             self.bar = None
+
+
+def usual_reporter() -> Reporter:
+    """Progress where a person sees it, in a terminal or a notebook; none elsewhere."""
+    console = Console(stderr=True, soft_wrap=True)
+    return ConsoleProgress(console) if console.is_terminal or console.is_jupyter else Reporter()

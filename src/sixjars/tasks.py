@@ -23,15 +23,19 @@ class Slot:
         return replace(self, columns=columns)
 
 
-SOURCE = Slot("source", "text", "x", ("source",))
+SOURCE = Slot("source", "text", "x", ("source", "src", "input"))
 QUESTION = Slot("question", "text", "x", ("question",))
-IMAGE = Slot("image", "image", "I", ("image", "file_name", "filename", "file", "path"))
+IMAGE = Slot("image", "image", "I", ("image", "file_name", "filename", "file", "path", "picture", "photo"))
 VIDEO = Slot("video", "video", "I_1..I_S", ("video", "clip", "file_name", "filename", "file", "path"))
 POINTS = Slot("points", "points", "p", ("points",))
-TARGET = Slot("target", "text", "y", ("target",))
+TARGET = Slot("target", "text", "y", ("target", "tgt", "trg", "output"))
 CAPTIONS = TARGET.called("captions", "caption", "sentences", "description")
-LABEL = Slot("label", "label", "y", ("label", "labels", "class", "category", "answer", "activity", "topic", "topics"))
+_LABELS = "label labels class category answer activity topic topics sentiment intent emotion tag tags type rating stars"
+LABEL = Slot("label", "label", "y", tuple(_LABELS.split()))
 ORDER = Slot("order", "order", "y", ("order",))
+
+
+_DOCUMENTS = "document text sentences paragraphs article review body content message comment tweet sentence post source"
 
 
 @final
@@ -57,6 +61,8 @@ class Task:
     """What a token is in a starter recipe."""
     segments: str = "none"
     """What a source is made of in a starter recipe."""
+    longer_source: bool = False
+    """Whether the source is longer than the target."""
     conversation: bool = False
     """Whether rows may be whole conversations, of which every turn but the first is an example."""
     captioned: bool = False
@@ -85,7 +91,7 @@ TASKS: dict[str, Task] = {
             "S1",
             "a sentence from nothing, or the continuation of a prefix",
             (),
-            TARGET.called("text"),
+            TARGET.called("text", "sentence", "target", "content"),
             *("none", "initial", "sequence"),
             metrics=("perplexity",),
             bridges=("initial",),
@@ -104,8 +110,8 @@ TASKS: dict[str, Task] = {
             "entailment",
             "S3",
             "a premise in, a sentence that follows from it out",
-            (SOURCE.called("premise"),),
-            TARGET.called("hypothesis"),
+            (SOURCE.called("premise", "sentence1"),),
+            TARGET.called("hypothesis", "sentence2"),
             *_TEXT,
             metrics=("bleu", "rougeL", "exact_match"),
         ),
@@ -142,10 +148,11 @@ TASKS: dict[str, Task] = {
             "summarization",
             "S7",
             "a document in, a headline or summary out",
-            (SOURCE.called("document"),),
-            TARGET.called("summary"),
+            (SOURCE.called("document", "article", "text", "body", "content", "story", "source"),),
+            TARGET.called("summary", "headline", "highlights", "title", "abstract", "target"),
             *_TEXT,
             metrics=("rouge1", "rouge2", "rougeL"),
+            longer_source=True,
         ),
         Task(
             "video_captioning",
@@ -170,8 +177,8 @@ TASKS: dict[str, Task] = {
             "dialog",
             "S10",
             "an utterance in, a response out",
-            (SOURCE.called("utterance"),),
-            TARGET.called("response"),
+            (SOURCE.called("utterance", "question", "prompt", "message", "input", "source"),),
+            TARGET.called("response", "answer", "reply", "output", "target"),
             *_TEXT,
             metrics=("bleu", "distinct1", "distinct2"),
         ),
@@ -191,7 +198,7 @@ TASKS: dict[str, Task] = {
             "document_classification",
             "S12",
             "a document in, its class out",
-            (SOURCE.called("document", "text", "sentences", "paragraphs", "article"),),
+            (SOURCE.called(*_DOCUMENTS.split()),),
             LABEL,
             *("hierarchy", "pooling", "label"),
             metrics=("accuracy@1", "macro_f1"),

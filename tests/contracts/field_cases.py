@@ -10,6 +10,7 @@ from typing import Any, final
 
 import numpy as np
 from PIL import Image
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from torch import Tensor
 
 from sixjars.data.field import Equipment, Field
@@ -123,6 +124,28 @@ of_text = Case(
     described="words, a vocabulary of 21",
     drawn=WORDS,
 )
+
+
+def tokens_of_a_file(folder: Path, **equipment: Any) -> Field:
+    """A field whose tokenizer comes with the data, special tokens of its own included."""
+    tokenizer = Tokenizer(models.BPE(unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    trainer = trainers.BpeTrainer(vocab_size=200, special_tokens=["[CLS]", "[UNK]", "[SEP]"], show_progress=False)
+    tokenizer.train_from_iterator(SENTENCES, trainer)
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 2), ("[CLS]", 0))
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return text(tokens={"file": "tokenizer.json"}).equipped(Equipment((folder,), **equipment))
+
+
+of_a_file = Case(
+    tokens_of_a_file,
+    SENTENCES,
+    bad=of_text.bad,
+    foreign=(5, 1.5),
+    described="tokens of tokenizer.json, a vocabulary of 80",
+    drawn=("▁The", "▁cat", "▁sat.", "▁It", "▁slept!"),
+)
 LISTS = (["the cat sat", "it slept"], ["rain"], ["a dog ran", "far away", "it came back"])
 in_lines = Case(
     lambda _: text(segments="lines"),
@@ -209,6 +232,10 @@ of_video = Case(
 
 CASES: dict[str, Case] = {
     "text": of_text,
+    "text, tokens of a file": of_a_file,
+    "text to output, tokens of a file": replace(
+        of_a_file, make=lambda folder: tokens_of_a_file(folder, target_options={}), drawn=(), is_output=True
+    ),
     "text, lowercased": replace(
         of_text,
         make=lambda _: text(lowercase=True, min_count=2),

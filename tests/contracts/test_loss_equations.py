@@ -15,7 +15,7 @@ import sixjars
 from sixjars.flow.contracts import Decoder
 from sixjars.flow.values import Batch, Padded
 from sixjars.inspection.explanation import explanation_of
-from sixjars.loss import Objective, Sealed
+from sixjars.loss import Objective, Sealed, class_weights
 from sixjars.model.bridges.attention import Attention
 from sixjars.model.build import Network
 from sixjars.model.decoders.label import LabelDecoder
@@ -123,6 +123,35 @@ def test_of_tokens(overrides: list[str]) -> None:
 )
 def test_of_other_decoders(kind: str, targets: list[list[int]]) -> None:
     loss_of(kind, targets, ["loss.guide=0"])
+
+
+@pytest.mark.parametrize("weights", ["balanced", {"a": 4, "c": 0.5}])
+def test_of_weighted_labels(weights: Any) -> None:
+    """Each label's cross entropy times the weight that the line gives it."""
+    counts, truth = {"a": 6, "b": 3, "c": 1}, [[1], [2], [0]]
+    recipe = read_recipe("document_classification/sample_initial")
+    loss = recipe.loss.model_copy(update={"class_weights": weights})
+    decoder = LabelDecoder(bridge=Attention(source_size=4, state_size=4), classes=3, size=4)
+    network = Network(TextEncoder(embedding=words(), size=4), decoder).eval()
+    made = recipe.model_copy(update={"loss": loss})
+    first, line = explanation_of(made, network, title="", data=[]).sections[5].lines
+    assert first == ONE
+    if weights == "balanced":
+        assert line == "class weights: each times N / (C n_ℓ), with N examples, C labels and n_ℓ examples of label ℓ"
+        expected = {label: 10 / (3 * count) for label, count in counts.items()}
+    else:
+        listed = re.fullmatch(r"class weights: each times (.*), 1 for others", line)
+        assert listed is not None
+        expected = dict.fromkeys(counts, 1.0)
+        expected |= {label: float(number) for number, label in re.findall(r"([\d.]+) for (\w+)", listed[1])}
+    batch = Batch({"source": texts()}, Padded.of(truth), torch.arange(3))
+    objective = Objective(network, loss, weights=class_weights(loss, counts))
+    total, plain = objective(Sealed(batch)).tolist()
+    chances = network(batch.inputs, batch.target).logits.softmax(-1).detach().numpy()
+    costs = [-np.log(chances[row, 0, label]) for row, [label] in enumerate(truth)]
+    by_number = list(expected.values())
+    assert total == pytest.approx(sum(by_number[label] * cost for [label], cost in zip(truth, costs, strict=True)))
+    assert plain == pytest.approx(sum(costs))
 
 
 @pytest.mark.parametrize(("labels", "multi_label"), [(["a", "b", "a"], False), ([["a"], ["b", "c"], ["a"]], True)])

@@ -13,7 +13,7 @@ from sixjars.data.fields import FIELDS
 from sixjars.flow.contracts import Component, Holds
 from sixjars.flow.values import Layout
 from sixjars.model.build import BASES, TABLES, is_section
-from sixjars.recipe.sections import FieldSettings
+from sixjars.recipe.data import FieldSettings
 from sixjars.tasks import TASKS
 
 SOURCE = Path(__file__).parents[2] / "src" / "sixjars"
@@ -26,6 +26,8 @@ ALLOWED = {
     ("runs/evaluate.py", "fields.output.holds != 'classes'"): "a table of classes needs classes",
     ("runs/starter.py", "output.holds == 'tokens'"): "a starter recipe counts batches in tokens where there are any",
     ("runs/starter.py", "output.holds != 'positions'"): "a starter recipe does not smooth positions of points",
+    ("runs/choice.py", "FIELDS[slot.kind].holds == 'tokens'"): "numbers, dates and ids are no texts",
+    ("runs/choice.py", "FIELDS[slot.kind].holds == 'classes'"): "labels have few values",
     # Hooks that a module inside a component may have, and settings that a field may have.
     ("recipe/schema.py", "getattr(hints[name], 'given', ())"): "a hook: parameters that the toolkit fills in",
     ("runs/data.py", "getattr(inner.kind, 'given', ())"): "the same",
@@ -34,6 +36,7 @@ ALLOWED = {
     ("runs/recipes.py", "hasattr(inner.kind, 'section_misfits')"): "a hook: settings that do not fit the field",
     ("model/layers.py", "getattr(field.settings, 'vectors', None)"): "whether the field has pretrained vectors",
     ("runs/data.py", "getattr(field.settings, 'vectors', None)"): "the same",
+    ("runs/fine_tune.py", "getattr(field.settings, 'vectors', None)"): "the same",
     ("runs/recipes.py", "getattr(source, 'segments', 'none')"): "rationales are counted in sentences",
     # Words that mean something else.
     ("data/readers/folders.py", "table by 'image', 'video'"): "columns of a format, which has files of these two alone",

@@ -62,6 +62,7 @@ def ran(folder: Path, source: Path, *words: str) -> str:
 def called(folder: Path, source: Path, *commands: list[str]) -> list[tuple[str, str]]:
     """What commands print and what they tell, all in one process."""
     found = ran(folder, source, "-c", CALLS, json.dumps(commands))
+    assert found.startswith("["), found
     return [(out, err) for out, err in json.loads(found)]
 
 

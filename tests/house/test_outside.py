@@ -124,8 +124,8 @@ class ClassDecoder(Decoder):
 
 
 class Unfinished(Encoder):
-    def forward(self, source):
-        return None
+    def equations(self):
+        return []
 """,
     "my_lab/metrics.py": """
 from sixjars import Metric
@@ -311,7 +311,7 @@ def test_what_is_no_component_is_refused(lab: Lab) -> None:
         "model.bridge.kind=my_lab.model.torch": "model.bridge.kind: my_lab.model.torch is no Bridge.",
         "data.source.kind=my_lab.model.SignEncoder": "data.source: kind: my_lab.model.SignEncoder is no Field.",
         "evaluation.metrics=[my_lab.metrics.Metric]": "metric: my_lab.metrics.Metric is no Metric.",
-        "model.encoder.kind=my_lab.model.Unfinished": "my_lab.model.Unfinished does not define equations, as every",
+        "model.encoder.kind=my_lab.model.Unfinished": "my_lab.model.Unfinished does not define forward, as every",
         "model.encoder.kind=my_lab.model.Other": "model.encoder.kind: module my_lab.model has no 'Other'.",
         "model.decoder.kind=my_lab.gone.X": "my_lab.gone.X cannot be imported: No module named 'my_lab.gone'.",
         "model.encoder.kind=my_la.X": "model.encoder.kind: my_la.X cannot be imported: No module named 'my_la'.",

@@ -24,7 +24,13 @@ MOST_PARAMETERS_OF_A_COMPONENT = MOST_PARAMETERS + 1
 """Each is a key of a recipe, written there by name; a decoder is also given its bridge, which is no key."""
 BASES = {
     f"sixjars.{name}"
-    for name in ("errors.SixJarsError", "flow.values.Rows", "flow.values.Tensors", "progress.Reporter")
+    for name in (
+        "errors.SixJarsError",
+        "flow.contracts.Component",
+        "flow.values.Rows",
+        "flow.values.Tensors",
+        "progress.Reporter",
+    )
 }
 """Classes that others extend and that can also be made themselves."""
 FORBIDDEN = ["/" + "work/", "/tmp/" + "bash", "." + "library"]

@@ -182,7 +182,7 @@ def stand_in(recipe: Recipe, folder: Path) -> None:
         made[usual](folder)
         return
     for files in (recipe.data.train, recipe.data.valid, recipe.data.test):
-        if files is not None and not isinstance(files, float):
+        if files is not None and not isinstance(files, float | tuple):
             _texts(files, folder)
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import sixjars
 from sixjars.runs.evaluate import evaluate
 from sixjars.runs.explain import explain
-from sixjars.runs.predict import Input, Predictor
+from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
-from sixjars.runs.train import Trained
+from sixjars.runs.requests import Input
+from sixjars.runs.result import Run
 
 from .stand_ins import image, video
 
@@ -32,7 +33,7 @@ def raw(predictor: Predictor, folder: Path) -> Input:
     return wanted if len(wanted) > 1 else next(iter(wanted.values()))
 
 
-def check_use(trained: Trained, folder: Path) -> None:
+def check_use(trained: Run, folder: Path) -> None:
     """A run is whole: its files, its predictions, its scores, its explanation."""
     assert {path.name for path in trained.folder.iterdir()} >= FILES
     predictor = sixjars.load(trained.folder)

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -85,11 +86,17 @@ class Said:
     err: str
 
     @property
+    def complaints(self) -> list[str]:
+        """What is no progress: no epoch, no fact of the block before training, no note on few examples."""
+        usual = r"epoch |[a-z]+ {2,}|note: the validation set has "
+        return [line for line in self.err.splitlines() if not re.match(usual, line)]
+
+    @property
     def sentence(self) -> str:
         """The one sentence of a command that failed."""
         assert self.code not in (0, None), self
         assert self.out == "", self
-        lines = self.err.splitlines()
+        lines = self.complaints
         assert len(lines) == 1, self
         assert lines[0].startswith("sixjars: "), self
         assert lines[0].endswith((".", "?", "--help")), self

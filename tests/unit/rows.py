@@ -8,7 +8,7 @@ import pytest
 
 from sixjars.data.readers import Examples, read
 from sixjars.errors import DataError
-from sixjars.recipe.sections import Column, DataSettings, Files
+from sixjars.recipe.data import Column, DataSettings, Files
 
 BOTH: dict[str, Column] = {"source": "en", "target": "de"}
 

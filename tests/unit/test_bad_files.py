@@ -72,11 +72,13 @@ def test_unknown_column(tmp_path: Path) -> None:
 def test_a_column_twice_in_the_header(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("en\ten\tde\na\tb\tc\n")
     path = tmp_path / "a.tsv"
-    assert message(tmp_path, "a.tsv") == (f"{path}: column 'en' is in the header twice; rename one or give its number.")
+    assert message(tmp_path, "a.tsv") == (
+        f"{path}: column 'en' is in the header twice; rename one, or give numbers and `data.header: true`."
+    )
 
 
 def test_a_header_that_is_no_text(tmp_path: Path) -> None:
-    (tmp_path / "a.tsv").write_bytes(b"\xff\xfee\0n\0\t\0d\0e\0\n\0")
+    (tmp_path / "a.tsv").write_bytes(b"\xffen\tde\n")
     assert message(tmp_path, "a.tsv", on_bad_row="skip") == (
         f"{tmp_path / 'a.tsv'}, line 1: byte 1 of the line (0xff) is not UTF-8; save the file as UTF-8."
     )

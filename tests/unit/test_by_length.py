@@ -59,5 +59,5 @@ def test_a_curve_has_a_dot_for_each_range_with_a_value(tmp_path: Path, monkeypat
     assert dots == [[[3.0, 0.9], [12.5, 0.4]], [[3.0, 0.95]]]
     legend = axes.get_legend()
     assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["$initial_{", "attention"]
+    assert [text.get_text() for text in legend.get_texts()] == ["$initial_{", "attention", "fewer than 20 examples"]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("length of the input (words)", "exact match")

@@ -223,7 +223,7 @@ def test_an_optimizer_that_counted_other_updates(count: float) -> None:
     stepped(network, optimizer, 4)
     packed = packed_optimizer(optimizer)
     unpack_optimizer(optimizer, packed, updates=4)
-    with pytest.raises(ValueError, match=f"^optimizer.1.step is {count:g}, after 4 updates$"):
+    with pytest.raises(ValueError, match=f"^optimizer.1.step is {count:g}, after 4 steps$"):
         unpack_optimizer(optimizer, {**packed, "optimizer.1.step": torch.tensor(count)}, updates=4)
 
 

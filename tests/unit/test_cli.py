@@ -18,7 +18,7 @@ from sixjars.tasks import TASKS
 SIXJARS = str(Path(sys.executable).with_name("sixjars"))
 COMMANDS = [
     *("cache", "compare", "demo", "evaluate", "explain", "features"),
-    *("new", "predict", "sample", "tasks", "train"),
+    *("new", "pack", "predict", "sample", "score", "tasks", "train"),
 ]
 HEAVY = {"torch", "numpy", "pyarrow", "pydantic", "lightning_fabric", "tokenizers", "yaml", "PIL", "rich.console"}
 
@@ -91,12 +91,15 @@ def test_training_shows_its_way_and_its_end(call: Any, recipe: Callable[..., str
     said = call("train", name, "--out", tmp_path / "run", "--seed", 3)
     assert said.code == 0
     shown = said.err.splitlines()
-    assert [line.split("train_loss")[0].split() for line in shown[:2]] == [
+    facts = ["device", "rows", "source", "target", "parameters", "steps", "search"]
+    assert [line.split()[0] for line in shown[:7]] == facts
+    assert shown[7].startswith("note: the validation set has 8 examples, too few to choose a checkpoint by; ")
+    assert [line.split("train loss")[0].split() for line in shown[8:10]] == [
         ["epoch", "1", "step", "4"],
         ["epoch", "2", "step", "8"],
     ]
-    assert shown[2].startswith("note: character_error_rate is ")
-    assert shown[2].endswith(", but the recipe expects at most 0.001.")
+    assert shown[10].startswith("note: character_error_rate is ")
+    assert shown[10].endswith(", but the recipe expects at most 0.001.")
     assert said.out.splitlines()[0] == "8 examples of the test set of the sample"
     assert said.out.splitlines()[-1] == f"run: {tmp_path / 'run'}"
     assert json.loads((tmp_path / "run" / "run.json").read_text())["seed"] == 3
@@ -200,7 +203,8 @@ def test_as_a_module() -> None:
 def test_pictures_of_what_was_attended_to(call: Any, run: Path, tmp_path: Path) -> None:
     said = call("predict", run, "ghar", "ja", "--nbest", "2", "--pictures", tmp_path / "seen")
     assert said.code == 0
-    assert sorted(path.name for path in (tmp_path / "seen").iterdir()) == ["1-1.png", "1-2.png", "2-1.png", "2-2.png"]
+    names = sorted(path.name for path in (tmp_path / "seen").iterdir())
+    assert names == ["1-ghar-1.png", "1-ghar-2.png", "2-ja-1.png", "2-ja-2.png"]
     plain = sixjars.train(
         "transliteration/sample_initial", ["learning.steps=1", "data.sample.size=32"], out=tmp_path / "p"
     )

@@ -5,10 +5,15 @@ from pathlib import Path
 
 import pytest
 import yaml
+from matplotlib.figure import Figure
 
 import sixjars
+from sixjars.cli.options import results
+from sixjars.cli.show import show_comparison
 from sixjars.errors import DataError, RecipeError, RunError
-from sixjars.runs.compare import compare
+from sixjars.evaluation.by_length import Bucket
+from sixjars.inspection.curves import draw_by_length
+from sixjars.runs.compare import Comparison, Contender, compare
 
 FEW = [
     "data.sample.size=64",
@@ -41,9 +46,42 @@ def test_runs_are_taken_as_they_are(runs: dict[str, Path], tmp_path: Path) -> No
     assert [contender.name for contender in found.contenders] == ["initial", "attention"]
     assert [sum(bucket.count for bucket in one.buckets) for one in found.contenders] == [12, 12]
     assert found.contenders[0].overall == sixjars.evaluate(runs["initial"], metrics=["exact_match"]).scores[0].value
+    assert found.title == "exact_match on 12 examples of the test set of the sample, greedy search"
+    assert {"examples": 12, "data": "the test set of the sample"}.items() <= found.to_json().items()
     assert found.picture == tmp_path / "by_length.png"
     assert found.picture.read_bytes().startswith(b"\x89PNG")
     assert {path: path.stat().st_mtime_ns for path in runs["initial"].rglob("*")} == before
+
+
+def test_the_table_says_what_was_scored(capsys: pytest.CaptureFixture[str]) -> None:
+    buckets = (Bucket(2, 4, 30, 0.5), Bucket(5, 7, 3, 0.25), Bucket(8, 10, 0, None))
+    two = tuple(Contender(name, 1000, 0.4, buckets, how) for name, how in (("a", "greedy search"), ("b", "sampling")))
+    show_comparison(results(), Comparison("bleu", two, Path("p.png"), 33, "the test set of x.tsv"))
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert " ".join(lines[0]) == "bleu on 33 examples of the test set of x.tsv, a: greedy search; b: sampling"
+    assert lines[2:6] == [
+        ["parameters", "all", "2–4", "5–7", "8–10"],
+        ["a", "1,000", "0.400", "0.500", "0.250*", "–"],
+        ["b", "1,000", "0.400", "0.500", "0.250*", "–"],
+        ["examples", "33", "30", "3", "0"],
+    ]
+    assert [" ".join(line) for line in lines[6:8]] == [
+        "* fewer than 20 examples: too few to go by",
+        "– no example of such a length can be scored",
+    ]
+
+
+def test_lengths_are_whole_numbers_in_the_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: drawn.append(self))
+    curve = [Bucket(5, 5, 30, 0.5), Bucket(6, 6, 3, 0.25)]
+    draw_by_length(tmp_path / "p.png", {"one": curve}, metric="exact_match", title="exact_match on 33 examples")
+    axes = drawn[0].axes[0]
+    assert all(float(tick).is_integer() for tick in axes.get_xticks())
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["one", "fewer than 20 examples"]
+    assert drawn[0].get_suptitle() == "exact_match on 33 examples"
 
 
 def test_models_of_different_tasks_or_examples(runs: dict[str, Path], tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ WITHOUT_CUDA = pytest.mark.skipif(torch.cuda.is_available(), reason="this machin
 
 def test_devices_by_name() -> None:
     assert device_named("cpu") == torch.device("cpu")
-    assert device_named("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+    best = "mps" if torch.backends.mps.is_available() else "cpu"
+    assert device_named("auto").type == ("cuda" if torch.cuda.is_available() else best)
 
 
 @WITHOUT_CUDA
@@ -25,6 +26,27 @@ def test_cuda_where_there_is_none() -> None:
     with pytest.raises(RecipeError) as caught:
         device_named("cuda")
     assert str(caught.value) == "the command line: --device cuda was asked for, but torch sees no CUDA device here."
+
+
+def test_an_apple_gpu_is_taken_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert [device_named(name).type for name in ("auto", "mps", "cpu")] == ["mps", "mps", "cpu"]
+    with pytest.raises(RecipeError) as caught:
+        fabric_for(device="auto", devices=2, precision="32")
+    assert str(caught.value) == (
+        "the command line: --devices is 2, but an Apple GPU (mps) trains in one process; "
+        "leave it out, or use --device cpu."
+    )
+    with pytest.raises(RecipeError, match=r"fp16 needs a CUDA device; use bf16 or 32 on an Apple GPU\.$"):
+        fabric_for(device="mps", devices=1, precision="fp16")
+
+
+def test_mps_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    with pytest.raises(RecipeError) as caught:
+        device_named("mps")
+    assert str(caught.value) == "the command line: --device mps was asked for, but torch sees no Apple GPU (mps) here."
 
 
 def test_fp16_needs_a_gpu() -> None:

@@ -12,7 +12,7 @@ from sixjars.data.readers import Examples, read
 from sixjars.data.readers import rows as reading_rows
 from sixjars.data.text.segments import segments_of
 from sixjars.errors import DataError
-from sixjars.recipe.sections import Column, DataSettings, Files
+from sixjars.recipe.data import Column, DataSettings, Files
 
 TURNS: dict[str, Column] = {"source": "turns", "target": "turns"}
 GOOD = {"turns": ["Hello?", "Speaking.", "This is Ann."]}
@@ -163,7 +163,7 @@ def test_errors(tmp_path: Path) -> None:
     numbers = "JSON lines have names, not numbers, so column 2 is not there; give its name."
     assert message(tmp_path, columns={"source": 2, "target": 3}) == f"{path}: {numbers}"
     assert message(tmp_path, speakers=2) == f"{path}: {numbers}"
-    assert message(tmp_path, "b.jsonl") == f"{tmp_path / 'b.jsonl'} does not exist. Did you mean 'a.jsonl'?"
+    assert message(tmp_path, "b.jsonl") == f"{tmp_path / 'b.jsonl'} does not exist."
     path.write_text('{"turns": ["a", "b"]}\n\nnot JSON\n')
     assert message(tmp_path) == f"{path}, line 2: the line is empty."
     assert reading(tmp_path, on_bad_row="skip").skipped == 2

@@ -10,7 +10,7 @@ import pytest
 
 from sixjars.data.readers import Examples, read
 from sixjars.errors import DataError
-from sixjars.recipe.sections import Column, DataSettings, Files
+from sixjars.recipe.data import Column, DataSettings, Files
 
 CAPTIONS: dict[str, Column] = {"image": "image", "target": "caption"}
 Row = tuple[str, ...]
@@ -128,7 +128,7 @@ def test_coco_errors(tmp_path: Path) -> None:
     )
     assert "column 'split' is unknown" in message(tmp_path, "a.json", "coco", filter={"split": "train"})
     assert "column '1' is unknown" in message(tmp_path, "a.json", "coco", {"target": 1})
-    assert message(tmp_path, "b.json", "coco") == f"{tmp_path / 'b.json'} does not exist. Did you mean 'a.json'?"
+    assert message(tmp_path, "b.json", "coco") == f"{tmp_path / 'b.json'} does not exist."
     coco(tmp_path, annotations=[])
     assert message(tmp_path, "a.json", "coco") == f"{path} has no rows."
 

@@ -10,7 +10,7 @@ import pyarrow
 import pytest
 
 from sixjars.errors import MissingExtra
-from sixjars.recipe.sections import Column
+from sixjars.recipe.data import Column
 
 from .rows import line_numbers, message, reading, rows_of
 

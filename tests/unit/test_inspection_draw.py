@@ -11,6 +11,7 @@ import sixjars
 from sixjars.errors import DataError
 from sixjars.flow.values import Layout
 from sixjars.inspection import draw as module
+from sixjars.inspection.draw import picture_name
 from sixjars.runs.prediction import Prediction
 
 Calls = list[tuple[str, tuple[Any, ...], dict[str, Any]]]
@@ -63,7 +64,7 @@ def test_segments_are_a_document_where_a_heat_map_has_no_room(
     assert [call[0] for call in calls] == [name]
     if name == "draw_document":
         how = calls[0][2]
-        assert (how["words"], how["segments"], how["title"]) == (source, segments, "yes")
+        assert (how["words"], how["segments"], how["title"]) == (source, segments, "yes (probability 100%) ← long")
         assert how["weights"] == pytest.approx([(at + (steps - 1) / 2) / words for at in range(words)])
 
 
@@ -90,8 +91,26 @@ def test_points_are_a_tour(tmp_path: Path, calls: Calls) -> None:
     layout = Layout("points", (2,))
     found = Prediction("1 0", tokens=("1", "0"), weights=weights, inputs={"x": "0,0 1,1"}, layout=layout)
     drawn(tmp_path / "p.png", points, found)
-    how = {"points": points, "order": [1, 0], "title": "1 0", "weights": weights}
+    title = "A tour of 2 points, length 2.83: 1.00 times the shortest"
+    how = {"points": points, "order": [1, 0], "title": title, "weights": weights}
     assert calls == [("draw_tour", (tmp_path / "p.png",), how)]
+
+
+def test_pictures_have_the_names_of_their_inputs() -> None:
+    words, image = predictor(None), SimpleNamespace(inputs={"x": SimpleNamespace(is_media=True)})
+    names = {
+        "The dog is here.": "1-the-dog-is.png",
+        "नमस्ते / दुनिया": "1-नमस्ते-दुनिया.png",
+        "../../etc passwd": "1-etc-passwd.png",
+        "?": "1.png",
+        "x" * 500: f"1-{'x' * 60}.png",
+    }
+    for text, name in names.items():
+        assert picture_name(1, words, Prediction("", inputs={"x": text})) == name
+    found = Prediction("", inputs={"x": "album/My Dog.JPG"})
+    assert picture_name(2, image, found) == "2-my-dog.png"
+    assert picture_name(2, image, found, rank=3) == "2-my-dog-3.png"
+    assert picture_name(1, SimpleNamespace(inputs={}), Prediction("a text out of nothing")) == "1.png"
 
 
 def test_a_prediction_without_attention_is_refused(tmp_path: Path) -> None:

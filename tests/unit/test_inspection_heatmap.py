@@ -42,13 +42,22 @@ def test_each_weight_has_its_cell(tmp_path: Path, figures: list[Figure]) -> None
     heat_map(tmp_path / "new" / "map.png", WEIGHTS, source=source, target=target, title="word " * 60)
     (axes, bar), title = figures[0].axes, figures[0].get_suptitle()
     assert np.asarray(axes.images[0].get_array()).tolist() == WEIGHTS
-    assert axes.images[0].get_clim() == (0.0, 1.0)
+    assert axes.images[0].get_clim() == (0.0, 0.9)
     assert [label.get_text() for label in axes.get_xticklabels()] == source
     assert [label.get_text() for label in axes.get_yticklabels()] == target
     assert [text.get_text() for text in axes.texts] == ["0.90", "0.10", "0.20", "0.80", "0.54", "0.46"]
-    assert bar.get_ylabel() == "attention weight α"
+    assert bar.get_ylabel() == "attention weight α, at most 0.90"
     assert title.count("\n") == 2
     assert title.endswith(" …")
+
+
+def test_attention_that_is_spread_thinly_shows(tmp_path: Path, figures: list[Figure]) -> None:
+    heat_map(tmp_path / "map.png", [[0.04] * 25], source=["a"] * 25, target=["b"])
+    axes, bar = figures[0].axes
+    assert axes.images[0].get_clim() == (0.0, 0.04)
+    assert {text.get_text() for text in axes.texts} == {"0.04"}
+    assert {text.get_color() for text in axes.texts} == {"white"}
+    assert bar.get_ylabel() == "attention weight α, at most 0.04"
 
 
 def test_large_weights_are_dark_in_the_file(tmp_path: Path) -> None:
@@ -65,7 +74,7 @@ def test_dollars_and_long_or_unknown_tokens(tmp_path: Path, figures: list[Figure
     tokens = ["$5_{", "incomprehensibilities" * 9, "\U000e0fff"]
     heat_map(tmp_path / "map.png", [[1.0, 0.0, 0.0]], source=tokens, target=["$x$ ^_"], title="$a_{ $")
     labels = [label.get_text() for label in figures[0].axes[0].get_xticklabels()]
-    assert labels == ["$5_{", "incomprehensibilities" + "incomprehe…", "□"]
+    assert labels == ["$5_{", "incomprehensibilities" + "incomprehe…", "[1]"]
     assert len(labels[1]) == 32
     assert figures[0].get_suptitle() == "$a_{ $"
 
@@ -97,8 +106,8 @@ def test_large_weights_are_bright_in_the_terminal() -> None:
     cells = [next(iter(column.cells)) for column in table.columns[2:]]
     assert [str(cell.style) for cell in cells] == [  # type: ignore[union-attr]
         "black on color(255)",
-        "grey70 on color(232)",
-        "grey70 on color(244)",
+        "white on color(232)",
+        "black on color(244)",
     ]
     assert [len(str(cell)) for cell in cells] == [4, 4, 18]
 
@@ -119,8 +128,8 @@ def test_a_cell_is_as_bright_as_its_share_of_the_row() -> None:
     table = confusion_in_terminal(["a", "b"], [[3, 1], [0, 400]])
     styles = [[str(cell.style) for cell in column.cells] for column in table.columns[2:]]  # type: ignore[union-attr]
     assert styles == [
-        [f"black on color({232 + round(23 * 0.75)})", "grey70 on color(232)"],
-        [f"grey70 on color({232 + round(23 * 0.25)})", "black on color(255)"],
+        [f"black on color({232 + round(23 * 0.75)})", "white on color(232)"],
+        [f"white on color({232 + round(23 * 0.25)})", "black on color(255)"],
     ]
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.font_manager import FontProperties
 from matplotlib.image import imread
 from numpy.typing import NDArray
 
 from sixjars.inspection.heatmap import heat_map
-from sixjars.inspection.page import drawable, figure_of, fit, save, saved_page, set_font, width_of
+from sixjars.inspection.page import drawable, figure_of, fit, ink, save, saved_page, set_font, width_of
 
 
 def read(path: Path) -> NDArray[np.float64]:
@@ -63,10 +64,27 @@ def test_texts_are_measured_in_our_fonts() -> None:
     assert width_of(other) == width_of(plain) > 0.5
 
 
-def test_characters_without_a_font_are_boxes() -> None:
-    assert drawable("né ↓ √ $x_{") == "né ↓ √ $x_{"
-    assert drawable("one\ntwo\tthree\u00a0four") == "one\ntwo three four"
-    assert drawable("a\U000e0fffb\x00") == "a□b□"
+def test_words_without_a_font_are_numbers() -> None:
+    figure = figure_of(1.0, 1.0)
+    assert drawable(figure, "né ↓ √ $x_{") == "né ↓ √ $x_{"
+    assert drawable(figure, "one\ntwo\tthree\u00a0four") == "one\ntwo three four"
+    assert drawable(figure, "a\U000e0fffb c") == "[1] c"
+    assert drawable(figure, "\U000e0ffe a\U000e0fffb") == "[2] [1]"
+    assert drawable(figure_of(1.0, 1.0), "\U000e0ffe") == "[1]"  # each figure counts by itself
+
+
+def test_letters_can_be_read_on_every_shade() -> None:
+    """A contrast of 4.5 to 1, as WCAG 2.1 asks for."""
+
+    def luminance(color: tuple[float, ...]) -> float:
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in color[:3]]
+        return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+    for name in ("Blues", "Reds", "Greys"):
+        for share in np.linspace(0.0, 1.0, 101):
+            shade = mpl.colormaps[name](share)
+            light, dark = sorted([luminance(shade), luminance(to_rgb(ink(shade)))], reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 
 def test_a_text_gets_our_fonts_and_no_mathematics() -> None:

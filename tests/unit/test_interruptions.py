@@ -42,7 +42,7 @@ def test_no_space_left(
 
     monkeypatch.setattr(os, "fsync", full)
     said = train(call, name, out=tmp_path / "run")
-    last = [line for line in said.err.splitlines() if not line.startswith("epoch")]
+    last = said.complaints
     assert said.code == 2
     assert len(last) == 1
     assert last[0].startswith("sixjars: no space left to write ")
@@ -79,7 +79,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_really_no_space_left(call: Any, recipe: Maker, small_disk: Path) -> None:
     said = call("train", recipe(learning={"average": 50, "epochs": 30}), "--out", small_disk / "run")
-    last = [line for line in said.err.splitlines() if not line.startswith("epoch")]
+    last = said.complaints
     assert said.code == 2, said
     assert len(last) == 1
     assert last[0].startswith("sixjars: no space left to write ")
@@ -107,14 +107,14 @@ def test_a_folder_that_may_not_be_written(call: Any, recipe: Maker, tmp_path: Pa
 def test_a_loss_that_is_no_number(call: Any, recipe: Maker, tmp_path: Path) -> None:
     name = recipe(learning={"rate": 1e38, "optimizer": "sgd", "clip": None})
     said = train(call, name, out=tmp_path / "run")
-    assert said.sentence == "the loss is no longer a number at update 2; try a lower learning.rate."
+    assert said.sentence == "the loss is no longer a number at step 2; try a lower learning.rate."
     said = train(call, name, "learning.validate_every=1", out=tmp_path / "run2")
     assert said.sentence == "the validation loss is no longer a number; try a lower learning.rate."
     assert not (tmp_path / "run2" / "model.safetensors").exists()
 
 
 PHASES: dict[str, tuple[str, list[str], str]] = {
-    "reading a recipe": ("sixjars.runs.train.read_recipe", ["train"], "stopped."),
+    "reading a recipe": ("sixjars.runs.train.recipe_and_origin", ["train"], "stopped."),
     "reading data": (
         "sixjars.runs.train.splits_of",
         ["train"],
@@ -123,7 +123,7 @@ PHASES: dict[str, tuple[str, list[str], str]] = {
     "training": (
         "sixjars.loss.token_loss",
         ["train"],
-        "stopped at update 1 of 8; the same command with --resume goes on from there.",
+        "stopped at step 1 of 8; the same command with --resume goes on from there.",
     ),
     "scoring": (
         "sixjars.runs.train._finished",
@@ -152,7 +152,7 @@ def stopped(*arguments, **more):
     arguments = ["train", name, "--out", out] if command == "train" else [command, run, *more]
     said = server.run(*arguments, before=before)
     assert said.code == 130, said
-    last = [line for line in said.err.splitlines() if not line.startswith("epoch")]
+    last = said.complaints
     assert last == [f"sixjars: {message.format(out=out)}"]
     if command == "train" and (out / "recipe.yaml").exists():
         assert server.run("train", name, "--out", out, "--resume").code == 0
@@ -177,7 +177,9 @@ sixjars.loss.token_loss = lambda *arguments, **more: [time.sleep(0.05) for _ in 
     process.kill(signal.SIGINT)
     said = process.wait()
     assert said.code == 130
-    assert said.err == f"sixjars: stopped; the same command with --resume goes on from what {tmp_path / 'run'} holds.\n"
+    assert said.complaints == [
+        f"sixjars: stopped; the same command with --resume goes on from what {tmp_path / 'run'} holds."
+    ]
 
 
 def test_what_cannot_be_built_leaves_no_run_behind(call: Callable[..., Any], tmp_path: Path) -> None:

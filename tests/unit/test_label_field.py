@@ -58,15 +58,15 @@ def test_settings_decide_which_are_kept(settings: dict[str, object], names: tupl
 @pytest.mark.parametrize(
     ("texts", "settings", "told"),
     [
-        (["cat"] * 5, {}, "data.label: two labels or more are needed to choose from, but there are 1: ['cat']."),
-        (TEXTS, {"size": 1}, "data.label: two labels or more are needed to choose from, but there are 1: ['cat']."),
-        (TEXTS, {"min_count": 9}, "data.label: two labels or more are needed to choose from, but there are 0: []."),
+        (["cat"] * 5, {}, "but the training set has 1: ['cat']."),
+        (TEXTS, {"size": 1}, "but the training set has 1: ['cat']."),
+        (TEXTS, {"min_count": 9}, "but the training set has 0: []."),
     ],
 )
 def test_too_few_to_choose_from(texts: list[str], settings: dict[str, object], told: str) -> None:
     with pytest.raises(DataError) as error:
         learned(texts, **settings)
-    assert str(error.value) == told
+    assert str(error.value) == f"data.label: two labels or more are needed to choose from, {told}"
 
 
 def test_labels_are_normalized_before_they_are_looked_up() -> None:

@@ -14,7 +14,7 @@ import pytest
 from sixjars.data.readers import Examples, read
 from sixjars.data.text.segments import text_of_labels, text_of_segments
 from sixjars.errors import DataError
-from sixjars.recipe.sections import Column, DataSettings, Files
+from sixjars.recipe.data import Column, DataSettings, Files
 
 CAPTIONS: dict[str, Column] = {"image": "image", "target": "caption"}
 MANY = ("target",)

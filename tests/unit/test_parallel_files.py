@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sixjars.errors import DataError
-from sixjars.recipe.sections import Column, Files
+from sixjars.recipe.data import Column, Files
 
 from .rows import line_numbers, message, reading, rows_of
 

@@ -114,15 +114,15 @@ def test_inputs_that_cannot_be_used(predictor: Predictor) -> None:
     assert late.error == "input 1025: the source is empty."
     given: Any = [7, {"source": "a", "colour": "red"}, {"source": 5}, ["a", "b"], "a\udce9"]
     assert [found.error for found in predictor.predict(given)] == [
-        "input 1: must name source; that is what transliteration reads.",
-        "input 2: must name source; that is what transliteration reads.",
+        "input 1: must be a text, the source, but is 7.",
+        "input 2: must name source, but has source, colour.",
         "input 3: the source must be a text, but is 5.",
         "input 4: the source must be a text, but is ['a', 'b'].",
         "input 5: the source is not UTF-8 text (it holds half a character).",
     ]
     with pytest.raises(DataError) as caught:
-        predictor.predict("namaste")
-    assert str(caught.value) == "give a list of texts, not one text."
+        predictor.nbest("namaste")
+    assert str(caught.value) == "give a list of inputs, not one input."
 
 
 def test_a_bad_input_spoils_only_its_own_answer(predictor: Predictor) -> None:
@@ -163,7 +163,7 @@ def test_many_threads_get_what_one_gets(kind: Any, predictor: Predictor) -> None
     portions = [words(7, seed=number) for number in range(16)]
     wanted = [predictor.predict(texts, search=search) for texts in portions]
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda texts: predictor.predict(texts, search=search), portions * 3))
+        found: Any = list(threads.map(lambda texts: predictor.predict(texts, search=search), portions * 3))
     assert found == wanted * 3
 
 
@@ -212,7 +212,7 @@ def test_the_same_from_a_file_and_from_stdin(call: Any, run: Path, tmp_path: Pat
 def test_more_than_one_portion(call: Any, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stdin = "\n".join(words(35)).encode()
     whole = call("predict", run, stdin=stdin).out
-    monkeypatch.setattr("sixjars.cli.predict.AT_ONCE", 10)
+    monkeypatch.setattr("sixjars.cli.streaming.AT_ONCE", 10)
     assert call("predict", run, stdin=stdin).out == whole
     drawn = call("predict", run, "--search", "sample", stdin=b"namaste\n" * 30).out.splitlines()
     assert len(set(drawn)) > 25
@@ -248,7 +248,7 @@ def test_json(search: str, call: Any, run: Path) -> None:
     assert [answer["input"] for answer in found] == ["namaste", "ghar"]
     for answer in found:
         assert set(answer) == {
-            *("input", "text", "score", "log_probability"),
+            *("input", "text", "score", "log_probability", "probability"),
             *("finished", "source", "tokens", "weights"),
         }
         assert answer["source"] == list(answer["input"])

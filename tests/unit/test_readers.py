@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixjars.data.readers import Examples, rows
-from sixjars.recipe.sections import Column, Files
+from sixjars.recipe.data import Column, Files
 
 from .rows import line_numbers, reading, rows_of
 

@@ -103,11 +103,11 @@ TENSORS: dict[str, tuple[Change, str]] = {
     ),
     "no number": (
         lambda tensors, notes: tensors.update({"optimizer.0.step": torch.tensor(math.nan)}),
-        f"{WRONG}optimizer.0.step is nan, after 100 updates.",
+        f"{WRONG}optimizer.0.step is nan, after 100 steps.",
     ),
     "negative": (
         lambda tensors, notes: tensors.update({"optimizer.0.step": torch.tensor(-3.0)}),
-        f"{WRONG}optimizer.0.step is -3, after 100 updates.",
+        f"{WRONG}optimizer.0.step is -3, after 100 steps.",
     ),
     "network": (
         lambda tensors, notes: tensors.update({"model.decoder.output.bias": torch.zeros(2)}),
@@ -131,30 +131,30 @@ STATES: dict[str, tuple[dict[str, Any], str]] = {
     "no number": ({"loss": math.nan}, f"{WRONG}loss is nan."),
     "best is no number": ({"best": [[math.nan, 4]]}, f"{WRONG}best.0.0 is nan."),
     "enormous": ({"halvings": 10**300}, f"{WRONG}halvings is 1"),
-    "stale": ({"stale": 101}, f"{WRONG}its counts do not agree with 100 updates."),
+    "stale": ({"stale": 101}, f"{WRONG}its counts do not agree with 100 steps."),
     "far beyond the plan": (
         {"step": 10**9, "done_in_epoch": 10**9, "epoch": 0, "finished": False},
-        "does not belong to this recipe: it stands at update 1000000000, 1000000000 of epoch 1.",
+        "does not belong to this recipe: it stands at step 1000000000, 1000000000 of epoch 1.",
     ),
     "beyond the end": (
         {"step": 104, "epoch": 26, "finished": False},
-        "does not belong to this recipe: it stands at update 104, 0 of epoch 27.",
+        "does not belong to this recipe: it stands at step 104, 0 of epoch 27.",
     ),
     "a position outside its epoch": (
         {"step": 8, "epoch": 0, "done_in_epoch": 8, "best": [[0.5, 4]], "finished": False},
-        "does not belong to this recipe: it stands at update 8, 8 of epoch 1.",
+        "does not belong to this recipe: it stands at step 8, 8 of epoch 1.",
     ),
     "updates and epochs differ": (
         {"step": 50, "epoch": 20, "best": [[0.5, 4]], "finished": False},
-        "does not belong to this recipe: it stands at update 50, 0 of epoch 21.",
+        "does not belong to this recipe: it stands at step 50, 0 of epoch 21.",
     ),
     "not finished at the end": (
         {"finished": False},
-        "does not belong to this recipe: it stands at update 100, 0 of epoch 26.",
+        "does not belong to this recipe: it stands at step 100, 0 of epoch 26.",
     ),
     "finished too soon": (
         {"step": 8, "epoch": 2, "best": [[0.5, 4]]},
-        "does not belong to this recipe: it stands at update 8, 0 of epoch 3.",
+        "does not belong to this recipe: it stands at step 8, 0 of epoch 3.",
     ),
 }
 
@@ -209,7 +209,7 @@ def test_best_weights_of_another_network(recipe: Callable[..., str], tmp_path: P
         sixjars.train(name, out=folder, resume=True)
 
 
-def test_resume_with_another_recipe_is_refused(call: Any, run_recipe: str, run: Path, tmp_path: Path) -> None:
+def test_resume_with_another_recipe_is_refused(call: Any, run_recipe: str, run: Path) -> None:
     before = contents(run)
     said = call("train", run_recipe, "learning.rate=0.5", "model.encoder.cell=lstm", "--out", run, "--resume")
     assert said.sentence == (
@@ -220,10 +220,6 @@ def test_resume_with_another_recipe_is_refused(call: Any, run_recipe: str, run: 
         f"{run} was begun with another recipe: learning.seed was 0 and is 5. Resume with the same one."
     )
     assert contents(run) == before
-    assert call("train", run_recipe, "--out", tmp_path / "none", "--resume").sentence == (
-        f"there is no run in {tmp_path / 'none'} to resume. Leave out --resume to begin one."
-    )
-    assert not (tmp_path / "none").exists()
 
 
 def test_a_run_is_never_overwritten(call: Any, run_recipe: str, run: Path) -> None:

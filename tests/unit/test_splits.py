@@ -21,9 +21,9 @@ from sixjars.runs.recipes import recipe_of
 from sixjars.samples import generate
 
 
-def recipe(seed: int = 0, **data: object) -> Recipe:
+def recipe(**data: object) -> Recipe:
     sides = {"source": {"column": "en"}, "target": {"column": "de"}}
-    return recipe_of({"task": "translation", "data": {**sides, **data}, "learning": {"seed": seed}}, "a test")
+    return recipe_of({"task": "translation", "data": {**sides, **data}}, "a test")
 
 
 def splits(made: Recipe) -> Splits:
@@ -201,7 +201,7 @@ def test_links_that_are_wrong(links: str, told: str, tmp_path: Path) -> None:
 def test_vectors_of_a_file_reach_their_words(tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("cat 1 2 3\nword1 4 5 6\nnobody 7 8 9\n", encoding="utf-8")
     file = write(tmp_path, PAIRS)
-    made = recipe(folder=str(tmp_path), train=file, source={"column": "en", "vectors": "words.txt"})
+    made = recipe(folder=str(tmp_path), train=file, valid=file, source={"column": "en", "vectors": "words.txt"})
     rows, values = vectors(made, "source")
     kept = splits(made).fields.all["source"].tokenizer  # type: ignore[attr-defined]
     spelled = {number: kept.plain(token) for token, number in kept.vocabulary().items()}

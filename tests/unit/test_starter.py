@@ -169,11 +169,9 @@ def test_a_parquet_file_that_cannot_be_read(tmp_path: Path) -> None:
     assert not (tmp_path / "new.yaml").exists()
 
 
-def test_only_the_first_row_of_a_parquet_file_names_its_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_rows_of_a_parquet_file_choose_its_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.parquet"
-    content = {"id": list(range(50)), "on": ["a cat"] * 50, "target": ["eine katze"] * 50}
+    content = {"id": list(range(50)), "on": [f"a cat {n}" for n in range(50)], "target": ["eine katze"] * 50}
     pyarrow.parquet.write_table(pyarrow.table(content), file)
     taken: list[list[int]] = []
 
@@ -188,6 +186,6 @@ def test_only_the_first_row_of_a_parquet_file_names_its_columns(
     monkeypatch.setattr(pyarrow.parquet, "ParquetFile", Counting)
     monkeypatch.delattr(pyarrow.parquet, "read_table")
     new(tmp_path / "new.yaml", task="translation", data=file)
-    assert taken == [[1], [50]]  # the names, then the sizes
+    assert taken == [[50], [50]]  # the first rows for the names, then all for the sizes
     recipe = read_recipe(str(tmp_path / "new.yaml"))
     assert columns(recipe) == ["on", "target"]

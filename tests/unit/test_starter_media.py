@@ -147,7 +147,8 @@ def test_a_folder_for_each_label(made: Any, tmp_path: Path) -> None:
         recipe = started(tmp_path, "video_classification", place)
         assert (recipe.data.format, recipe.data.train) == ("folders", str(place))
         corpus = splits(recipe.model_copy(update={"model": small_backbone(recipe)}))
-        assert len(corpus.train) + len(corpus.valid) == 12
+        assert recipe.learning.folds == 5  # so few are cross-validated, and then all are learned from
+        assert len(corpus.train) == len(corpus.valid) == 12
         assert set(corpus.train.targets) <= {path.name for path in sorted_out.iterdir()}
     written = started(tmp_path, "video_captioning", sorted_out).data
     assert written.fields["target"].column == "label"
@@ -196,8 +197,9 @@ def test_what_cannot_be_understood_is_one_sentence(tmp_path: Path) -> None:
     )
     empty = tmp_path / "empty.tsv"
     empty.touch()
-    assert sentence("image_captioning", empty) == f"{empty} has no rows."
+    assert sentence("image_captioning", empty) == f"{empty} is empty."
     rows = rewritten(tmp_path / "rows.jsonl", [{"image": "a.jpg", "split": "train", "number": 3}])
     assert sentence("image_captioning", rows) == (
-        f"{rows}: none of its columns ('image', 'split', 'number') is left for the target that image_captioning needs."
+        f"{rows}: none of its columns ('image' (file names), 'split', 'number' (ids)) "
+        "is left for the target that image_captioning needs."
     )

@@ -16,7 +16,7 @@ from sixjars.runs.recipes import read_recipe
 from sixjars.runs.starter import new
 
 DOCUMENTS, TALK, POINTS = "document_classification", "conversation", "pointing"
-FEW = ["learning.steps=2", "data.valid=0.2", "evaluation.batch_examples=4"]
+FEW = ["learning.steps=2", "data.valid=0.2", "learning.folds=null", "evaluation.batch_examples=4"]
 
 
 def lined(path: Path, *rows: dict[str, Any]) -> Path:

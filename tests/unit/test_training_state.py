@@ -27,11 +27,11 @@ def test_the_best_are_remembered(scores: list[float], better: Literal["higher", 
         wins.append(state.score(score, better=better, keep=keep))
     sign = 1 if better == "lower" else -1
     ranked = sorted(
-        ((score, step) for step, score in enumerate(scores, start=1)), key=lambda pair: (sign * pair[0], pair[1])
+        ((score, step) for step, score in enumerate(scores, start=1)), key=lambda pair: (sign * pair[0], -pair[1])
     )
     assert state.best == ranked[:keep]
-    assert wins == [all(sign * score < sign * other for other in scores[:at]) for at, score in enumerate(scores)]
-    last = max(at for at, won in enumerate(wins) if won)
+    assert wins == [all(sign * score <= sign * other for other in scores[:at]) for at, score in enumerate(scores)]
+    last = max(at for at, one in enumerate(scores) if all(sign * one < sign * other for other in scores[:at]))
     assert state.stale == state.since_halving == len(scores) - 1 - last
 
 
@@ -70,13 +70,13 @@ def test_a_state_comes_back_through_json_bit_for_bit() -> None:
         ("best", [["good", 3]], "best.0.0 is 'good'"),
         ("best", [[math.nan, 3]], "best.0.0 is nan"),
         ("best", [[0.5, 3], [0.5, -3]], "best.1.1 is -3"),
-        ("best", [[0.5, 8]], "its counts do not agree with 7 updates"),
-        ("best", [], "its counts do not agree with 7 updates"),
-        ("epoch", 8, "its counts do not agree with 7 updates"),
-        ("done_in_epoch", 8, "its counts do not agree with 7 updates"),
-        ("stale", 8, "its counts do not agree with 7 updates"),
-        ("halvings", 8, "its counts do not agree with 7 updates"),
-        ("since_halving", 10**12, "its counts do not agree with 7 updates"),
+        ("best", [[0.5, 8]], "its counts do not agree with 7 steps"),
+        ("best", [], "its counts do not agree with 7 steps"),
+        ("epoch", 8, "its counts do not agree with 7 steps"),
+        ("done_in_epoch", 8, "its counts do not agree with 7 steps"),
+        ("stale", 8, "its counts do not agree with 7 steps"),
+        ("halvings", 8, "its counts do not agree with 7 steps"),
+        ("since_halving", 10**12, "its counts do not agree with 7 steps"),
         ("steps", 3, "state is {"),
     ],
 )

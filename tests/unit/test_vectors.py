@@ -128,4 +128,4 @@ def test_no_wanted_word(tmp_path: Path) -> None:
 def test_missing_and_empty_file(tmp_path: Path) -> None:
     path = written(tmp_path, "")
     assert message(path, {"a": 0}) == f"{path} is empty."
-    assert message(tmp_path / "w.txt", {"a": 0}) == f"{tmp_path / 'w.txt'} does not exist. Did you mean 'v.txt'?"
+    assert message(tmp_path / "w.txt", {"a": 0}) == f"{tmp_path / 'w.txt'} does not exist."

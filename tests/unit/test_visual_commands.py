@@ -173,10 +173,10 @@ def test_attention_is_drawn(call: Any, run: Run, album: Path, tmp_path: Path) ->
     """A PNG file for each answer, of more than one shade."""
     video = next(sample_folder("video_classification").glob("*.mp4"))
     for task, arguments, wanted in (
-        ("image_captioning", (album,), ["1.png", "2.png", "3.png"]),
-        ("image_captioning", (album / "b.png", "--nbest", 2), ["1-1.png", "1-2.png"]),
-        ("image_question_answering", (album / "b.png", "--question", "what is it ?"), ["1.png"]),
-        ("video_classification", (video,), ["1.png"]),
+        ("image_captioning", (album,), ["1-a.png", "2-b.png", "3-c.png"]),
+        ("image_captioning", (album / "b.png", "--nbest", 2), ["1-b-1.png", "1-b-2.png"]),
+        ("image_question_answering", (album / "b.png", "--question", "what is it ?"), ["1-b.png"]),
+        ("video_classification", (video,), [f"1-{video.stem.replace('_', '-')}.png"]),
     ):
         drawn = tmp_path / f"{task}-{len(wanted)}"
         assert call("predict", run(task), *arguments, "--pictures", drawn).code == 0

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import sixjars
-from sixjars.errors import Interrupted
+from sixjars.errors import Interrupted, shown
 from sixjars.evaluation.metrics import metric_named
 from sixjars.evaluation.score import judged
 from sixjars.recipe.sections import SearchSettings
@@ -214,12 +214,12 @@ def test_inputs_that_cannot_be_used(run: Run, tmp_path: Path) -> None:
     file = files("image_question_answering", 1)[0]
     answering, captioning = sixjars.load(run("image_question_answering")), sixjars.load(run("image_captioning"))
     (tmp_path / "text.png").write_bytes(b"no image")
-    both = "input 1: must name image and question; that is what image_question_answering reads."
+    both = "input 1: must name image and question, but has image."
     for predictor, given, told in (
-        (answering, file, both),
+        (answering, file, f"input 1: must be a dict of image and question, but is {shown(file)}."),
         (answering, {"image": file}, both),
         (answering, {"image": file, "question": " "}, "input 1: the question is empty."),
-        (captioning, {"video": file}, "input 1: must name image; that is what image_captioning reads."),
+        (captioning, {"video": file}, "input 1: must name image, but has video."),
         (captioning, str(tmp_path / "no.png"), f"input 1: the image file {tmp_path / 'no.png'} does not exist."),
         (captioning, str(tmp_path), f"input 1: the image file {tmp_path} is a folder."),
     ):

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from sixjars.cli import inspect, predict, prepare, train
+from sixjars.cli import inspect, predict, prepare, score, share, train
 from sixjars.errors import Interrupted, SixJarsError
 
 app = typer.Typer(
@@ -30,9 +30,11 @@ for command in (
     prepare.cache,
     train.train,
     predict.predict,
-    predict.evaluate,
+    score.evaluate,
+    score.score,
     inspect.explain,
     inspect.compare,
+    share.pack,
 ):
     app.command()(command)
 

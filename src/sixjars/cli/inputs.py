@@ -1,28 +1,25 @@
-"""The inputs of `predict`: texts, or images and videos by path, folder or glob, with questions about them."""
+"""The inputs of `predict`: texts, images and videos by path, objects by column, lines, and files with columns."""
 
+import gzip
+import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO, cast, final
 
 from sixjars.errors import DataError
 
 if TYPE_CHECKING:
-    from sixjars.runs.predict import Input, Predictor
+    from sixjars.runs.answer_files import Row
+    from sixjars.runs.files import InputFile
+    from sixjars.runs.predict import Predictor
+    from sixjars.runs.requests import Input
 
+    Item = tuple[Input, Row | None]
+    """One input, and the row that it comes from where that is in a file with columns."""
 
-def inputs_of(predictor: "Predictor", given: Iterator[str], questions: Sequence[str]) -> "Iterator[Input]":
-    """One input after the other; every question is asked about every image."""
-    first, *others = predictor.inputs
-    if questions and "question" not in others:
-        raise DataError(f"--question is for images that are asked about; {predictor.recipe.task} takes none.")
-    if not questions and "question" in others:
-        raise DataError("a question is needed; ask it with --question.")
-    for value in (value for one in given for value in predictor.inputs[first].arguments(one)):
-        if questions:
-            yield from ({first: value, "question": question} for question in questions)
-        else:
-            yield value
+_AT_ONCE = 1 << 16  # bytes
 
 
 def at_terminal() -> bool:
@@ -30,17 +27,95 @@ def at_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def lines_of(file: Path | None, predictor: "Predictor") -> Iterator[str]:
-    """Lines of a file or of stdin; a language model that is given nothing begins from nothing."""
-    reads, name, number = bool(predictor.fields.inputs), str(file or "standard input"), 0
-    if file is not None and not file.is_file():
-        raise DataError(f"input file {file} is a folder." if file.is_dir() else f"input file {file} does not exist.")
-    if file is not None or (sys.stdin is not None and (reads or not at_terminal())):
-        with sys.stdin.buffer if file is None else file.open("rb") as stream:
-            for number, line in enumerate(stream, start=1):
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape")
-                yield text.rstrip("\r\n")
-    if not number and reads:
-        raise DataError(f"{name} has no text; give texts, --input FILE or lines on standard input.")
-    if not number:
-        yield ""
+def texts_given(predictor: "Predictor", given: Iterator[str], questions: Sequence[str]) -> "Iterator[Item]":
+    """One input after the other; every question is asked about every image."""
+    first, *others = predictor.inputs
+    if questions and "question" not in others:
+        raise DataError(f"--question is for images that are asked about; {predictor.recipe.task} takes none.")
+    for one in given:
+        named = object_named(predictor, one)
+        if named is not None:
+            yield named, None
+            continue
+        if not questions and "question" in others:
+            raise DataError("a question is needed; ask it with --question.")
+        for value in predictor.inputs[first].arguments(one):
+            if not questions:
+                yield value, None
+            yield from (({first: value, "question": question}, None) for question in questions)
+
+
+def object_named(predictor: "Predictor", text: str) -> "Mapping[str, Any] | None":
+    """The input that a JSON object gives by the names of columns or fields; nothing of another text."""
+    if not text.lstrip().startswith("{"):
+        return None
+    with suppress(ValueError, RecursionError):  # a text may begin with a brace too
+        found = json.loads(text)
+        names = {field: [str(key), field] for field, key in predictor.columns.items()}
+        held = {field: next((one for one in some if one in found), None) for field, some in names.items()}
+        if any(held.values()):
+            return {field: found[key] for field, key in held.items() if key is not None}
+    return None
+
+
+@final
+class Lines:
+    """Lines of a file or of stdin, one input each; how much of a file was read, for progress."""
+
+    def __init__(self, file: Path | None, predictor: "Predictor") -> None:
+        self.file = file
+        self.reads = bool(predictor.fields.inputs)
+        self.read = 0
+        if file is not None and not file.is_file():
+            problem = "is a folder." if file.is_dir() else "does not exist."
+            raise DataError(f"input file {file} {problem}")
+        self.zipped = file is not None and file.suffix.lower() == ".gz"
+        self.size = None if file is None or self.zipped else file.stat().st_size
+
+    def __iter__(self) -> Iterator[str]:
+        """A language model that is given nothing begins from nothing."""
+        number = 0
+        if self.file is not None or (sys.stdin is not None and (self.reads or not at_terminal())):
+            for number, line in enumerate(self._raw(), start=1):
+                self.read += len(line)
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape").rstrip("\r\n")
+        if not number and self.reads:
+            name = self.file or "standard input"
+            raise DataError(f"{name} has no text; give texts, --input FILE or lines on standard input.")
+        if not number:
+            yield ""
+
+    def _raw(self) -> Iterator[bytes]:
+        if self.file is None:
+            yield from _as_they_come(sys.stdin.buffer)
+            return
+        with cast(BinaryIO, gzip.open(self.file) if self.zipped else self.file.open("rb")) as stream:
+            yield from stream
+
+
+def _as_they_come(stream: BinaryIO) -> Iterator[bytes]:
+    """The lines of stdin. Its buffer is passed by: a thread that waits inside of it would keep Python from ending."""
+    source, rest = getattr(stream, "raw", stream), b""
+    while some := source.read(_AT_ONCE):
+        *lines, rest = (rest + some).split(b"\n")
+        yield from (line + b"\n" for line in lines)
+    if rest:
+        yield rest
+
+
+def rows_given(predictor: "Predictor", file: "InputFile") -> "Iterator[Item]":
+    """The rows of a file with columns; images and videos may be beside it."""
+    media = [name for name, field in predictor.inputs.items() if field.is_media]
+    row = None
+    for row in file.rows():
+        values = row.values
+        if isinstance(values, Mapping) and media:
+            values = {**values, **{name: _beside(file.path, values[name]) for name in media}}
+        yield cast("Input", values), row
+    if row is None:
+        raise DataError(f"{file.path} has no rows.")
+
+
+def _beside(file: Path, name: Any) -> Any:
+    found = file.parent / str(name)
+    return str(found) if name and found.exists() else name

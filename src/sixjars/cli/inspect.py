@@ -49,7 +49,7 @@ def explain(
 
 def compare(
     recipes: Annotated[
-        list[str], typer.Argument(metavar="RECIPE|RUN...", help="Two or more; recipes are trained first.")
+        list[str], typer.Argument(metavar="RUN|RECIPE...", help="Two or more; recipes are trained first.")
     ],
     out: Annotated[Path, typer.Option(help="Where runs, table and picture go.")] = Path("runs/compare"),
     metric: Annotated[str, typer.Option(help="What to compare by.")] = "exact_match",
@@ -58,7 +58,7 @@ def compare(
     device: DeviceOption = "auto",
     allow: AllowOption = None,
 ) -> None:
-    """Train several recipes and compare them by the length of the input: one curve each."""
+    """Compare runs by the length of the input, in a table and a picture; recipes are trained first."""
     from sixjars.cli.show import show_comparison
     from sixjars.progress import ConsoleProgress
     from sixjars.runs.compare import compare as compare_them

@@ -28,7 +28,7 @@ AllowOption = Annotated[
         show_default=False,
     ),
 ]
-DeviceOption = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="Where to compute.")]
+DeviceOption = Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to compute.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Overrides = Annotated[
     list[str] | None,
@@ -37,7 +37,9 @@ Overrides = Annotated[
 RecipeArgument = Annotated[
     str, typer.Argument(metavar="RECIPE", help="A file, or a name that `sixjars tasks` lists.", show_default=False)
 ]
-RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.", show_default=False)]
+RunArgument = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run's folder, or a packed run.", show_default=False)
+]
 
 
 def notes() -> "Console":

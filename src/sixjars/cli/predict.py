@@ -1,48 +1,77 @@
-"""Commands that use a run: `predict`, `evaluate`."""
+"""The command `predict`."""
 
-import json
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
-from itertools import chain, islice
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, final
 
 import typer
 
+from sixjars.cli.answers import LineSink, Notes, Sink, TableSink
 from sixjars.cli.chat import hold_conversation
-from sixjars.cli.inputs import at_terminal, inputs_of, lines_of
-from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, note, notes, results
+from sixjars.cli.inputs import Lines, at_terminal, rows_given, texts_given
+from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, note
+from sixjars.cli.streaming import Pace, portions
 from sixjars.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
+    from sixjars.cli.inputs import Item
     from sixjars.recipe.sections import SearchSettings
+    from sixjars.runs.files import InputFile
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
 
-AT_ONCE = 1024
+TextsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="INPUT",
+        help='Texts; images and videos as files, folders, globs; or objects by column: {"body": "..."}',
+        show_default=False,
+    ),
+]
+InputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--input",
+        help="A file: CSV, TSV, JSON or Parquet with the columns that the run was trained on (.gz too); any other "
+        "has one input a line.",
+        show_default=False,
+    ),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        help="Write here: of a file with columns the same rows with the answers added, else one output a line.",
+        show_default=False,
+    ),
+]
+SearchOption = Annotated[
+    Literal["greedy", "beam", "sample"] | None,
+    typer.Option(help="How outputs are chosen.", show_default=False),
+]
+SettingOption = Annotated[
+    list[str] | None, typer.Option("--set", help="A search setting: temperature=0.7", show_default=False)
+]
+PicturesOption = Annotated[
+    Path | None, typer.Option(help="A folder to draw the attention of each output in.", show_default=False)
+]
 
 
 def predict(
     run: RunArgument,
-    texts: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="INPUT", help="Texts; or files, folders, globs.", show_default=False),
-    ] = None,
+    texts: TextsArgument = None,
     question: Annotated[list[str] | None, typer.Option(help="A question about each image.", show_default=False)] = None,
-    input_file: Annotated[Path | None, typer.Option("--input", help="One input a line.", show_default=False)] = None,
-    output_file: Annotated[Path | None, typer.Option("--output", help="Write here.", show_default=False)] = None,
-    search: Annotated[
-        Literal["greedy", "beam", "sample"] | None,
-        typer.Option(help="How outputs are chosen.", show_default=False),
-    ] = None,
+    input_file: InputOption = None,
+    output_file: OutputOption = None,
+    search: SearchOption = None,
     nbest: Annotated[int | None, typer.Option(help="Outputs for each input.", min=1, show_default=False)] = None,
-    setting: Annotated[
-        list[str] | None, typer.Option("--set", help="A search setting: temperature=0.7", show_default=False)
-    ] = None,
-    pictures: Annotated[
-        Path | None, typer.Option(help="A folder to draw the attention of each output in.", show_default=False)
-    ] = None,
+    setting: SettingOption = None,
+    pictures: PicturesOption = None,
     *,
     chat: Annotated[bool, typer.Option("--chat", help="Hold a conversation.", show_default=False)] = False,
     as_json: JsonOption = False,
@@ -64,11 +93,36 @@ def predict(
             raise DataError("--chat reads and writes a conversation; give it no texts, files, pictures or --json.")
         hold_conversation(predictor, settings)
         return
-    given = iter(texts) if texts else lines_of(input_file, predictor)
-    typed = not texts and input_file is None and at_terminal()
-    inputs = inputs_of(predictor, given, question or [])
-    answers = _answers(predictor, inputs, settings, at_once=1 if typed else AT_ONCE)
-    _write(answers, predictor, output_file, pictures, as_json=as_json)
+    details = as_json or pictures is not None
+    work = _Work(predictor, settings, pictures, details=details, strict=bool(texts))
+    _answer(work, _Asked(texts or [], question or [], input_file, output_file), as_json=as_json)
+
+
+@final
+@dataclass(frozen=True)
+class _Asked:
+    """What is answered, and where to."""
+
+    texts: list[str]
+    questions: list[str]
+    input: Path | None
+    output: Path | None
+
+
+def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
+    predictor, settings, output = work.predictor, work.settings, asked.output
+    table = None if asked.texts else _table(asked.input, predictor)
+    typed = not asked.texts and asked.input is None and at_terminal()
+    lines = Lines(asked.input, predictor) if table is None and not asked.texts else None
+    items = texts_given(predictor, iter(lines or asked.texts), asked.questions)
+    if table is not None:
+        items = rows_given(predictor, table)
+    sink: Sink = LineSink(predictor, output, nbest=settings.nbest, as_json=as_json)
+    if table is not None and output is not None and not as_json and output.suffix.lower() != ".txt":
+        sink = TableSink(predictor, table, output, nbest=settings.nbest)
+    pace = Pace(table or lines, to_terminal=output is None and sys.stdout.isatty())
+    waiting = portions(items, typed=typed, slow=lines is not None and asked.input is None)
+    work.through(waiting, sink, Notes(pace))
 
 
 def _check_files(read: Path | None, written: Path | None) -> None:
@@ -76,69 +130,100 @@ def _check_files(read: Path | None, written: Path | None) -> None:
         raise DataError(f"--input and --output are the same file, {read}; name another one to write.")
 
 
-def _answers(
-    predictor: "Predictor", inputs: Iterator[Any], settings: "SearchSettings", *, at_once: int
-) -> "Iterator[list[list[Prediction]]]":
-    """The predictions for one portion of the inputs after the other; an error where the first has no good input."""
-    done = 0
-    while some := list(islice(inputs, at_once)):
-        found = predictor.nbest(some, search=settings, first=done)
-        if not done and at_once > 1 and all(one[0].error is not None for one in found):
-            raise DataError(str(found[0][0].error))  # somebody who types goes on with the next line
-        yield found
-        done += len(some)
+def _table(file: Path | None, predictor: "Predictor") -> "InputFile | None":
+    """A file with columns; nothing where it has one input a line."""
+    from sixjars.runs.files import input_file
+
+    if file is None or not file.is_file():
+        return None
+    return input_file(file, predictor.columns, header=getattr(predictor.recipe.data, "header", None))
 
 
-def _write(
-    answers: "Iterator[list[list[Prediction]]]",
-    predictor: "Predictor",
-    file: Path | None,
-    pictures: Path | None,
-    *,
-    as_json: bool,
-) -> None:
-    """One line for each output as it comes; an input that cannot be used is an empty line, a note, and exit code 1."""
-    from sixjars.inspection.draw import draw
+@final
+@dataclass(frozen=True)
+class _Work:
+    """All that is done with each portion of the inputs."""
 
-    done = failed = 0
-    first = next(answers)  # before a file is opened: a fault in the input leaves an older output as it is
-    opened: IO[str] | nullcontext[IO[str]] = nullcontext(sys.stdout)
-    if file is not None:
-        opened = file.open("w", encoding="utf-8", errors="backslashreplace")
-    with opened as output:
-        for portion in chain([first], answers):
-            for found in portion:
-                done += 1
-                failed += _noted(found[0])
-                for rank, prediction in enumerate(found, start=1):
-                    if pictures is not None and prediction.error is None:
-                        draw(pictures / f"{done}{f'-{rank}' if len(found) > 1 else ''}.png", predictor, prediction)
-                    output.write(f"{_line(predictor, prediction, as_json=as_json)}\n")
-            output.flush()
-    if failed:
-        note(f"note: {failed} of {done} inputs could not be used; their lines are empty.")
-        raise typer.Exit(1)
+    predictor: "Predictor"
+    settings: "SearchSettings"
+    pictures: Path | None
+    details: bool
+    """Whether anybody asked for tokens and weights."""
+    strict: bool
+    """Whether it is an error, and nothing is written, where no input of the first portion can be used."""
+
+    def through(self, waiting: "Iterator[list[Item]]", sink: Sink, notes: Notes) -> None:
+        """Answer portion after portion; an input that cannot be used is an empty line, a note, and exit code 1."""
+        done, drawn = 0, set[str]()
+        try:
+            with _computing(self.predictor) as threads:
+                for items in waiting:
+                    found = self.predictor.nbest(
+                        [one for one, _ in items],
+                        search=self.settings,
+                        first=done,
+                        details=self.details,
+                        threads=threads,
+                    )
+                    if self.strict and not done and all(some[0].error is not None for some in found):
+                        raise DataError(str(found[0][0].error))
+                    if self.pictures is not None:
+                        drawn |= _draw(self.pictures, self.predictor, found, first=done)
+                    sink.take(items, found)
+                    done += len(items)
+                    notes.take(found)
+        finally:
+            notes.pace.clear()
+            sink.close()
+        if drawn:
+            _note_fonts(drawn)
+        if notes.end():
+            raise typer.Exit(1)
 
 
-def _noted(prediction: "Prediction") -> bool:
-    """Tell what is wrong with an input; whether something is."""
-    if prediction.error is not None:
-        note(f"note: {prediction.error}")
-    elif prediction.truncated:
-        note("note: an input was cut, because it is longer than the run reads (max_length).")
-    return prediction.error is not None
+@contextmanager
+def _computing(predictor: "Predictor") -> Iterator[Executor | None]:
+    """On a CPU, a thread for each core that computes a batch of its own, alone.
+
+    Several threads inside of one small matrix product wait for each other longer than they compute. Images and videos
+    are large products: for those, and where OMP_NUM_THREADS is set, torch divides the work as it does by itself.
+    """
+    import torch
+
+    media = any(field.is_media for field in predictor.fields.inputs.values())
+    if predictor.device.type != "cpu" or media or "OMP_NUM_THREADS" in os.environ:
+        yield None
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    threads = ThreadPoolExecutor(before)
+    try:
+        yield threads
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+        torch.set_num_threads(before)
 
 
-def _line(predictor: "Predictor", prediction: "Prediction", *, as_json: bool) -> str:
-    """A text alone; for a file its name before it; for a label its probability behind it."""
-    given = prediction.inputs
-    if as_json:
-        inputs = next(iter(given.values()), "") if len(given) < 2 else dict(given)
-        return json.dumps({"input": inputs, **prediction.to_json()}, ensure_ascii=False)
-    media = any(field.is_media for field in predictor.inputs.values())
-    cells = [*given.values(), prediction.text] if media else [prediction.text]
-    label = not predictor.network.decoder.searches and prediction.error is None
-    return "\t".join([*cells, f"{prediction.probability:.3f}"] if label else cells)
+def _draw(folder: Path, predictor: "Predictor", found: "list[list[Prediction]]", *, first: int) -> set[str]:
+    """A picture of each output; what is written in them."""
+    from sixjars.inspection.draw import draw, picture_name
+
+    texts: set[str] = set()
+    for number, some in enumerate(found, start=first + 1):
+        for rank, prediction in enumerate(some, start=1):
+            if prediction.error is None:
+                name = picture_name(number, predictor, prediction, rank=rank if len(some) > 1 else None)
+                draw(folder / name, predictor, prediction)
+                texts.update(prediction.source, prediction.tokens)
+    return texts
+
+
+def _note_fonts(texts: set[str]) -> None:
+    """What to install where the machine has no font with the letters of the pictures."""
+    from sixjars.inspection.fonts import missing_font
+
+    if missing := missing_font(texts):
+        note(f"note: {missing} The pictures have numbers in their place, and a legend.")
 
 
 def _search_settings(
@@ -170,28 +255,3 @@ def _search_settings(
     if settings.unknown == "replace" and not predictor.has_attention:
         raise DataError("unknown=replace needs attention, but this run has none; its bridge is of another kind.")
     return settings
-
-
-def evaluate(
-    run: RunArgument,
-    data: Annotated[Path | None, typer.Option(help="Another file with the same columns.", show_default=False)] = None,
-    metrics: Annotated[str | None, typer.Option(help="Names with commas between.", show_default=False)] = None,
-    *,
-    as_json: JsonOption = False,
-    device: DeviceOption = "auto",
-    allow: AllowOption = None,
-) -> None:
-    """Score a run, on its test set or on a file of yours."""
-    from sixjars.cli.show import show_classes, show_scores
-    from sixjars.progress import ConsoleProgress
-    from sixjars.runs.evaluate import evaluate as evaluate_run
-
-    named = [name.strip() for name in metrics.split(",")] if metrics else None
-    progress = ConsoleProgress(notes())
-    found = evaluate_run(run, data=data, metrics=named, device=device, reporter=progress, allow=allow or [])
-    if as_json:
-        results().print(json.dumps(found.to_json(), ensure_ascii=False))
-        return
-    show_scores(results(), found.scores, examples=found.examples, where=found.where, skipped=found.skipped)
-    if found.classes:
-        show_classes(results(), found.classes, found.confusion)

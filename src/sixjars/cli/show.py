@@ -9,10 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from sixjars.evaluation.by_length import Bucket
     from sixjars.evaluation.metrics import ClassRow, Confusion, Score
     from sixjars.inspection.explanation import Explanation, Weight
     from sixjars.runs.compare import Comparison
-    from sixjars.runs.train import Trained
+    from sixjars.runs.result import Run
 
 MOST_LABELS = 20
 """Lines of the table of labels."""
@@ -49,13 +50,15 @@ def show_classes(console: Console, classes: "Sequence[ClassRow]", confusion: "Co
         console.print(confusion_in_terminal(confusion.labels, confusion.counts))
 
 
-def show_trained(console: Console, trained: "Trained") -> None:
+def show_trained(console: Console, trained: "Run") -> None:
     """Where the run is, and how good."""
     if trained.skipped:
         console.print(f"{trained.skipped} bad rows of the data were skipped")
     if trained.dropped:
         console.print(f"{trained.dropped} training rows were dropped: too long (max_length), or an unlisted label")
     show_scores(console, trained.scores, examples=trained.examples, where=trained.where)
+    if any("search:" in score.signature and "search:greedy" not in score.signature for score in trained.scores):
+        console.print("  (the epochs above were scored with greedy search, which is quicker; these scores are final)")
     console.print(f"run: {trained.folder}")
 
 
@@ -94,7 +97,8 @@ def show_explanation(console: Console, explanation: "Explanation") -> None:
         if section.weights:
             console.print(_weights(section.weights))
         console.print()
-    console.print(f"{explanation.count:,} trainable parameters.")
+    frozen = f", {explanation.frozen:,} frozen" if explanation.frozen else ""
+    console.print(f"{explanation.count:,} trainable parameters{frozen}.")
 
 
 def _weights(weights: "Sequence[Weight]") -> Table:
@@ -108,17 +112,34 @@ def _weights(weights: "Sequence[Weight]") -> Table:
     return table
 
 
+def _cell(bucket: "Bucket", few: int) -> str:
+    """A score; with a mark where it is of few examples."""
+    if bucket.value is None:
+        return "– "
+    return f"{bucket.value:.3f}{'*' if bucket.count < few else ' '}"
+
+
 def show_comparison(console: Console, comparison: "Comparison") -> None:
     """One row for each model, one column for each range of lengths."""
+    from sixjars.evaluation.by_length import FEW
+
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     table.add_column("", no_wrap=True)
     table.add_column("parameters", justify="right")
     table.add_column("all", justify="right")
-    for bucket in comparison.contenders[0].buckets:
+    buckets = comparison.contenders[0].buckets
+    for bucket in buckets:
         table.add_column(f"{bucket.shortest}–{bucket.longest}", justify="right", no_wrap=True)
     for found in comparison.contenders:
-        values = ["–" if bucket.value is None else f"{bucket.value:.3f}" for bucket in found.buckets]
-        table.add_row(found.name, f"{found.parameters:,}", f"{found.overall:.3f}", *values)
-    console.print(f"{comparison.metric} by the length of the input (words)")
+        values = [_cell(bucket, FEW) for bucket in found.buckets]
+        table.add_row(found.name, f"{found.parameters:,}", f"{found.overall:.3f} ", *values)
+    counts = [f"{count:,} " for count in (comparison.examples, *(bucket.count for bucket in buckets))]
+    table.add_row("examples", "", *counts, style="dim")
+    console.print(comparison.title)
+    console.print("by the length of the input, in words:")
     console.print(table)
+    if any(0 < bucket.count < FEW for bucket in buckets):
+        console.print(f"* fewer than {FEW} examples: too few to go by")
+    if any(bucket.value is None for bucket in buckets):
+        console.print("– no example of such a length can be scored")
     console.print(f"picture: {comparison.picture}")

@@ -6,8 +6,11 @@ from typing import Annotated
 import typer
 
 from sixjars.cli.options import AllowOption, DeviceOption, Overrides, RecipeArgument, note, notes, results
-from sixjars.errors import RunError
+from sixjars.errors import DataError, RunError
 
+ColumnOption = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Its column: a name, or a number from 1.", show_default=False)
+]
 DEMO = "translation/sample_attention"
 
 
@@ -36,7 +39,7 @@ def demo(
 
 def _clear(folder: Path) -> None:
     """Remove an earlier demo, and nothing else."""
-    ours = ("recipe.yaml", "run.json", "model.safetensors", "log.jsonl", "scores.json", "attention.png")
+    ours = ("recipe.yaml", "run.json", "model.safetensors", "log.jsonl", "scores.json", "curves.png", "attention.png")
     for path in [
         *(folder / name for name in ours),
         *folder.glob("fields/*.json"),
@@ -49,11 +52,25 @@ def new(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The recipe to write.", show_default=False)],
     task: Annotated[str, typer.Option(help="A system that `sixjars tasks` lists.", show_default=False)],
     data: Annotated[Path | None, typer.Option(help="Your data; sizes are chosen from it.", show_default=False)] = None,
+    source: ColumnOption = None,
+    target: ColumnOption = None,
+    label: ColumnOption = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FIELD=COLUMN", help="The column of any field: image=photo.", show_default=False),
+    ] = None,
 ) -> None:
-    """Write a commented starter recipe, its sizes chosen from your data."""
-    from sixjars.runs.starter import new as write_starter
+    """Write a commented starter recipe, its columns and sizes chosen from your data."""
+    from sixjars.runs.starter import started
 
-    write_starter(file, task=task, data=data)
+    columns = {name: value for name, value in (("source", source), ("target", target), ("label", label)) if value}
+    for pair in column or []:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise DataError(f"--column {pair}: write FIELD=COLUMN, such as --column image=photo.")
+        columns[name] = value
+    for sentence in started(file, task=task, data=data, columns=columns).notes:
+        note(sentence)
     note(f"wrote {file}; next: sixjars train {file}")
 
 
@@ -64,7 +81,13 @@ def train(
         Path | None, typer.Option(help="The run's folder.  [default: runs/NAME]", show_default=False)
     ] = None,
     *,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on exactly where the run was stopped.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on exactly where the run was stopped; begin it where there is none.")
+    ] = False,
+    from_run: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="RUN", help="Fine-tune: start from a run's weights.", show_default=False),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="The same as learning.seed=N.", min=0, show_default=False)] = None,
     device: DeviceOption = "auto",
     devices: Annotated[int, typer.Option(help="Processes that train one model together.", min=1)] = 1,
@@ -83,6 +106,7 @@ def train(
         [*(overrides or []), *([] if seed is None else [f"learning.seed={seed}"])],
         out=out,
         resume=resume,
+        from_run=from_run,
         device=device,
         devices=devices,
         reporter=ConsoleProgress(notes()),

@@ -4,6 +4,7 @@ Dims: B batch, S positions, T target positions, N numbers of a position, M segme
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -182,6 +183,7 @@ class Batches:
         batch_tokens: int | None = None,
         batch_examples: int | None = None,
         seed: int = 0,
+        weights: NDArray[np.float64] | None = None,
         links: Sequence[TokenLinks] | None = None,
         joint: Joint | None = None,
     ) -> None:
@@ -190,6 +192,7 @@ class Batches:
         self.batch_tokens = batch_tokens
         self.batch_examples = batch_examples or (None if batch_tokens else DEFAULT_EXAMPLES)
         self.seed = seed
+        self.weights = weights
         self.links = links
         self.joint = joint
         if joint is not None:
@@ -206,9 +209,27 @@ class Batches:
         noise = np.random.default_rng([self.seed, epoch])
         # Chance decides among equal lengths alone, so however rows are ordered, the batches have the same widths.
         order = np.lexsort((noise.random(len(self)), self.target_lengths, self.input_lengths))
-        batches = self._cut(order[self.usable[order]])
-        shuffled = [torch.from_numpy(batches[number]) for number in noise.permutation(len(batches))]
+        batches = self._cut(self._drawn(order[self.usable[order]], noise))
+        chosen = noise.permutation(len(batches))
+        if self.weights is not None and epoch:  # fractions draw other lengths in each epoch, so the count may change
+            chosen = np.resize(chosen, self._batches_at_first)
+        shuffled = [torch.from_numpy(batches[number]) for number in chosen]
         return [shuffled[at : at + accumulate] for at in range(0, len(shuffled), accumulate)]
+
+    @cached_property
+    def _batches_at_first(self) -> int:
+        return len(self.plan(epoch=0))
+
+    def _drawn(self, order: Rows, noise: np.random.Generator) -> Rows:
+        """The rows of an epoch, each as often as its weight says; a fraction is so many of the rows that have it."""
+        if self.weights is None:
+            return order
+        weights = self.weights[order]
+        times = np.floor(weights).astype(np.int64)
+        for weight in np.unique(weights):
+            having = np.flatnonzero(weights == weight)
+            times[noise.permutation(having)[: round((weight % 1.0) * len(having))]] += 1
+        return np.repeat(order, times)
 
     def in_order(self, examples: int, rows: Sequence[int] | None = None) -> list[Tensor]:
         """Every row once (or those given), longest first, for scoring: like lengths together, nothing random."""

@@ -15,8 +15,12 @@ from sixjars.data.copying import CopyLink
 from sixjars.data.field import Field, Positions
 from sixjars.data.storage.cache import Examples, IdEncoder, Table, cache_folder, cached, encoded
 from sixjars.errors import DataError
+from sixjars.flow.special import STOP, UNK
+from sixjars.progress import counted
 
 T = TypeVar("T")
+DRAWN = "drawn"
+"""The column of rows from several files that says which file a row is of, and how often it is drawn in an epoch."""
 NOTHING = "nothing"
 """What stands for the input of a task that has none: rows without positions."""
 
@@ -45,7 +49,12 @@ class Fields:
 
     def learned(self, train: Examples) -> "Fields":
         """With what the training set teaches."""
-        return self.mapped(lambda field: field.learned(_texts(train, field.name)) if field.learns else field)
+
+        def taught(field: Field) -> Field:
+            texts = counted(_texts(train, field.name), f"learning the vocabulary of {field.name}")
+            return field.learned(texts) if field.learns else field
+
+        return self.mapped(taught)
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
         """The examples whose values can be used by every field."""
@@ -80,12 +89,14 @@ class Dataset:
     """For messages."""
     skipped: int = 0
     """Bad rows that were left out."""
+    notes: tuple[str, ...] = ()
+    """What a person should know of the reading, a sentence each."""
 
     @classmethod
     def stored(cls, examples: Examples, fields: Fields) -> "Dataset":
         """Encoded once, kept in the cache and memory-mapped from there."""
         table = cached(examples, fields.encoders(), folder=cache_folder())
-        return cls(table, fields, examples.where, examples.skipped)
+        return cls(table, fields, examples.where, examples.skipped, examples.notes)
 
     @classmethod
     def in_memory(cls, examples: Examples, fields: Fields) -> "Dataset":
@@ -122,6 +133,22 @@ class Dataset:
             except DataError as error:
                 raise DataError(f"{self.where}: {error}") from None
         return usable
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """How often each row is drawn in an epoch, where that is not once."""
+        if not self.table.has(DRAWN):
+            return None
+        return np.array([float(text.split()[1]) for text in self.table.texts(DRAWN)])
+
+    @cached_property
+    def unknown(self) -> float | None:
+        """The share of `<unk>` among the tokens of the inputs; nothing where they have none."""
+        texts = {name: field for name, field in self.fields.inputs.items() if "vocabulary" in field.fact_names}
+        named = [name for name, field in texts.items() if name in field.encoders()]
+        ids = np.concatenate([np.zeros(0, dtype=np.int32), *(self.table.ids(name)[0] for name in named)])
+        tokens = int((ids != STOP).sum())
+        return int((ids == UNK).sum()) / tokens if tokens else None
 
     @property
     def dropped(self) -> int:
@@ -230,6 +257,7 @@ class Dataset:
             batch_tokens=batch_tokens,
             batch_examples=batch_examples,
             seed=seed,
+            weights=self.weights if training else None,
             links=self.token_links if guided and self.alignments is not None else None,
             joint=None if self.fields.link is None else self.fields.link.joint(self.table),
         )

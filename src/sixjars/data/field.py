@@ -28,7 +28,7 @@ from sixjars.errors import DataError, shown
 from sixjars.flow.contracts import Holds
 from sixjars.flow.values import Padded
 from sixjars.progress import Reporter
-from sixjars.recipe.sections import FieldSettings
+from sixjars.recipe.data import FieldSettings
 
 
 class FeatureExtractor(Protocol):
@@ -104,6 +104,10 @@ class Field(ABC):
     """Whether its values are texts in segments."""
     multi_label: bool = False
     """Whether an example may have several labels."""
+    single_label: bool = False
+    """Whether every example has exactly one label."""
+    word_dropout: float = 0.0
+    """Of an input: the probability with which a token is unknown in training."""
     is_media: bool = False
     """Whether its values are names of files."""
     lists: Literal["rows", "value", "refused"] = "refused"
@@ -133,8 +137,6 @@ class Field(ABC):
     def link(self, inputs: "Mapping[str, Field]") -> CopyLink | None:
         """What ties this output to an input, if something does."""
         return None
-
-    # From values of files and people to text.
 
     def as_text(self, value: object) -> str:
         """A value of JSON or Python as the text that is kept of it; where it is none, ValueError with half a sentence.
@@ -185,10 +187,8 @@ class Field(ABC):
         """A value as it is compared with others."""
         return text
 
-    # What is learned from the training set.
-
     def learned(self, texts: Iterable[str]) -> Self:
-        """The same field with what the training texts teach: a vocabulary, a list of labels."""
+        """With what the training texts teach: a vocabulary, labels; what it knows already keeps its number."""
         return self
 
     def to_json(self) -> str:

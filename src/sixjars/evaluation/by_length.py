@@ -7,6 +7,9 @@ from typing import final
 from sixjars.evaluation.metrics import Metric, Outcome, score
 from sixjars.evaluation.metrics.table import ONE_AT_LEAST
 
+FEW = 20
+"""A score of fewer examples says little; it is marked."""
+
 
 @final
 @dataclass(frozen=True)

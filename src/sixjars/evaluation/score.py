@@ -3,6 +3,7 @@
 Dims: B batch, T target positions, S source positions.
 """
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
@@ -49,11 +50,16 @@ def answers(
     *,
     seeds: Sequence[int],
     prefix: Padded | None = None,
+    attention: bool = True,
 ) -> list[list[Hypothesis]]:
-    """The outputs for each row of an encoded batch, best first; `seeds`, one for each row, are those of sampling."""
+    """The outputs for each row of an encoded batch, best first; `seeds`, one for each row, are those of sampling.
+
+    Without `attention` their weights are left out, unless `unknown: replace` needs them.
+    """
     begun = None if prefix is None else prefix.to(network.device)
     with torch.inference_mode():
-        return network.decoder.answer(encoded, Searcher(search, seeds), begun)
+        searcher = Searcher(search, seeds, attention=attention or search.unknown == "replace")
+        return network.decoder.answer(encoded, searcher, begun)
 
 
 def spelled(dataset: Dataset, row: int, found: Hypothesis, search: SearchSettings) -> tuple[Sequence[int], list[str]]:
@@ -101,6 +107,23 @@ class Judged:
             searched = self.searches and "candidates" in metric.needs
             found.append(_with_search(one, widened(self.settings.search, metric.nbest)) if searched else one)
         return found
+
+    def each(self, metrics: Sequence[Metric]) -> Iterator[dict[str, Any]]:
+        """Every example: what was given, its references, what was output, and the scores that it has by itself."""
+        single = [metric for metric in metrics if metric.per_example]
+        counts = {metric.name: nbest_of(metric, self.settings) for metric in single}
+        for at, first in enumerate(self.outcomes[min(self.outcomes)]):
+            found = {metric.name: _alone(self.outcomes[counts[metric.name]][at], metric) for metric in single}
+            output = first.candidates[0] if first.candidates else None
+            yield {"input": first.given, "references": list(first.references), "output": output, "scores": found}
+
+
+def _alone(outcome: Outcome, metric: Metric) -> float | None:
+    """The score of one example; nothing where what the metric needs is not known of it."""
+    if any(getattr(outcome, need) is None for need in ("focus", "rationale") if need in metric.needs):
+        return None
+    value = score([outcome], [metric])[0].value
+    return value if math.isfinite(value) else None
 
 
 def nbest_of(metric: Metric, settings: EvaluationSettings) -> int:
@@ -184,7 +207,8 @@ class _Judge:
             encoded = encoded.pick(torch.tensor(places, dtype=torch.long, device=encoded.device))
         seeds = [rows[at] for at in places]
         for search in searches if places else ():
-            for row, found in zip(seeds, answers(self.network, encoded, search, seeds=seeds), strict=True):
+            outputs = answers(self.network, encoded, search, seeds=seeds, attention=False)
+            for row, found in zip(seeds, outputs, strict=True):
                 texts = (self.dataset.fields.output.decode(*spelled(self.dataset, row, each, search)) for each in found)
                 self.found[row, search] = tuple(texts)
 

@@ -41,9 +41,9 @@ class Component(nn.Module, ABC):
     letters: ClassVar[Mapping[str, str]] = {}
     """The letter of each parameter in the equations, by its name; the name `""` stands for all of them."""
 
-    @abstractmethod
     def equations(self) -> list[str]:
-        """What this component computes, line by line."""
+        """What this component computes, line by line; a prototype may have none."""
+        return []
 
     def letter(self, name: str) -> str:
         """The letter of a parameter, found in this module or the module inside it that it belongs to."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from sixjars.errors import ShapeError
-from sixjars.inspection.page import GREY, SMALL, figure_of, fit, percent, saved_page, width_of
+from sixjars.inspection.page import GREY, SMALL, figure_of, fit, ink, percent, saved_page, width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -167,13 +167,13 @@ def _show(page: "Axes", sentence: _Sentence, top: float, peak: float, word_peak:
     page.text(NUMBER - 0.08, middle, str(sentence.number), ha="right", va="center", fontsize=SMALL, color=GREY)
     share, percentage = sentence.weight / peak, percent(sentence.weight)
     _shade(page, (NUMBER, top, CELL, bottom - top), "Reds", share)
-    page.text(NUMBER + CELL / 2, middle, percentage, ha="center", va="center", fontsize=8, color=_ink(share))
+    page.text(NUMBER + CELL / 2, middle, percentage, ha="center", va="center", fontsize=8, color=_ink("Reds", share))
     for row, line in enumerate(sentence.lines):
         for at, left, width in line:
             share, y = sentence.word_weights[at] / word_peak, top + row * LINE
             if share > 0.01:
                 _shade(page, (left - PAD, y, width + 2 * PAD, LINE), "Blues", share)
-            word = page.text(left, y + 0.72 * LINE, sentence.words[at], fontsize=LETTERS, color=_ink(share))
+            word = page.text(left, y + 0.72 * LINE, sentence.words[at], fontsize=LETTERS, color=_ink("Blues", share))
             if width >= WIDTH:
                 fit(word, WIDTH)
     if sum(len(line) for line in sentence.lines) < len(sentence.words):
@@ -182,14 +182,20 @@ def _show(page: "Axes", sentence: _Sentence, top: float, peak: float, word_peak:
 
 def _shade(page: "Axes", box: tuple[float, float, float, float], colors: str, share: float) -> None:
     """A box, (left, top, width, height), as dark as its share of the largest; never so dark that it is nearly black."""
-    from matplotlib import colormaps
     from matplotlib.patches import Rectangle
 
     left, top, width, height = box
-    color = colormaps[colors](0.9 * max(share, 0.0))
+    color = _color(colors, share)
     page.add_patch(Rectangle((left, top + 0.015), width, height - 0.03, facecolor=color, edgecolor="none"))
 
 
-def _ink(share: float) -> str:
-    """The colour of letters on a shade."""
-    return "white" if share > 0.65 else "black"
+def _color(colors: str, share: float) -> tuple[float, ...]:
+    from matplotlib import colormaps
+
+    red, green, blue, alpha = colormaps[colors](0.9 * max(share, 0.0))
+    return float(red), float(green), float(blue), float(alpha)
+
+
+def _ink(colors: str, share: float) -> str:
+    """The colour of letters on a shade; words without much weight have none."""
+    return ink(_color(colors, share)) if share > 0.01 else "black"

@@ -49,10 +49,16 @@ class Explanation:
         """Trainable parameters."""
         return sum(weight.count for section in self.sections for weight in section.weights if weight.trainable)
 
+    @property
+    def frozen(self) -> int:
+        """Parameters that training leaves as they are."""
+        return sum(weight.count for section in self.sections for weight in section.weights if not weight.trainable)
+
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
         sections = [asdict(section) for section in self.sections]
-        return {"title": self.title, "trainable_parameters": self.count, "sections": sections}
+        counts = {"trainable_parameters": self.count, "frozen_parameters": self.frozen}
+        return {"title": self.title, **counts, "sections": sections}
 
 
 def explanation_of(recipe: Recipe, network: Network, *, title: str, data: list[str], given: str = "x") -> Explanation:
@@ -95,6 +101,11 @@ def _loss(recipe: Recipe, network: Network) -> list[str]:
         lines.append(
             f"label smoothing: the truth is {1 - loss.smoothing:g} at {truth}, {loss.smoothing:g} over all {others}"
         )
+    if loss.class_weights == "balanced":
+        lines.append("class weights: each times N / (C n_ℓ), with N examples, C labels and n_ℓ examples of label ℓ")
+    elif loss.class_weights:
+        weights = ", ".join(f"{weight:g} for {label}" for label, weight in loss.class_weights.items())
+        lines.append(f"class weights: each times {weights}, 1 for others")
     if loss.guide:
         lines.append(f"- {loss.guide:g} Σ_t Σ_j α*_jt log α_jt: guided attention, where α* is the true attention")
     if loss.coverage:
@@ -105,13 +116,18 @@ def _loss(recipe: Recipe, network: Network) -> list[str]:
 def _learning(recipe: Recipe) -> list[str]:
     learning = recipe.learning
     size = f"{learning.batch_tokens} tokens" if learning.batch_tokens else f"{learning.batch_examples or 64} examples"
+    warmup = f" after {learning.warmup} steps" if learning.warmup else ""
     lines = [
         "gradient descent with backpropagation through time, all the way into the encoder",
-        f"{learning.optimizer}, rate {learning.rate:g}, {learning.schedule} schedule after {learning.warmup} updates",
+        f"{learning.optimizer}, rate {learning.rate:g}, {learning.schedule} schedule{warmup}",
         f"batches of {size}" + (f", {learning.accumulate} added up" if learning.accumulate > 1 else ""),
-        f"at most {learning.epochs} epochs" + (f", {learning.steps} updates" if learning.steps else ""),
+        f"at most {learning.epochs} epochs" + (f", {learning.steps} steps" if learning.steps else ""),
         f"the best by {learning.metric} is kept",
     ]
+    if learning.freeze:
+        lines.append(f"frozen: {', '.join(learning.freeze)}")
+    if learning.rates:
+        lines.append("rates: " + ", ".join(f"{factor:g} of it for {part}" for part, factor in learning.rates.items()))
     if learning.patience:
         lines.append(f"stops after {learning.patience} validations without improvement")
     return lines

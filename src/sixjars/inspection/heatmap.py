@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sixjars.errors import DataError
-from sixjars.inspection.page import Weights, checked, drawable, figure_of, save
+from sixjars.inspection.page import Weights, checked, drawable, figure_of, ink, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,6 +45,7 @@ def heat_map(
     figure = figure_of(width, height, "constrained")
     axes = figure.add_subplot()
     image = show_cells(axes, weights_TS)
+    above, beside = ([drawable(figure, name) for name in names] for names in (above, beside))
     axes.set_xticks(range(len(source)), above, rotation=45, ha="left", rotation_mode="anchor")
     axes.set_yticks(range(len(target)), beside)
     axes.tick_params(length=0)
@@ -53,21 +54,27 @@ def heat_map(
     axes.set_yticks([at - 0.5 for at in range(1, len(target))], minor=True)
     axes.grid(which="minor", color="#e8eef4", linewidth=1.0)
     axes.tick_params(which="minor", length=0)
-    figure.colorbar(image, ax=axes, shrink=0.8, label="attention weight α")
+    figure.colorbar(image, ax=axes, shrink=0.8, label=f"attention weight α, at most {peak_of(weights_TS):.2f}")
     save(figure, path, title)
 
 
 def _labels(tokens: Sequence[str]) -> list[str]:
-    return [drawable(token if len(token) <= LONGEST else f"{token[: LONGEST - 1]}…") for token in tokens]
+    return [token if len(token) <= LONGEST else f"{token[: LONGEST - 1]}…" for token in tokens]
+
+
+def peak_of(weights_TS: NDArray[np.float64]) -> float:
+    """The largest weight, which is drawn darkest, so that attention that is spread thinly shows too."""
+    return float(weights_TS.max(initial=0.0)) or 1.0
 
 
 def show_cells(axes: "Axes", weights_TS: NDArray[np.float64], *, numbers: bool = True) -> "AxesImage":
-    """Weights as cells that are dark for 1, with numbers in those that are not small; the columns are named above."""
-    image = axes.imshow(weights_TS, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
+    """Weights as cells, darkest for the largest, with numbers in those that are not small; columns are named above."""
+    peak = peak_of(weights_TS)
+    image = axes.imshow(weights_TS, cmap="Blues", vmin=0.0, vmax=peak, aspect="auto")
     axes.xaxis.tick_top()
-    for row, column in np.argwhere(weights_TS >= 0.1) if numbers else ():
+    for row, column in np.argwhere(weights_TS >= min(0.1, peak / 2)) if numbers else ():
         weight = weights_TS[row, column]
-        color = "white" if weight > 0.5 else "black"
+        color = ink(tuple(image.to_rgba(weight)))
         axes.text(column, row, f"{weight:.2f}", ha="center", va="center", fontsize=7, color=color)
     return image
 
@@ -75,7 +82,9 @@ def show_cells(axes: "Axes", weights_TS: NDArray[np.float64], *, numbers: bool =
 def in_terminal(weights: Weights, *, source: Sequence[str], target: Sequence[str]) -> Table:
     """The same heat map for the terminal, with two digits in the cells that are not small."""
     texts = [[f"{weight:.2f}".removeprefix("0") if weight >= 0.05 else "·" for weight in row] for row in weights]
-    return shaded_table(weights, texts, above=source, beside=target)
+    peak = max((weight for row in weights for weight in row), default=0.0) or 1.0
+    shares = [[weight / peak for weight in row] for row in weights]
+    return shaded_table(shares, texts, above=source, beside=target)
 
 
 def shaded_table(
@@ -98,4 +107,5 @@ def shaded_table(
 
 
 def _style(share: float) -> str:
-    return f"{'black' if share > 0.5 else 'grey70'} on color({232 + round(share * 23)})"
+    step = round(share * 23)  # of the greys of a terminal, 8, 18, ... 238 of 255
+    return f"{ink([(8 + 10 * step) / 255] * 3)} on color({232 + step})"

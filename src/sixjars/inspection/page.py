@@ -5,15 +5,16 @@ All is set on the figure and its texts; the settings of matplotlib and the warni
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.errors import ShapeError
+from sixjars.inspection.fonts import FIRST, Numbers, fonts_for, legend, shown_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,16 +23,6 @@ if TYPE_CHECKING:
 
 Weights = Sequence[Sequence[float]]
 
-FONTS = (
-    "DejaVu Sans",
-    "Noto Sans",
-    "Noto Sans Devanagari",
-    "Lohit Devanagari",
-    "Nirmala UI",
-    "Mangal",
-    "Arial Unicode MS",
-)
-"""Those that are installed are tried in this order for each character."""
 GREY = "#6b7280"
 """The colour of captions and other explanations."""
 SMALL = 7.5
@@ -66,32 +57,37 @@ def percent(weight: float) -> str:
     return f"{weight:.1%}" if 0 < weight < 0.0995 else f"{weight:.0%}"
 
 
-@cache
-def _fonts(weight: str | int) -> tuple[list[str], frozenset[int]]:
-    """The installed fonts, and the characters that they have."""
-    from matplotlib.font_manager import FontProperties, findfont, get_font, get_font_names
-
-    installed = set(get_font_names())
-    names = [name for name in FONTS if name in installed]
-    files = [findfont(FontProperties(family=name, weight=weight)) for name in names]
-    return names, frozenset(code for file in files for code in get_font(file).get_charmap())
+_NUMBERS: "WeakKeyDictionary[Figure, Numbers]" = WeakKeyDictionary()
+"""Of each figure that is being drawn, the words that no font can show."""
 
 
-def drawable(text: str, weight: str | int = "normal") -> str:
-    r"""The text with a box for each character that no font has, since matplotlib would warn of it.
+def drawable(figure: "Figure", text: str, weight: str | int = "normal") -> str:
+    """The text as this figure can show it: a word that no font has becomes a number, which its legend explains.
 
-    >>> drawable("a b\tc \U000e0fff")
-    'a b c □'
+    matplotlib writes the names of ticks anew whenever it draws, so they are made drawable before they are set.
     """
-    known = _fonts(weight)[1]
-    plain = ("\n" if one == "\n" else " " if one.isspace() else one for one in text)
-    return "".join(one if one == "\n" or ord(one) in known else "□" for one in plain)
+    return shown_text(text, _NUMBERS.setdefault(figure, {}), weight)
 
 
 def set_font(text: "Text") -> None:
-    """Give a text our fonts; `$` and `_` in it are characters and no mathematics."""
-    weight = text.get_fontweight()
-    text.set(fontfamily=_fonts(weight)[0], parse_math=False, text=drawable(text.get_text(), weight))
+    """Make a text drawable, in fonts that have its letters; `$` and `_` in it are characters and no mathematics."""
+    figure, weight = text.get_figure(root=True), text.get_fontweight()
+    assert figure is not None
+    shown = drawable(figure, text.get_text(), weight)
+    text.set(fontfamily=list(fonts_for(shown, weight)[0]), parse_math=False, text=shown)
+
+
+def ink(shade: Sequence[float]) -> str:
+    """Black or white, whichever is easier to read on a shade, (red, green, blue) from 0 to 1.
+
+    By the contrast of WCAG 2.1: relative luminance, whose geometric middle is 0.18.
+
+    >>> ink((1.0, 1.0, 1.0)), ink((0.03, 0.19, 0.42))
+    ('black', 'white')
+    """
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in shade[:3]]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "black" if luminance > 0.179 else "white"
 
 
 def width_of(text: "Text") -> float:
@@ -130,7 +126,13 @@ def save(figure: "Figure", path: str | Path, title: str = "") -> None:
     for text in figure.findobj(Text):
         set_font(text)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+    below = legend(_NUMBERS.pop(figure, {}))
+    if not below:
+        figure.savefig(path)
+        return
+    lines = [line for one in below for line in wrap(one, max(int(figure.get_figwidth() * 15), 30))]
+    figure.text(0.02, -0.1 / figure.get_figheight(), "\n".join(lines), va="top", fontsize=SMALL, fontfamily=[FIRST])
+    figure.savefig(path, bbox_inches="tight", pad_inches=0.1)
 
 
 def title_lines(title: str, width: float) -> list[str]:

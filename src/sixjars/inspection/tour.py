@@ -5,7 +5,7 @@ Dims: T steps, S points.
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.errors import DataError
-from sixjars.inspection.heatmap import show_cells
-from sixjars.inspection.page import GREY, Weights, checked, figure_of, save
+from sixjars.evaluation.metrics.tours import nearest_tour
+from sixjars.inspection.heatmap import peak_of, show_cells
+from sixjars.inspection.page import GREY, Weights, checked, figure_of, ink, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +25,8 @@ Points = Sequence[tuple[float, ...]]
 PANEL = 5.4
 """Inches along a side."""
 LINE_COLOR, START_COLOR, LEFT_OUT = "#2171b5", "#e08600", "#b6bcc6"
+MOST_SOLVED = 10
+"""Points whose shortest tour is found for comparison; with more it takes too long."""
 MOST_NAMED, MOST_NUMBERS = 30, 12
 """Points that have their names beside the heat map, and those that have room for numbers in its cells."""
 
@@ -66,16 +69,63 @@ def _dimensions(points: Points, order: Sequence[int]) -> int:
     return sizes[0]
 
 
+def tour_title(points: Points, order: Sequence[int]) -> str:
+    """What the order amounts to: the length of the closed line and how it compares, or whether numbers are sorted.
+
+    >>> tour_title([(0.0, 0.0), (3.0, 0.0), (3.0, 4.0), (1.0, 1.0)], [0, 1, 2])
+    'A closed line through 3 of 4 points, length 12.00'
+    >>> tour_title([(0.0, 0.0), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0)], [0, 1, 2, 3])
+    'A tour of 4 points, length 4.83: 1.21 times the shortest'
+    >>> tour_title([(3.0,), (1.0,), (2.0,)], [1, 0, 2])
+    '3 numbers, not sorted: 1 of 2 steps goes down'
+    """
+    if points and len(points[0]) == 1:
+        down = sum(points[one][0] > points[two][0] for one, two in pairwise(order))
+        how = f"not sorted: {down} of {len(order) - 1} steps {'goes' if down == 1 else 'go'} down"
+        return f"{len(order)} numbers, {how if down else 'in ascending order'}"
+    length = tour_length(points, order)
+    if sorted(order) != list(range(len(points))) or len(order) < 2:
+        return f"A closed line through {len(set(order))} of {len(points)} points, length {length:.2f}"
+    best, unit = _compared(points)
+    ratio = f": {length / best:.2f} times {unit}" if best else ""
+    return f"A tour of {len(points)} points, length {length:.2f}{ratio}"
+
+
+def _compared(points: Points) -> tuple[float, str]:
+    """The length to compare a tour with, and what it is: the shortest where there are few points."""
+    if len(points) > MOST_SOLVED:
+        return tour_length(points, nearest_tour(points)), "the nearest-neighbour tour"
+    return shortest_length(points), "the shortest"
+
+
+def tour_length(points: Points, order: Sequence[int]) -> float:
+    """Of the closed line through the points in that order."""
+    return math.fsum(math.dist(points[one], points[two]) for one, two in pairwise([*order, *order[:1]]))
+
+
+def shortest_length(points: Points) -> float:
+    """The length of the shortest tour, by dynamic programming over subsets (Held & Karp 1962).
+
+    >>> shortest_length([(0.0, 0.0), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0)])
+    4.0
+    """
+    rest = range(1, len(points))
+    paths = {(frozenset([at]), at): math.dist(points[0], points[at]) for at in rest}  # from 0 through a set, to one
+    for size in range(2, len(points)):
+        for chosen in map(frozenset, combinations(rest, size)):
+            for end in chosen:
+                before = chosen - {end}
+                paths[chosen, end] = min(paths[before, at] + math.dist(points[at], points[end]) for at in before)
+    return min((paths[frozenset(rest), at] + math.dist(points[at], points[0]) for at in rest), default=0.0)
+
+
 def _note(points: Points, order: Sequence[int]) -> str:
-    """How long the closed line is, where there is one, and the points that are not in the order, or more than once.
+    """The points that are not in the order, or more than once.
 
     >>> _note([(0.0, 0.0), (3.0, 0.0), (3.0, 4.0), (1.0, 1.0)], [0, 1, 2])
-    'Length of the closed line: 12.00. Not in the output: 3.'
+    'Not in the output: 3.'
     """
     notes = []
-    if len(points[0]) == 2 and len(order) > 1:
-        length = math.fsum(math.dist(points[one], points[two]) for one, two in pairwise([*order, order[0]]))
-        notes.append(f"Length of the closed line: {length:.2f}.")
     for what, some in (
         ("Not in the output", [at for at in range(len(points)) if at not in set(order)]),
         ("More than once", sorted({at for at in order if order.count(at) > 1})),
@@ -88,6 +138,8 @@ def _note(points: Points, order: Sequence[int]) -> str:
 
 def _line(axes: "Axes", points: Points, order: Sequence[int]) -> None:
     """Points of two coordinates; arrows lead from one to the next."""
+    from matplotlib.colors import to_rgb
+
     size = min(max(80 / math.sqrt(len(points)), 10.0), 15.0)
     arrow = {"arrowstyle": "-|>", "color": LINE_COLOR, "linewidth": 1.3, "shrinkA": size / 2, "shrinkB": size / 2}
     for here, there in pairwise([*order, *order[:1]]):
@@ -99,8 +151,8 @@ def _line(axes: "Axes", points: Points, order: Sequence[int]) -> None:
         above = 3 + at / len(points)  # a point that covers another covers its number too
         inside, edge = (START_COLOR, START_COLOR) if first else ("white", LINE_COLOR if gone else LEFT_OUT)
         axes.plot([x], [y], "o", markersize=size, markerfacecolor=inside, markeredgecolor=edge, zorder=above)
-        ink = "white" if first else "black" if gone else GREY
-        axes.text(x, y, str(at), ha="center", va="center_baseline", fontsize=0.47 * size, color=ink, zorder=above)
+        color = ink(to_rgb(inside)) if first or gone else GREY
+        axes.text(x, y, str(at), ha="center", va="center_baseline", fontsize=0.47 * size, color=color, zorder=above)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.08)
     _quiet(axes, "Numbers: positions in the input. Orange: the first of the output.")
@@ -134,7 +186,8 @@ def _heat(axes: "Axes", weights_TS: NDArray[np.float64], order: Sequence[int]) -
     axes.set_yticks(range(0, steps, every), names[::every], fontsize=7)
     for row, at in enumerate(order):
         axes.add_patch(Rectangle((at - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=START_COLOR, linewidth=1.2))
-    _quiet(axes, "Each row is a step: its attention weights over the points, darkest for 1. Framed: its output.")
+    peak = peak_of(weights_TS)
+    _quiet(axes, f"Each row is a step: its attention weights, darkest for {peak:.2f}. Framed: its output.")
 
 
 def _quiet(axes: "Axes", caption: str) -> None:

@@ -161,7 +161,7 @@ def unpack_optimizer(optimizer: optim.Optimizer, tensors: Mapping[str, Tensor], 
     for full in optimizer_memory(optimizer):
         _, number, name = full.split(".")
         if name == "step" and not 0 <= float(tensors[full]) <= updates:
-            raise ValueError(f"{full} is {float(tensors[full]):g}, after {updates} updates")
+            raise ValueError(f"{full} is {float(tensors[full]):g}, after {updates} steps")
         state.setdefault(int(number), {})[name] = tensors[full]
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
@@ -206,17 +206,17 @@ class TrainingState:
             raise ValueError(f"{'.'.join(map(str, first['loc']))} is {shown(first['input'])}") from None
         counts = [state.epoch, state.done_in_epoch, state.stale, state.halvings, state.since_halving]
         if max(counts + [step for _, step in state.best]) > state.step or (state.finished and not state.best):
-            raise ValueError(f"its counts do not agree with {state.step} updates")
+            raise ValueError(f"its counts do not agree with {state.step} steps")
         return state
 
     def score(self, value: float, *, better: str, keep: int) -> bool:
-        """Enter a validation score; whether it is the best so far. At most `keep` are remembered."""
+        """Enter a validation score; whether it is the best so far, of equal ones the later. `keep` are remembered."""
         sign = 1.0 if better == "lower" else -1.0
-        is_best = not self.best or sign * value < sign * self.best[0][0]
-        self.best = sorted([*self.best, (value, self.step)], key=lambda entry: sign * entry[0])[:keep]
-        self.stale = 0 if is_best else self.stale + 1
-        self.since_halving = 0 if is_best else self.since_halving + 1
-        return is_best
+        before = sign * self.best[0][0] if self.best else float("inf")
+        self.best = sorted([(value, self.step), *self.best], key=lambda entry: sign * entry[0])[:keep]
+        self.stale = 0 if sign * value < before else self.stale + 1
+        self.since_halving = 0 if sign * value < before else self.since_halving + 1
+        return sign * value <= before
 
 
 @final

@@ -8,50 +8,63 @@ import math
 import os
 import subprocess
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal, TypeVar, final
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, final, get_args
 
 import torch
-from torch import Tensor, nn, optim
+from torch import Tensor, optim
 
-from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
+from sixjars.errors import Interrupted, LearningError, RecipeError, RunError, unknown
 from sixjars.flow.values import Batch
 from sixjars.learning.heartbeat import GONE, Heartbeat, ending_with_the_first
 from sixjars.recipe.sections import LearningSettings
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+    from lightning_fabric.loggers.logger import Logger
 
-Device = Literal["auto", "cpu", "cuda"]
+Device = Literal["auto", "cpu", "cuda", "mps"]
 PRECISIONS: Mapping[str, Literal["32-true", "bf16-mixed", "16-mixed"]] = {
     "32": "32-true",
     "bf16": "bf16-mixed",
     "fp16": "16-mixed",
 }
+WITHOUT_FP16: Mapping[str, str] = {"cpu": "a CPU", "mps": "an Apple GPU"}
 OF_A_BROKEN_LINE = ("gloo", "NCCL", "onnection", "Broken pipe")
 """One of these words is in what torch says when another process has gone."""
 
 
 def device_named(device: Device) -> torch.device:
     """The device that `--device` means on this machine."""
-    if device == "cuda" and not torch.cuda.is_available():
-        raise RecipeError(["--device cuda was asked for, but torch sees no CUDA device here."], "the command line")
-    chosen = "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
-    return torch.device(chosen)
+    if device not in get_args(Device):
+        raise RecipeError([unknown("device", device, get_args(Device))], "the command line")
+    asked: dict[str, Callable[[], bool]] = {
+        "cuda": torch.cuda.is_available,
+        "mps": torch.backends.mps.is_available,
+        "cpu": lambda: True,
+    }
+    found = next((name for name, is_there in asked.items() if device in (name, "auto") and is_there()), None)
+    if found is None:
+        missing = "CUDA device" if device == "cuda" else "Apple GPU (mps)"
+        raise RecipeError([f"--device {device} was asked for, but torch sees no {missing} here."], "the command line")
+    return torch.device(found)
 
 
-def fabric_for(*, device: Device, devices: int, precision: str) -> "Fabric":
+def fabric_for(*, device: Device, devices: int, precision: str, loggers: "Sequence[Logger]" = ()) -> "Fabric":
     """An engine, launched: with several devices this process becomes one of as many."""
     where = device_named(device).type
-    if precision == "fp16" and where == "cpu":
-        raise RecipeError(["learning.precision: fp16 needs a CUDA device; use bf16 or 32 on a CPU."])
+    if precision == "fp16" and where != "cuda":
+        raise RecipeError([f"learning.precision: fp16 needs a CUDA device; use bf16 or 32 on {WITHOUT_FP16[where]}."])
     here, machines = _processes(devices)
     if where == "cuda" and here > torch.cuda.device_count():
         fault = f"--devices {here} was asked for, but torch sees {torch.cuda.device_count()} CUDA devices here."
+        raise RecipeError([fault], "the command line")
+    if where == "mps" and here * machines > 1:
+        fault = f"--devices is {here}, but an Apple GPU (mps) trains in one process; leave it out, or use --device cpu."
         raise RecipeError([fault], "the command line")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -66,6 +79,7 @@ def fabric_for(*, device: Device, devices: int, precision: str) -> "Fabric":
             num_nodes=machines,
             strategy=DDPStrategy(timeout=timedelta(days=1)) if several else "auto",
             precision=PRECISIONS[precision],
+            loggers=list(loggers),
         )
         with ending_with_the_first() if several else nullcontext():
             fabric.launch()
@@ -175,8 +189,8 @@ def ahead(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
             yield waiting.result()
 
 
-def optimizer_for(parameters: Iterable[nn.Parameter], settings: LearningSettings) -> optim.Optimizer:
-    """The update rule that the recipe names."""
+def optimizer_for(parameters: Iterable[Any], settings: LearningSettings) -> optim.Optimizer:
+    """The update rule that the recipe names, for parameters or groups of them."""
     kinds = {"adam": optim.Adam, "adamw": optim.AdamW, "sgd": optim.SGD, "adadelta": optim.Adadelta}
     more = {"momentum": settings.momentum} if settings.optimizer == "sgd" else {}
     kind: Callable[..., optim.Optimizer] = kinds[settings.optimizer]

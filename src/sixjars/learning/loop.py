@@ -22,6 +22,7 @@ from sixjars.data.batches import Batches
 from sixjars.errors import Interrupted, LearningError, RunError
 from sixjars.learning.checkpoints import RunFiles, TrainingState
 from sixjars.learning.engine import Load, Update, ahead, learning_rate, optimizer_for
+from sixjars.learning.parameters import parameter_groups
 from sixjars.loss import Objective, Sealed
 from sixjars.progress import Reporter
 from sixjars.recipe.sections import LearningSettings
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 
+LOGGED = 10
+"""Steps between two losses of the training set that loggers get."""
 SAME_WISH = 1.0
 """Seconds within which a second signal is an echo of the first: a terminal and a launcher both send it."""
 
@@ -76,22 +79,33 @@ class Trainer:
         self.fabric = fabric
         self.state = TrainingState()
         self.files = RunFiles(around.folder)
-        trained = [weight for weight in objective.parameters() if weight.requires_grad]
+        trained = parameter_groups(self.network, settings.rates)
         self.objective, self.optimizer = fabric.setup(objective, optimizer_for(trained, settings))
         self.per_epoch = batches.updates_per_epoch(settings.accumulate)
         self.total = min(settings.steps or self.per_epoch * settings.epochs, self.per_epoch * settings.epochs)
+        self.rate = settings.rate
         self.pending: Update | None = None
         self.asked_at: float | None = None
         self.reported_at = self.saved_at = time.monotonic()
 
-    def resume(self) -> None:
-        """Take up the last saved state; where none was saved yet, begin at the beginning."""
+    def resume(self, *, extended: bool = False) -> None:
+        """Take up the last saved state; where none was saved yet, begin at the beginning.
+
+        Where the end was put elsewhere (`extended`), a run that had finished goes on to the new one.
+        """
         if self.files.last.is_file():
             self.state = state = self.files.load(self.network, self.optimizer, self.fabric.strategy.precision)
             here = state.epoch * self.per_epoch + state.done_in_epoch
+            if extended:
+                if self.total < state.step or (self.total == state.step and not state.finished):
+                    raise RunError(
+                        f"{self.around.folder} has made {state.step} updates already, but learning.epochs and "
+                        f"learning.steps now allow {self.total}; a run can be extended, not shortened."
+                    )
+                state.finished = self._ends()
             fits = state.step == here <= self.total and state.done_in_epoch < self.per_epoch
             if not fits or state.finished != self._ends():
-                place = f"update {state.step}, {state.done_in_epoch} of epoch {state.epoch + 1}"
+                place = f"step {state.step}, {state.done_in_epoch} of epoch {state.epoch + 1}"
                 raise RunError(f"{self.files.last} does not belong to this recipe: it stands at {place}.")
 
     def _ends(self) -> bool:
@@ -137,11 +151,13 @@ class Trainer:
         update, self.pending = self.pending, None
         loss = update.loss()
         if not math.isfinite(loss):
-            raise LearningError(f"the loss is no longer a number at update {update.step}; try a lower learning.rate.")
+            raise LearningError(f"the loss is no longer a number at step {update.step}; try a lower learning.rate.")
         self.state.tokens, self.state.loss = self.state.tokens + update.tokens, self.state.loss + loss
         before, self.reported_at = self.reported_at, time.monotonic()
         speed = update.tokens / max(self.reported_at - before, 1e-9)
         self.around.reporter.stepped(step=update.step, loss=loss / update.tokens, tokens_per_second=speed)
+        if self.fabric.loggers and update.step % LOGGED == 0:
+            self.fabric.log_dict({"step_loss": loss / update.tokens, "tokens_per_second": speed}, step=update.step)
 
     def _load(self, group: list[Tensor]) -> Load:
         """What one update learns from, ready to be moved to the device."""
@@ -167,9 +183,11 @@ class Trainer:
             self.fabric.clip_gradients(
                 self.objective, self.optimizer, max_norm=self.settings.clip, error_if_nonfinite=False
             )
-        rate = learning_rate(self.settings, self.state.step + 1, total=self.total, halvings=self.state.halvings)
+        self.rate = rate = learning_rate(
+            self.settings, self.state.step + 1, total=self.total, halvings=self.state.halvings
+        )
         for parameters in self.optimizer.param_groups:
-            parameters["lr"] = rate
+            parameters["lr"] = rate * parameters.get("factor", 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
         return self._reduced(loss, "sum")
@@ -179,6 +197,8 @@ class Trainer:
         torch.default_generator.manual_seed(seed)
         if self.fabric.device.type == "cuda":
             torch.cuda.manual_seed(seed)
+        elif self.fabric.device.type == "mps":
+            torch.mps.manual_seed(seed)
 
     def _reduced(self, values: Tensor, how: str) -> Tensor:
         """Over all processes."""
@@ -203,20 +223,20 @@ class Trainer:
             self._save()
         if stop and not state.finished:
             raise Interrupted(
-                f"stopped at update {state.step} of {self.total}; the same command with --resume goes on from there."
+                f"stopped at step {state.step} of {self.total}; the same command with --resume goes on from there."
             )
 
     def _validate(self) -> None:
         scores: dict[str, float] = self.around.validate() if self.leads else {}
         scores = self.fabric.broadcast(scores)
-        state = self.state
-        is_best = state.score(scores[self.settings.metric], better=self.around.better, keep=self.settings.average)
+        state, value = self.state, scores[self.settings.metric or "loss"]
+        is_best = state.score(value, better=self.around.better, keep=self.settings.average)
         if self.settings.schedule == "plateau" and state.since_halving > self.settings.plateau_patience:
             state.halvings, state.since_halving = state.halvings + 1, 0
         record = {
             "epoch": state.step / self.per_epoch,
             "step": state.step,
-            "rate": self.optimizer.param_groups[0]["lr"],
+            "rate": self.rate,
             "train_loss": state.loss / max(state.tokens, 1),
             **scores,
         }
@@ -224,6 +244,8 @@ class Trainer:
         if self.leads:
             state.log_bytes = self.files.add_to_log(record)
             self.files.keep_best(self.network, state, is_best=is_best, average=self.settings.average)
+        if self.fabric.loggers:
+            self.fabric.log_dict({name: value for name, value in record.items() if name != "step"}, step=state.step)
         self.around.reporter.validated(record, is_best=is_best)
 
     def _save(self) -> None:

@@ -57,12 +57,30 @@ class Network(nn.Module):
     def encode(self, inputs: Mapping[str, Padded]) -> Encoded:
         """Annotation vectors and a summary of each example."""
         encoded: Encoded = self.encoder(**inputs)
+        _check_encoded(self.encoder, encoded)
         copied = next((padded.copy_ids for padded in inputs.values() if padded.copy_ids is not None), None)
         return encoded if copied is None else replace(encoded, copy_ids=copied)
 
     def forward(self, inputs: Mapping[str, Padded], target: Padded) -> DecoderOutput:
         """Teacher forcing: logits (B, T, V) for every token of the target."""
         return self.decoder.teach(self.encode(inputs), target)
+
+
+def _check_encoded(encoder: Encoder, encoded: Encoded) -> None:
+    """Refuse what an encoder returns if it is not what it said it would."""
+    name = type(encoder).__name__
+    if not isinstance(encoded, Encoded):
+        raise ShapeError(f"encoder {name} must return an Encoded, but returns {type(encoded).__name__}.")
+    if encoded.memory.dim() != 3 or encoded.memory.shape[2] != encoder.output_size:
+        wanted = f"(B, S, {encoder.output_size}) by its output_size"
+        raise ShapeError(
+            f"encoder {name} returns a memory of {tuple(encoded.memory.shape)}, but it should be {wanted}."
+        )
+    if encoded.summary.shape != (len(encoded.memory), encoder.summary_size):
+        wanted = f"(B, {encoder.summary_size}) by its summary_size"
+        raise ShapeError(
+            f"encoder {name} returns a summary of {tuple(encoded.summary.shape)}, but it should be {wanted}."
+        )
 
 
 def is_section(kind: Any) -> bool:
@@ -75,10 +93,10 @@ def class_of(role: str, section: Mapping[str, Any], outside: Outside) -> type[Co
     kind, table = section["kind"], TABLES[role]
     if kind in table:
         return table[kind]
-    if "." in kind:
+    if "." in kind or outside.hands(kind):
         found: type[Component] = outside.component(kind, BASES[role], f"model.{role}.kind")
         return found
-    raise RecipeError([unknown(f"model.{role}: kind", kind, list(table))])
+    raise RecipeError([unknown(f"model.{role}: kind", kind, list(table)) + outside.listed])
 
 
 def resolved(
@@ -143,6 +161,10 @@ def build(plan: ModelPlan, facts: Facts, *, fresh: bool = True) -> Network:
     read = {key: value for name in plan.encoder.inputs() for key, value in facts.get(name, {}).items()}
     encoder = _made(plan.encoder, plan.settings["encoder"], read, facts)
     assert isinstance(encoder, Encoder)
+    for name in ("output_size", "summary_size"):
+        if not isinstance(getattr(encoder, name, None), int):
+            own = type(encoder).__name__
+            raise ShapeError(f"encoder {own} does not say its {name}: set self.{name} in its __init__, a whole number.")
     if plan.bridge.has_attention and not encoder.attendable:
         kind = plan.kind("encoder")
         raise ShapeError(f"attention has nothing to attend to: an encoder of kind {kind!r} has no positions.")

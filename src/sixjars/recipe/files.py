@@ -10,12 +10,14 @@ from typing import Any, Final
 
 import yaml
 
-from sixjars.errors import DataError, RecipeError, hint, shown
+from sixjars.errors import DataError, RecipeError, file_hint, hint, shown
 
 LARGEST: Final = 1 << 16
 """Bytes of a recipe file; one that people write has a few thousand."""
 DEEPEST: Final = 20
 """Sections inside sections; a recipe has four."""
+RecipeLike = str | os.PathLike[str] | Mapping[str, Any]
+"""A recipe as people give it: a file, the name of one that comes with the package, or plain values."""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast
 _NUMBER = re.compile(r"[-+]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?")  # YAML 1.1 takes 5e-4 for a word
 _INTEGER = re.compile(r"[-+]?(0|[1-9]\d*)")
@@ -45,9 +47,40 @@ def find(name: str) -> Path:
         raise DataError(f"{name} is a folder, not a recipe file.")
     if path.suffix in {".yaml", ".yml"}:
         beside = [str(file) for file in sorted(path.parent.glob("*.y*ml"))] if _is(path.parent, "dir") else []
-        raise DataError(f"recipe file {shown(name)[1:-1]} does not exist.{hint(name, beside)}")
+        raise DataError(f"recipe file {shown(name)[1:-1]} does not exist.{file_hint(name, beside)}")
     message = f"recipe {shown(name)} is unknown.{hint(name, list(shipped))}"
     raise DataError(f"{message} A recipe is a .yaml file or a name that `sixjars tasks` lists.")
+
+
+def values_from(recipe: RecipeLike) -> tuple[dict[str, Any], str]:
+    """The values of a recipe, given as a dict, a file or a name; and what messages call it."""
+    if isinstance(recipe, Mapping):
+        faults: list[str] = []
+        values = {str(key): _as_read(value, str(key), faults) for key, value in recipe.items()}
+        if faults:
+            raise RecipeError(faults, "recipe")
+        return values, "recipe"
+    if not isinstance(recipe, str | os.PathLike):
+        raise RecipeError([f"must be a file, a name or a dict, but is {shown(recipe)}."], "recipe")
+    path = find(str(recipe))
+    return values_of(read_text(path), str(path)), str(recipe)
+
+
+def _as_read(value: Any, where: str, faults: list[str], depth: int = 0) -> Any:
+    """A value as if it stood in a file; whatever could not is a fault."""
+    if depth > DEEPEST:
+        faults.append(f"{where[:80]}: sections are nested more than {DEEPEST} deep.")
+    elif isinstance(value, Mapping):
+        return {str(key): _as_read(inner, f"{where}.{key}", faults, depth + 1) for key, inner in value.items()}
+    elif isinstance(value, list | tuple):
+        return [_as_read(inner, where, faults, depth + 1) for inner in value]
+    elif isinstance(value, os.PathLike):
+        return os.fspath(value)
+    elif isinstance(value, type):
+        faults.append(f"{where}: is a class; write its name, {value.__name__!r}, and hand it over in components=[…].")
+    elif value is not None and not isinstance(value, str | bool | int | float):
+        faults.append(f"{where}: must be a text, a number, a list or a section, but is {shown(value)}.")
+    return value
 
 
 def _is(path: Path, what: str) -> bool:

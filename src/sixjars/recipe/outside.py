@@ -1,12 +1,14 @@
 """Code from outside: a user's own encoder, bridge, decoder, field or metric, used only with her permission.
 
-A recipe names it by its path, `kind: my_package.module.MyEncoder`. Importing a module runs it, so nothing is imported
-because a recipe or a run folder asks for it: the user says `--allow my_package`, or hands the class over in Python.
+A recipe names it by its path, `kind: my_package.module.MyEncoder`, or by its bare name if it is handed over. Importing
+a module runs it, so nothing is imported because a recipe or a run folder asks for it: the user says `--allow
+my_package`, or hands the class over in Python.
 """
 
 import sys
 from dataclasses import dataclass
 from importlib import import_module
+from types import FunctionType
 from typing import Any, final
 
 from sixjars.errors import RecipeError
@@ -20,11 +22,23 @@ class Outside:
     packages: tuple[str, ...] = ()
     components: tuple[Any, ...] = ()
 
+    def hands(self, name: str) -> bool:
+        """Whether something of this bare name was handed over."""
+        return any(getattr(one, "__name__", None) == name for one in self.components)
+
+    @property
+    def listed(self) -> str:
+        """The end of a message: what was handed over."""
+        names = [str(getattr(one, "__name__", None) or getattr(one, "name", "?")) for one in self.components]
+        return f" Handed over: {', '.join(names)}." if names else ""
+
     def component(self, path: str, base: type, where: str, *, is_class: bool = True) -> Any:
-        """What a path names: a class that extends `base`, or (of a metric) an object of it."""
+        """What a path names: a class that extends `base`, or (of a metric) an object of it or a function."""
         handed = [one for one in self.components if _is_at(one, path)]
         found = handed[0] if handed else self._imported(path, where)
-        fits = isinstance(found, type) and issubclass(found, base) if is_class else isinstance(found, base)
+        fits = (
+            isinstance(found, type) and issubclass(found, base) if is_class else isinstance(found, base | FunctionType)
+        )
         if not fits:
             raise RecipeError([f"{where}: {path} is no {base.__name__}."])
         lacks = sorted(getattr(found, "__abstractmethods__", ()))
@@ -39,7 +53,7 @@ class Outside:
             raise RecipeError(
                 [
                     f"{where}: {path} is code from outside this toolkit. If you trust it, say --allow {package} "
-                    f"(in Python: allow=[{package!r}])."
+                    f"(in Python: allow=[{package!r}]).{self.listed}"
                 ]
             )
         try:
@@ -51,9 +65,10 @@ class Outside:
 
 
 def _is_at(thing: Any, path: str) -> bool:
-    """Whether a recipe may mean a thing by this path: it was defined there, or a module that is loaded has it there."""
+    """Whether a recipe may mean a thing by this path: its bare name, where it was defined, or a module that has it."""
     module, _, name = path.rpartition(".")
-    defined = isinstance(thing, type) and f"{thing.__module__}.{thing.__qualname__}" == path
+    own = getattr(thing, "__name__", None)
+    defined = path == own or (own is not None and f"{thing.__module__}.{thing.__qualname__}" == path)
     return defined or getattr(sys.modules.get(module), "__dict__", {}).get(name) is thing
 
 

@@ -175,6 +175,7 @@ def _inside(schema: type[BaseModel], path: Collection[str]) -> type[BaseModel] |
     for name in path:
         field = schema.model_fields.get(name)
         options = [] if field is None else [field.annotation, *get_args(field.annotation)]
+        options += [inside for option in options for inside in get_args(option)]  # of what is annotated
         inner = [kind for kind in options if isinstance(kind, type) and issubclass(kind, BaseModel)]
         if not inner:
             return None

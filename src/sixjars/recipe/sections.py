@@ -3,142 +3,16 @@
 Each kind of field has settings of its own (`data/fields`); of a component, its signature is the schema (`schema.py`).
 """
 
-import json
 from collections.abc import Iterator
-from itertools import combinations
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import (
-    BeforeValidator,
-    Field,
-    SerializeAsAny,
-    SerializerFunctionWrapHandler,
-    StrictBool,
-    StrictStr,
-    model_serializer,
-)
+from pydantic import BeforeValidator, Field, StrictBool
 
 from sixjars.flow.limits import AboveZero, Count, NotNegative, Number, Positive, Seed, Share, Size
+from sixjars.recipe.data import DataSettings
 from sixjars.recipe.schema import Misfit, Settings
-
-Column = Annotated[StrictStr | Positive, Field(union_mode="left_to_right")]
-FilePath = StrictStr
-Files = FilePath | dict[str, FilePath]
-Written = Annotated[str, BeforeValidator(lambda value: json.dumps(value) if isinstance(value, int | float) else value)]
-"""A value as files have it: `true`, not `True`."""
-
-
-class FieldSettings(Settings):
-    """One field of the examples; each kind of field adds its own keys."""
-
-    kind: str
-    """What the field is: `text`, `label`, `order`, `points`, `image`, `video`, or a class of yours."""
-    column: Column
-    """Its name in the header, or its number from 1 (then the file has no header). `a.b` reaches into a structure."""
-
-
-class SampleSettings(Settings):
-    """A synthetic corpus from the package's own generators, instead of files."""
-
-    size: Size = 4000
-    """Training examples."""
-    valid: Size = 200
-    """Validation examples, none of them in the training set."""
-    test: Size = 200
-    """Test examples, none of them in the other sets."""
-    longest: Size | None = None
-    """Most words (or characters, sentences, turns, points) of an input; the generator's own limit when absent."""
-    seed: Seed = 0
-    """Another seed, another corpus."""
-    kind: str | None = None
-    """Which of the synthetic corpora of the task, where it has several; its first when absent."""
-
-
-class SplitSettings(Settings):
-    """A column that says which split a row belongs to; rows with other values are left out."""
-
-    column: Column = "split"
-    """Its name in the header, or its number from 1."""
-    train: str = "train"
-    """Its value in training rows."""
-    valid: str = "valid"
-    """Its value in validation rows."""
-    test: str | None = None
-    """Its value in test rows; the validation set is scored when there is none."""
-
-    def misfits(self) -> Iterator[Misfit]:
-        """No row may be in two splits."""
-        values = [value for value in (self.train, self.valid, self.test) if value is not None]
-        if len(set(values)) < len(values):
-            yield ("train", "valid", "test"), f"the splits must have different values, but have {values}."
-
-
-class DataSettings(Settings):
-    """Jar 2: where the examples are. Each field of the task is a key too, such as `source`, `image` or `label`."""
-
-    sample: SampleSettings | None = None
-    """The task's synthetic corpus; then no files are named."""
-    folder: FilePath = "."
-    """Where relative file names start."""
-    format: Literal["table", "coco", "flickr8k", "folders", "dialogs"] = "table"
-    """Rows of a file; captions as COCO or Flickr8k have them; a folder for each label; or whole conversations (JSON
-    lines, each a list of turns), of which every turn but the first is an example."""
-    train: Files | None = None
-    """A file (.tsv .csv .jsonl .txt, also .gz; .parquet), `hf:NAME[@CONFIG][:SPLIT]`, or parallel `{column: file}`."""
-    valid: Files | Number = 0.05
-    """The same, or the fraction of the training file to hold out."""
-    test: Files | Number | None = None
-    """The same; the validation set is scored when there is none."""
-    split: SplitSettings | None = None
-    """Or all splits in the training file, with a column that names the split."""
-    fields: dict[str, SerializeAsAny[FieldSettings]] = Field(default={}, exclude=True)
-    """What each field of the task is, inputs first; in a recipe each stands beside the other keys of `data`."""
-    speakers: Column | None = None
-    """For `format: dialogs`, a list of who speaks each turn; two speakers in turn when absent."""
-    alignment: Column | None = None
-    """A column of true links, `0-0 1-2`: source word, target word, both counted from 0."""
-    boxes: Column | None = None
-    """A column of true regions, `2:0.1,0.1,0.4,0.3 ...`: target word counted from 0; left, top, right and bottom as
-    fractions of what the network gets of the image."""
-    rationale: Column | None = None
-    """A column of the true evidence, `2 5`: the sentence that decides and its word, both counted from 0."""
-    filter: dict[str, Written] = {}
-    """Keep only the rows whose column (by name, or by number in quotes) has this value."""
-    on_bad_row: Literal["error", "skip"] = "error"
-    """What a malformed or empty row does."""
-
-    def misfits(self) -> Iterator[Misfit]:
-        """Examples must come from one place, each split must have some, and no two fields may be one column."""
-        if (self.sample is None) == (self.train is None):
-            yield ("sample", "train"), "needs either 'train' (a file) or 'sample' (a synthetic corpus), not both."
-        usual = type(self).model_fields["valid"].default
-        if self.split is not None and (self.sample or self.test is not None or self.valid != usual):
-            message = "'split' finds all splits in the training file; name no 'valid', 'test' or 'sample' beside it."
-            yield ("split", "sample", "valid", "test"), message
-        for name, share in (("valid", self.valid), ("test", self.test)):
-            if isinstance(share, float) and not 0.0 < share < 1.0:
-                yield (name,), f"{name!r} as a fraction must lie between 0 and 1, but is {share}."
-        if self.speakers is not None and self.format != "dialogs":
-            yield ("speakers",), f"'speakers' belongs to `format: dialogs`, but the format is {self.format}."
-        if self.train is not None and self.format != "dialogs":
-            yield from self._twice()
-
-    def _twice(self) -> Iterator[Misfit]:
-        for (one, first), (other, second) in combinations(self.fields.items(), 2):
-            if first.column == second.column:
-                yield (one, other), f"{one!r} and {other!r} are both column {first.column!r}; name two columns."
-
-    @model_serializer(mode="wrap")
-    def _beside_the_fields(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Fields stand beside the other keys."""
-        own: dict[str, Any] = plain(self)
-        return own | {name: settings.model_dump(mode="json") for name, settings in self.fields.items()}
-
-    def path(self, name: FilePath) -> Path:
-        """A file of this section, as the machine finds it."""
-        return Path(self.folder).expanduser() / name
+from sixjars.recipe.tuning import TuningSettings
 
 
 class LossSettings(Settings):
@@ -148,13 +22,16 @@ class LossSettings(Settings):
     """-Σ_t log P(y_t = ℓ_t | y_1..y_{t-1}, x), divided by the number of tokens."""
     smoothing: Share = 0.0
     """Label smoothing: how much of the probability of the truth is spread evenly over the vocabulary."""
+    class_weights: Literal["balanced"] | dict[str, AboveZero] | None = None
+    """Of labels: how much the loss of an example counts, by its label: `{spam: 5}`, others 1; or `balanced`, which is
+    N / (C n_ℓ), so that every label has the same weight in total."""
     guide: NotNegative = 0.0
     """Guided attention: weight of the cross entropy between true and predicted attention; needs `data.alignment`."""
     coverage: NotNegative = 0.0
     """Coverage loss: weight of Σ_j min(α_jt, Σ_{τ<t} α_jτ), which punishes attending twice; needs attention."""
 
 
-class LearningSettings(Settings):
+class LearningSettings(TuningSettings):
     """Jar 5: the optimizer and its hyperparameters."""
 
     optimizer: Literal["adam", "adamw", "sgd", "adadelta"] = "adam"
@@ -178,15 +55,19 @@ class LearningSettings(Settings):
     batch_examples: Positive | None = None
     """Or the batch size in examples (64 when neither is given)."""
     accumulate: Positive = 1
-    """Gradient accumulation: batches for one update."""
+    """Gradient accumulation: batches for one step."""
     epochs: Positive = 10
     """Passes over the training data."""
     steps: Positive | None = None
-    """Most updates, when that comes sooner."""
+    """Most steps, when that comes sooner."""
     validate_every: Positive | None = None
-    """Updates between validations; once an epoch when absent."""
-    metric: str = "loss"
-    """What the best checkpoint is chosen by: `loss` or any metric, on the validation set."""
+    """Steps between validations; once an epoch when absent."""
+    metric: str | None = None
+    """What the best checkpoint is chosen by on the validation set: any metric, or `loss`; when absent, the first metric
+    of the evaluation."""
+    folds: Annotated[Positive, Field(ge=2)] | None = None
+    """k-fold cross-validation, for small sets: as many models, each validated on another part of the training set. The
+    scores are their means; the model that is kept learns from all rows, for as many epochs as were best on average."""
     patience: Positive | None = None
     """Early stopping: validations without improvement before training stops."""
     average: Positive = 1
@@ -195,6 +76,8 @@ class LearningSettings(Settings):
     """Seconds between saves for `--resume`, besides those after each validation; never changes the result."""
     precision: Annotated[Literal["32", "bf16", "fp16"], BeforeValidator(str)] = "32"
     """Precision of the forward and backward pass; weights stay 32-bit."""
+    loggers: tuple[Literal["tensorboard", "csv", "wandb", "mlflow"], ...] = ()
+    """Where losses and scores are logged too, besides `log.jsonl`."""
     seed: Seed = 0
     """Of the initial weights, the order of batches and dropout."""
 

@@ -1,6 +1,5 @@
 """What can be found out about a user's data before there is a recipe: its format, its columns, its size."""
 
-import csv
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -9,18 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.field import Equipment
 from sixjars.data.fields import FIELDS
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.readers import read
-from sixjars.data.text.files import opened
+from sixjars.data.text.files import lines_of, opened
 from sixjars.errors import DataError
-from sixjars.recipe.sections import Column, DataSettings
+from sixjars.recipe.data import Column, DataSettings
+from sixjars.runs.choice import SPEAKERS, SPLIT, Choice, choose, guess, odd_labels
+from sixjars.runs.sampled import Sample, sample_of
 from sixjars.tasks import Slot, Task
 
-SPEAKERS = "speakers"
-SPLIT = "split"
 NAMES = {"train": ("train", "training"), "valid": ("valid", "val", "dev", "validation"), "test": ("test", "testing")}
 """What people write into a column that tells which split a row belongs to."""
 FLICKR8K = re.compile(r"[^\t]+#\d+\t")
@@ -49,6 +47,16 @@ class Found:
     """All values of each field."""
     speakers: bool = False
     """Whether whole conversations come with a list of who speaks."""
+    split_column: Column | None = None
+    """The column that says which split a row belongs to."""
+    table: Mapping[str, Any] = field(default_factory=dict)
+    """Keys that say how lines become columns, where the ending of the file does not."""
+    skipped: int = 0
+    """Bad rows that were left out."""
+    notes: tuple[str, ...] = ()
+    """What a person should know, a sentence each: bad rows, for one."""
+    chosen: str = ""
+    """Which columns were chosen, and why."""
 
 
 def usual_columns(task: Task) -> dict[str, Column]:
@@ -56,38 +64,71 @@ def usual_columns(task: Task) -> dict[str, Column]:
     return {slot.name: slot.columns[0] for slot in task.slots}
 
 
-def found_in(task: Task, data: Path) -> Found:
-    """What a file of rows tells, or a folder (or .zip) with a folder for each label."""
-    form = _format(task, data)
-    first = first_row(task, data) if form in ("table", "dialogs") else {}
+def found_in(task: Task, data: Path, wanted: Mapping[str, Column] | None = None) -> Found:
+    """What a file of rows tells, or a folder (or .zip) with a folder for each label.
+
+    `wanted` has the columns that the user names; those of other fields are chosen.
+    """
+    form, sample = _format(task, data)
+    choice: Choice | None = None
+    table: dict[str, Any] = {}
+    split: Column | None = None
     if form == "dialogs":
-        columns: dict[str, Column] = dict.fromkeys(usual_columns(task), _turns(task, first))
+        assert sample is not None
+        columns: dict[str, Column] = dict.fromkeys(usual_columns(task), _turns(task, sample))
+        guesses = {slot.name: FIELDS[slot.kind].guess([sample.first[_turns(task, sample)]]) for slot in task.slots}
     elif form == "table":
-        columns = _columns(task, data, first)
+        assert sample is not None
+        choice = choose(task, sample, data, wanted)
+        columns, split, table = _keys(sample, choice, ending_of(data))
+        guesses = {slot.name: guess(slot, choice.columns[slot.name]) for slot in task.slots}
     else:
-        columns = usual_columns(task) | {task.output.name: OUTPUTS[form]}
-    split = isinstance(first.get(SPLIT), str) and SPLIT not in columns.values() and form == "table"
-    guesses = {slot.name: _guess(slot, first[columns[slot.name]]) for slot in task.slots if first}
+        columns, guesses = usual_columns(task) | {task.output.name: OUTPUTS[form]}, {}
     fields = {slot.name: FIELDS[slot.kind](slot.name, settings_of(slot, guesses.get(slot.name))) for slot in task.slots}
     # A list of texts to output is several right answers; any other list is one value.
     output = FIELDS[task.output.kind](task.output.name, settings_of(task.output, None))
     many = [output.name] if output.equipped(Equipment(target_options={})).lists == "rows" else []
     as_text = {name: one.as_text for name, one in fields.items() if name not in many and one.lists == "value"}
-    wanted = {**columns, SPLIT: SPLIT} if split else columns
-    settings = DataSettings.model_validate({"train": str(data), "format": form, "on_bad_row": "skip"})
-    table = read(str(data), wanted, settings=settings, many=many, as_text=as_text).table
-    values = set(table.column(SPLIT).to_pylist()) if split else set()
-    files = [f for name, one in fields.items() if one.is_media for f in table.column(name).unique().to_pylist()]
+    settings = DataSettings.model_validate({"train": str(data), "format": form, "on_bad_row": "skip", **table})
+    read_columns = columns if split is None else {**columns, SPLIT: split}
+    examples = read(str(data), read_columns, settings=settings, many=many, as_text=as_text)
+    rows = examples.table
+    values = set(rows.column(SPLIT).to_pylist()) if split is not None else set()
+    files = [f for name, one in fields.items() if one.is_media for f in rows.column(name).unique().to_pylist()]
     return Found(
         columns,
         form,
-        rows=table.num_rows,
+        rows=rows.num_rows,
         media=_places(data.parent, files) if files and form != "folders" else (),
+        split_column=split,
         splits={name: value for name, values_ in NAMES.items() for value in values_ if {value} < values},
         settings={name: guess or {} for name, guess in guesses.items() if name not in many},
-        texts={name: table.column(name).to_pylist() for name in columns},
-        speakers=form == "dialogs" and isinstance(first.get(SPEAKERS), list),
+        texts={name: rows.column(name).to_pylist() for name in columns},
+        speakers=form == "dialogs" and sample is not None and isinstance(sample.first.get(SPEAKERS), list),
+        table=table,
+        skipped=examples.skipped,
+        notes=(*examples.notes, *(odd_labels(task, choice, data) if choice is not None else ())),
+        chosen=choice.told(sample) if choice is not None and sample is not None else "",
     )
+
+
+def _keys(sample: Sample, choice: Choice, ending: str) -> tuple[dict[str, Column], Column | None, dict[str, Any]]:
+    """Columns as the recipe names them, that of the splits too, and the keys that say how lines become columns."""
+    taken = {column.number for column in choice.columns.values()}
+    splits = [
+        one
+        for one in sample.columns
+        if one.name == SPLIT and isinstance(one.values[0], str) and one.number not in taken
+    ]
+    keys, header = sample.keys([*choice.columns.values(), *splits])
+    table: dict[str, Any] = {"header": True} if header else {}
+    dialect = sample.dialect
+    if dialect is not None and dialect.delimiter and len(sample.columns) > 1:
+        if dialect.delimiter != {".csv": ",", ".tsv": "\t"}.get(ending):
+            table["delimiter"] = dialect.delimiter
+        if dialect.quotes != (dialect.delimiter != "\t"):
+            table["quotes"] = dialect.quotes
+    return dict(zip(choice.columns, keys, strict=False)), (keys[-1] if splits else None), table
 
 
 def settings_of(slot: Slot, guess: Mapping[str, Any] | None) -> Any:
@@ -95,29 +136,26 @@ def settings_of(slot: Slot, guess: Mapping[str, Any] | None) -> Any:
     return FIELDS[slot.kind].settings_class.model_validate(dict(guess or {}))
 
 
-def _guess(slot: Slot, value: object) -> dict[str, Any] | None:
-    return FIELDS[slot.kind].guess([value])
-
-
-def _format(task: Task, data: Path) -> str:
+def _format(task: Task, data: Path) -> tuple[str, Sample | None]:
+    """How the data is written down, and the first rows of a table or of conversations."""
     media = [slot for slot in task.inputs if is_media(slot)]
     if data.is_dir() or data.suffix.lower() == ".zip":
         if len(task.inputs) != 1 or not media:
             kind = "folder" if data.is_dir() else ".zip file"
             names = ", ".join(str(name) for name in usual_columns(task).values())
             raise DataError(f"{data} is a {kind}; {task.name} needs a file with {names} in each row.")
-        return "folders"
+        return "folders", None
     if not data.is_file():
         raise DataError(f"data file {data} does not exist.")
-    if task.conversation and ending_of(data) in (".jsonl", ".json"):
-        return "dialogs" if _turns(task, first_row(task, data)) else "table"
-    if not task.captioned or ending_of(data) == ".parquet":
-        return "table"
-    if ending_of(data) == ".json":
+    if task.captioned and ending_of(data) == ".json":
         with suppress(ValueError, TypeError, RecursionError), opened(data) as stream:
             if {"images", "annotations"} <= set(json.load(stream)):
-                return "coco"
-    return "flickr8k" if FLICKR8K.match(first_lines(data)[0]) else "table"
+                return "coco", None
+    if task.captioned and ending_of(data) != ".parquet" and FLICKR8K.match(_first_line(data)):
+        return "flickr8k", None
+    sample = sample_of(data, ending_of(data))
+    named = ending_of(data) in (".jsonl", ".json")
+    return ("dialogs" if task.conversation and named and _turns(task, sample) else "table"), sample
 
 
 def is_media(slot: Slot) -> bool:
@@ -125,33 +163,12 @@ def is_media(slot: Slot) -> bool:
     return FIELDS[slot.kind].is_media
 
 
-def _turns(task: Task, first: Mapping[Column, Any]) -> str:
+def _turns(task: Task, sample: Sample) -> str:
     """The column with all turns of a conversation: a list, and nothing called a response; else no name."""
-    [source], outputs = task.inputs, task.output.columns
+    [source], outputs, first = task.inputs, task.output.columns, sample.first
     turns = [name for name in source.columns if name in first]
-    whole = turns and isinstance(first[turns[0]], list) and _guess(source, first[turns[0]]) is not None
+    whole = turns and isinstance(first[turns[0]], list) and FIELDS[source.kind].guess([first[turns[0]]]) is not None
     return turns[0] if whole and not set(outputs) & set(first) else ""
-
-
-def _columns(task: Task, data: Path, first: Mapping[Column, Any]) -> dict[str, Column]:
-    """The task's usual names where the file has them; else its first columns, by name or by number."""
-    known: dict[str, Column] = {}
-    for slot in task.slots:
-        known |= [(slot.name, column) for column in slot.columns if column in first][:1]
-    others = [slot for slot in task.slots if slot.name not in known]
-    for slot in sorted(others, key=lambda slot: not is_media(slot)):  # names of files are known by their endings
-        taken = (*known.values(), SPLIT, SPEAKERS, *ANNOTATIONS)
-        free = [column for column in first if column not in taken]
-        fit = [column for column in free if _guess(slot, first[column]) is not None]
-        if is_media(slot):
-            fit = fit or [column for column in free if isinstance(first[column], str)]
-        elif len(others) < len(task.slots):  # the other column is most likely the one with the most text
-            fit.sort(key=lambda column: -len(str(first[column])))
-        if not fit:
-            have = ", ".join(repr(column) for column in first)
-            raise DataError(f"{data}: none of its columns ({have}) is left for the {slot.name} that {task.name} needs.")
-        known[slot.name] = fit[0]
-    return {slot.name: known[slot.name] for slot in task.slots}
 
 
 def _places(folder: Path, files: Sequence[str]) -> tuple[str, ...]:
@@ -174,47 +191,6 @@ def ending_of(data: Path) -> str:
     return Path(data.stem if data.suffix.lower() == ".gz" else data.name).suffix.lower()
 
 
-def first_row(task: Task, data: Path) -> dict[Column, Any]:
-    """The first values, by the names of their columns, or by their numbers where the file has no names."""
-    if ending_of(data) == ".parquet":
-        return _first_parquet_row(data)
-    lines = first_lines(data)
-    try:
-        if ending_of(data) in (".jsonl", ".json"):
-            return dict(json.loads(lines[0]))
-        commas = ending_of(data) == ".csv"
-        cells, below, *_ = [*csv.reader(lines), []] if commas else [line.split("\t") for line in lines]
-    except (ValueError, TypeError, csv.Error, RecursionError) as error:
-        raise DataError(f"{data}, line 1 cannot be read: {error}.") from None
-    media = [slot for slot in task.inputs if is_media(slot)]
-    files = [any(_guess(slot, cell) is not None for slot in media for cell in line) for line in (cells, below)]
-    if set(usual_columns(task).values()) <= set(cells) or files == [False, True]:
-        return dict(zip(cells, [*below, *cells[len(below) :]], strict=False))
-    return dict(enumerate(cells, start=1))
-
-
-def first_lines(data: Path) -> list[str]:
-    """Two lines, the second empty where there is none."""
-    with opened(data) as stream:
-        found = [stream.readline() for _ in range(2)]
-    if not found[0]:
-        raise DataError(f"{data} has no rows.")
-    try:
-        return [line.decode("utf-8-sig").rstrip("\r\n") for line in found]
-    except UnicodeDecodeError as error:
-        raise DataError(f"{data}, line 1 cannot be read: {error}.") from None
-
-
-def _first_parquet_row(data: Path) -> dict[Column, Any]:
-    """That row alone: the file may be large."""
-    import pyarrow.parquet
-
-    try:
-        with pyarrow.parquet.ParquetFile(data) as file:
-            batch = next(file.iter_batches(batch_size=1), None)
-            if not batch:
-                raise DataError(f"{data} has no rows.")
-            return dict(batch.to_pylist()[0])
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise DataError(f"{data} is not a Parquet file or is damaged: {reason}.") from error
+def _first_line(data: Path) -> str:
+    """Whatever is in it."""
+    return next(line for _, line in lines_of(data)).decode(errors="replace")

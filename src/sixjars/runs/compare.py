@@ -9,7 +9,7 @@ from sixjars.data.dataset import Dataset
 from sixjars.errors import DataError
 from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
 from sixjars.evaluation.metrics import Metric, Outcome, metric_named, score
-from sixjars.evaluation.score import judged
+from sixjars.evaluation.score import judged, widened
 from sixjars.inspection.curves import draw_by_length
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter
@@ -19,6 +19,7 @@ from sixjars.runs.data import Blueprint
 from sixjars.runs.evaluate import scored_dataset
 from sixjars.runs.folder import Run, open_run, resume_run
 from sixjars.runs.recipes import make_fields, read_recipe
+from sixjars.runs.summary import search_of
 from sixjars.runs.train import train
 
 BUCKETS = 5
@@ -33,6 +34,8 @@ class Contender:
     parameters: int
     overall: float
     buckets: tuple[Bucket, ...]
+    search: str
+    """How its outputs were chosen."""
 
 
 @final
@@ -40,13 +43,26 @@ class Contender:
 class Comparison:
     """All of them, on the same metric and the same examples.
 
-    >>> Comparison("bleu", (), Path("by_length.png")).to_json()
-    {'metric': 'bleu', 'contenders': (), 'picture': 'by_length.png'}
+    >>> Comparison("bleu", (), Path("by_length.png"), 200, "the test set of pairs.tsv").to_json()["data"]
+    'the test set of pairs.tsv'
     """
 
     metric: str
     contenders: tuple[Contender, ...]
     picture: Path
+    examples: int
+    """How many were scored."""
+    data: str
+    """What they are: the split, and its file."""
+
+    @property
+    def title(self) -> str:
+        """The metric, the examples and the search; several searches are named one by one."""
+        searches = dict.fromkeys(found.search for found in self.contenders)
+        how = ", ".join(searches)
+        if len(searches) > 1:
+            how = "; ".join(f"{found.name}: {found.search}" for found in self.contenders)
+        return f"{self.metric} on {self.examples:,} examples of {self.data}, {how}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -90,12 +106,14 @@ def compare(
             one.parameters,
             score(one.outcomes, [wanted])[0].value,
             tuple(scores_by_length(one.outcomes, one.lengths, metric=wanted, edges=edges)),
+            one.search,
         )
         for name, one in zip(short_names(_names(names, runs)), scored, strict=True)
     )
     picture = folder / "by_length.png"
-    draw_by_length(picture, {found.name: found.buckets for found in contenders}, metric=metric)
-    return Comparison(metric, contenders, picture)
+    result = Comparison(metric, contenders, picture, len(scored[0].outcomes), scored[0].data)
+    draw_by_length(picture, {found.name: found.buckets for found in contenders}, metric=metric, title=result.title)
+    return result
 
 
 def _check_tasks(names: Sequence[str], recipes: Sequence[Recipe], outside: Outside) -> None:
@@ -162,6 +180,9 @@ class _Scored:
     examples: list[tuple[str, ...]]
     """Inputs and targets as they were given."""
     parameters: int
+    data: str
+    """The split, and where it comes from."""
+    search: str
 
 
 def _scored(run: Run, metric: Metric, device: Device) -> _Scored:
@@ -174,7 +195,9 @@ def _scored(run: Run, metric: Metric, device: Device) -> _Scored:
     [outcomes] = found.outcomes.values()
     parameters = sum(weight.numel() for weight in network.parameters())
     examples = list(zip(*(dataset.table.texts(name) for name in dataset.fields.all), strict=True))
-    return _Scored(outcomes, _lengths(dataset), examples, parameters)
+    search = search_of(widened(settings.search, metric.nbest))
+    how = search if found.searches and "candidates" in metric.needs else "no search"
+    return _Scored(outcomes, _lengths(dataset), examples, parameters, dataset.where, how)
 
 
 def _lengths(dataset: Dataset) -> list[int]:

@@ -6,29 +6,25 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-import pyarrow
 import torch
 
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Equipment, Field
-from sixjars.data.readers import read
-from sixjars.data.storage.cache import LINE, Examples, cache_folder
+from sixjars.data.storage.cache import Examples, cache_folder
 from sixjars.data.text.vectors import read_vectors
 from sixjars.errors import DataError
 from sixjars.flow.contracts import ModelPlan
 from sixjars.model.build import nested
 from sixjars.progress import Reporter
 from sixjars.recipe.outside import NOTHING, Outside
-from sixjars.recipe.sections import Column, Files, Recipe
+from sixjars.recipe.sections import Recipe
 from sixjars.runs.recipes import make_fields, model_plan
+from sixjars.runs.splits import SPLITS, read_splits
 from sixjars.samples import generate, materialise, sample_named
 from sixjars.samples import vectors as sample_vectors
 from sixjars.tasks import TASKS
 from sixjars.version import version_of
-
-SPLITS = {"train": "training", "valid": "validation", "test": "test"}
-"""The sets that data is split into, as recipes and as messages name them."""
 
 
 @final
@@ -91,11 +87,11 @@ def media_places(recipe: Recipe, field: Field) -> list[Path]:
     """Where the files of a field are."""
     data = recipe.data
     if not field.is_media:
-        return []
+        return [data.path(".")]
     if data.sample is not None:
         return [sample_folder(recipe.task)]
     if data.format == "folders":
-        return [data.path(data.train)] if isinstance(data.train, str) else []
+        return [data.path(one.file) for one in data.training_files if isinstance(one.file, str)]
     media = field.settings.media
     return [data.path(place) for place in ((media,) if isinstance(media, str) else media)]
 
@@ -133,6 +129,11 @@ class Splits:
         """Bad rows left out of all splits."""
         return sum(split.skipped for split in (self.train, self.valid, self.test) if split is not None)
 
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know of the data, a sentence each, each once."""
+        return list(dict.fromkeys(n for s in (self.train, self.valid, self.test) if s is not None for n in s.notes))
+
 
 def splits_of(blueprint: Blueprint, restored: Fields | None = None) -> Splits:
     """The data of a recipe; with fields that are `restored` from a run, nothing is learned anew."""
@@ -156,78 +157,7 @@ def admitted(blueprint: Blueprint) -> dict[str, Examples]:
 
 def raw_examples(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
     """The examples of every split as texts; no file of an image or video is opened for them."""
-    return _sampled(recipe) if recipe.data.sample else _read_splits(recipe, fields)
-
-
-def read_files(recipe: Recipe, fields: Fields, files: Files) -> Examples:
-    """Examples of one file (or parallel files), in the columns of the recipe."""
-    settings = recipe.data.fields
-    columns: dict[str, Column] = {name: one.column for name, one in settings.items()}
-    also = {key: getattr(recipe.data, key) for key in ANNOTATIONS}
-    columns |= {name: column for name, column in also.items() if column is not None}
-    lists = {name: field.lists for name, field in fields.all.items()}
-    many = [name for name, meaning in lists.items() if meaning == "rows"]
-    as_text = {name: fields.all[name].as_text for name, meaning in lists.items() if meaning == "value"}
-    return read(files, columns, settings=recipe.data, many=many, as_text=as_text)
-
-
-def _read_splits(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
-    data = recipe.data
-    assert data.train is not None
-    if data.split is not None:
-        return _by_column(recipe, fields)
-    found = {"train": read_files(recipe, fields, data.train)}
-    for name in ("valid", "test"):
-        split = getattr(data, name)
-        if isinstance(split, float):
-            # All questions about an image stay together, and all turns of a conversation: the latter by their line.
-            together = LINE if data.format == "dialogs" or not fields.inputs else next(iter(fields.inputs))
-            where = f"data.{name}"
-            found["train"], found[name] = _held_out(
-                found["train"], together, fraction=split, seed=recipe.learning.seed, where=where
-            )
-        elif split is not None:
-            found[name] = read_files(recipe, fields, split)
-    return found
-
-
-def _by_column(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
-    """The splits that one file holds, each with the rows that have its value."""
-    data, found = recipe.data, {}
-    assert data.split is not None
-    assert data.train is not None
-    for name, called in SPLITS.items():
-        value = getattr(data.split, name)
-        if value is not None:
-            rows = {**data.filter, str(data.split.column): value}
-            own = recipe.model_copy(update={"data": data.model_copy(update={"filter": rows})})
-            split = read_files(own, fields, data.train)
-            found[name] = replace(split, where=f"the {called} set of {split.where}")
-    return found
-
-
-def _held_out(
-    examples: Examples, together: str, *, fraction: float, seed: int, where: str
-) -> tuple[Examples, Examples]:
-    """Hold out a fraction of the inputs, chosen by a seed; both sides keep the file's order.
-
-    Rows with the same input (the captions of one image) stay together, so that none is held out and learned from.
-    """
-    codes = examples.table.column(together).combine_chunks().dictionary_encode().indices.to_numpy()
-    group = np.unique(codes, return_inverse=True)[1]
-    groups = int(group.max(initial=-1)) + 1
-    count = max(1, round(groups * fraction))
-    if count >= groups:
-        raise DataError(
-            f"{where}: a fraction of {fraction} leaves nothing to train on; {examples.where} has {groups} inputs."
-        )
-    held = np.zeros(groups, dtype=bool)
-    held[np.random.default_rng(seed).permutation(groups)[:count]] = True
-    chosen = held[group]
-    return (
-        replace(examples, table=examples.table.filter(pyarrow.array(~chosen))),
-        replace(examples, table=examples.table.filter(pyarrow.array(chosen)), skipped=0),
-    )
+    return _sampled(recipe) if recipe.data.sample else read_splits(recipe, fields)
 
 
 def _sampled(recipe: Recipe) -> dict[str, Examples]:

@@ -1,29 +1,38 @@
 """Scoring a run after it was trained."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Field
+from sixjars.data.readers.memory import MEMORY, given_tables, table_of
 from sixjars.errors import RecipeError
 from sixjars.evaluation.metrics import ClassRow, Confusion, Metric, Score, confusion, per_class
 from sixjars.evaluation.score import judged
 from sixjars.learning.engine import Device, device_named
-from sixjars.progress import Reporter
+from sixjars.progress import Reporter, listening
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint, media_places, read_files, sample_columns, splits_of
+from sixjars.runs.data import Blueprint, media_places, sample_columns, splits_of
 from sixjars.runs.folder import Run, open_run
+from sixjars.runs.html import score_table, table
 from sixjars.runs.recipes import metrics_of, misfits, named_metrics
+from sixjars.runs.splits import read_files
 
 
 @final
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores, and what they are of."""
+    """Scores, and what they are of.
+
+    >>> Evaluation((), 12, 0, "the test set of pairs.tsv").to_json()["examples"]
+    12
+    """
 
     scores: tuple[Score, ...]
     examples: int
@@ -33,6 +42,16 @@ class Evaluation:
     """Of a model that chooses labels: precision and recall of each."""
     confusion: Confusion | None = None
     """And which is taken for which."""
+    unknown: float | None = None
+    """The share of `<unk>` among the tokens of the inputs, where they have tokens."""
+    each: Callable[[], Iterator[dict[str, Any]]] = field(default=lambda: iter(()), compare=False, repr=False)
+    """Gives every example: its input, references and output, and the scores that it has by itself."""
+
+    def _repr_html_(self) -> str:
+        """Scores, and those of each class, for a notebook."""
+        rows = [(row.label, row.precision, row.recall, row.f1, row.count) for row in self.classes]
+        classes = table(["label", "precision", "recall", "F1", "examples"], rows, "classes") if rows else ""
+        return score_table(self.scores, self.where) + classes
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -40,6 +59,7 @@ class Evaluation:
             "data": self.where,
             "examples": self.examples,
             "skipped": self.skipped,
+            "unknown": self.unknown,
             "scores": {score.name: asdict(score) for score in self.scores},
         }
         if self.classes:
@@ -48,16 +68,16 @@ class Evaluation:
 
 
 def evaluate(
-    folder: str | Path,
+    folder: str | os.PathLike[str],
     *,
-    data: str | Path | None = None,
+    data: Any = None,
     metrics: Sequence[str] | None = None,
     device: Device = "auto",
     reporter: Reporter | None = None,
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
 ) -> Evaluation:
-    """The scores of a run, on its test set or on another file with the same columns.
+    """The scores of a run, on its test set or on another file or table in memory with the same columns.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -67,25 +87,31 @@ def evaluate(
     >>> [score.name for score in found.scores], found.examples
     (['accuracy@3'], 200)
     """
-    run = open_run(Path(folder), Outside(tuple(allow), tuple(components)))
+    run = open_run(folder, Outside(tuple(allow), tuple(components)))
     wanted = _metrics(run, metrics)
     blueprint = Blueprint.of(run.recipe, run.outside, device=device_named(device), reporter=reporter)
     run.check_backbones(blueprint.fingerprints)
     fields = run.restored(blueprint.fields)
     network = run.network(blueprint, fields).to(device_named(device))
+    in_memory = not (data is None or isinstance(data, str | Path))
+    tables = {f"{MEMORY}data": table_of(data)} if in_memory else {}
+    reporter = reporter or Reporter()
     try:
-        dataset, training = _datasets(run, blueprint, fields, data=data, metrics=wanted)
+        with given_tables(tables), listening(reporter):
+            file = next(iter(tables)) if tables else data
+            dataset, training = _datasets(run, blueprint, fields, data=file, metrics=wanted)
     finally:
-        (reporter or Reporter()).end()
+        reporter.end()
     found = judged(network, dataset, run.recipe.evaluation, wanted, training=training)
     scores = tuple(found.scores(wanted))
     outcomes = found.outcomes[min(found.outcomes)]
+    each = partial(found.each, wanted)
     if fields.output.holds != "classes" or not outcomes[0].candidates:
-        return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where)
+        return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, unknown=dataset.unknown, each=each)
     several = fields.output.multi_label
     table = tuple(per_class(outcomes, multi_label=several))
     taken = None if several else confusion(outcomes)
-    return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, table, taken)
+    return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, table, taken, dataset.unknown, each)
 
 
 def _metrics(run: Run, names: Sequence[str] | None) -> list[Metric]:
@@ -114,22 +140,27 @@ def _datasets(
         run.check_data(splits.fingerprints)
         return splits.scored, splits.train
     needs = {need for metric in metrics for need in metric.needs}
-    recipe = _from_here(run.recipe, str(data), {truth.key for truth in ANNOTATIONS.values() if truth.need in needs})
-    own = fields.mapped(lambda field: _found_from_here(field, run.recipe, Path(data)))
-    examples = own.admit(read_files(recipe, own, str(data)), skip=recipe.data.on_bad_row == "skip")
-    dataset = Dataset.stored(examples, own)
+    dataset = file_dataset(run, fields, data, {truth.key for truth in ANNOTATIONS.values() if truth.need in needs})
     dataset.usable  # noqa: B018 - refuses a file of which nothing can be scored
     needs_training = any("familiar" in metric.needs for metric in metrics)
     return dataset, splits_of(blueprint, fields).train if needs_training else None
 
 
-def _found_from_here(field: Field, recipe: Recipe, file: Path) -> Field:
+def file_dataset(run: Run, fields: Fields, data: str | Path, annotations: Collection[str] = ()) -> Dataset:
+    """A file with the columns that the run was trained on, and those of some annotations."""
+    recipe = _from_here(run.recipe, str(data), annotations)
+    own = fields.mapped(lambda one: _found_from_here(one, run.recipe, Path(data)))
+    examples = own.admit(read_files(recipe, own, str(data)), skip=recipe.data.on_bad_row == "skip")
+    return Dataset.stored(examples, own)
+
+
+def _found_from_here(own: Field, recipe: Recipe, file: Path) -> Field:
     """A field whose images or videos may be beside a file, or where those of the training data are."""
-    places = [place for place in (file.parent, *media_places(recipe, field)) if field.is_media and place.exists()]
-    return field.equipped(replace(field.equipment, places=tuple(places)))
+    places = [place for place in (file.parent, *media_places(recipe, own)) if own.is_media and place.exists()]
+    return own.equipped(replace(own.equipment, places=tuple(places)))
 
 
-def _from_here(recipe: Recipe, file: str, annotations: set[str]) -> Recipe:
+def _from_here(recipe: Recipe, file: str, annotations: Collection[str]) -> Recipe:
     """The recipe for a file named on the command line: found from here, its columns those that it was trained on."""
     data = recipe.data
     columns: dict[str, Any] = {name: settings.column for name, settings in data.fields.items()}

@@ -1,5 +1,6 @@
 """The six sections of a recipe or a run, in words, equations and numbers."""
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,9 +8,13 @@ from typing import Any
 from sixjars.data.dataset import Fields
 from sixjars.errors import DataError, RecipeError
 from sixjars.inspection.explanation import Explanation, explanation_of
+from sixjars.learning.parameters import freeze_named
 from sixjars.model.build import build, freeze_unused
+from sixjars.recipe.data import DataSettings
+from sixjars.recipe.files import RecipeLike
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
+from sixjars.runs.archive import is_packed
 from sixjars.runs.data import Blueprint, raw_examples
 from sixjars.runs.folder import open_run
 from sixjars.runs.recipes import read_recipe
@@ -18,16 +23,16 @@ from sixjars.tasks import TASKS
 
 
 def explain(
-    what: str | Path, overrides: Sequence[str] = (), *, allow: Iterable[str] = (), components: Iterable[Any] = ()
+    what: RecipeLike, overrides: Sequence[str] = (), *, allow: Iterable[str] = (), components: Iterable[Any] = ()
 ) -> Explanation:
-    """A run's folder, or a recipe by file or name with `KEY=VALUE` overrides. Data that is not there is not needed.
+    """A run's folder, or a recipe (file, name or dict) with `KEY=VALUE` overrides. Missing data is not needed.
 
     >>> import sixjars
     >>> print(sixjars.explain("translation/sample_initial").sections[3].lines[0])
     s_0 = tanh(W_0 h_T + b_0)
     """
     outside = Outside(tuple(allow), tuple(components))
-    if Path(what).is_dir():
+    if isinstance(what, str | os.PathLike) and (Path(what).is_dir() or is_packed(Path(what))):
         if overrides:
             raise RecipeError(["a run is explained as it is; only a recipe takes KEY=VALUE."], "the command line")
         run = open_run(Path(what), outside)
@@ -35,11 +40,12 @@ def explain(
         fields = run.restored(blueprint.fields)
         run.check_sizes(blueprint, fields)
     else:
-        blueprint = Blueprint.of(read_recipe(str(what), overrides, outside), outside)
+        blueprint = Blueprint.of(read_recipe(what, overrides, outside), outside)
         fields, note = _learned(blueprint)
     recipe, task = blueprint.recipe, TASKS[blueprint.recipe.task]
     network = build(blueprint.plan, fields.facts(), fresh=False)
     freeze_unused(network, blank_batch(fields))
+    freeze_named(network, recipe.learning.freeze)
     letters = ", ".join(slot.letter for slot in task.inputs)
     title = f"{task.number} {task.name}: {task.title}"
     return explanation_of(recipe, network, title=title, data=_data(recipe, fields, note), given=letters)
@@ -62,7 +68,12 @@ def _data(recipe: Recipe, fields: Fields, note: str) -> list[str]:
     lines = [
         f"synthetic: {sample.size} training, {sample.valid} validation and {sample.test} test examples"
         if sample
-        else f"train: {recipe.data.train}"
+        else f"train: {_named(recipe.data)}"
     ]
     lines += [f"{slot.letter}, the {slot.name}: {fields.all[slot.name].describe()}" for slot in task.slots]
     return [*lines, note] if note else lines
+
+
+def _named(data: DataSettings) -> str:
+    """The training files, with their weights where they are not 1."""
+    return ", ".join(f"{one.file}" + ("" if one.weight == 1 else f" × {one.weight:g}") for one in data.training_files)

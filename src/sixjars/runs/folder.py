@@ -7,25 +7,29 @@ stranger is read with care: files have limits, and sizes are compared with the w
 """
 
 import json
+import os
 import platform
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from sixjars.data.dataset import Fields
-from sixjars.errors import RunError, SixJarsError
-from sixjars.learning.checkpoints import check_shapes, load_weights, write_whole
+from sixjars.errors import RunError, SixJarsError, shown
+from sixjars.learning.checkpoints import RunFiles, check_shapes, load_weights, write_whole
 from sixjars.model.build import Network, build
 from sixjars.recipe.files import flat, read_text, values_of
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import SPLITS, Blueprint
+from sixjars.runs.archive import is_packed, unpacked
+from sixjars.runs.data import Blueprint
 from sixjars.runs.recipes import recipe_of
+from sixjars.runs.splits import SPLITS
 from sixjars.version import version_of
 
 FORMAT: Final = 2
@@ -48,6 +52,11 @@ class Run:
     def weights(self) -> Path:
         """The best weights (or the mean of the best)."""
         return self.folder / "model.safetensors"
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a state was saved that training can go on from."""
+        return RunFiles(self.folder).last.is_file()
 
     def _kept(self, name: str) -> Path:
         return self.folder / "fields" / f"{name}.json"
@@ -91,7 +100,7 @@ class Run:
 
     def check_sizes(self, blueprint: Blueprint, fields: Fields) -> None:
         """Refuse a recipe of other sizes than the weights have, if there are some; nothing is allocated."""
-        with _sizes_that_fit(self.weights), torch.device("meta"):
+        with _sizes_that_fit(self.weights), torch.device("meta"), _Unfilled():
             network = build(blueprint.plan, fields.facts(), fresh=False)
             if self.weights.is_file():
                 check_shapes(network.state_dict(), self.weights)
@@ -128,6 +137,19 @@ class Run:
         write_whole(self.folder / "scores.json", (json.dumps(scores, indent=2, ensure_ascii=False) + "\n").encode())
 
 
+@final
+class _Unfilled(TorchFunctionMode):
+    """Leaves out random initial values: without memory to fill, torch would load its compiler for them, for seconds."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        given = kwargs or {}
+        if func in (torch.nn.init.normal_, torch.nn.init.uniform_):
+            return given["tensor"]
+        return args[0] if func in (torch.Tensor.normal_, torch.Tensor.uniform_) else func(*args, **given)
+
+
 @contextmanager
 def _sizes_that_fit(path: Path) -> Iterator[None]:
     """Sizes that no machine can have become a sentence, whatever torch makes of them."""
@@ -150,8 +172,13 @@ def read_limited(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def open_run(folder: Path, outside: Outside = NOTHING) -> Run:
-    """A run that exists."""
+def open_run(folder: str | os.PathLike[str], outside: Outside = NOTHING) -> Run:
+    """A run that exists: a folder, or the one file of a packed run."""
+    if not isinstance(folder, str | os.PathLike):
+        raise RunError(f"a run is given by its folder or its file, but this is {shown(folder)}.")
+    folder = Path(folder)
+    if is_packed(folder):
+        return open_run(unpacked(folder), outside)
     if not folder.exists():
         raise RunError(f"run folder {folder} does not exist.")
     recipe = folder / "recipe.yaml"
@@ -181,8 +208,26 @@ def check_free(folder: Path) -> None:
         raise RunError(f"{folder} already holds a run. Go on with --resume, or choose another folder with --out.")
 
 
-def begin_run(run: Run, fingerprints: Mapping[str, str], backbones: Mapping[str, str]) -> None:
-    """A new run in a folder that holds none."""
+def has_run(folder: Path) -> bool:
+    """Whether a run was begun in a folder."""
+    return (folder / "recipe.yaml").is_file()
+
+
+def noted(folder: Path, fact: str) -> Any:
+    """What a run notes about itself; None where it does not, or where its notes are missing or damaged."""
+    try:
+        return json.loads(read_limited(folder / "run.json")).get(fact)
+    except (OSError, ValueError, AttributeError, RecursionError, RunError):
+        return None
+
+
+def begin_run(
+    run: Run,
+    fingerprints: Mapping[str, str],
+    backbones: Mapping[str, str],
+    origin: Mapping[str, str] | None = None,
+) -> None:
+    """A new run in a folder that holds none; `origin` says where its first weights come from."""
     check_free(run.folder)
     facts = {
         "format": FORMAT,
@@ -191,19 +236,27 @@ def begin_run(run: Run, fingerprints: Mapping[str, str], backbones: Mapping[str,
         "backbones": dict(backbones),
         "python": platform.python_version(),
         "versions": {name: version_of(name) for name in REMEMBERED},
+        **({} if origin is None else {"from": dict(origin)}),
     }
     write_whole(run.folder / "run.json", (json.dumps(facts, indent=2) + "\n").encode())
     write_whole(run.folder / "recipe.yaml", run.recipe.to_yaml().encode())  # last: from now on it is a run
 
 
-def resume_run(folder: Path, recipe: Recipe, outside: Outside = NOTHING) -> Run:
-    """A run to go on with: its recipe must be the one it was begun with."""
-    if not (folder / "recipe.yaml").is_file():
+def resume_run(folder: Path, recipe: Recipe, outside: Outside = NOTHING, *, may_change: Sequence[str] = ()) -> Run:
+    """A run to go on with: its recipe must be the one it was begun with, but for the keys that may change."""
+    if not has_run(folder):
         raise RunError(f"there is no run in {folder} to resume. Leave out --resume to begin one.")
     run = open_run(folder, outside)
-    before, now = (flat(each.model_dump(mode="json")) for each in (run.recipe, recipe))
+    before, now = (
+        {key: value for key, value in flat(each.model_dump(mode="json")).items() if not _is_under(key, may_change)}
+        for each in (run.recipe, recipe)
+    )
     changed = [f"{key} was {was!r} and is {now.get(key)!r}" for key, was in before.items() if now.get(key) != was]
     changed = changed or [f"{key} is new" for key in now if key not in before]
     if changed:
         raise RunError(f"{folder} was begun with another recipe: {'; '.join(changed[:3])}. Resume with the same one.")
     return run
+
+
+def _is_under(key: str, sections: Sequence[str]) -> bool:
+    return any(key == section or key.startswith(f"{section}.") for section in sections)

@@ -5,64 +5,42 @@ An answer never depends on the other inputs of a batch, one bad input spoils onl
 called from several threads at once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, final
+from typing import Any, final, overload
 
 from sixjars.data.dataset import Dataset
-from sixjars.data.field import Field
+from sixjars.data.field import Field, Positions
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, SixJarsError
 from sixjars.evaluation.score import answers, encoded_batches, spelled
 from sixjars.flow.special import STOP
-from sixjars.flow.values import Hypothesis, Layout, Padded
+from sixjars.flow.values import Padded
 from sixjars.learning.engine import Device, device_named
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.data import Blueprint
+from sixjars.runs.data import Blueprint, sample_columns
 from sixjars.runs.folder import Run, open_run
 from sixjars.runs.prediction import Prediction
+from sixjars.runs.requests import (
+    EncodedRequests,
+    Found,
+    Input,
+    One,
+    Request,
+    SearchLike,
+    Value,
+    by_name,
+    is_one,
+    is_utf8,
+    search_of,
+    unfit,
+)
 
-Value = str | list[Any]
-"""One input: a text, or the path of a file; or a list of sentences, turns or points where a model reads those."""
-Input = Value | Mapping[str, Value]
-"""What a model is given: its one input, or each input by name."""
 FILES_AT_ONCE = 32
 """Images or videos that are decoded together."""
-
-
-@final
-@dataclass(frozen=True)
-class Request:
-    """One input that was checked: its texts by field, or what is wrong with it."""
-
-    texts: Mapping[str, str]
-    number: int
-    """Its place among all inputs, from 0: what is sampled depends on this and the settings, and on no other input."""
-    error: str | None = None
-
-
-@final
-@dataclass(frozen=True)
-class EncodedRequests:
-    """Some requests, encoded as training data is."""
-
-    requests: tuple[Request, ...]
-    dataset: Dataset
-    prefix: Padded | None
-    """What each output must begin with, where a model has no input."""
-
-
-@final
-@dataclass(frozen=True)
-class Found:
-    """What search found for one request."""
-
-    hypotheses: list[Hypothesis]
-    length: int
-    """Positions of its source."""
-    layout: Layout
 
 
 @final
@@ -97,33 +75,71 @@ class Predictor:
         """The fields that an input has: those that are read, or the beginning of the output where nothing is."""
         return dict(self.fields.inputs) or {self.fields.output.name: self.fields.output}
 
-    def predict(self, inputs: Sequence[Input], *, search: SearchSettings | None = None) -> list[Prediction]:
-        """The best output for each input. For a language model a text is how the output begins (it may be empty).
+    @property
+    def columns(self) -> dict[str, str | int]:
+        """The column that each input was trained on, by name or number."""
+        data = self.recipe.data
+        own: dict[str, str | int] = {name: settings.column for name, settings in data.fields.items()}
+        if data.sample is not None:
+            own.update(sample_columns(self.recipe))
+        return {name: own[name] for name in self.inputs}
 
-        An input that cannot be used has a prediction with an `error` and no text.
+    @overload
+    def predict(
+        self, inputs: One, *, search: SearchLike = None, nbest: None = None, **settings: Any
+    ) -> Prediction: ...  # fmt: skip
+    @overload
+    def predict(
+        self, inputs: Iterable[Input], *, search: SearchLike = None, nbest: None = None, **settings: Any
+    ) -> list[Prediction]: ...
+    @overload
+    def predict(self, inputs: Any, *, search: SearchLike = None, nbest: int, **settings: Any) -> Any: ...
+    def predict(self, inputs: Any, *, search: SearchLike = None, nbest: int | None = None, **settings: Any) -> Any:
+        """The best output for each input of a list, or for one input. For a language model a text is how it begins.
+
+        `search` is `greedy`, `beam` or `sample` with keywords of `SearchSettings` beside it, or such settings, or the
+        run's own. With `nbest=3` there is a list of outputs in place of each best one. An input that cannot be used
+        has a prediction with an `error` and no text.
         """
-        return [found[0] for found in self.nbest(inputs, search=search)]
+        one = is_one(inputs)
+        more = settings if nbest is None else {**settings, "nbest": nbest}
+        found = self.nbest([inputs] if one else inputs, search=search, **more)
+        answers = [few[0] for few in found] if nbest is None else found
+        return answers[0] if one else answers
 
     def nbest(
-        self, inputs: Sequence[Input], *, search: SearchSettings | None = None, first: int = 0
+        self,
+        inputs: Iterable[Input],
+        *,
+        search: SearchLike = None,
+        first: int = 0,
+        details: bool = True,
+        threads: Executor | None = None,
+        **settings: Any,
     ) -> list[list[Prediction]]:
-        """The best outputs for each input, as many as the search settings say.
+        """The outputs for each input, always as lists, as many as the search settings say.
 
         Where the inputs are a portion of more, `first` is how many came before; then samples of different portions
-        are different draws. The same inputs with the same settings always give the same answers.
+        are different draws. The same inputs with the same settings always give the same answers. Without `details`
+        a prediction has no tokens and no weights, which is faster. `threads` compute several batches at a time.
         """
-        if isinstance(inputs, str):
-            raise DataError("give a list of texts, not one text.")
-        settings = search or self.recipe.evaluation.search
-        requests = [self.prepare(one, number=first + at, search=settings) for at, one in enumerate(inputs)]
+        if is_one(inputs):
+            raise DataError("give a list of inputs, not one input.")
+        how = search_of(self.recipe.evaluation.search, search, settings, searches=self.network.decoder.searches)
+        requests = [self.prepare(one, number=first + at, search=how) for at, one in enumerate(inputs)]
         wrong = {at: request.error for at, request in enumerate(requests) if request.error is not None}
         found: dict[int, list[Prediction]] = {}
-        for rows in self._portions(requests):
+
+        def answered(rows: list[int]) -> None:
             encoded, bad = self.encode([requests[row] for row in rows])
-            wrong |= {rows[at]: sentence for at, sentence in bad.items()}
+            wrong.update({rows[at]: sentence for at, sentence in bad.items()})
             good = [row for at, row in enumerate(rows) if at not in bad]
             if encoded is not None:
-                found |= dict(zip(good, self.finish(encoded, self.run(encoded, settings), settings), strict=True))
+                outputs = self.run(encoded, how, attention=details)
+                found.update(zip(good, self.finish(encoded, outputs, how, details=details), strict=True))
+
+        for _ in (map if threads is None else threads.map)(answered, self._portions(requests)):
+            pass
         found |= {row: [Prediction("", inputs=requests[row].texts, error=sentence)] for row, sentence in wrong.items()}
         return [found[row] for row in range(len(requests))]
 
@@ -132,11 +148,8 @@ class Predictor:
         names = list(self.inputs)
         texts: dict[str, str] = {}
         try:
-            if isinstance(one, str | list) and len(names) == 1:
-                one = {names[0]: one}
-            if not isinstance(one, Mapping) or set(one) != set(names):
-                raise ValueError(f"must name {' and '.join(names)}; that is what {self.recipe.task} reads.")
-            texts = {name: self._text_of(name, one[name]) for name in names}
+            given = by_name(one, names)
+            texts = {name: self._text_of(name, given[name]) for name in names}
             for name, own in self.fields.inputs.items():
                 own.check(texts[name], texts)
             if not self.fields.inputs:
@@ -183,7 +196,7 @@ class Predictor:
             for own in fields.inputs.values():
                 examples = own.admit(examples, skip=len(requests) > 1)
             dataset = Dataset.in_memory(examples, fields)
-            unfit = _unfit(dataset)
+            bad = unfit(dataset)
         except DataError as error:
             if len(requests) == 1:
                 message = str(error).removeprefix("input, line 1: ").replace(" of line 1 ", " ", 1)
@@ -193,10 +206,10 @@ class Predictor:
                 raise
             return self._without(wrong, requests)
         kept = {dataset.table.line(row) - 1 for row in range(len(dataset))}
-        if len(kept) == len(requests) and not unfit:
+        if len(kept) == len(requests) and not bad:
             prefix = None if fields.inputs else Padded.of(self._prefix(next(iter(columns.values()))))
             return EncodedRequests(tuple(requests), dataset, prefix), {}
-        wrong = {at: f"input {requests[at].number + 1}: {sentence}" for at, sentence in unfit.items()}
+        wrong = {at: f"input {requests[at].number + 1}: {sentence}" for at, sentence in bad.items()}
         wrong |= self._each(requests, set(range(len(requests))) - kept)
         return self._without(wrong, requests)
 
@@ -211,8 +224,8 @@ class Predictor:
         """What is wrong with some of these, each encoded alone."""
         return {at: sentence for at in rows for sentence in self.encode([requests[at]])[1].values()}
 
-    def run(self, encoded: EncodedRequests, search: SearchSettings) -> list[Found]:
-        """Compute: encoder, bridge, decoder and search."""
+    def run(self, encoded: EncodedRequests, search: SearchSettings, *, attention: bool = True) -> list[Found]:
+        """Compute: encoder, bridge, decoder and search; attention weights only where they are wanted."""
         found: dict[int, Found] = {}
         batches = encoded.dataset.batches()
         for batch, source in encoded_batches(self.network, batches, examples=len(encoded.requests)):
@@ -220,22 +233,22 @@ class Predictor:
             seeds = [encoded.requests[row].number for row in rows]
             prefix = None if encoded.prefix is None else encoded.prefix.pick(batch.numbers.cpu())
             lengths = source.mask.sum(1).tolist()
-            outputs = answers(self.network, source, search, seeds=seeds, prefix=prefix)
+            outputs = answers(self.network, source, search, seeds=seeds, prefix=prefix, attention=attention)
             for row, hypotheses, length in zip(rows, outputs, lengths, strict=True):
                 found[row] = Found(hypotheses, length, source.layout)
         return [found[row] for row in range(len(encoded.requests))]
 
     def finish(
-        self, encoded: EncodedRequests, found: Sequence[Found], search: SearchSettings
+        self, encoded: EncodedRequests, found: Sequence[Found], search: SearchSettings, *, details: bool = True
     ) -> list[list[Prediction]]:
-        """Make text of what was found, with what stands at each position of the source."""
-        return [list(self._finished(encoded, row, one, search)) for row, one in enumerate(found)]
+        """Make text of what was found; with `details`, also of what stands at each position of the source."""
+        return [list(self._finished(encoded, row, one, search, details=details)) for row, one in enumerate(found)]
 
     def _finished(
-        self, encoded: EncodedRequests, row: int, found: Found, search: SearchSettings
+        self, encoded: EncodedRequests, row: int, found: Found, search: SearchSettings, *, details: bool
     ) -> Iterator[Prediction]:
         dataset, output = encoded.dataset, self.fields.output
-        positions = dataset.positions(row, found.length)
+        positions = dataset.positions(row, found.length) if details else Positions()
         truncated = any(own.truncates(dataset.table, row) for own in self.fields.inputs.values())
         for one in found.hypotheses:
             ids, words = spelled(dataset, row, one, search)
@@ -245,8 +258,8 @@ class Predictor:
                 score=one.score,
                 log_probability=one.log_probability,
                 source=positions.tokens,
-                tokens=tuple(output.tokens([*ids, *ends], words)),
-                weights=tuple(weights[: found.length] for weights in one.weights),
+                tokens=tuple(output.tokens([*ids, *ends], words)) if details else (),
+                weights=tuple(weights[: found.length] for weights in one.weights) if details else (),
                 finished=one.finished,
                 inputs=encoded.requests[row].texts,
                 layout=found.layout,
@@ -255,32 +268,16 @@ class Predictor:
             )
 
 
-def is_utf8(text: str) -> bool:
-    """Whether a text has no half characters, as Python makes of bytes that are not UTF-8."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def _unfit(dataset: Dataset) -> dict[int, str]:
-    """Rows that are too long, or have no token at all, with a sentence each; counted as they were given."""
-    found: dict[int, str] = {}
-    for name, own in dataset.fields.inputs.items():
-        usable, lengths = own.usable(dataset.table), dataset.lengths(name)
-        for row in range(len(dataset)):
-            if not usable[row]:
-                found[dataset.table.line(row) - 1] = f"the {name} is longer than data.{name}.max_length."
-            elif not lengths[row]:
-                found[dataset.table.line(row) - 1] = f"the {name} is empty: it has no token."
-    return found
-
-
 def load(
-    folder: str | Path,
+    folder: str | os.PathLike[str],
     *,
     device: Device = "auto",
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
 ) -> Predictor:
-    """A trained run, ready to be used. No code in the folder is run; `allow` and `components` as for `train`.
+    """A trained run (its folder, or a packed file), ready to be used; `allow` and `components` as for `train`.
+
+    No code in it is run.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -290,4 +287,4 @@ def load(
     >>> prediction.source
     ('n', 'a', 'm', 'a', 's', 't', 'e')
     """
-    return Predictor(open_run(Path(folder), Outside(tuple(allow), tuple(components))), device=device)
+    return Predictor(open_run(folder, Outside(tuple(allow), tuple(components))), device=device)

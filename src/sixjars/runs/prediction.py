@@ -3,9 +3,14 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sixjars.flow.values import Layout
+from sixjars.runs.html import heat_map
 
 
 @final
@@ -45,6 +50,22 @@ class Prediction:
         """P of the whole output."""
         return math.exp(self.log_probability)
 
+    @property
+    def attention(self) -> NDArray[np.float64]:
+        """The weights as an array: a row for each token of the output, a column for each position of the source."""
+        return np.array(self.weights, dtype=np.float64).reshape(len(self.weights), -1)
+
+    def _repr_html_(self) -> str:
+        """The output and its attention, for a notebook; positions without a name are numbered."""
+        if self.error is not None:
+            return f"<p><b>{escape(self.error)}</b></p>"
+        said = f"<p><b>{escape(self.text)}</b> (probability {self.probability:.3g})</p>"
+        if not self.weights:
+            return said
+        width = len(self.weights[0])
+        names = self.source if len(self.source) == width else [str(at) for at in range(width)]
+        return said + heat_map(names, self.tokens, self.weights)
+
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
         if self.error is not None:
@@ -54,6 +75,7 @@ class Prediction:
             "text": self.text,
             "score": self.score,
             "log_probability": self.log_probability,
+            "probability": self.probability,
             "finished": self.finished,
             "source": list(self.source),
             "tokens": list(self.tokens),

@@ -15,18 +15,11 @@ from sixjars.evaluation.metrics import Metric, metric_named
 from sixjars.flow.contracts import ModelPlan
 from sixjars.flow.limits import Number
 from sixjars.model.build import Nested, class_of, nested, resolved
-from sixjars.recipe.files import find, overridden, read_text, values_of
+from sixjars.recipe.data import DataSettings, FieldSettings
+from sixjars.recipe.files import RecipeLike, overridden, values_from
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.schema import checked
-from sixjars.recipe.sections import (
-    DataSettings,
-    EvaluationSettings,
-    FieldSettings,
-    LearningSettings,
-    LossSettings,
-    ModelSettings,
-    Recipe,
-)
+from sixjars.recipe.sections import EvaluationSettings, LearningSettings, LossSettings, ModelSettings, Recipe
 from sixjars.samples import sample_named
 from sixjars.tasks import TASKS, Task
 
@@ -36,15 +29,15 @@ Named = list[tuple[str, Metric]]
 """Metrics, each after the place where it is named."""
 
 
-def read_recipe(name: str, overrides: Sequence[str] = (), outside: Outside = NOTHING) -> Recipe:
-    """A recipe by file or by name, with `KEY=VALUE` overrides, checked whole.
+def read_recipe(name: RecipeLike, overrides: Sequence[str] = (), outside: Outside = NOTHING) -> Recipe:
+    """A recipe by file or by name, or as a dict, with `KEY=VALUE` overrides, checked whole.
 
     >>> import sixjars
     >>> sixjars.read_recipe("dialog/sample_attention", ["model.encoder.layers=2"]).model.encoder["layers"]
     2
     """
-    path = find(name)
-    return recipe_of(overridden(values_of(read_text(path), str(path)), overrides), name, outside)
+    values, where = values_from(name)
+    return recipe_of(overridden(values, overrides), where, outside)
 
 
 def recipe_of(values: Mapping[str, Any], where: str, outside: Outside = NOTHING) -> Recipe:
@@ -76,7 +69,13 @@ def recipe_of(values: Mapping[str, Any], where: str, outside: Outside = NOTHING)
         faults += misfits(recipe, metrics, outside)
     if faults:
         raise RecipeError(list(dict.fromkeys(faults)), where)
-    return recipe
+    return recipe if recipe.learning.metric is not None else _with_metric(recipe, outside)
+
+
+def _with_metric(recipe: Recipe, outside: Outside) -> Recipe:
+    """What the best checkpoint is chosen by where the recipe does not say: the first metric, of one output each."""
+    first = next((metric.name for metric in metrics_of(recipe, outside) if metric.nbest == 1), "loss")
+    return recipe.model_copy(update={"learning": recipe.learning.model_copy(update={"metric": first})})
 
 
 def _word(value: object) -> str:
@@ -117,10 +116,10 @@ def field_class(kind: str, outside: Outside) -> type[Field]:
     """The class of a kind of field: one of ours, or one from outside that was allowed."""
     if kind in FIELDS:
         return FIELDS[kind]
-    if "." in kind:
+    if "." in kind or outside.hands(kind):
         found: type[Field] = outside.component(kind, Field, "kind")
         return found
-    raise RecipeError([unknown("kind", kind, list(FIELDS))])
+    raise RecipeError([unknown("kind", kind, list(FIELDS)) + outside.listed])
 
 
 def _data_of(section: object, task: Task, fields: Mapping[str, FieldSettings]) -> tuple[Any, list[str]]:
@@ -222,6 +221,8 @@ def misfits(recipe: Recipe, metrics: Named, outside: Outside = NOTHING) -> list[
     if fields.output.multi_label:
         message = "perplexity tells how surprising one label is, but an example may have several; use labels_micro_f1."
         faults += [f"{place}: {message}" for place, metric in metrics if metric.name == "perplexity"]
+    if recipe.loss.class_weights is not None and not fields.output.single_label:
+        faults.append("loss.class_weights: needs exactly one label for each example; remove it.")
     for inner in nested(plan):
         faults += _inner_faults(inner, fields.all[inner.field]) if inner.field in fields.all else []
     return [*faults, *attention_faults(recipe, plan, metrics)]
@@ -273,8 +274,8 @@ def _metrics_of(values: Mapping[str, Any], outside: Outside) -> tuple[Named, lis
     named: list[tuple[str, object]] = []
     if isinstance(evaluation, Mapping) and isinstance(evaluation.get("metrics"), list | tuple):
         named += [("evaluation.metrics", name) for name in evaluation["metrics"]]
-    if isinstance(learning, Mapping) and learning.get("metric", "loss") != "loss":
-        named.append(("learning.metric", learning["metric"]))
+    if isinstance(learning, Mapping) and learning.get("metric") != "loss":
+        named.append(("learning.metric", learning.get("metric")))
     if isinstance(expect, Mapping):
         named += [("expect", name) for name in expect]
     return named_metrics([(place, name) for place, name in named if isinstance(name, str)], outside)

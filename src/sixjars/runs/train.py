@@ -1,70 +1,69 @@
 """Training, whole: from a recipe to a folder that can be used."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from sixjars.data.dataset import NOTHING, Fields
+from sixjars.data.readers.memory import MEMORY, given_tables, tables_of
 from sixjars.errors import Interrupted, LearningError
 from sixjars.evaluation.metrics import Metric, Score, metric_named
 from sixjars.evaluation.score import judged
 from sixjars.flow.values import Batch
 from sixjars.learning.engine import Device, all_or_none, fabric_for
+from sixjars.learning.loggers import close, loggers_for
 from sixjars.learning.loop import Surroundings, Trainer
-from sixjars.loss import Objective
+from sixjars.learning.parameters import freeze_named
+from sixjars.loss import Objective, class_weights
 from sixjars.model.build import Network, build, freeze_unused
-from sixjars.progress import Reporter
+from sixjars.progress import Reporter, listening, usual_reporter
+from sixjars.recipe.files import RecipeLike
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, add_vectors, splits_of
-from sixjars.runs.folder import Run, begin_run, check_free, resume_run
-from sixjars.runs.recipes import metrics_of, read_recipe
+from sixjars.runs.extension import Extension, check_folder, is_begun
+from sixjars.runs.fine_tune import Origin, recipe_and_origin
+from sixjars.runs.folder import Run, begin_run, check_free
+from sixjars.runs.folds import cross_validate
+from sixjars.runs.history import draw_history
+from sixjars.runs.notes import label_counts, notes_on
+from sixjars.runs.recipes import metrics_of
+from sixjars.runs.result import Run as TrainedRun
+from sixjars.runs.splits import SPLITS
+from sixjars.runs.summary import summary_of
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-
-@final
-@dataclass(frozen=True)
-class Trained:
-    """What training left behind."""
-
-    folder: Path
-    scores: tuple[Score, ...]
-    """On the test set, or on the validation set where there is none."""
-    examples: int
-    """How many were scored."""
-    where: str
-    """What they are."""
-    skipped: int
-    """Bad rows that were left out of the data."""
-    dropped: int
-    """Training rows that were not learned from: too long, or with a label that is not in the list."""
-    missed: tuple[str, ...]
-    """What the recipe expected and did not get, a sentence each."""
+NOTHING_LEFT = "nothing is left to train; raise learning.epochs, or learning.patience where it stopped early."
 
 
 def train(  # noqa: PLR0913 - the options of one training
-    recipe: str | Path,
+    recipe: RecipeLike,
     overrides: Sequence[str] = (),
     *,
+    data: Any = None,
     out: str | Path | None = None,
     resume: bool = False,
+    from_run: str | Path | None = None,
     device: Device = "auto",
     devices: int = 1,
     reporter: Reporter | None = None,
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
-) -> Trained:
+) -> TrainedRun:
     """Train what a recipe describes; the run's folder can then be loaded.
 
-    `recipe` is a file or the name of one that comes with the package; `overrides` are `KEY=VALUE` strings.
-    `components` are classes of yours that the recipe names by their path (`kind: my_package.module.MyEncoder`);
-    `allow` names packages that such classes may be imported from.
+    `recipe` is a file, the name of one that comes with the package, or a dict; `overrides` are `KEY=VALUE` strings.
+    `data` is a table in memory in place of the recipe's training file: pandas, Arrow, or a list of dicts; or one for
+    each split, `{"train": …, "valid": …}`. `components` are classes of yours that the recipe names by their name or
+    path (`kind: my_package.module.MyEncoder`), and functions that are metrics; `allow` names packages that such classes
+    may be imported from. With `from_run`, training starts from the weights and vocabularies of that run, and the
+    recipe may leave out the model. Without a `reporter`, progress is shown in a terminal and in a notebook.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -73,50 +72,94 @@ def train(  # noqa: PLR0913 - the options of one training
     ...     [score.name for score in run.scores]
     ['exact_match', 'character_error_rate']
     """
-    outside = Outside(tuple(allow), tuple(components))
-    wanted = read_recipe(str(recipe), overrides, outside)
-    folder = Path(out) if out is not None else default_folder(str(recipe))
-    fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision)
-    reporter = reporter or Reporter()
+    outside, tables = Outside(tuple(allow), tuple(components)), tables_of(data, SPLITS)
+    overrides = [*overrides, *_with_tables(tables)]
+    folder = Path(out) if out is not None else default_folder(recipe)
+    resume, begins = is_begun(folder, resume=resume)
+    wanted, start = recipe_and_origin(recipe, overrides, outside, folder=folder, resume=resume, from_run=from_run)
+    loggers = loggers_for(wanted.learning.loggers, folder)
+    fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision, loggers=loggers)
+    reporter = reporter or usual_reporter()
     try:
-        with all_or_none(fabric):
-            return _train(Run(folder, wanted, outside), resume=resume, fabric=fabric, reporter=reporter)
+        with given_tables(tables), all_or_none(fabric), listening(reporter):
+            reporter = reporter if fabric.global_rank == 0 else Reporter()
+            if begins:
+                reporter.note(begins)
+            run, how = Run(folder, wanted, outside), _train if wanted.learning.folds is None else _cross_validated
+            return how(run, resume=resume, start=start, fabric=fabric, reporter=reporter)
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; the same command with --resume goes on from what {folder} holds.") from None
     finally:
         reporter.end()
+        close(loggers)
 
 
-def default_folder(recipe: str) -> Path:
-    """Where a run goes when nobody says: `runs/translation-sample_attention`."""
-    path = Path(recipe)
-    return Path("runs") / (path.stem if path.suffix in {".yaml", ".yml"} else recipe.replace("/", "-"))
+def _with_tables(tables: Iterable[str]) -> list[str]:
+    """What the recipe says when tables in memory take the place of its files."""
+    named = [f"data.{name.removeprefix(MEMORY)}={name}" for name in tables]
+    return ["data.sample=null", *named] if named else []
 
 
-def _train(run: Run, *, resume: bool, fabric: "Fabric", reporter: Reporter) -> Trained:
+def default_folder(recipe: RecipeLike) -> Path:
+    """Where a run goes when nobody says: `runs/translation-sample_attention`; for a dict, named after its task."""
+    name = str(recipe.get("task", "run")) if isinstance(recipe, Mapping) else str(recipe)
+    path = Path(name)
+    return Path("runs") / (path.stem if path.suffix in {".yaml", ".yml"} else name.replace("/", "-"))
+
+
+def _cross_validated(run: Run, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> TrainedRun:
+    """A model for each fold, and the one that is kept; what was begun is resumed, what was not begins."""
+
+    def train_one(one: Run) -> TrainedRun:
+        begun = resume and (one.folder / "recipe.yaml").is_file()
+        fabric.barrier()  # before any process writes there
+        return _train(one, resume=begun, start=start, fabric=fabric, reporter=reporter)
+
+    if not resume:
+        check_free(run.folder)
+    trained: TrainedRun = cross_validate(run, train_one, reporter.note)
+    return replace(trained, missed=missed_of(run.recipe, trained.scores)) if trained.scores else trained
+
+
+def _train(run: Run, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> TrainedRun:
     recipe, leads = run.recipe, fabric.global_rank == 0
-    reporter = reporter if leads else Reporter()
-    if leads:
-        resume_run(run.folder, recipe, run.outside) if resume else check_free(run.folder)
+    extension = fabric.broadcast(check_folder(run, resume=resume) if leads else Extension())
     fabric.barrier()
     blueprint = Blueprint.of(recipe, run.outside, device=fabric.device, reporter=reporter)
     if resume:
         run.check_backbones(blueprint.fingerprints)
     kept = run.restored(blueprint.fields) if resume and run.has_fields(blueprint.fields) else None
+    begins = kept is None or not run.is_under_way
+    origin = Origin.of(start, run.outside) if start is not None and begins else None
     with fabric.rank_zero_first():  # one process fills the cache, the others read it
-        splits = splits_of(blueprint, kept)
+        splits = splits_of(blueprint if origin is None else origin.taught(blueprint), kept)
     if resume:
         run.check_data(splits.fingerprints)
     network = fresh_network(blueprint, splits)
+    if origin is not None:
+        reporter.note(origin.hand_over(network, blueprint, splits.fields))
+    trainer = _trainer(network, splits, run, fabric=fabric, reporter=reporter)
     if leads and kept is None:
         if not resume:  # only now: data or sizes that do not fit leave no run behind
-            begin_run(run, splits.fingerprints, blueprint.fingerprints)
+            begin_run(run, splits.fingerprints, blueprint.fingerprints, origin and origin.note())
         run.keep_fields(splits.fields)
-    trainer = _trainer(network, splits, run, fabric=fabric, reporter=reporter)
     if resume:
-        trainer.resume()
+        _take_up(trainer, run, extension)
+    reporter.summary(summary_of(recipe, splits, trainer, fabric))
+    for sentence in notes_on(splits) if recipe.learning.folds is None and recipe.data.fold is None else ():
+        reporter.note(sentence)
     trainer.run()
     return _finished(run, blueprint, splits, fabric)
+
+
+def _take_up(trainer: Trainer, run: Run, extension: Extension) -> None:
+    """Where the run was left; where its recipe has changed, the folder then says so."""
+    trainer.resume(extended=extension.moved)
+    if trainer.leads and extension.changes:
+        trainer.around.reporter.note(extension.sentence(run.folder))
+        extension.keep(run.folder, run.recipe)
+        if trainer.state.finished:
+            trainer.around.reporter.note(NOTHING_LEFT)
 
 
 def fresh_network(blueprint: Blueprint, splits: Splits) -> Network:
@@ -126,6 +169,7 @@ def fresh_network(blueprint: Blueprint, splits: Splits) -> Network:
     add_vectors(blueprint, splits.fields, facts)
     network = build(blueprint.plan, facts)
     freeze_unused(network, blank_batch(splits.fields))
+    freeze_named(network, blueprint.recipe.learning.freeze)
     return network
 
 
@@ -150,10 +194,17 @@ def _trainer(network: Network, splits: Splits, run: Run, *, fabric: "Fabric", re
         training=True,
         guided=recipe.loss.guide > 0,
     )
-    chosen = [] if learning.metric == "loss" else [metric_named(learning.metric, run.outside)]
+    chosen = [] if learning.metric in (None, "loss") else [metric_named(str(learning.metric), run.outside)]
     validate = _validation(network, splits, run, chosen)
     around = Surroundings(run.folder, validate, chosen[0].better if chosen else "lower", reporter)
-    return Trainer(Objective(network, recipe.loss), batches, learning, around, fabric)
+    return Trainer(_objective(network, splits, recipe), batches, learning, around, fabric)
+
+
+def _objective(network: Network, splits: Splits, recipe: Recipe) -> Objective:
+    """The network and its loss, with what the loss takes from the training set."""
+    weights = class_weights(recipe.loss, label_counts(splits.train)) if recipe.loss.class_weights else None
+    dropped = {name: one.word_dropout for name, one in splits.fields.inputs.items() if one.word_dropout}
+    return Objective(network, recipe.loss, weights=weights, word_dropout=dropped)
 
 
 def _validation(network: Network, splits: Splits, run: Run, chosen: Sequence[Metric]) -> Callable[[], dict[str, float]]:
@@ -173,11 +224,11 @@ def _validation(network: Network, splits: Splits, run: Run, chosen: Sequence[Met
     return validate
 
 
-def _finished(run: Run, blueprint: Blueprint, splits: Splits, fabric: "Fabric") -> Trained:
+def _finished(run: Run, blueprint: Blueprint, splits: Splits, fabric: "Fabric") -> TrainedRun:
     """Score the final weights and keep the scores."""
     recipe, scored, dropped = run.recipe, splits.scored, splits.train.dropped
     if fabric.global_rank != 0:
-        return Trained(run.folder, (), len(scored), scored.where, splits.skipped, dropped, ())
+        return TrainedRun(run.folder, (), len(scored), scored.where, splits.skipped, dropped, ())
     network = run.network(blueprint, splits.fields).to(fabric.device)
     metrics = metrics_of(recipe, run.outside)
     scores = tuple(judged(network, scored, recipe.evaluation, metrics, training=splits.train).scores(metrics))
@@ -188,8 +239,9 @@ def _finished(run: Run, blueprint: Blueprint, splits: Splits, fabric: "Fabric") 
             "scores": {score.name: {"value": score.value, "signature": score.signature} for score in scores},
         }
     )
+    draw_history(run)
     missed = missed_of(recipe, scores)
-    return Trained(run.folder, scores, scores[0].count, scored.where, splits.skipped, dropped, missed)
+    return TrainedRun(run.folder, scores, scores[0].count, scored.where, splits.skipped, dropped, missed, run.outside)
 
 
 def missed_of(recipe: Recipe, scores: Sequence[Score]) -> tuple[str, ...]:

@@ -28,8 +28,8 @@ from sixjars.data.storage.features import FeatureStore, MemoryStore, Store
 from sixjars.errors import DataError
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
-from sixjars.recipe.sections import Column as ColumnName
-from sixjars.recipe.sections import FieldSettings, FilePath
+from sixjars.recipe.data import Column as ColumnName
+from sixjars.recipe.data import FieldSettings, FilePath
 
 FORMAT = 2
 """Changes when the same file gives other numbers, so that none of the old are used."""

@@ -19,8 +19,8 @@ from sixjars.data.text.segments import SEPARATOR, text_of_labels, texts_of
 from sixjars.errors import DataError, RunError
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
-from sixjars.recipe.sections import Column as ColumnName
-from sixjars.recipe.sections import FieldSettings
+from sixjars.recipe.data import Column as ColumnName
+from sixjars.recipe.data import FieldSettings
 
 _FORMAT = 2
 ASSUMED = 2
@@ -65,6 +65,7 @@ class LabelField(Field):
         super().__init__(name, settings)
         self.settings: LabelSettings = settings
         self.multi_label = settings.multi_label
+        self.single_label = not settings.multi_label
         self.lists = "value" if settings.multi_label else "refused"
         self.default_metrics = MULTI_LABEL_METRICS if settings.multi_label else ()
         self.names = tuple(names)
@@ -77,13 +78,18 @@ class LabelField(Field):
         return texts_of([value])[0] if isinstance(value, int) else super().as_text(value)
 
     def learned(self, texts: Iterable[str]) -> Self:
-        """The labels of the training data, the most frequent first, equally frequent ones by the alphabet."""
+        """The labels of the training data, the most frequent first, equally frequent ones by the alphabet.
+
+        Those that it knows already come before them.
+        """
         counts = Counter(label for text in texts for label in self._labels(text))
         kept = [label for label, count in counts.items() if count >= self.settings.min_count]
-        kept = sorted(kept, key=lambda label: (-counts[label], label))[: self.settings.size]
+        new = sorted(set(kept) - set(self.names), key=lambda label: (-counts[label], label))
+        kept = [*self.names, *new][: self.settings.size]
         if len(kept) < 2:
             raise DataError(
-                f"data.{self.name}: two labels or more are needed to choose from, but there are {len(kept)}: {kept}."
+                f"data.{self.name}: two labels or more are needed to choose from, but the training set has "
+                f"{len(kept)}: {kept}."
             )
         return self._with(kept)
 

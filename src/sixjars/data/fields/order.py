@@ -12,8 +12,8 @@ from sixjars.data.storage.cache import FieldEncoder, IdEncoder, Table
 from sixjars.data.text.points import order_of, text_of_order, whole_numbers
 from sixjars.flow.special import SPECIAL, STOP
 from sixjars.flow.values import Padded
-from sixjars.recipe.sections import Column as ColumnName
-from sixjars.recipe.sections import FieldSettings
+from sixjars.recipe.data import Column as ColumnName
+from sixjars.recipe.data import FieldSettings
 
 
 class OrderSettings(FieldSettings):

@@ -15,8 +15,8 @@ from sixjars.data.storage.cache import Examples, Table
 from sixjars.data.text.points import LARGEST, counted, points_of, text_of_points
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Padded
-from sixjars.recipe.sections import Column as ColumnName
-from sixjars.recipe.sections import FieldSettings
+from sixjars.recipe.data import Column as ColumnName
+from sixjars.recipe.data import FieldSettings
 
 _COMMA, _SPACE, _LINE = b", \n"
 

@@ -6,6 +6,7 @@ Dims: B rows, S positions.
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self, final
 
 import numpy as np
@@ -19,15 +20,16 @@ from sixjars.data.copying import CopyLink
 from sixjars.data.field import Equipment, Field, Positions
 from sixjars.data.packing import packed
 from sixjars.data.storage.cache import IdEncoder, Table
+from sixjars.data.text.given import GivenTokenizer, TokenFile, Tokens
 from sixjars.data.text.segments import segments_of, text_of_segments
 from sixjars.data.text.statistics import suggested_tokens
-from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
+from sixjars.data.text.tokenizer import AnyTokenizer, TextEncoding, TextTokenizer
 from sixjars.errors import DataError
-from sixjars.flow.limits import Positive
+from sixjars.flow.limits import Positive, Share
 from sixjars.flow.special import SPECIAL, STOP, UNK
 from sixjars.flow.values import Padded
-from sixjars.recipe.sections import Column as ColumnName
-from sixjars.recipe.sections import FieldSettings, FilePath
+from sixjars.recipe.data import Column as ColumnName
+from sixjars.recipe.data import FieldSettings, FilePath
 
 SAME_WHEN_COPIED = ("tokens", "split", "lowercase")
 """What both sides of a decoder that copies must have in common, so that their words are the same."""
@@ -38,14 +40,17 @@ class TextSettings(FieldSettings):
 
     kind: str = "text"
     column: ColumnName = "text"
-    tokens: Literal["words", "characters", "bpe", "unigram"] = "words"
-    """What a token is."""
+    tokens: Tokens = "words"
+    """What a token is; or `{file: PATH}` for a tokenizer of yours (`tokenizer.json`, or a SentencePiece model), which
+    needs no `size`, `split`, `min_count` or `lowercase`."""
     split: Literal["punctuation", "spaces"] = "punctuation"
     """Whether words end at punctuation too, or at spaces alone (text that is already tokenized)."""
     size: Annotated[int, Limit(ge=5, strict=True)] = 20_000
     """Vocabulary size: the most tokens, the four special ones included."""
     min_count: Positive = 1
     """A token seen fewer times in the training data is unknown."""
+    word_dropout: Share = 0.0
+    """Of an input: the probability with which a token is `<unk>` in training, so that `<unk>` is learned."""
     lowercase: StrictBool = False
     """Whether the text is lowercased first."""
     max_length: Positive = 200
@@ -79,8 +84,9 @@ class TextField(Field):
         super().__init__(name, settings)
         self.settings: TextSettings = settings
         self.in_segments = settings.segments != "none"
+        self.word_dropout = settings.word_dropout
         self.lists = "value" if self.in_segments else "refused"
-        self._tokenizer: TextTokenizer | None = None
+        self._tokenizer: AnyTokenizer | None = None
         self._assumed: int | None = None
 
     def equipped(self, equipment: Equipment) -> Self:
@@ -90,7 +96,7 @@ class TextField(Field):
         return made
 
     @property
-    def tokenizer(self) -> TextTokenizer:
+    def tokenizer(self) -> AnyTokenizer:
         """Learned before it is used."""
         assert self._tokenizer is not None, f"the vocabulary of {self.name} was not learned yet"
         return self._tokenizer
@@ -112,9 +118,12 @@ class TextField(Field):
 
     def misfits(self, *, is_output: bool, is_first: bool) -> list[str]:
         """Only the text that is attended to has segments."""
+        faults = []
         if self.in_segments and (is_output or not is_first):
-            return [f"data.{self.name}.segments: only a source has segments; remove it."]
-        return []
+            faults.append(f"data.{self.name}.segments: only a source has segments; remove it.")
+        if is_output and self.settings.word_dropout:
+            faults.append(f"data.{self.name}.word_dropout: only an input has word dropout; remove it.")
+        return faults
 
     def copy_misfits(self, source: Any) -> list[str]:
         """Why words of a source cannot be copied into this text."""
@@ -144,10 +153,17 @@ class TextField(Field):
         return "\n".join(self.tokenizer.normalize(part) for part in segments_of(text, self.settings.segments))
 
     def learned(self, texts: Iterable[str]) -> Self:
-        """With the vocabulary of the texts."""
+        """With the vocabulary of the texts, or that of a file; one that it has already grows, unless of subwords."""
+        if self._tokenizer is not None and not self._tokenizer.can_copy:
+            return self
+        if isinstance(self.settings.tokens, TokenFile):
+            folder = next(iter(self.equipment.places), Path())
+            return self._with(GivenTokenizer.read(folder / self.settings.tokens.file, f"data.{self.name}.tokens"))
         if self.in_segments:
             texts = (part for text in texts for part in segments_of(text, self.settings.segments))
-        return self._with(TextTokenizer.trained(texts, self.settings, f"data.{self.name}"))
+        made = TextTokenizer.trained(texts, self.settings, f"data.{self.name}")
+        before = self._tokenizer
+        return self._with(before.grown(made, self.settings) if isinstance(before, TextTokenizer) else made)
 
     def to_json(self) -> str:
         """The tokenizer."""
@@ -155,14 +171,15 @@ class TextField(Field):
 
     def restored(self, text: str) -> Self:
         """With a tokenizer that was kept."""
-        return self._with(TextTokenizer.from_json(text))
+        given = isinstance(self.settings.tokens, TokenFile)
+        return self._with(GivenTokenizer.from_json(text) if given else TextTokenizer.from_json(text))
 
-    def _with(self, tokenizer: TextTokenizer) -> Self:
+    def _with(self, tokenizer: AnyTokenizer) -> Self:
         made = copy(self)
         made._tokenizer = tokenizer
         return made
 
-    def encoding(self, tokenizer: TextTokenizer | None = None, *, copies: bool = False) -> TextEncoding:
+    def encoding(self, tokenizer: AnyTokenizer | None = None, *, copies: bool = False) -> TextEncoding:
         """How its texts become ids; by another tokenizer where another field's vocabulary numbers its words."""
         limit = None if self.is_output or self.on_long != "cut" else self.settings.max_length
         return TextEncoding(self.name, tokenizer or self.tokenizer, limit, self.settings.segments, copies)
@@ -255,7 +272,8 @@ class TextField(Field):
 
     def describe(self) -> str:
         """Tokens, segments and vocabulary."""
-        made = f"{self.settings.tokens} in {self.settings.segments}" if self.in_segments else self.settings.tokens
+        tokens = str(self.settings.tokens)
+        made = f"{tokens} in {self.settings.segments}" if self.in_segments else tokens
         return f"{made}, a vocabulary of {self.facts()['vocabulary']}"
 
     @classmethod

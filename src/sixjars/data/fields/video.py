@@ -11,7 +11,7 @@ from sixjars.data.fields.image import MediaField, MediaSettings, Pixels
 from sixjars.data.media.videos import VIDEO_ENDINGS, read_video
 from sixjars.data.storage.cache import Table
 from sixjars.flow.limits import AboveZero, Positive
-from sixjars.recipe.sections import Column as ColumnName
+from sixjars.recipe.data import Column as ColumnName
 
 
 class VideoSettings(MediaSettings):

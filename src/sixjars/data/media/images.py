@@ -47,6 +47,13 @@ def read_image(file: BinaryIO, name: str, *, size: int, fit: Fit, max_pixels: in
         return framed(_unpacked(image, name, size / side), size=size, fit=fit)
 
 
+def size_of(file: BinaryIO, name: str, *, max_pixels: int) -> tuple[int, int]:
+    """Width and height of an image, as they are written in its file."""
+    with _refusing(name):
+        width, height = _opened(file, name, max_pixels).size
+        return width, height
+
+
 def upright(file: BinaryIO, name: str, *, max_pixels: int, longest: int = 640) -> NDArray[np.uint8]:
     """The whole image as a person sees it, (H, W, 3), with at most `longest` pixels along its longer side."""
     with _refusing(name):

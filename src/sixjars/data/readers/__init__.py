@@ -5,17 +5,20 @@ A bad row is named by file and line, or counted and left out; nothing is guessed
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from sixjars.data.readers.captions import read_coco, read_flickr8k
-from sixjars.data.readers.delimited import read_csv, read_parallel, read_text, read_tsv
+from sixjars.data.readers.delimited import read_csv, read_parallel, read_text, read_tsv, records_of
+from sixjars.data.readers.dialect import ROWS, has_header
 from sixjars.data.readers.dialogs import read_dialogs
 from sixjars.data.readers.folders import read_folders
+from sixjars.data.readers.memory import MEMORY, read_memory
 from sixjars.data.readers.records import HUB, read_hub, read_jsonl, read_parquet
-from sixjars.data.readers.rows import Key, Places, Record, ToText, Wanted, kept
+from sixjars.data.readers.rows import Fault, Key, Places, Record, ToText, Wanted, kept
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, unknown
-from sixjars.recipe.sections import Column, DataSettings, Files
+from sixjars.recipe.data import Column, DataSettings, Files
 
 __all__ = ["Examples", "read"]
 
@@ -57,13 +60,33 @@ def read(
     if isinstance(files, str) and files.startswith(HUB) and settings.format == "table":
         folder = Path(settings.folder).expanduser()
         return kept(read_hub(files, wanted, folder=folder), wanted, name=files, unit="row")
+    if isinstance(files, str) and files.startswith(MEMORY) and settings.format == "table":
+        return read_memory(files, wanted)
     place: Places = settings.path(files) if isinstance(files, str) else {k: settings.path(f) for k, f in files.items()}
     if settings.format != "table":
         return _FORMATS[settings.format](place, wanted)
     if isinstance(place, Mapping):
         return _parallel(place, wanted)
     reader = _reader(place)
-    return kept(reader(place, wanted), wanted, name=str(place), unit="row" if reader is read_parquet else "line")
+    found = kept(reader(place, wanted), wanted, name=str(place), unit="row" if reader is read_parquet else "line")
+    return replace(found, notes=(*_header_as_data(place, reader, wanted), *found.notes))
+
+
+def _header_as_data(path: Path, reader: _Reader, wanted: Wanted) -> list[str]:
+    """A sentence where columns are given by number, and the first line that is read as an example looks like names."""
+    numbered = all(isinstance(key, int) for key in wanted.keys)
+    if not numbered or wanted.table.header is not None or reader not in (read_csv, read_tsv):
+        return []
+    mark = wanted.table.delimiter or ("," if reader is read_csv else "\t")
+    records = [fields for _, fields in islice(records_of(path, mark, quotes=wanted.table.quotes), ROWS)]
+    good = [fields for fields in records if not isinstance(fields, Fault)]
+    if not good or not has_header(good):
+        return []
+    names = ", ".join(repr(name) for name in good[0])
+    return [
+        f"{path}: the first line ({names}) looks like a header, but is read as an example, because columns are given "
+        "by number; name them, or write `data.header: true` (`data.header: false` if it is an example)."
+    ]
 
 
 def _wanted(
@@ -85,7 +108,8 @@ def _wanted(
         kept_rows[int(name) if numbered else name] = value
     lists = [key for name, key in columns.items() if name in many]
     texts = {key: as_text[name] for name, key in columns.items() if name in as_text}
-    return Wanted(columns, kept_rows, settings.on_bad_row, many=lists, as_text=texts, speakers=settings.speakers)
+    made = Wanted(columns, kept_rows, settings.on_bad_row, many=lists, as_text=texts, speakers=settings.speakers)
+    return replace(made, table=settings)
 
 
 def _reader(path: Path) -> _Reader:

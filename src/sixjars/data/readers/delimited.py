@@ -1,7 +1,8 @@
-"""Lines that hold columns: tab-separated, comma-separated, the whole line as one column, or a file for each column.
+"""Lines that hold columns between delimiters, the whole line as one column, or a file for each column.
 
-In TSV a quotation mark is a letter like any other. CSV is what Python's `csv` reads: a field in quotes may hold commas,
-line breaks and doubled quotes; in a field that does not begin with a quotation mark, one is a letter.
+Without quotes, as in TSV, a quotation mark is a letter like any other. CSV is what Python's `csv` reads: a field in
+quotes may hold commas, line breaks and doubled quotes; in a field that does not begin with a quotation mark, one is a
+letter.
 """
 
 import csv
@@ -14,6 +15,8 @@ from sixjars.data.readers.rows import Fault, Key, Record, Wanted
 from sixjars.data.text.files import lines_of
 from sixjars.errors import DataError, unknown
 
+DELIMITERS: Final = ("\t", ";", "|", ",")
+"""What may stand between columns, the least usual in texts first."""
 TEXT: Final = "text"
 """What the one column of a plain text file is called."""
 _RETURN = "\ud800"  # stands for a carriage return, which `csv` would take for a line break; no UTF-8 text has it
@@ -39,8 +42,11 @@ def decoded_lines(path: Path) -> Iterator[tuple[int, str | Fault]]:
 
 
 def read_text(path: Path, wanted: Wanted) -> Iterator[Record]:
-    """Each line is the one column."""
+    """Each line is the one column, unless there is a delimiter."""
     keys = wanted.keys
+    if wanted.table.delimiter is not None:
+        yield from _read(path, wanted, records_of(path, wanted.table.delimiter, quotes=wanted.table.quotes))
+        return
     for key in keys:
         if key not in (TEXT, 1):
             raise DataError(f"{path}: {unknown('column', key, [TEXT, '1'])}")
@@ -63,20 +69,31 @@ def read_parallel(paths: Mapping[Key, Path]) -> Iterator[Record]:
 
 def read_tsv(path: Path, wanted: Wanted) -> Iterator[Record]:
     """Columns between tabs; no quoting."""
-    lines = decoded_lines(path)
-    return _read(path, wanted, ((at, line if isinstance(line, Fault) else line.split("\t")) for at, line in lines))
+    return _read(path, wanted, records_of(path, wanted.table.delimiter or "\t", quotes=wanted.table.quotes))
 
 
 def read_csv(path: Path, wanted: Wanted) -> Iterator[Record]:
     """Columns between commas, quoted where needed."""
-    return _read(path, wanted, csv_records(path))
+    return _read(path, wanted, records_of(path, wanted.table.delimiter or ",", quotes=wanted.table.quotes))
+
+
+def records_of(path: Path, delimiter: str, *, quotes: bool | None = None) -> Iterator[Fields]:
+    """The fields of every record; quotation marks enclose fields unless the delimiter is a tab, or as is said."""
+    if delimiter != "\t" if quotes is None else quotes:
+        return csv_records(path, delimiter)
+    lines = decoded_lines(path)
+    return ((at, line if isinstance(line, Fault) else line.split(delimiter)) for at, line in lines)
 
 
 def _read(path: Path, wanted: Wanted, records: Iterator[Fields]) -> Iterator[Record]:
     keys = wanted.keys
     numbers: dict[Key, int] = {key: key for key in keys if isinstance(key, int)}
     if len(numbers) < len(keys):
+        if wanted.table.header is False:
+            raise DataError(f"{path} has no header, as the recipe says; give columns by number, not {keys[0]!r}.")
         numbers = _header(path, *next(records), keys)
+    elif wanted.table.header:
+        next(records)
     needed = max(numbers.values())
     for line, fields in records:
         if isinstance(fields, Fault):
@@ -85,7 +102,7 @@ def _read(path: Path, wanted: Wanted, records: Iterator[Fields]) -> Iterator[Rec
             yield line, {key: fields[number - 1] for key, number in numbers.items()}
         else:
             count = f"{len(fields)} column{'s' if len(fields) > 1 else ''}"
-            short = f"has {count}, but column {needed} is asked for."
+            short = f"has {count}, but column {needed} is asked for.{other_delimiter(fields)}"
             yield line, Fault(line, "the line is empty." if fields == [""] else short)
 
 
@@ -95,13 +112,26 @@ def _header(path: Path, line: int, names: list[str] | Fault, keys: Sequence[Key]
         raise DataError(f"{path}, line {line}: {names.sentence}")
     for key in keys:
         if names.count(str(key)) > 1:
-            raise DataError(f"{path}: column {key!r} is in the header twice; rename one or give its number.")
+            raise DataError(
+                f"{path}: column {key!r} is in the header twice; rename one, or give numbers and `data.header: true`."
+            )
         if key not in names:
-            raise DataError(f"{path}: {unknown('column', key, names)}")
+            raise DataError(f"{path}: {unknown('column', key, names)}{other_delimiter(names)}")
     return {key: names.index(str(key)) + 1 for key in keys}
 
 
-def csv_records(path: Path) -> Iterator[Fields]:
+def other_delimiter(fields: Sequence[str]) -> str:
+    r"""A question where a line is one column, but has what stands between columns elsewhere; else nothing.
+
+    >>> other_delimiter(["en;de"]), other_delimiter(["en", "de"])
+    (" Is the delimiter ';'? Then write `data.delimiter: ';'`.", '')
+    """
+    found = [mark for mark in DELIMITERS if len(fields) == 1 and mark in fields[0]]
+    written = '"\\t"' if found == ["\t"] else repr(found[0]) if found else ""
+    return f" Is the delimiter {written}? Then write `data.delimiter: {written}`." if found else ""
+
+
+def csv_records(path: Path, delimiter: str = ",") -> Iterator[Fields]:
     """The fields of every record; one that breaks the rules of `csv` is a fault."""
     lines: list[str] = []  # of the record that is being read
     bad: list[Fault] = []
@@ -118,7 +148,7 @@ def csv_records(path: Path) -> Iterator[Fields]:
             lines.append(line.replace("\r", _RETURN) + end)
             yield lines[-1]
 
-    records = csv.reader(fed(), strict=True)
+    records = csv.reader(fed(), delimiter=delimiter, strict=True)
     while True:
         first = number + 1
         lines.clear()
@@ -129,15 +159,15 @@ def csv_records(path: Path) -> Iterator[Fields]:
             return
         except csv.Error as error:
             if "unexpected end of data" in str(error):
-                raise DataError(_unclosed(path, number, lines)) from None
+                raise DataError(_unclosed(path, number, lines, delimiter)) from None
             message = f"is not CSV: {error}; double each quotation mark inside a quoted field."
             yield first, bad[0] if bad else Fault(first, message)
             continue
         yield first, bad[0] if bad else [field.replace(_RETURN, "\r") for field in fields] or [""]
 
 
-def _unclosed(path: Path, last: int, lines: Sequence[str]) -> str:
+def _unclosed(path: Path, last: int, lines: Sequence[str], delimiter: str) -> str:
     """Names the line of a quotation mark behind which all lines to the last belong to one field."""
-    *_, rest = next(csv.reader(lines))
+    *_, rest = next(csv.reader(lines, delimiter=delimiter))
     opens = last + 1 - rest.count("\n")
     return f"{path}, line {opens}: a quotation mark opens a field here and is never closed; close it, or double it."

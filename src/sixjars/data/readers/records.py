@@ -10,7 +10,7 @@ import pyarrow.compute
 
 from sixjars.data.readers.delimited import decoded_lines
 from sixjars.data.readers.rows import AT_ONCE, Fault, Key, Record, Wanted, path_of, value_of
-from sixjars.data.text.files import check_file
+from sixjars.data.text.files import check_file, lines_of
 from sixjars.errors import DataError, MissingExtra
 
 DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
@@ -20,7 +20,7 @@ HUB: Final = "hf:"
 
 
 def read_jsonl(path: Path, wanted: Wanted) -> Iterator[Record]:
-    """One object on each line."""
+    """One object on each line; a `.json` file may also be one list of objects."""
     check_named(path, wanted.keys)
     return json_records(path)
 
@@ -33,12 +33,59 @@ def check_named(path: Path, keys: Iterable[Key]) -> None:
 
 
 def json_records(path: Path) -> Iterator[Record]:
-    """The object on each line."""
+    """The object on each line, or those of a list, each with the line that it begins on."""
+    if path.name.lower().removesuffix(".gz").endswith(".json") and (text := _list_in(path)):
+        yield from _listed_objects(path, text)
+        return
     for number, line in decoded_lines(path):
         try:
             yield number, line if isinstance(line, Fault) else _object(line)
         except ValueError as error:
             yield number, Fault(number, str(error))
+
+
+def _list_in(path: Path) -> str:
+    """The whole file where it begins as a list does; else nothing."""
+    lines = lines_of(path)
+    for _, line in lines:
+        if line.strip():
+            if not line.lstrip().startswith(b"["):
+                return ""
+            break
+    lines.close()
+    whole = b"".join(line for _, line in lines_of(path))
+    try:
+        return whole.decode()
+    except UnicodeDecodeError as error:
+        line_number = whole.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{path}, line {line_number}: is not UTF-8; save the file as UTF-8.") from None
+
+
+def _listed_objects(path: Path, text: str) -> Iterator[Record]:
+    """The objects of a list, one after the other."""
+    at, line, counted = _skip(text, _skip(text, 0) + 1), 1, 0
+    while text[at : at + 1] != "]":
+        line, counted = line + text.count("\n", counted, at), at
+        try:
+            value, end = DECODER.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            raise DataError(f"{path}, line {error.lineno}: is not JSON: {error.msg} at column {error.colno}.") from None
+        except RecursionError:
+            raise DataError(f"{path}, line {line}: has too many brackets inside brackets.") from None
+        yield line, value if isinstance(value, dict) else Fault(line, "is no object; a list holds objects here.")
+        at = _skip(text, end)
+        if text[at : at + 1] == ",":
+            at = _skip(text, at + 1)
+        elif text[at : at + 1] != "]":
+            broken = text.count("\n", 0, at) + 1
+            raise DataError(f"{path}, line {broken}: is not JSON: a comma or the end of the list is missing.")
+
+
+def _skip(text: str, at: int) -> int:
+    """The place of the next character that is no white space."""
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -91,6 +138,12 @@ def read_hub(name: str, wanted: Wanted, *, folder: Path) -> Iterator[Record]:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"{name} cannot be loaded: {reason}") from error
     yield from _rows(found.iter(batch_size=AT_ONCE), lambda table: _paths(table.schema, wanted, name))
+
+
+def table_rows(table: Any, wanted: Wanted, where: str) -> Iterator[Record]:
+    """Rows of an Arrow table in memory."""
+    paths = _paths(table.schema, wanted, where)
+    return _rows(table.to_batches(AT_ONCE), lambda _: paths)
 
 
 def _paths(schema: Any, wanted: Wanted, where: str) -> dict[Key, list[Any]]:

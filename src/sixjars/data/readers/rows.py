@@ -15,6 +15,8 @@ from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.storage.cache import LINE, Examples
 from sixjars.data.text.segments import kind_of, texts_of
 from sixjars.errors import DataError, unknown
+from sixjars.progress import counted
+from sixjars.recipe.tables import TableSettings
 
 Key = str | int
 """A column as the user names it: its name, or its number from 1."""
@@ -22,6 +24,7 @@ Places = Path | Mapping[str, Path]
 """Where a split of the data is: one place, or several by name."""
 ToText = Callable[[object], str]
 """Makes one text of a list; where it cannot, it raises ValueError with the end of a sentence: `holds ...`."""
+SHOWN = 5  # bad rows that a note names
 AT_ONCE = 1 << 14  # records that become a piece of the table together
 
 
@@ -59,6 +62,8 @@ class Wanted:
     """Columns in which a list is one value, and what makes a text of it."""
     speakers: Key | None = None
     """The column of who speaks each turn, where rows are conversations."""
+    table: TableSettings = field(default_factory=TableSettings)
+    """How lines become columns."""
 
     @property
     def keys(self) -> list[Key]:
@@ -76,13 +81,15 @@ def check_columns(wanted: Wanted, known: Sequence[str], where: object) -> None:
 def kept(records: Iterable[Record], wanted: Wanted, *, name: str, unit: str = "line") -> Examples:
     """The good rows of all records; a bad one is an error or is counted, as the settings say."""
     tables, skipped, seen = [], 0, 0
+    bad: list[Fault] = []
     first: Fault | None = None
-    stream = iter(records)
+    stream = counted(records, f"reading {name}")
     while some := list(islice(stream, AT_ONCE)):
         columns, lines, faults = _columns(some, wanted)
         seen += len(lines) + len(faults)
         table, empty = _good_rows(columns, lines, wanted)
         faults += empty
+        bad = sorted([*bad, *faults], key=lambda fault: fault.line)[:SHOWN]
         first = first or min(faults, key=lambda fault: fault.line, default=None)
         if first is not None and wanted.on_bad_row == "error":
             raise DataError(f"{first.file or name}, {unit} {first.line}: {first.sentence}")
@@ -95,7 +102,17 @@ def kept(records: Iterable[Record], wanted: Wanted, *, name: str, unit: str = "l
         why = f"{skipped} were bad and {seen - skipped} did not fit 'filter'."
         shown = f" The first bad one is {unit} {first.line}: {first.sentence}" if first is not None else ""
         raise DataError(f"{name}: no row is left of {seen}; {why}{shown}")
-    return Examples(table, skipped, name)
+    return Examples(table, skipped, name, _told(bad, skipped, name=name, unit=unit))
+
+
+def _told(bad: Sequence[Fault], skipped: int, *, name: str, unit: str) -> tuple[str, ...]:
+    """Where the first bad rows are, and what is wrong with each, in one sentence."""
+    if not bad:
+        return ()
+    reasons = " ".join(f"{unit.capitalize()} {fault.line}: {fault.sentence}" for fault in bad)
+    rows = f"{skipped:,} bad rows were" if skipped > 1 else "1 bad row was"
+    first = "" if skipped <= len(bad) else " The first:"
+    return (f"{name}: {rows} skipped.{first} {reasons}",)
 
 
 def _columns(records: Sequence[Record], wanted: Wanted) -> tuple[dict[Key, Any], list[int], list[Fault]]:

@@ -1,8 +1,7 @@
 """The cache: its folder, where files appear whole or not at all, and in it examples with their token ids.
 
 An entry of the cache is a folder: the texts as Arrow, and for each encoder all ids in one flat array of 32-bit numbers,
-with where each row begins. Ids are written a few thousand rows at a time, so memory stays small however long the data
-is.
+with where each row begins. Ids are written a few thousand rows at a time, so memory stays small.
 """
 
 import errno
@@ -25,6 +24,7 @@ import pyarrow
 
 from sixjars.data.storage.pruning import prune
 from sixjars.errors import DataError
+from sixjars.progress import counted
 
 LINE: Final = "line"
 """The column of an example that says where in its file it was."""
@@ -32,9 +32,7 @@ FORMAT: Final = 4
 """Changes when the form of an entry does, so that no old one is read."""
 MAKING, ASIDE = ".making-", ".aside-"
 """How names begin: of folders in which a file is being made, and of what stood where a file of ours should be."""
-_STALE, _OFTEN = 24 * 3600.0, 3600.0
-_ROWS = 4096
-_INDEX = "index.json"
+_STALE, _OFTEN, _ROWS, _INDEX = 24 * 3600.0, 3600.0, 4096, "index.json"
 
 Ids = numpy.ndarray[Any, numpy.dtype[numpy.int32]]
 Offsets = numpy.ndarray[Any, numpy.dtype[numpy.int64]]
@@ -118,10 +116,11 @@ class Examples:
 
     table: Any
     """A `pyarrow.Table`: a string column for each field asked for, in that order, then `line`, from 1."""
-    skipped: int
-    """Bad rows that were left out."""
+    skipped: int  # bad rows that were left out
     where: str
     """The file's name, for messages."""
+    notes: tuple[str, ...] = ()
+    """What a person should know of the reading, a sentence each."""
 
     @classmethod
     def of(cls, columns: Mapping[str, Sequence[str]], *, where: str) -> "Examples":
@@ -208,8 +207,7 @@ def cached(examples: Examples, encoders: Mapping[str, IdEncoder], *, folder: Pat
     fingerprint = _fingerprint(examples)
     entry = folder / _key(fingerprint, examples.table.column_names, encoders)
     with disk_faults("Encoded data", folder):
-        table = _opened(entry, encoders, fingerprint)
-        if table is None:
+        if (table := _opened(entry, encoders, fingerprint)) is None:
             folder.mkdir(parents=True, exist_ok=True)
             sweep(folder)
             _make(entry, examples, encoders)
@@ -257,13 +255,13 @@ def _make(entry: Path, examples: Examples, encoders: Mapping[str, IdEncoder]) ->
             column = examples.table.column(encoder.column)
             lengths = [0]
             with (made / f"{number}.ids").open("wb") as file:
-                for start in range(0, len(column), _ROWS):
+                for start in counted(range(0, len(column), _ROWS), f"tokenizing {encoder.column}", each=_ROWS):
                     rows = encoder.encode(column.slice(start, _ROWS).to_pylist())
                     lengths += [len(ids) for ids in rows]
                     file.write(numpy.fromiter(chain.from_iterable(rows), numpy.int32).tobytes())
             numpy.save(made / f"{number}.npy", numpy.cumsum(lengths, dtype=numpy.int64))
-        sums = {path.name: _sum(path) for path in sorted(made.iterdir())}
-        (made / _INDEX).write_text(json.dumps(sums), encoding="utf-8")
+        sums = json.dumps({path.name: _sum(path) for path in sorted(made.iterdir())})
+        (made / _INDEX).write_text(sums, encoding="utf-8")
 
 
 def _sum(path: Path) -> int:

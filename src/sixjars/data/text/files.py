@@ -1,15 +1,18 @@
 """Text files, plain or gzipped; every way in which one cannot be read is a sentence."""
 
 import gzip
+import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from sixjars.errors import DataError, hint
+from sixjars.errors import DataError, file_hint
 
 MARK = b"\xef\xbb\xbf"  # what some programs write before UTF-8 text
+UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+"""What programs write before UTF-16 text, in both byte orders."""
 
 
 @contextmanager
@@ -25,14 +28,35 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
+def lines_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
     r"""Every line with its number, from 1, as it is in the file. Only `\n` ends a line; an empty file is refused."""
     number = 0
     with opened(path) as stream:
-        for number, line in enumerate(stream, 1):
+        for number, line in enumerate(_as_utf8(stream, path), 1):
             yield number, line.removeprefix(MARK) if number == 1 else line
     if not number:
         raise DataError(f"{path} is empty.")
+
+
+def _as_utf8(stream: BinaryIO, path: Path) -> Iterator[bytes]:
+    """The lines of a stream; those of UTF-16 (Excel's "Unicode text") are encoded anew."""
+    start = stream.read(4)
+    stream.seek(0)
+    encoding = UTF16.get(start[:2])
+    if encoding is None and len(start) == 4:  # without a mark: every other byte of Latin letters is zero
+        zeros = "".join("0" if byte == 0 else "x" for byte in start)
+        encoding = {"x0x0": "utf-16-le", "0x0x": "utf-16-be"}.get(zeros)
+    if encoding is None:
+        yield from stream
+        return
+    text = io.TextIOWrapper(stream, encoding=encoding, newline="\n")
+    try:
+        for line in text:
+            yield line.removeprefix("\ufeff").encode()
+    except UnicodeError as error:
+        raise DataError(f"{path} begins as UTF-16, but is not: {error}; save the file as UTF-8.") from None
+    finally:
+        text.detach()
 
 
 def check_file(path: Path) -> None:
@@ -42,4 +66,5 @@ def check_file(path: Path) -> None:
     if not path.exists():
         if not path.parent.is_dir():
             raise DataError(f"{path} does not exist. There is no folder {str(path.parent)!r} either.")
-        raise DataError(f"{path} does not exist.{hint(path.name, [other.name for other in path.parent.iterdir()])}")
+        beside = [other.name for other in path.parent.iterdir()]
+        raise DataError(f"{path} does not exist.{file_hint(path.name, beside)}")

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Final, TypeVar, final
 
+from sixjars.data.text.given import GivenTokenizer
 from sixjars.data.text.segments import segments_of
 from sixjars.data.text.sentences import RULE
 from sixjars.data.text.vocabulary import KINDS, MARK, TokenSettings, Vocabulary, is_marked, learned, tokenizer_of
@@ -66,6 +67,13 @@ class TextTokenizer:
     def trained(cls, texts: Iterable[str], settings: TokenSettings, what: str) -> "TextTokenizer":
         """Learns a vocabulary from training texts; `what` names the field in messages."""
         return cls(learned(texts, settings, what), settings)
+
+    def grown(self, other: "TextTokenizer", settings: TokenSettings) -> "TextTokenizer":
+        """The same with tokens of another after its own, as many as `size` allows."""
+        own = self._vocabulary.tokens
+        more = [token for token in other._vocabulary.tokens if token not in set(own)]
+        room = max(0, settings.size - self.size)
+        return TextTokenizer(Vocabulary([*own, *more[:room]]), settings)
 
     @property
     def size(self) -> int:
@@ -189,7 +197,7 @@ class TextTokenizer:
         """A token as a file of word vectors would spell it: without the mark."""
         return token.removeprefix(MARK) if self._marked and token != MARK else token
 
-    def adopted(self, token: str, other: "TextTokenizer") -> str:
+    def adopted(self, token: str, other: "AnyTokenizer") -> str:
         """A token of another tokenizer as this one spells it: marked where a space came before it, or plain."""
         spaced = token.startswith(MARK) if other._marked else other._kind == "words"
         return f"{MARK}{other.plain(token)}" if spaced and self._marked else other.plain(token)
@@ -225,6 +233,10 @@ class TextTokenizer:
             raise RunError(f"The saved tokenizer is damaged or of another version: {reason}.") from error
 
 
+AnyTokenizer = TextTokenizer | GivenTokenizer
+"""Learned from the training texts, or from a file."""
+
+
 def _leads(token: str) -> bool:
     """Whether a word follows this without a space: an opening bracket or quote, or a dash or slash inside a word."""
     if token.startswith(MARK):
@@ -239,7 +251,7 @@ class TextEncoding:
     """From the texts of a column to ids: a tokenizer, what it is limited to, and the segments of a text."""
 
     column: str
-    tokenizer: TextTokenizer
+    tokenizer: AnyTokenizer
     limit: int | None
     """Most ids of a text, the ends of its segments counted."""
     segments: str

@@ -82,6 +82,8 @@ class Metric:
     """How the value is computed, for its signature: two values compare only when these are equal."""
     nbest: int = 1
     """How many candidates it needs."""
+    per_example: bool = True
+    """Whether one example by itself has a value; not where it is of all together, as BLEU or the mean F1 of classes."""
 
 
 @final

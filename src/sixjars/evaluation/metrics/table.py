@@ -6,11 +6,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from sixjars.errors import DataError, RecipeError, unknown
+from sixjars.errors import DataError, RecipeError, shown, unknown
 from sixjars.evaluation.metrics import answers, attention, captions, novelty, overlap, tours
 from sixjars.evaluation.metrics.captions import WORDS
 from sixjars.evaluation.metrics.novelty import NOVELTY
-from sixjars.evaluation.metrics.outcome import Metric, Need, Outcome, Score
+from sixjars.evaluation.metrics.outcome import Compute, Metric, Need, Outcome, Score
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.version import version_of
 
@@ -57,8 +57,13 @@ def _rationale(name: str, level: attention.Level, how: str) -> Metric:
     return Metric(name, compute, needs=_RATIONALE, how=partial(attention.how_known, how=how, need="rationale"))
 
 
+_OF_ALL: Final = frozenset(
+    {"bleu", "bleu1", "bleu2", "bleu3", "bleu4", "cider_d", "distinct_captions", "distinct1"}
+) | {*("distinct2", "vocabulary_used", "macro_f1", "micro_f1", "labels_macro_f1", "labels_micro_f1")}
+"""Metrics of all examples together: one alone has no value."""
+
 METRICS: Final[dict[str, Metric]] = {
-    metric.name: metric
+    metric.name: replace(metric, per_example=metric.name not in _OF_ALL)
     for metric in (
         Metric("bleu", overlap.bleu, how=partial(overlap.sacre_signature, name="bleu")),
         Metric("chrf", overlap.chrf, how=partial(overlap.sacre_signature, name="chrf")),
@@ -121,15 +126,26 @@ def metric_named(name: str, outside: Outside = NOTHING) -> Metric:
     for one in outside.components:
         if isinstance(one, Metric) and one.name == name:
             return one
-    if "." in name:  # called as the recipe calls it, which also expects it and chooses the best weights by it
-        found: Metric = outside.component(name, Metric, "metric", is_class=False)
-        return replace(found, name=name)
+    if "." in name or outside.hands(name):  # called as the recipe calls it, which also expects it and chooses by it
+        found = outside.component(name, Metric, "metric", is_class=False)
+        return replace(as_metric(found), name=name)
     known = [f"{_ACCURACY}k" if other.startswith(_ACCURACY) else other for other in METRICS]
-    raise RecipeError([unknown("metric", name, known)])
+    raise RecipeError([unknown("metric", name, known) + outside.listed])
 
 
-def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric]) -> list[Score]:
-    """One score for each metric (by name, or a metric of your own), in the order given.
+def as_metric(own: "Metric | Compute") -> Metric:
+    """A metric of yours: a `Metric`, or a plain function of outcomes, of which higher values are better.
+
+    >>> def loud(outcomes):
+    ...     return sum(one.candidates[0].isupper() for one in outcomes) / len(outcomes)
+    >>> as_metric(loud).name
+    'loud'
+    """
+    return own if isinstance(own, Metric) else Metric(str(getattr(own, "__name__", "metric")), own)
+
+
+def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric | Compute]) -> list[Score]:
+    """One score for each metric (by name, or a metric or function of your own), in the order given.
 
     >>> score([Outcome(("two", "2"), ("2",))], ["exact_match"])[0].value
     1.0
@@ -140,18 +156,27 @@ def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric]) -> list[
     for metric in wanted:
         _check(metric, outcomes)
     return [
-        Score(metric.name, metric.compute(outcomes), _signature(metric, outcomes), metric.better, len(outcomes))
+        Score(metric.name, _value(metric, outcomes), _signature(metric, outcomes), metric.better, len(outcomes))
         for metric in wanted
     ]
 
 
-def _all_named(names: Sequence[str | Metric]) -> list[Metric]:
+def _value(metric: Metric, outcomes: Sequence[Outcome]) -> float:
+    """What a metric computes, which must be a number."""
+    value = metric.compute(outcomes)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise DataError(f"metric {metric.name} must return a number, but returned {shown(value)}.") from None
+
+
+def _all_named(names: Sequence[str | Metric | Compute]) -> list[Metric]:
     """Every metric, or one error with every fault."""
     found: list[Metric] = []
     faults: list[str] = []
     for name in names:
         try:
-            found.append(name if isinstance(name, Metric) else metric_named(name))
+            found.append(metric_named(name) if isinstance(name, str) else as_metric(name))
         except RecipeError as error:
             faults += error.faults
     if faults:

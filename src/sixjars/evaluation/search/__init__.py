@@ -15,7 +15,7 @@ from sixjars.errors import ShapeError
 from sixjars.evaluation.search.beam import beam
 from sixjars.evaluation.search.problem import NEVER, Problem, Ranking, hypotheses_of, rule_of
 from sixjars.flow.contracts import PreparedStep, SpecialTokens, Step
-from sixjars.flow.values import Hypothesis, Padded, Prepared, Rows
+from sixjars.flow.values import Hypothesis, Padded, Prepared, Rows, StepOutput
 from sixjars.recipe.sections import SearchSettings
 
 
@@ -35,6 +35,8 @@ class Searcher:
 
     settings: SearchSettings
     seeds: Sequence[int] = ()
+    attention: bool = True
+    """Whether hypotheses keep their weights: plain numbers of all of them take longer than to search."""
 
     @property
     def nbest(self) -> int:
@@ -55,8 +57,14 @@ class Searcher:
         rows = beam_rows(self.settings)
         state, prepared = state.repeat(rows), prepared.repeat(rows)
         begun = None if prefix is None else prefix.repeat(rows)
+        keeps = self.attention or self.settings.coverage_penalty != 0.0
+
+        def stepped(token: Tensor, state: Rows) -> tuple[StepOutput, Rows]:
+            output, after = step(token, state, prepared)
+            return (output if keeps else StepOutput(output.log_probabilities)), after
+
         return search(
-            lambda token, state: step(token, state, prepared),
+            stepped,
             state,
             self.settings,
             special,

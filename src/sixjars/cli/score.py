@@ -1,0 +1,59 @@
+"""Commands that measure a run: `evaluate`, `score`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, notes, results
+
+
+def evaluate(
+    run: RunArgument,
+    data: Annotated[Path | None, typer.Option(help="Another file with the same columns.", show_default=False)] = None,
+    metrics: Annotated[str | None, typer.Option(help="Names with commas between.", show_default=False)] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Write a JSON line for each example: input, references, output, scores.", show_default=False),
+    ] = None,
+    *,
+    as_json: JsonOption = False,
+    device: DeviceOption = "auto",
+    allow: AllowOption = None,
+) -> None:
+    """Score a run, on its test set or on a file of yours."""
+    from sixjars.cli.show import show_classes, show_scores
+    from sixjars.progress import ConsoleProgress
+    from sixjars.runs.evaluate import evaluate as evaluate_run
+
+    named = [name.strip() for name in metrics.split(",")] if metrics else None
+    progress = ConsoleProgress(notes())
+    found = evaluate_run(run, data=data, metrics=named, device=device, reporter=progress, allow=allow or [])
+    if output is not None:
+        with output.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(example, ensure_ascii=False) + "\n" for example in found.each())
+    if as_json:
+        results().print(json.dumps(found.to_json(), ensure_ascii=False))
+        return
+    show_scores(results(), found.scores, examples=found.examples, where=found.where, skipped=found.skipped)
+    if found.classes:
+        show_classes(results(), found.classes, found.confusion)
+
+
+def score(
+    run: RunArgument,
+    data: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="Inputs and outputs, in the run's own columns.", show_default=False),
+    ],
+    *,
+    as_json: JsonOption = False,
+    device: DeviceOption = "auto",
+    allow: AllowOption = None,
+) -> None:
+    """Print the log probability of each output of a file, one a line; with --json also that of each token."""
+    from sixjars.runs.score import score_outputs
+
+    for one in score_outputs(run, data, device=device, allow=allow or []):
+        typer.echo(json.dumps(one.to_json(), ensure_ascii=False) if as_json else f"{one.log_probability:.6f}")

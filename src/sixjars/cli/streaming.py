@@ -1,0 +1,135 @@
+"""Inputs in portions as they come, and how fast it goes: what `predict` does with long files and slow pipes."""
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from queue import Empty, Queue
+from threading import Thread
+from time import monotonic
+from typing import Any, Protocol, TypeVar, final
+
+T = TypeVar("T")
+
+AT_ONCE = 4096
+"""Most inputs of a portion, inside of which they are sorted by length."""
+FIRST = 256
+"""Inputs of the first portion; the next is twice as large as long as one takes less than `QUICK` seconds."""
+QUICK = 2.0
+PATIENCE = 0.2
+"""Seconds that an input waits for others, where they come slowly."""
+EVERY = 30.0
+"""Seconds between two lines about progress, where there is no terminal."""
+
+
+class Measured(Protocol):
+    """What inputs are read from."""
+
+    read: int
+    size: int | None
+
+
+def portions(items: Iterator[T], *, typed: bool, slow: bool) -> Iterator[list[T]]:
+    """All inputs in their order: one at a time where they are typed; where they come slowly, what there is."""
+    take: Callable[[int], list[T]] = _Arriving(items) if slow and not typed else partial(_taken, items)
+    size = 1 if typed else min(FIRST, AT_ONCE)
+    while some := take(size):
+        began = monotonic()
+        yield some
+        took = monotonic() - began
+        if not typed:
+            size = min(2 * size, AT_ONCE) if took < QUICK else max(size // 2, 1) if took > 4 * QUICK else size
+
+
+def _taken(items: Iterator[T], count: int) -> list[T]:
+    return list(islice(items, count))
+
+
+@final
+class _Arriving:
+    """Inputs that a thread reads ahead, no further than a portion, so that memory does not grow with the input."""
+
+    def __init__(self, items: Iterator[Any]) -> None:
+        self.line: Queue[Any] = Queue(maxsize=AT_ONCE)
+        self.last: list[Any] = []
+        Thread(target=self._fill, args=[items], daemon=True).start()
+
+    def _fill(self, items: Iterator[Any]) -> None:
+        last = _Last()
+        try:
+            for item in items:
+                self.line.put(item)
+        except Exception as error:  # noqa: BLE001 - raised again by whoever takes
+            last = _Last(error)
+        self.line.put(last)
+
+    def __call__(self, count: int) -> list[Any]:
+        """What has arrived, so many at most, after a short wait for others; nothing at the end."""
+        some = self.last or [self.line.get()]
+        until = monotonic() + PATIENCE
+        while len(some) < count and not isinstance(some[-1], _Last):
+            try:
+                some.append(self.line.get(timeout=max(until - monotonic(), 0.0)))
+            except Empty:
+                break
+        if not isinstance(some[-1], _Last):
+            return some
+        *others, last = some
+        self.last = [last]
+        if not others and last.error is not None:
+            raise last.error
+        return others
+
+
+@final
+@dataclass(frozen=True)
+class _Last:
+    """Behind the last input; or why there is no other."""
+
+    error: Exception | None = None
+
+
+@final
+class Pace:
+    """How many inputs are done, how fast, and how long the rest will take: on stderr.
+
+    In a terminal one line that changes, if the answers go elsewhere; else a line every half minute.
+    """
+
+    def __init__(self, source: Measured | None, *, to_terminal: bool) -> None:
+        self.source = source
+        self.changing = sys.stderr is not None and sys.stderr.isatty()
+        self.hidden = sys.stderr is None or (self.changing and to_terminal)
+        self.began = self.told = monotonic()
+        self.done = 0
+
+    def went_on(self, count: int) -> None:
+        """So many more are done."""
+        self.done += count
+        now = monotonic()
+        if self.hidden or now - self.told < (1.0 if self.changing else EVERY):
+            return
+        self.told = now
+        sys.stderr.write(f"\r\x1b[K{self.line(now)}" if self.changing else f"{self.line(now)}\n")
+        sys.stderr.flush()
+
+    def line(self, now: float) -> str:
+        """As it is told."""
+        took = max(now - self.began, 1e-9)
+        line = f"{self.done:,} inputs done, {self.done / took:,.0f} a second"
+        if self.source is None or not self.source.size or not self.source.read:
+            return line
+        rest = took * (self.source.size / self.source.read - 1)
+        return f"{line}, about {_spelled(max(rest, 0.0))} left"
+
+    def clear(self) -> None:
+        """Make room for another line, and take the changing one away at the end."""
+        if self.changing and not self.hidden and self.told > self.began:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def _spelled(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"

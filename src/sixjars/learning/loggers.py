@@ -1,0 +1,56 @@
+"""Where losses and scores go besides the log of the run: TensorBoard, CSV, Weights & Biases, MLflow, by Fabric."""
+
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sixjars.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from lightning_fabric.loggers.logger import Logger
+
+KINDS = {
+    "csv": ("lightning_fabric.loggers", "CSVLogger", ()),
+    "tensorboard": ("lightning_fabric.loggers", "TensorBoardLogger", ("tensorboard",)),
+    "wandb": ("pytorch_lightning.loggers", "WandbLogger", ("wandb", "pytorch_lightning")),
+    "mlflow": ("pytorch_lightning.loggers", "MLFlowLogger", ("mlflow", "pytorch_lightning")),
+}
+"""The package and class of each, and the libraries that it needs."""
+
+
+def loggers_for(names: Sequence[str], folder: Path) -> "list[Logger]":
+    """The loggers of a run; those that write files write them into `logs` of its folder, nothing before they log.
+
+    >>> loggers_for([], Path("runs/x"))
+    []
+    """
+    made = []
+    for name in dict.fromkeys(names):
+        package, kind, libraries = KINDS[name]
+        for library in libraries:
+            if find_spec(library) is None:
+                raise MissingExtra(library, name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made.append(getattr(import_module(package), kind)(**_options(name, folder)))
+    return made
+
+
+def _options(name: str, folder: Path) -> dict[str, Any]:
+    logs = str(folder / "logs")
+    options: dict[str, dict[str, Any]] = {
+        "csv": {"root_dir": logs, "name": "csv", "flush_logs_every_n_steps": 1},
+        "tensorboard": {"root_dir": logs, "name": "tensorboard"},
+        "wandb": {"project": "sixjars", "name": folder.name, "save_dir": logs},
+        "mlflow": {"experiment_name": "sixjars", "run_name": folder.name, "save_dir": str(folder / "logs" / "mlflow")},
+    }
+    return options[name]
+
+
+def close(loggers: "Sequence[Logger]") -> None:
+    """Write what they still hold."""
+    for logger in loggers:
+        logger.finalize("success")

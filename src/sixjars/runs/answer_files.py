@@ -1,0 +1,132 @@
+"""Files that rows are written to with their answers: whatever ends the work, what was written is whole rows."""
+
+import csv
+import gzip
+import io
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast, final
+
+from sixjars.runs.requests import Unreadable
+
+
+@final
+@dataclass(frozen=True)
+class Row:
+    """One row of a file."""
+
+    values: Mapping[str, Any] | Unreadable
+    """What it holds of each field."""
+    whole: Any
+    """All of it, as its kind of file writes it again."""
+
+
+class Answers(ABC):
+    """A file that rows are written to with their answers; what `write` wrote is on disk when it returns."""
+
+    @abstractmethod
+    def write(self, rows: Sequence[Row], answers: Sequence[Sequence[str]]) -> None:
+        """Some rows, each with the texts of the new columns."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write what stands at the end of such a file."""
+
+
+class _Stream(Answers):
+    """Lines, plain or gzipped by the ending; each call is one write, so that what is in the file are whole rows."""
+
+    def __init__(self, path: Path, head: str = "", end: str = "") -> None:
+        zipped = path.suffix.lower() == ".gz"
+        self.file = cast(BinaryIO, gzip.open(path, "wb") if zipped else path.open("wb", buffering=0))
+        self.end = end
+        self.put(head)
+
+    def put(self, text: str) -> None:
+        """Write it now."""
+        self.file.write(text.encode("utf-8", "surrogateescape"))
+        self.file.flush()
+
+    def close(self) -> None:
+        """The end, and the file."""
+        try:
+            self.put(self.end)
+        finally:
+            self.file.close()
+
+
+@final
+class DelimitedAnswers(_Stream):
+    """CSV or TSV."""
+
+    def __init__(self, path: Path, delimiter: str) -> None:
+        super().__init__(path)
+        self.delimiter = delimiter
+
+    def put_rows(self, rows: Sequence[Sequence[str]]) -> None:
+        """Cells; in TSV there is no way to write a tab or a line break inside of one."""
+        if self.delimiter == "\t":
+            cleaned = ((" ".join(cell.splitlines()).replace("\t", " ") for cell in row) for row in rows)
+            self.put("".join("\t".join(row) + "\n" for row in cleaned))
+            return
+        text = io.StringIO()
+        csv.writer(text, delimiter=self.delimiter, lineterminator="\n").writerows(rows)
+        self.put(text.getvalue())
+
+    def write(self, rows: Sequence[Row], answers: Sequence[Sequence[str]]) -> None:
+        """Some rows, each with the texts of the new columns."""
+        self.put_rows([[*row.whole, *texts] for row, texts in zip(rows, answers, strict=True)])
+
+
+@final
+class JsonAnswers(_Stream):
+    """JSON lines, or one list."""
+
+    def __init__(self, path: Path, columns: Sequence[str], *, listed: bool) -> None:
+        super().__init__(path, "[" if listed else "", "\n]\n" if listed else "")
+        self.columns = columns
+        self.between = "\n" if listed else ""
+        self.listed = listed
+
+    def write(self, rows: Sequence[Row], answers: Sequence[Sequence[str]]) -> None:
+        """Some rows, each with the texts of the new columns."""
+        lines = []
+        for row, texts in zip(rows, answers, strict=True):
+            added = json.dumps(dict(zip(self.columns, texts, strict=True)), ensure_ascii=False)
+            body = row.whole.strip() if not isinstance(row.values, Unreadable) else ""
+            inside = body[1:-1].strip()
+            lines.append(f"{{{inside}, {added[1:]}" if inside else added)
+        if self.listed:
+            self.put("".join(f"{self.between}{line}" if at == 0 else f",\n{line}" for at, line in enumerate(lines)))
+            self.between = ",\n"
+        else:
+            self.put("".join(f"{line}\n" for line in lines))
+
+
+@final
+class ParquetAnswers(Answers):
+    """Row groups; such a file can be opened once it was closed."""
+
+    def __init__(self, path: Path, schema: Any, columns: Sequence[str]) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        self.schema, self.columns, self.arrow = schema, columns, pyarrow
+        whole = schema
+        for name in columns:
+            whole = whole.append(pyarrow.field(name, pyarrow.string()))
+        self.file = pyarrow.parquet.ParquetWriter(path, whole)
+
+    def write(self, rows: Sequence[Row], answers: Sequence[Sequence[str]]) -> None:
+        """Some rows, each with the texts of the new columns."""
+        table = self.arrow.Table.from_batches([row.whole for row in rows], schema=self.schema)
+        for at, name in enumerate(self.columns):
+            table = table.append_column(name, self.arrow.array([texts[at] for texts in answers], self.arrow.string()))
+        self.file.write_table(table)
+
+    def close(self) -> None:
+        """Without this, the file cannot be opened."""
+        self.file.close()

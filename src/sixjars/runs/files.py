@@ -1,0 +1,239 @@
+"""Files of inputs with columns: CSV, TSV, JSON lines, a JSON list, Parquet.
+
+A row is read when it is needed, and answers are written into a file of the same kind, some whole rows at a time.
+"""
+
+import codecs
+import csv
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, final
+
+from sixjars.data.readers.records import DECODER
+from sixjars.data.readers.rows import Key, value_of
+from sixjars.data.text.files import check_file, lines_of, opened
+from sixjars.errors import DataError
+from sixjars.runs.answer_files import Answers, DelimitedAnswers, JsonAnswers, ParquetAnswers, Row
+from sixjars.runs.requests import Unreadable
+
+DELIMITERS: Final = {".csv": ",;|\t", ".tsv": "\t"}
+"""What may stand between the columns of a file, by its ending; the first that gives the columns that are wanted."""
+_GAP: Final = re.compile(r"[\s,]*")
+_AT_ONCE: Final = 1 << 20  # bytes of a JSON list
+_ROWS: Final = 1024  # of a Parquet file
+
+
+class InputFile(ABC):
+    """A file with columns; `wanted` has the column of each field, by name or number."""
+
+    def __init__(self, path: Path, wanted: Mapping[str, Key]) -> None:
+        check_file(path)
+        self.path = path
+        self.wanted = wanted
+        self.read = 0
+        """Bytes, or rows of a Parquet file, so far."""
+        self.size: int | None = None if path.suffix.lower() == ".gz" else path.stat().st_size
+        """How many there are; nothing where that is not known before the end."""
+        self.names: list[str] = []
+        """Its columns, as far as rows were read."""
+
+    @abstractmethod
+    def rows(self) -> Iterator[Row]:
+        """One row after the other."""
+
+    @abstractmethod
+    def answers(self, path: Path, columns: Sequence[str]) -> Answers:
+        """A file of the same kind to write, with these columns added; the first row has been read then."""
+
+    def _key(self, field: str, names: Sequence[str]) -> str:
+        """The column of a field: the one of the recipe, or one that is called as the field is."""
+        key = self.wanted[field]
+        if str(key).partition(".")[0] in names and not isinstance(key, int):
+            return key
+        if field in names:
+            return field
+        there = ", ".join(map(repr, names))
+        raise DataError(f"{self.path} has no column {key!r}, which this run reads; it has {there}.")
+
+
+@final
+class Delimited(InputFile):
+    """CSV or TSV; where the columns are numbers there is no header. In TSV a quotation mark is a letter."""
+
+    def __init__(self, path: Path, wanted: Mapping[str, Key], delimiters: str, *, header: bool | None = None) -> None:
+        super().__init__(path, wanted)
+        numbered = all(isinstance(key, int) for key in wanted.values())
+        self.header = not numbered if header is None else header
+        first = next((line for _, line in lines_of(path)), b"").decode(errors="replace")
+        names = [{key, field} for field, key in wanted.items() if not isinstance(key, int)]
+        split = {mark: set(next(csv.reader([first.rstrip("\r\n")], delimiter=mark), [])) for mark in delimiters}
+        fits = [mark for mark in delimiters if (all(one & split[mark] for one in names) if names else mark in first)]
+        self.delimiter = fits[0] if fits else delimiters[0]
+
+    def _records(self) -> Iterator[list[str]]:
+        def lines() -> Iterator[str]:
+            for _, raw in lines_of(self.path):
+                self.read += len(raw)
+                yield raw.decode("utf-8", "surrogateescape")
+
+        if self.delimiter == "\t":
+            return (line.rstrip("\r\n").split("\t") for line in lines())
+        return csv.reader(lines(), delimiter=self.delimiter, strict=True)
+
+    def rows(self) -> Iterator[Row]:
+        """A row that is too short has empty cells."""
+        number, places = 0, dict[str, int]()
+        try:
+            for record in self._records():
+                number += 1
+                if not places:
+                    places = self._places(record)
+                    if self.header:
+                        continue
+                cells = record + [""] * (len(self.names) - len(record))
+                yield Row({field: cells[place] for field, place in places.items()}, cells)
+        except csv.Error as error:
+            raise DataError(f"{self.path}, row {number + 1}: is not CSV: {error}.") from None
+
+    def _places(self, first: list[str]) -> dict[str, int]:
+        self.names = first if self.header else [str(at) for at in range(1, len(first) + 1)]
+        keys = {field: str(key) if isinstance(key, int) else key for field, key in self.wanted.items()}
+        if not self.header or all(isinstance(key, int) for key in self.wanted.values()):
+            for key in keys.values():
+                if not key.isdigit() or int(key) > len(first):
+                    raise DataError(f"{self.path} has no column {key}, which this run reads; it has {len(first)}.")
+            return {field: int(key) - 1 for field, key in keys.items()}
+        return {field: first.index(self._key(field, first)) for field in keys}
+
+    def answers(self, path: Path, columns: Sequence[str]) -> Answers:
+        """The header again, where there is one."""
+        made = DelimitedAnswers(path, self.delimiter)
+        if self.header:
+            made.put_rows([[*self.names, *columns]])
+        return made
+
+
+@final
+class JsonFile(InputFile):
+    """Objects, one on each line or in one list; what is written is as it was, with members added."""
+
+    def __init__(self, path: Path, wanted: Mapping[str, Key]) -> None:
+        super().__init__(path, wanted)
+        self.keys: dict[str, str] = {}
+        self.listed = False
+
+    def rows(self) -> Iterator[Row]:
+        """A line that is no object is an input that cannot be read."""
+        first = next((line for _, line in lines_of(self.path) if line.strip()), b"")
+        self.listed = ".jsonl" not in self.path.name.lower() and first.lstrip().startswith(b"[")
+        for text in self._objects() if self.listed else self._lines():
+            yield self._row(text)
+
+    def _row(self, text: str) -> Row:
+        try:
+            found = DECODER.decode(text) if text.strip() else {}
+        except (ValueError, RecursionError) as error:
+            return Row(Unreadable(f"is not JSON: {getattr(error, 'msg', 'too many brackets')}."), text)
+        if len(self.wanted) == 1 and text.lstrip()[:1] in ("[", '"'):
+            [name] = self.wanted
+            return Row({name: found}, f"{{{json.dumps(name)}: {text.strip()}}}")
+        if not isinstance(found, dict):
+            return Row(Unreadable('is JSON, but not an object like {"text": "..."}.'), text)
+        if found and not self.keys:
+            self.names = list(found)
+            self.keys = {field: self._key(field, self.names) for field in self.wanted}
+        values = {field: plain(_member(found, key)) for field, key in self.keys.items()}
+        return Row(values or dict.fromkeys(self.wanted, ""), text)
+
+    def _lines(self) -> Iterator[str]:
+        for _, raw in lines_of(self.path):
+            self.read += len(raw)
+            yield raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
+
+    def _objects(self) -> Iterator[str]:
+        """The text of each member of a list; the file is never all in memory."""
+        text, at, ended, begun = "", 0, False, False
+        decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
+        with opened(self.path) as stream:
+            while True:
+                at = _GAP.match(text, at).end()  # type: ignore[union-attr]  # it fits everywhere
+                if not begun and text[at : at + 1] == "[":
+                    at, begun = at + 1, True
+                    continue
+                if text[at : at + 1] == "]":
+                    return
+                try:
+                    end = DECODER.raw_decode(text, at)[1]
+                    if end < len(text):  # or a number might go on
+                        yield text[at:end]
+                        at = end
+                        continue
+                except (ValueError, RecursionError):
+                    pass
+                if ended:
+                    raise DataError(f"{self.path} is not a JSON list to its end; is it cut short?")
+                raw = stream.read(_AT_ONCE)
+                self.read += len(raw)
+                text, at, ended = text[at:] + decoder.decode(raw, final=not raw), 0, not raw
+
+    def answers(self, path: Path, columns: Sequence[str]) -> Answers:
+        """Lines, or a list."""
+        return JsonAnswers(path, columns, listed=self.listed)
+
+
+def _member(record: Mapping[str, Any], key: str) -> Any:
+    try:
+        return value_of(record, key)
+    except ValueError:  # an object may leave a member out
+        return ""
+
+
+@final
+class ParquetFile(InputFile):
+    """Row groups; a column may also be given by its number. A file that was not closed cannot be opened."""
+
+    def rows(self) -> Iterator[Row]:
+        """Some rows are decoded together."""
+        import pyarrow
+        import pyarrow.parquet
+
+        try:
+            with pyarrow.parquet.ParquetFile(self.path) as file:
+                self.schema, self.size, self.names = file.schema_arrow, file.metadata.num_rows, file.schema_arrow.names
+                keys = {field: self._named(key) or self._key(field, self.names) for field, key in self.wanted.items()}
+                for batch in file.iter_batches(_ROWS):
+                    for at, record in enumerate(batch.to_pylist()):
+                        self.read += 1
+                        values = {field: plain(_member(record, key)) for field, key in keys.items()}
+                        yield Row(values, batch.slice(at, 1))
+        except (pyarrow.ArrowException, OSError) as error:
+            reason = str(error).splitlines()[0].rstrip(".")
+            raise DataError(f"{self.path} is not a Parquet file or is damaged: {reason}.") from error
+
+    def _named(self, key: Key) -> str:
+        return "".join(self.names[key - 1 : key]) if isinstance(key, int) else ""
+
+    def answers(self, path: Path, columns: Sequence[str]) -> Answers:
+        """With columns of text added."""
+        return ParquetAnswers(path, self.schema, columns)
+
+
+def plain(value: object) -> Any:
+    """A cell as an input: a number or date as text, nothing as the empty text, a text or list as it is."""
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else value if isinstance(value, str | list) else str(value)
+
+
+def input_file(path: Path, wanted: Mapping[str, Key], *, header: bool | None = None) -> InputFile | None:
+    """A file with columns, by its ending in any case, gzipped or not; nothing where it has one input a line."""
+    name = path.name.lower()
+    ending = Path(name.removesuffix(".gz")).suffix
+    if ending in DELIMITERS:
+        return Delimited(path, wanted, DELIMITERS[ending], header=header)
+    if ending in (".json", ".jsonl"):
+        return JsonFile(path, wanted)
+    return ParquetFile(path, wanted) if name.endswith(".parquet") else None

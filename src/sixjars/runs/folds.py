@@ -1,0 +1,83 @@
+"""k-fold cross-validation: a model for each part of the training set, and one that learns from all of it."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from sixjars.errors import RecipeError
+from sixjars.evaluation.metrics import Score, metric_named
+from sixjars.runs.folder import Run
+
+
+def fold_runs(run: Run) -> list[Run]:
+    """The run of each fold, in a folder of its own beside the run's files."""
+    recipe, count = run.recipe, run.recipe.learning.folds or 1
+    data = recipe.data
+    if data.sample or data.split or data.fold or data.valid is not None or data.test is not None:
+        raise RecipeError(
+            ["learning.folds: the folds are parts of data.train; name no data.valid, test, split, fold or sample."]
+        )
+    once = recipe.learning.model_copy(update={"folds": None})
+    return [
+        replace(
+            run,
+            folder=run.folder / "folds" / str(number),
+            recipe=recipe.model_copy(
+                update={"learning": once, "data": data.model_copy(update={"fold": f"{number}/{count}"})}
+            ),
+        )
+        for number in range(1, count + 1)
+    ]
+
+
+def final_run(run: Run, folds: Sequence[Run]) -> Run:
+    """The run that learns from all rows; no row is left to stop it by, so it takes the mean of the best epochs."""
+    epochs = max(1, round(fmean(best_epoch(one) for one in folds)))
+    learning = run.recipe.learning.model_copy(update={"epochs": epochs, "patience": None, "metric": "loss"})
+    return replace(run, recipe=run.recipe.model_copy(update={"learning": learning}))
+
+
+def best_epoch(run: Run) -> float:
+    """The epoch whose checkpoint a run kept, from its log."""
+    name = run.recipe.learning.metric or "loss"
+    lower = name == "loss" or metric_named(name, run.outside).better == "lower"
+    lines = Path(run.folder / "log.jsonl").read_text(encoding="utf-8").splitlines()
+    records: list[dict[str, float]] = [json.loads(line) for line in lines]
+    best = min(reversed(records), key=lambda record: record[name] if lower else -record[name])
+    return best["epoch"]
+
+
+def means(scores: Sequence[Sequence[Score]]) -> tuple[Score, ...]:
+    """The mean of each metric over the folds, its standard deviation in the signature.
+
+    >>> one, other = Score("bleu", 20.0, "bleu", "higher", 9), Score("bleu", 22.0, "bleu", "higher", 8)
+    >>> means([[one], [other]])
+    (Score(name='bleu', value=21.0, signature='bleu|mean of 2 folds ± 1.414', better='higher', count=17),)
+    """
+    found = []
+    for same in zip(*scores, strict=True):
+        values = [score.value for score in same]
+        how = f"{same[0].signature}|mean of {len(same)} folds ± {stdev(values):.4g}"
+        found.append(replace(same[0], value=fmean(values), signature=how, count=sum(score.count for score in same)))
+    return tuple(found)
+
+
+def cross_validate(run: Run, train: Callable[[Run], Any], note: Callable[[str], None]) -> Any:
+    """Train a model for each fold, then the one that is kept; its scores are the means of the folds."""
+    folds, results = fold_runs(run), []
+    for number, one in enumerate(folds, start=1):
+        note(f"fold {number} of {len(folds)}")
+        results.append(train(one))
+    final = final_run(run, folds)
+    note(f"all rows, for {final.recipe.learning.epochs} epochs, which were best on average")
+    trained = train(final)
+    scores = means([one.scores for one in results])
+    if not scores:  # one of several processes, which does not score
+        return trained
+    values = {score.name: {"value": score.value, "signature": score.signature} for score in scores}
+    run.write_scores({"split": "folds", "examples": scores[0].count, "scores": values})
+    where = f"the {len(folds)} folds of {trained.where.removeprefix('the training set of ')}"
+    return replace(trained, scores=scores, examples=scores[0].count, where=where)

@@ -1,0 +1,125 @@
+"""A run in one file to share, with a model card: what it was trained on, how good it is, how large, and its licence."""
+
+import json
+import os
+import re
+import zipfile
+from collections.abc import Iterable
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from safetensors import safe_open
+
+from sixjars.errors import RunError
+from sixjars.recipe.outside import Outside
+from sixjars.runs.archive import CARD, ENDING, FILES
+from sixjars.runs.data import Blueprint
+from sixjars.runs.folder import Run, open_run, read_limited
+from sixjars.tasks import TASKS
+
+
+def pack(
+    run: str | os.PathLike[str],
+    file: str | os.PathLike[str],
+    *,
+    licence: str = "",
+    allow: Iterable[str] = (),
+    components: Iterable[Any] = (),
+) -> Path:
+    """Write a run into one file, which `load`, `predict` and `evaluate` take in place of its folder.
+
+    It has the recipe, the vocabularies, the weights, the scores, and a model card as README.md; no code and no data.
+
+    >>> import tempfile, sixjars
+    >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = sixjars.train("transliteration/sample_attention", few, out=f"{folder}/run")
+    ...     packed = sixjars.pack(run.folder, f"{folder}/words.sixjars", licence="CC BY 4.0")
+    ...     sixjars.load(packed).predict("namaste").error is None
+    True
+    """
+    folder, target = Path(run), Path(file)
+    if target.suffix != ENDING:
+        raise RunError(f"a packed run ends in {ENDING}, but the file is {target}.")
+    if target.exists():
+        raise RunError(f"{target} is there already; remove it, or choose another name.")
+    opened = open_run(folder, Outside(tuple(allow), tuple(components)))
+    if not opened.weights.is_file():
+        raise RunError(f"{folder} has no trained weights yet (model.safetensors), so there is nothing to share.")
+    kept = [*FILES, *(f"fields/{path.name}" for path in sorted((folder / "fields").glob("*.json")))]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with zipfile.ZipFile(beside, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr(zipfile.ZipInfo(CARD), model_card(opened, licence))
+            for name in kept:
+                if (folder / name).is_file():
+                    archive.write(folder / name, name)
+        os.replace(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)
+    return target
+
+
+def model_card(run: Run, licence: str = "") -> str:
+    """What somebody who gets the file wants to know, as Markdown."""
+    recipe, task = run.recipe, TASKS[run.recipe.task]
+    fields = run.restored(Blueprint.of(recipe, run.outside).fields)
+    shapes = _shapes(run.weights)
+    lines = [
+        f"# {task.name}: {task.title}",
+        "",
+        "A model of [sixjars](https://pypi.org/project/sixjars/). Use it with `sixjars predict FILE INPUT`, or in "
+        'Python with `sixjars.load("FILE").predict("INPUT")`.',
+        "",
+        "## Licence",
+        "",
+        _plain(licence) or "Not stated: ask whoever made it before you use it.",
+        "",
+        "## Data",
+        "",
+        *_data(run),
+        *(f"- {name}: {_plain(field.describe())}" for name, field in fields.all.items()),
+        "",
+        "## Scores",
+        "",
+        *_scores(run),
+        "",
+        "## Sizes",
+        "",
+        f"- {sum(map(prod, shapes)):,} numbers in {len(shapes)} weights; {run.weights.stat().st_size:,} bytes",
+        f"- encoder `{_plain(recipe.model.encoder['kind'])}`, bridge `{_plain(recipe.model.bridge['kind'])}`, "
+        f"decoder `{_plain(recipe.model.decoder['kind'])}`",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(value: object) -> str:
+    """A text on one line that Markdown and HTML leave as it is."""
+    return re.sub(r"[\s|`<>\[\]]+", " ", str(value)).strip()[:500]
+
+
+def _shapes(path: Path) -> list[list[int]]:
+    with safe_open(path, framework="numpy") as weights:
+        return [list(weights.get_slice(name).get_shape()) for name in weights.keys()]
+
+
+def _data(run: Run) -> list[str]:
+    data = run.recipe.data
+    if data.sample is not None:
+        return [f"- synthetic: {data.sample.size} training examples, seed {data.sample.seed}"]
+    splits = {name: getattr(data, name) for name in ("train", "valid", "test")}
+    return [f"- {name}: {_plain(value)}" for name, value in splits.items() if value is not None]
+
+
+def _scores(run: Run) -> list[str]:
+    """A table of the final scores."""
+    path = run.folder / "scores.json"
+    try:
+        found = json.loads(read_limited(path))
+        rows = [f"| {_plain(name)} | {float(one['value']):.4f} |" for name, one in found["scores"].items()]
+        what = f"On {int(found['examples'])} examples of the {_plain(found['split'])} set:"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RunError):
+        return ["None were kept."]
+    return [what, "", "| metric | value |", "| --- | --- |", *rows]

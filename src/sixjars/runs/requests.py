@@ -1,0 +1,130 @@
+"""What a predictor is asked: inputs that were checked, the search settings of one call, and what search found."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+from sixjars.data.dataset import Dataset
+from sixjars.errors import DataError, RecipeError, shown
+from sixjars.flow.values import Hypothesis, Layout, Padded
+from sixjars.recipe.schema import checked
+from sixjars.recipe.sections import SearchSettings
+
+Value = str | list[Any] | os.PathLike[str]
+"""One input: a text, or the path of a file; or a list of sentences, turns or points where a model reads those."""
+
+
+@final
+@dataclass(frozen=True)
+class Unreadable:
+    """In the place of an input that could not be read: why."""
+
+    sentence: str
+
+
+Input = Value | Mapping[str, Value] | Unreadable
+"""What a model is given: its one input, or each input by name."""
+One = str | os.PathLike[str] | Mapping[str, Value]
+"""One input alone, which a list would not be."""
+SearchLike = SearchSettings | str | None
+"""How outputs are chosen: settings, the kind of search alone, or nothing for the run's own."""
+
+
+@final
+@dataclass(frozen=True)
+class Request:
+    """One input that was checked: its texts by field, or what is wrong with it."""
+
+    texts: Mapping[str, str]
+    number: int
+    """Its place among all inputs, from 0: what is sampled depends on this and the settings, and on no other input."""
+    error: str | None = None
+
+
+@final
+@dataclass(frozen=True)
+class EncodedRequests:
+    """Some requests, encoded as training data is."""
+
+    requests: tuple[Request, ...]
+    dataset: Dataset
+    prefix: Padded | None
+    """What each output must begin with, where a model has no input."""
+
+
+@final
+@dataclass(frozen=True)
+class Found:
+    """What search found for one request."""
+
+    hypotheses: list[Hypothesis]
+    length: int
+    """Positions of its source."""
+    layout: Layout
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text has no half characters, as Python makes of bytes that are not UTF-8."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def unfit(dataset: Dataset) -> dict[int, str]:
+    """Rows that are too long, or have no token at all, with a sentence each; counted as they were given."""
+    found: dict[int, str] = {}
+    for name, own in dataset.fields.inputs.items():
+        usable, lengths = own.usable(dataset.table), dataset.lengths(name)
+        for row in range(len(dataset)):
+            if not usable[row]:
+                found[dataset.table.line(row) - 1] = f"the {name} is longer than data.{name}.max_length."
+            elif not lengths[row]:
+                found[dataset.table.line(row) - 1] = f"the {name} is empty: it has no token."
+    return found
+
+
+def is_one(inputs: object) -> bool:
+    """Whether this is one input, and not several; whatever is neither is refused."""
+    if isinstance(inputs, str | Mapping | os.PathLike):
+        return True
+    if isinstance(inputs, bytes) or not isinstance(inputs, Iterable):
+        raise DataError(f"give a text, or a list of inputs, but not {shown(inputs)} ({type(inputs).__name__}).")
+    return False
+
+
+def by_name(one: object, names: list[str]) -> Mapping[str, Value]:
+    """One input with a value for each field; ValueError with the end of a sentence."""
+    if isinstance(one, Unreadable):
+        raise ValueError(one.sentence)
+    if isinstance(one, os.PathLike):
+        one = os.fspath(one)
+    if isinstance(one, str | list) and len(names) == 1:
+        return {names[0]: one}
+    if isinstance(one, Mapping):
+        if set(one) != set(names):
+            raise ValueError(f"must name {' and '.join(names)}, but has {', '.join(map(str, one)) or 'no key'}.")
+        return {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in one.items()}
+    how = f"a text, the {names[0]}," if len(names) == 1 else f"a dict of {' and '.join(names)},"
+    raise ValueError(f"must be {how} but is {shown(one)}.")
+
+
+def search_of(own: SearchSettings, search: SearchLike, given: Mapping[str, Any], *, searches: bool) -> SearchSettings:
+    """The settings of one call: those given on top of the run's own; several outputs need a beam or sampling."""
+    if search is not None and not isinstance(search, SearchSettings | str):
+        raise DataError(f"search must be 'greedy', 'beam' or 'sample', or SearchSettings, but is {shown(search)}.")
+    base = search if isinstance(search, SearchSettings) else own
+    if not given and not isinstance(search, str):
+        return base
+    if not searches and (isinstance(search, str) or set(given) - {"nbest"}):
+        raise DataError("this run chooses a label; there is nothing to search. nbest=K gives the K most probable.")
+    values = base.model_dump() | ({"kind": search} if isinstance(search, str) else {}) | dict(given)
+    nbest = given.get("nbest", 1)
+    if searches and isinstance(nbest, int) and nbest > 1:
+        if values["kind"] == "greedy":
+            if search is not None:
+                raise DataError(f"greedy search finds one output, but nbest is {nbest}; say search='beam' or 'sample'.")
+            values["kind"] = "beam"
+        values["width"] = given.get("width", max(base.width, nbest))
+    settings, faults = checked(SearchSettings, values, "search")
+    if settings is None:
+        raise RecipeError(faults, "predict")
+    return settings

@@ -1,0 +1,58 @@
+"""What training leaves behind, as Python sees it: a folder, its scores, its history, and a predictor."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+
+from sixjars.evaluation.metrics import Score
+from sixjars.learning.engine import Device
+from sixjars.recipe.outside import NOTHING, Outside
+from sixjars.runs.folder import open_run
+from sixjars.runs.html import history_table, score_table
+from sixjars.runs.predict import Predictor
+
+
+@final
+@dataclass(frozen=True)
+class Run:
+    """What training left behind.
+
+    >>> Run(Path("runs/words"), (), 0, "", 0, 0, ()).history
+    []
+    """
+
+    folder: Path
+    scores: tuple[Score, ...]
+    """On the test set, or on the validation set where there is none."""
+    examples: int
+    """How many were scored."""
+    where: str
+    """What they are."""
+    skipped: int
+    """Bad rows that were left out of the data."""
+    dropped: int
+    """Training rows that were not learned from: too long, or with a label that is not in the list."""
+    missed: tuple[str, ...]
+    """What the recipe expected and did not get, a sentence each."""
+    outside: Outside = field(default=NOTHING, repr=False)
+    """The components of yours that it was trained with."""
+
+    @property
+    def history(self) -> list[dict[str, float]]:
+        """A record for each validation, one an epoch unless the recipe says otherwise: step, loss and metrics."""
+        log = self.folder / "log.jsonl"
+        lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
+        return [json.loads(line) for line in lines]
+
+    def __fspath__(self) -> str:
+        """So that it can be given to `load`, `evaluate`, `explain` and `pack` in place of its folder."""
+        return str(self.folder)
+
+    def predictor(self, *, device: Device = "auto") -> Predictor:
+        """The trained model, ready to be used."""
+        return Predictor(open_run(self.folder, self.outside), device=device)
+
+    def _repr_html_(self) -> str:
+        """Scores and history, for a notebook."""
+        return score_table(self.scores, f"{self.folder}: {self.where}") + history_table(self.history)

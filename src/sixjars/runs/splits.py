@@ -1,0 +1,198 @@
+"""The splits of a recipe's files: read from files of their own, found by a column, or held out."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import final
+
+import numpy as np
+import pyarrow
+from numpy.typing import NDArray
+
+from sixjars.data.annotations import ANNOTATIONS
+from sixjars.data.dataset import DRAWN, Fields
+from sixjars.data.readers import read
+from sixjars.data.storage.cache import LINE, Examples
+from sixjars.errors import DataError
+from sixjars.recipe.data import Column, Files
+from sixjars.recipe.sections import Recipe
+
+SPLITS = {"train": "training", "valid": "validation", "test": "test"}
+"""The sets that data is split into, as recipes and as messages name them."""
+USUAL, LEAST, LEAST_OF_LABEL = 0.05, 20, 2
+"""What is held out when nobody says how much: this fraction of the inputs, but so many at least, and so many of each
+label; never more than a third."""
+Numbers = NDArray[np.int64]
+
+
+def read_files(recipe: Recipe, fields: Fields, files: Files) -> Examples:
+    """Examples of one file (or parallel files), in the columns of the recipe."""
+    settings = recipe.data.fields
+    columns: dict[str, Column] = {name: one.column for name, one in settings.items()}
+    also = {key: getattr(recipe.data, key) for key in ANNOTATIONS}
+    columns |= {name: column for name, column in also.items() if column is not None}
+    lists = {name: field.lists for name, field in fields.all.items()}
+    many = [name for name, meaning in lists.items() if meaning == "rows"]
+    as_text = {name: fields.all[name].as_text for name, meaning in lists.items() if meaning == "value"}
+    return read(files, columns, settings=recipe.data, many=many, as_text=as_text)
+
+
+def read_training(recipe: Recipe, fields: Fields) -> Examples:
+    """The training file, or several as one, with a column that says which file each row is of and how it is drawn."""
+    files = recipe.data.training_files
+    found = [read_files(recipe, fields, one.file) for one in files]
+    if len(files) == 1 and files[0].weight == 1:
+        return found[0]
+    tables = []
+    for number, (one, examples) in enumerate(zip(files, found, strict=True)):
+        drawn = pyarrow.array([f"{number} {one.weight!r}"] * len(examples.table), pyarrow.string())
+        tables.append(examples.table.append_column(DRAWN, drawn))
+    where = " + ".join(examples.where for examples in found)
+    notes = tuple(sentence for examples in found for sentence in examples.notes)
+    return Examples(pyarrow.concat_tables(tables), sum(examples.skipped for examples in found), where, notes)
+
+
+def read_splits(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
+    """The examples of every split, from files."""
+    data = recipe.data
+    if data.split is not None:
+        return _by_column(recipe, fields)
+    found = {"train": read_training(recipe, fields)}
+    # All questions about an image stay together, and all turns of a conversation: the latter by their line.
+    if recipe.learning.folds is not None:  # the model that is kept learns from all rows; its scores are of the folds
+        rows = without_weights(found["train"])
+        return found | {"valid": replace(rows, skipped=0, notes=(), where=f"the training set of {rows.where}")}
+    by_line = data.format == "dialogs" or not fields.inputs
+    together = [LINE, DRAWN] if by_line else [next(iter(fields.inputs))]
+    if data.fold is not None:
+        number, count = map(int, data.fold.split("/"))
+        train, valid = _Holder(found["train"], fields, together, "data.fold").fold(number, count, seed=data.seed)
+        return {"train": train, "valid": valid}
+    for name in ("valid", "test"):
+        split = getattr(data, name)
+        if isinstance(split, float) or (split is None and name == "valid"):
+            holder = _Holder(found["train"], fields, together, f"data.{name}")
+            found["train"], found[name] = holder.split(split, seed=data.seed)
+        elif split is not None:
+            found[name] = read_files(recipe, fields, split)
+    return {name: found[name] for name in SPLITS if name in found}
+
+
+def _by_column(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
+    """The splits that one file holds, each with the rows that have its value."""
+    data, found = recipe.data, {}
+    assert data.split is not None
+    for name, called in SPLITS.items():
+        value = getattr(data.split, name)
+        if value is not None:
+            rows = {**data.filter, str(data.split.column): value}
+            own = recipe.model_copy(update={"data": data.model_copy(update={"filter": rows})})
+            split = read_training(own, fields)
+            split = split if name == "train" else without_weights(split)
+            found[name] = replace(split, where=f"the {called} set of {split.where}")
+    return found
+
+
+def without_weights(examples: Examples) -> Examples:
+    """Examples that are scored, each once."""
+    if DRAWN not in examples.table.column_names:
+        return examples
+    return replace(examples, table=examples.table.drop_columns([DRAWN]))
+
+
+@final
+class _Holder:
+    """Holds out some of the inputs, chosen by a seed; both sides keep the file's order.
+
+    Rows with the same input (the captions of one image) stay together, so that none is held out and learned from.
+    Where each input has one label, every label is held out in proportion.
+    """
+
+    def __init__(self, examples: Examples, fields: Fields, together: Sequence[str], where: str) -> None:
+        self.examples = examples
+        self.where = where
+        self.group = _numbered(examples, together)
+        self.groups = int(self.group.max(initial=-1)) + 1
+        self.label = self._labels(fields)
+
+    def _labels(self, fields: Fields) -> Numbers | None:
+        """The label of each input, as a number; none where inputs have several, or where there are no labels."""
+        if not fields.output.single_label:
+            return None
+        label = _numbered(self.examples, [fields.output.name])
+        of_group = np.zeros(self.groups, dtype=np.int64)
+        of_group[self.group] = label
+        return of_group if (of_group[self.group] == label).all() else None
+
+    def split(self, fraction: float | None, *, seed: int) -> tuple[Examples, Examples]:
+        """What is left, and what is held out."""
+        count = self._count(fraction)
+        if count >= self.groups:
+            asked = "holding out one" if fraction is None else f"a fraction of {fraction}"
+            raise DataError(
+                f"{self.where}: {asked} leaves nothing to train on; {self.examples.where} has {self.groups} inputs."
+            )
+        held = np.zeros(self.groups, dtype=bool)
+        order = np.random.default_rng(seed).permutation(self.groups)
+        if self.label is None:
+            held[order[:count]] = True
+        else:
+            sizes = np.bincount(self.label)
+            for label, quota in enumerate(quotas(sizes, count, least=LEAST_OF_LABEL if fraction is None else 0)):
+                held[order[self.label[order] == label][:quota]] = True
+        return self._sides(held)
+
+    def fold(self, number: int, count: int, *, seed: int) -> tuple[Examples, Examples]:
+        """All but one of `count` parts, and that one, from 1."""
+        if not number <= count <= self.groups:
+            raise DataError(
+                f"{self.where}: part {number} of {count} cannot be held out; "
+                f"{self.examples.where} has {self.groups} inputs."
+            )
+        order = np.random.default_rng(seed).permutation(self.groups)
+        if self.label is not None:  # one label after the other, dealt out in turn
+            order = order[np.argsort(self.label[order], kind="stable")]
+        part = np.empty(self.groups, dtype=np.int64)
+        part[order] = np.arange(self.groups) % count
+        return self._sides(part == number - 1)
+
+    def _sides(self, held: "NDArray[np.bool_]") -> tuple[Examples, Examples]:
+        return self._kept(~held), without_weights(replace(self._kept(held), skipped=0, notes=()))
+
+    def _count(self, fraction: float | None) -> int:
+        if fraction is not None:
+            return max(1, round(self.groups * fraction))
+        labels = 0 if self.label is None else int(self.label.max()) + 1
+        wanted = max(round(self.groups * USUAL), LEAST, LEAST_OF_LABEL * labels)
+        return max(1, min(wanted, self.groups // 3))
+
+    def _kept(self, groups: "NDArray[np.bool_]") -> Examples:
+        return replace(self.examples, table=self.examples.table.filter(pyarrow.array(groups[self.group])))
+
+
+def _numbered(examples: Examples, columns: Sequence[str]) -> Numbers:
+    """A number for each row, the same for rows that are equal in some columns."""
+    table, number = examples.table, np.zeros(len(examples.table), dtype=np.int64)
+    for name in (column for column in columns if column in table.column_names):
+        codes = table.column(name).combine_chunks().dictionary_encode().indices.to_numpy()
+        both = number * (int(codes.max(initial=0)) + 1) + codes
+        number = np.unique(both, return_inverse=True)[1].astype(np.int64)
+    return number
+
+
+def quotas(sizes: Numbers, total: int, *, least: int) -> Numbers:
+    """How many of each label to hold out: in proportion, at least `least` of each, at most half where that is fewer.
+
+    >>> quotas(np.array([800, 60, 60, 60]), 49, least=2), quotas(np.array([30, 5, 1]), 9, least=2)
+    (array([40,  3,  3,  3]), array([7, 2, 0]))
+    """
+    lowest = np.minimum(least, sizes // 2)
+    largest = np.argsort(-sizes, kind="stable")
+    lowest[largest[np.cumsum(lowest[largest]) > total]] = 0  # no room for all: the rarest go without
+    ideal = sizes * total / sizes.sum()
+    found: Numbers = np.minimum(np.maximum(lowest, np.floor(ideal).astype(np.int64)), np.maximum(sizes - 1, 0))
+    while found.sum() < total:
+        room = found < sizes - 1
+        if not room.any():
+            break
+        found[np.argmax(np.where(room, ideal - found, -np.inf))] += 1
+    return found

@@ -1,0 +1,198 @@
+"""`sixjars predict --input FILE` with columns: what is read, what is written, and what is refused."""
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import sixjars
+from sixjars.cli import streaming
+from sixjars.errors import DataError
+from sixjars.runs.files import input_file
+
+WORDS = ["namaste", "ghar", "kamal"]
+ROWS = [{"id": at, "roman": word, "note": f'a, "{word}"\nand more'} for at, word in enumerate(WORDS)]
+
+
+@pytest.fixture
+def answers(run: Path) -> list[str]:
+    return [found.text for found in sixjars.load(run).predict(WORDS)]
+
+
+def written(path: Path) -> Path:
+    """The rows as a file of the kind that its name ends in."""
+    name = path.name.lower()
+    whole = {
+        "csv": lambda: _delimited(","),
+        "tsv": lambda: "id\troman\n" + "".join(f"{row['id']}\t{row['roman']}\n" for row in ROWS),
+        "jsonl": lambda: "".join(json.dumps(row) + "\n" for row in ROWS),
+        "json": lambda: json.dumps(ROWS, indent=1),
+    }
+    if name.endswith(".parquet"):
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
+        return path
+    text = whole[name.removesuffix(".gz").rpartition(".")[2]]()
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else b"\xef\xbb\xbf" + text.encode())
+    return path
+
+
+def _delimited(mark: str) -> str:
+    rows = [[str(row["id"]), str(row["roman"]), str(row["note"]).replace('"', '""')] for row in ROWS]
+    return f"id{mark}roman{mark}note\n" + "".join(f'{mark.join(row[:2])}{mark}"{row[2]}"\n' for row in rows)
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    name = path.name.lower()
+    if name.endswith(".parquet"):
+        return list(pyarrow.parquet.read_table(path).to_pylist())
+    raw = path.read_bytes()
+    text = (gzip.decompress(raw) if name.endswith(".gz") else raw).decode()
+    if ".csv" in name or ".tsv" in name:
+        mark = "\t" if ".tsv" in name else ","
+        return [{**row, "id": int(row["id"])} for row in csv.DictReader(text.splitlines(keepends=True), delimiter=mark)]
+    return list(json.loads(text)) if name.endswith(".json") else [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize(
+    "name", ["in.csv", "in.TSV", "in.JSONL", "in.json", "in.parquet", "in.csv.gz", "in.tsv.GZ", "in.jsonl.gz"]
+)
+def test_columns_are_read_and_the_answer_is_added(
+    name: str, call: Any, run: Path, tmp_path: Path, answers: list[str]
+) -> None:
+    path, out = written(tmp_path / name), tmp_path / name.lower().replace("in.", "out.")
+    said = call("predict", run, "--input", path)
+    assert (said.code, said.err, said.out.splitlines()) == (0, "", answers)
+    said = call("predict", run, "--input", path, "--output", out)
+    assert (said.code, said.err, said.out) == (0, "", "")
+    kept = [{key: value for key, value in row.items() if key != "note" or "tsv" not in name.lower()} for row in ROWS]
+    assert read(out) == [{**row, "target": answer} for row, answer in zip(kept, answers, strict=True)]
+
+
+def test_other_delimiters_and_fields_by_their_own_names(
+    call: Any, run: Path, tmp_path: Path, answers: list[str]
+) -> None:
+    path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    path.write_text("id;source\n" + "".join(f"{at};{word}\n" for at, word in enumerate(WORDS)))
+    assert call("predict", run, "--input", path, "--output", out).code == 0
+    assert out.read_text() == "id;source;target\n" + "".join(f"{at};{WORDS[at]};{answers[at]}\n" for at in range(3))
+
+
+def test_a_column_that_is_taken_is_not_written_over(call: Any, run: Path, tmp_path: Path, answers: list[str]) -> None:
+    path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    path.write_text("roman,target\nnamaste,x\n")
+    said = call("predict", run, "--input", path, "--output", out)
+    assert said.err == f"note: {path} has a column 'target' already; the new columns begin with 'predicted_'.\n"
+    assert out.read_text() == f"roman,target,predicted_target\nnamaste,x,{answers[0]}\n"
+
+
+def test_empty_cells_and_bad_rows_have_blank_answers(call: Any, run: Path, tmp_path: Path, answers: list[str]) -> None:
+    path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    path.write_text("id,roman\n0,namaste\n1,\n\n2\n4,ghar\n")
+    said = call("predict", run, "--input", path, "--output", out, "--nbest", 2)
+    assert said.code == 1
+    assert said.err.splitlines() == [
+        *(f"note: input {number}: the source is empty." for number in (2, 3, 4)),
+        "note: 3 of 5 inputs could not be used; their lines are empty.",
+    ]
+    rows = list(csv.reader(out.read_text().splitlines()))
+    assert rows[0] == ["id", "roman", "target", "target_2"]
+    assert [bool(row[2]) for row in rows[1:]] == [True, False, False, False, True]
+    lines = call("predict", run, "--input", path, "--nbest", 2).out.split("\n")
+    assert [bool(line) for line in lines] == [True, True, *[False] * 6, True, True, False]
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"roman": "namaste"}\n\n[1\n7\n{"roman": null}\n{"other": "x"}\n')
+    said = call("predict", run, "--input", path, "--output", tmp_path / "out.jsonl")
+    assert [row["target"] for row in read(tmp_path / "out.jsonl")] == [answers[0], *[""] * 5]
+    assert said.err.splitlines()[1:3] == [
+        "note: input 3: is not JSON: Expecting ',' delimiter.",
+        'note: input 4: is JSON, but not an object like {"text": "..."}.',
+    ]
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.jsonl", "in.json", "in.parquet"])
+def test_columns_that_are_not_there(name: str, call: Any, run: Path, tmp_path: Path) -> None:
+    path = tmp_path / name
+    rows = [{"id": "1", "text": "x"}]
+    if name == "in.parquet":
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    else:
+        path.write_text({"in.csv": "id,text\n1,x\n", "in.json": json.dumps(rows)}.get(name, json.dumps(rows[0])))
+    sentence = call("predict", run, "--input", path).sentence
+    assert sentence == f"{path} has no column 'roman', which this run reads; it has 'id', 'text'."
+
+
+def test_what_is_refused(call: Any, run: Path, tmp_path: Path) -> None:
+    path = written(tmp_path / "in.csv")
+    assert call("predict", run, "--input", path, "--output", tmp_path / "out.jsonl").sentence == (
+        f"--output {tmp_path / 'out.jsonl'} should end in .csv, as {path} does, for it gets the same columns and one "
+        "more; or in .txt, for one answer a line."
+    )
+    for text, message in (
+        ("id,roman\n", f"{path} has no rows."),
+        ('roman\n"a"b\n', f"{path}, row 2: is not CSV: ',' expected after '\"'."),
+    ):
+        path.write_text(text)
+        assert call("predict", run, "--input", path).sentence == message
+    path = tmp_path / "in.json"
+    path.write_text('[{"roman": "a"}, {"roman": ')
+    said = call("predict", run, "--input", path)
+    assert said.err == f"sixjars: {path} is not a JSON list to its end; is it cut short?\n"
+    path = tmp_path / "in.parquet"
+    path.write_text("no")
+    assert call("predict", run, "--input", path).sentence.startswith(f"{path} is not a Parquet file or is damaged: ")
+
+
+def test_columns_by_number_have_no_header(tmp_path: Path) -> None:
+    path = tmp_path / "in.tsv"
+    path.write_text("a\tb\nc\td\n")
+    file = input_file(path, {"source": 2})
+    assert file is not None
+    assert [row.values for row in file.rows()] == [{"source": "b"}, {"source": "d"}]
+    few = input_file(path, {"source": 3})
+    assert few is not None
+    with pytest.raises(DataError) as caught:
+        next(few.rows())
+    assert str(caught.value) == f"{path} has no column 3, which this run reads; it has 2."
+    assert input_file(tmp_path / "in.txt", {"source": 1}) is None
+
+
+def test_a_long_list_is_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sixjars.runs.files._AT_ONCE", 7)
+    rows = [{"text": f'[{at}], "é{{"', "deep": [[at]]} for at in range(50)]
+    (tmp_path / "in.json").write_text(json.dumps(rows, ensure_ascii=False, indent=2))
+    file = input_file(tmp_path / "in.json", {"source": "text"})
+    assert file is not None
+    assert [row.values for row in file.rows()] == [{"source": row["text"]} for row in rows]
+
+
+def test_objects_on_the_command_line(call: Any, run: Path, answers: list[str]) -> None:
+    said = call("predict", run, '{"roman": "namaste", "id": 3}', '{"source": "ghar"}')
+    assert said.out.splitlines() == answers[:2]
+    other = call("predict", run, '{"colour": "red"}')  # no column of the run: a text like any other
+    assert (other.code, other.err) == (0, "")
+
+
+def test_notes_are_not_a_flood(call: Any, run: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("ghar\n" + "\n" * 50)
+    said = call("predict", run, "--input", tmp_path / "in.txt")
+    assert len(said.out.splitlines()) == 51
+    assert said.err.splitlines()[20:] == [
+        "note: further notes about single inputs are left out.",
+        "note: 50 of 51 inputs could not be used; their lines are empty.",
+    ]
+
+
+def test_what_is_done_is_there_when_it_is_killed(
+    call: Any, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: list[str]
+) -> None:
+    """A failure in the third portion leaves the rows of the first two, and a list that is closed."""
+    monkeypatch.setattr(streaming, "AT_ONCE", 2)
+    path, out = tmp_path / "in.json", tmp_path / "out.json"
+    path.write_text("[" + ",".join(['{"roman": "namaste"}'] * 4) + ', {"roman')
+    assert call("predict", run, "--input", path, "--output", out).code == 2
+    assert json.loads(out.read_text()) == [{"roman": "namaste", "target": answers[0]}] * 4

@@ -1,0 +1,308 @@
+"""Small and unbalanced data: how much is held out, weights of labels and files, folds, unknown words, and the notes."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+import sixjars
+from sixjars.data.batches import Batches, EmptyColumn, IdColumn
+from sixjars.errors import DataError, RecipeError
+from sixjars.flow.special import UNK
+from sixjars.flow.values import Padded
+from sixjars.loss import class_weights, without_words
+from sixjars.progress import Reporter
+from sixjars.recipe.sections import LossSettings
+from sixjars.runs.data import Blueprint, Splits, splits_of
+from sixjars.runs.recipes import recipe_of
+
+SMALL = {"encoder": {"kind": "text", "size": 8}, "bridge": {"kind": "initial"}, "decoder": {"size": 8}}
+
+
+def rows(folder: Path, counts: dict[str, int], name: str = "rows.jsonl") -> str:
+    """So many texts of each label, no two the same."""
+    made = [{"text": f"{label} word{n}", "label": label} for label, count in counts.items() for n in range(count)]
+    (folder / name).write_text("\n".join(map(json.dumps, made)), encoding="utf-8")
+    return name
+
+
+def values(folder: Path, train: Any, **sections: dict[str, Any]) -> dict[str, Any]:
+    data = {"folder": str(folder), "train": train, "source": {"segments": "none"}, **sections.pop("data", {})}
+    learning = {"batch_examples": 8, "epochs": 2, **sections.pop("learning", {})}
+    return {"task": "document_classification", "data": data, "model": SMALL, "learning": learning, **sections}
+
+
+def splits(made: dict[str, Any]) -> Splits:
+    return splits_of(Blueprint.of(recipe_of(made, "a test")))
+
+
+def labels(found: Splits) -> list[dict[str, int]]:
+    return [dict(Counter(split.targets)) for split in (found.train, found.valid)]
+
+
+class Notes(Reporter):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def note(self, sentence: str) -> None:
+        self.said.append(sentence)
+
+
+def trained(folder: Path, made: dict[str, Any], **options: Any) -> tuple[Any, list[str]]:
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(made))
+    notes = Notes()
+    return sixjars.train(
+        folder / "recipe.yaml", out=folder / "run", device="cpu", reporter=notes, **options
+    ), notes.said
+
+
+# what is held out
+
+
+@pytest.mark.parametrize(
+    ("counts", "held"),
+    [
+        ({"a": 800, "b": 60, "c": 60, "d": 60}, {"a": 40, "b": 3, "c": 3, "d": 3}),  # 5 %, in proportion
+        ({"a": 60, "b": 40}, {"a": 12, "b": 8}),  # 20, where 5 % are fewer
+        ({name: 8 for name in "abcdef"}, {name: (3, 3, 3, 3, 2, 2)[at] for at, name in enumerate("abcdef")}),  # a third
+        ({"a": 900, "b": 6, "c": 4}, {"a": 45, "b": 2, "c": 2}),  # two of each
+        ({"a": 90, "b": 3, "c": 1}, {"a": 19, "b": 1}),  # half of them, where there are fewer than four
+    ],
+)
+def test_how_much_is_held_out_depends_on_the_size(counts: dict[str, int], held: dict[str, int], tmp_path: Path) -> None:
+    train, valid = labels(splits(values(tmp_path, rows(tmp_path, counts))))
+    assert Counter(train) + Counter(valid) == Counter(counts)
+    assert sorted(valid.values()) == sorted(held.values())
+    assert min(counts.values()) < 8 or valid == held or len(counts) == 6
+
+
+def test_a_fraction_is_taken_at_its_word_and_of_every_label(tmp_path: Path) -> None:
+    made = values(tmp_path, rows(tmp_path, {"a": 60, "b": 20}), data={"valid": 0.1, "test": 0.25})
+    found = splits(made)
+    assert found.test is not None
+    assert Counter(found.valid.targets) == {"a": 6, "b": 2}
+    assert Counter(found.test.targets) == {"a": 14, "b": 4}  # round(0.25 * 72): half a row is rounded to even
+
+
+def test_the_seed_of_the_data_is_not_that_of_learning(tmp_path: Path) -> None:
+    file = rows(tmp_path, {"a": 60, "b": 60})
+    chosen = [splits(values(tmp_path, file, learning={"seed": seed})).valid.inputs for seed in (0, 1)]
+    other = splits(values(tmp_path, file, data={"seed": 1})).valid.inputs
+    assert chosen[0] == chosen[1] != other
+
+
+def test_inputs_with_several_labels_are_not_held_out_by_label(tmp_path: Path) -> None:
+    """A text that has two labels in two rows stays whole."""
+    made = [{"text": f"word{n // 2}", "label": "ab"[n % 2]} for n in range(80)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, made)))
+    found = splits(values(tmp_path, "rows.jsonl"))
+    assert labels(found)[1] == {"a": 13, "b": 13}  # a third of 40 inputs
+    assert not {row["source"] for row in found.train.inputs} & {row["source"] for row in found.valid.inputs}
+
+
+def test_one_row_cannot_be_split(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"data\.valid: holding out one leaves nothing to train on; .* has 1 inputs\."):
+        splits(values(tmp_path, rows(tmp_path, {"a": 1})))
+
+
+# notes
+
+
+def test_notes_on_a_validation_set_that_is_too_small(tmp_path: Path) -> None:
+    _, said = trained(tmp_path, values(tmp_path, rows(tmp_path, {"a": 12, "b": 9, "3": 1})))
+    assert said == [
+        "the label '3' is in the training set only once; is that a mistake? "
+        "data.label.min_count=2 leaves such labels out.",
+        "the label '3' is not in the validation set, so nothing is chosen by how well that is recognized.",
+        "the validation set has 7 examples, too few to choose a checkpoint by; hold out more (data.valid), "
+        "or say learning.folds: 5.",
+        "there is no test set (data.test); the final scores are of the validation set, "
+        "which also chooses the checkpoint.",
+    ]
+
+
+def test_bad_rows_are_named(tmp_path: Path) -> None:
+    file = tmp_path / rows(tmp_path, {"a": 70, "b": 70})
+    file.write_text('{"text": "one"}\n' + file.read_text() + '\n{"text": "two", "label": ""}', encoding="utf-8")
+    made = values(tmp_path, file.name, data={"on_bad_row": "skip", "test": 0.2})
+    _, said = trained(tmp_path, made)
+    assert said == [
+        f"{file}: 2 bad rows were skipped. Line 1: column 'label' is unknown. Known: text. "
+        "Line 142: column 'label' is empty."
+    ]
+
+
+# the metric that chooses
+
+
+def test_the_first_metric_chooses_the_checkpoint(tmp_path: Path) -> None:
+    file = rows(tmp_path, {"a": 40, "b": 40})
+    assert recipe_of(values(tmp_path, file), "a test").learning.metric == "accuracy@1"
+    first = values(tmp_path, file, evaluation={"metrics": ["macro_f1", "accuracy@1"]})
+    assert recipe_of(first, "a test").learning.metric == "macro_f1"
+    assert recipe_of(values(tmp_path, file, learning={"metric": "loss"}), "a test").learning.metric == "loss"
+    several = recipe_of(values(tmp_path, file, data={"label": {"multi_label": True}}), "a test")
+    assert several.learning.metric == "labels_micro_f1"
+
+
+# weights of labels
+
+
+def test_weights_of_labels() -> None:
+    counts = {"a": 80, "b": 15, "c": 5}
+    balanced = class_weights(LossSettings(class_weights="balanced"), counts)
+    torch.testing.assert_close(balanced * torch.tensor([80.0, 15.0, 5.0]), torch.full((3,), 100 / 3))
+    assert class_weights(LossSettings(class_weights={"c": 4.0}), counts).tolist() == [1.0, 1.0, 4.0]
+    with pytest.raises(RecipeError, match=r"loss\.class_weights: label 'd' is unknown\. .*Known: a, b, c\."):
+        class_weights(LossSettings(class_weights={"d": 4.0}), counts)
+
+
+def test_weights_need_one_label_for_each_example(tmp_path: Path) -> None:
+    made = values(tmp_path, "rows.jsonl", data={"label": {"multi_label": True}}, loss={"class_weights": "balanced"})
+    with pytest.raises(RecipeError, match=r"loss\.class_weights: needs exactly one label for each example; remove it"):
+        recipe_of(made, "a test")
+
+
+def test_balanced_weights_change_the_training(tmp_path: Path) -> None:
+    file = rows(tmp_path, {"a": 100, "b": 10})
+    logs = []
+    for name, loss in (("plain", {}), ("even", {"class_weights": "balanced"})):
+        (tmp_path / name).mkdir()
+        trained(tmp_path / name, values(tmp_path, file, loss=loss))
+        logs.append(json.loads((tmp_path / name / "run/log.jsonl").read_text().splitlines()[-1])["train_loss"])
+    assert logs[0] != logs[1]
+
+
+# several files
+
+
+def test_rows_of_several_files_are_drawn_by_weight(tmp_path: Path) -> None:
+    rows(tmp_path, {"a": 10, "b": 10}, "one.jsonl")
+    rows(tmp_path, {"c": 20}, "two.jsonl")
+    rows(tmp_path, {"d": 8}, "valid.jsonl")
+    files = [{"file": "one.jsonl", "weight": 2}, "two.jsonl", {"file": "valid.jsonl", "weight": 0.5}]
+    found = splits(values(tmp_path, files, data={"valid": "one.jsonl"}))
+    assert found.train.where == " + ".join(str(tmp_path / name) for name in ("one.jsonl", "two.jsonl", "valid.jsonl"))
+    batches = found.train.batches(batch_examples=4, training=True)
+    drawn = []
+    for epoch in range(3):
+        plan = batches.plan(epoch=epoch)
+        assert len(plan) == 16
+        drawn.append(Counter(int(row) for update in plan for some in update for row in some))
+        assert all(drawn[-1][row] == (2 if row < 20 else 1) for row in range(40))
+        assert sum(drawn[-1][row] for row in range(40, 48)) == 4
+    assert drawn[1] != drawn[2]  # another half in each epoch
+    assert found.valid.weights is None
+
+
+def test_every_epoch_has_as_many_batches_as_the_first() -> None:
+    """Halves of rows of unequal lengths would need more or fewer batches of so many tokens."""
+    lengths = np.arange(1, 60)
+    ids = np.ones(int(lengths.sum()), dtype=np.int32)
+    column = IdColumn((ids, np.concatenate([[0], np.cumsum(lengths)])))
+    batches = Batches({"source": EmptyColumn(59)}, column, weights=np.full(59, 0.5), batch_tokens=150)
+    assert len({len(batches.plan(epoch=epoch)) for epoch in range(20)}) == 1
+
+
+def test_a_list_of_files_that_is_wrong(tmp_path: Path) -> None:
+    for files, told in (
+        ([], r"'train' is an empty list; name a file\."),
+        ([{"file": "a.tsv", "weight": 0}], r"data\.train.*weight: should be greater than 0, but is 0"),
+        ([{"weight": 2}], r"data\.train.*: key 'file' is missing"),
+    ):
+        with pytest.raises(RecipeError, match=told):
+            recipe_of(values(tmp_path, files), "a test")
+
+
+def test_a_run_on_several_files(tmp_path: Path) -> None:
+    rows(tmp_path, {"a": 40, "b": 40}, "one.jsonl")
+    rows(tmp_path, {"d": 5, "c": 40}, "two.jsonl")
+    run, _ = trained(tmp_path, values(tmp_path, ["one.jsonl", {"file": "two.jsonl", "weight": 1.5}]))
+    assert run.examples == 20
+    assert sixjars.evaluate(run.folder).examples == 20
+
+
+# words
+
+
+def test_word_dropout_makes_a_share_of_the_words_unknown() -> None:
+    whole = Padded.of([[7] * 1000, [7] * 500])
+    torch.manual_seed(0)
+    found = without_words(whole, 0.2)
+    assert 0.15 < float((found.values[whole.mask] == UNK).float().mean()) < 0.25
+    assert not found.values[~whole.mask].any()
+    assert set(found.values[whole.mask].tolist()) == {7, UNK}
+
+
+def test_word_dropout_is_for_inputs(tmp_path: Path) -> None:
+    sides = {"source": {"column": 1, "word_dropout": 0.1}, "target": {"column": 2, "word_dropout": 0.1}}
+    made = {"task": "translation", "data": {"train": "a.tsv", **sides}}
+    with pytest.raises(RecipeError, match=r"data\.target\.word_dropout: only an input has word dropout; remove it"):
+        recipe_of(made, "a test")
+
+
+def test_word_dropout_trains_the_vector_of_unknown_words(tmp_path: Path) -> None:
+    file = rows(tmp_path, {"a": 40, "b": 40})
+    for share, changes in ((0.0, False), (0.3, True)):
+        (tmp_path / str(share)).mkdir()
+        made = values(tmp_path, file, data={"source": {"segments": "none", "word_dropout": share}})
+        vectors = []
+        for steps in (1, 4):
+            made["learning"] |= {"steps": steps, "metric": "loss"}
+            folder = tmp_path / str(share) / str(steps)
+            folder.mkdir()
+            run, _ = trained(folder, made)
+            weights = sixjars.load(run.folder, device="cpu").network.encoder.state_dict()
+            vectors.append(next(weight for name, weight in weights.items() if "embedding" in name)[UNK])
+        assert bool((vectors[0] != vectors[1]).any()) == changes
+
+
+def test_evaluate_tells_the_share_of_unknown_tokens(tmp_path: Path) -> None:
+    run, _ = trained(tmp_path, values(tmp_path, rows(tmp_path, {"a": 40, "b": 40})))
+    (tmp_path / "new.jsonl").write_text('{"text": "a b nobody knows", "label": "a"}')
+    assert sixjars.evaluate(run.folder, data=tmp_path / "new.jsonl").unknown == 0.5
+
+
+# folds
+
+
+def test_folds(tmp_path: Path) -> None:
+    made = values(tmp_path, rows(tmp_path, {"a": 20, "b": 10}), learning={"folds": 3, "epochs": 3})
+    run, said = trained(tmp_path, made)
+    assert said[:3] == ["fold 1 of 3", "fold 2 of 3", "fold 3 of 3"]
+    assert (run.examples, run.where) == (30, f"the 3 folds of {tmp_path / 'rows.jsonl'}")
+    own = [json.loads((tmp_path / f"run/folds/{n}/scores.json").read_text())["scores"] for n in (1, 2, 3)]
+    accuracy = [scores["accuracy@1"]["value"] for scores in own]
+    assert run.scores[0].value == pytest.approx(np.mean(accuracy))
+    assert f"mean of 3 folds ± {np.std(accuracy, ddof=1):.4g}" in run.scores[0].signature
+    kept = json.loads((tmp_path / "run/scores.json").read_text())
+    assert (kept["split"], kept["scores"]["accuracy@1"]["value"]) == ("folds", run.scores[0].value)
+    held = [sixjars.evaluate(tmp_path / f"run/folds/{n}") for n in (1, 2, 3)]
+    assert [{row.label: row.count for row in one.classes} for one in held] == [
+        {"a": 7, "b": 3},
+        {"a": 7, "b": 3},
+        {"a": 6, "b": 4},
+    ]
+    whole = sixjars.evaluate(tmp_path / "run")
+    assert (whole.examples, whole.where) == (30, f"the training set of {tmp_path / 'rows.jsonl'}")
+    again, _ = trained(tmp_path, made, resume=True)
+    assert again.scores == run.scores
+
+
+def test_folds_are_of_the_training_file(tmp_path: Path) -> None:
+    made = values(tmp_path, rows(tmp_path, {"a": 20, "b": 10}), learning={"folds": 3}, data={"test": 0.1})
+    with pytest.raises(RecipeError, match=r"learning\.folds: the folds are parts of data\.train; name no data\.valid"):
+        trained(tmp_path, made)
+    made = values(tmp_path, "rows.jsonl", data={"fold": "1/3", "valid": 0.1})
+    with pytest.raises(RecipeError, match=r"'fold' is a part of the training file; name no 'valid', 'test'"):
+        recipe_of(made, "a test")
+    made = values(tmp_path, "rows.jsonl", data={"fold": "4/3"})
+    with pytest.raises(DataError, match=r"data\.fold: part 4 of 3 cannot be held out; .* has 30 inputs\."):
+        splits(made)

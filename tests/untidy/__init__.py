@@ -1,0 +1,1 @@
+"""Files as people have them, through the command line."""
