@@ -23,7 +23,7 @@ from sixjars.model.decoders.pointer import PointerDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.runs.data import Blueprint, splits_of
-from sixjars.runs.folder import Run
+from sixjars.runs.folder import RunFolder
 from sixjars.runs.recipes import read_recipe
 
 from .examples import TARGETS, texts, words
@@ -175,7 +175,9 @@ def test_it_is_divided_by_the_number_of_true_labels(labels: list[Any], multi_lab
     splits = splits_of(blueprint)
     batch = splits.train.batches().collate(torch.arange(3))
     output = (
-        Run(tmp_path / "run", blueprint.recipe).network(blueprint, splits.fields).eval()(batch.inputs, batch.target)
+        RunFolder(tmp_path / "run", blueprint.recipe)
+        .network(blueprint, splits.fields)
+        .eval()(batch.inputs, batch.target)
     )
     chances = (output.logits.sigmoid() if multi_label else output.logits.softmax(-1)).detach().numpy()
     truths = [batch.target.values[row][batch.target.mask[row]].tolist() for row in range(3)]

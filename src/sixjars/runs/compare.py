@@ -17,7 +17,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint
 from sixjars.runs.evaluate import scored_dataset
-from sixjars.runs.folder import Run, open_run, resume_run
+from sixjars.runs.folder import RunFolder, open_run, resume_run
 from sixjars.runs.recipes import make_fields, read_recipe
 from sixjars.runs.summary import search_of
 from sixjars.runs.train import train
@@ -135,13 +135,13 @@ def _check_data(names: Sequence[str], scored: "Sequence[_Scored]") -> None:
             raise DataError(f"{both}; score both on one file with `sixjars evaluate RUN --data FILE`.")
 
 
-def _names(named: Sequence[str], runs: Sequence[Run]) -> list[str]:
+def _names(named: Sequence[str], runs: Sequence[RunFolder]) -> list[str]:
     """The folders' names; as they were given where two are the same."""
     folders = [run.folder.name for run in runs]
     return folders if len(set(folders)) == len(folders) else list(named)
 
 
-def _trained(name: str, out: Path, device: Device, reporter: Callable[[], Reporter], outside: Outside) -> Run:
+def _trained(name: str, out: Path, device: Device, reporter: Callable[[], Reporter], outside: Outside) -> RunFolder:
     folder = out / name.removesuffix(".yaml").replace("/", "-")
     begun = (folder / "recipe.yaml").is_file()
     if begun:
@@ -185,7 +185,7 @@ class _Scored:
     search: str
 
 
-def _scored(run: Run, metric: Metric, device: Device) -> _Scored:
+def _scored(run: RunFolder, metric: Metric, device: Device) -> _Scored:
     blueprint = Blueprint.of(run.recipe, run.outside, device=device_named(device))
     fields = run.restored(blueprint.fields)
     network = run.network(blueprint, fields).to(device_named(device))

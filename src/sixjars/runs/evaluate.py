@@ -19,7 +19,7 @@ from sixjars.progress import Reporter, listening
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, media_places, sample_columns, splits_of
-from sixjars.runs.folder import Run, open_run
+from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.html import score_table, table
 from sixjars.runs.recipes import metrics_of, misfits, named_metrics
 from sixjars.runs.splits import read_files
@@ -114,7 +114,7 @@ def evaluate(
     return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, table, taken, dataset.unknown, each)
 
 
-def _metrics(run: Run, names: Sequence[str] | None) -> list[Metric]:
+def _metrics(run: RunFolder, names: Sequence[str] | None) -> list[Metric]:
     """The metrics that are wanted; refuse what this run cannot be measured by, before anything is computed."""
     if not names:
         return metrics_of(run.recipe, run.outside)
@@ -125,14 +125,19 @@ def _metrics(run: Run, names: Sequence[str] | None) -> list[Metric]:
     return [metric for _, metric in named]
 
 
-def scored_dataset(run: Run, blueprint: Blueprint | None = None, fields: Fields | None = None) -> Dataset:
+def scored_dataset(run: RunFolder, blueprint: Blueprint | None = None, fields: Fields | None = None) -> Dataset:
     """The examples that a run is scored on."""
     blueprint = blueprint or Blueprint.of(run.recipe, run.outside)
     return _datasets(run, blueprint, fields or run.restored(blueprint.fields))[0]
 
 
 def _datasets(
-    run: Run, blueprint: Blueprint, fields: Fields, *, data: str | Path | None = None, metrics: Sequence[Metric] = ()
+    run: RunFolder,
+    blueprint: Blueprint,
+    fields: Fields,
+    *,
+    data: str | Path | None = None,
+    metrics: Sequence[Metric] = (),
 ) -> tuple[Dataset, Dataset | None]:
     """What is scored, and the training set where that is at hand or needed."""
     if data is None:
@@ -146,7 +151,7 @@ def _datasets(
     return dataset, splits_of(blueprint, fields).train if needs_training else None
 
 
-def file_dataset(run: Run, fields: Fields, data: str | Path, annotations: Collection[str] = ()) -> Dataset:
+def file_dataset(run: RunFolder, fields: Fields, data: str | Path, annotations: Collection[str] = ()) -> Dataset:
     """A file with the columns that the run was trained on, and those of some annotations."""
     recipe = _from_here(run.recipe, str(data), annotations)
     own = fields.mapped(lambda one: _found_from_here(one, run.recipe, Path(data)))

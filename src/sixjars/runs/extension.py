@@ -9,7 +9,7 @@ from typing import Any, Final, final
 from sixjars.learning.checkpoints import write_whole
 from sixjars.recipe.files import flat
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.folder import Run, check_free, has_run, noted, resume_run
+from sixjars.runs.folder import RunFolder, check_free, has_run, noted, resume_run
 
 MAY_CHANGE: Final = (
     "evaluation",
@@ -46,7 +46,7 @@ class Extension:
         return f"{folder} goes on with changes: {'; '.join(told)}." if told else ""
 
 
-def check_folder(run: Run, *, resume: bool) -> Extension:
+def check_folder(run: RunFolder, *, resume: bool) -> Extension:
     """Refuse a folder that a new run would spoil; or, to resume, one with another recipe."""
     if not resume:
         check_free(run.folder)

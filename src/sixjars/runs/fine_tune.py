@@ -20,7 +20,7 @@ from sixjars.recipe.files import RecipeLike, flat, overridden, values_from
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint
-from sixjars.runs.folder import Run, noted, open_run
+from sixjars.runs.folder import RunFolder, noted, open_run
 from sixjars.runs.predict import Predictor
 from sixjars.runs.recipes import read_recipe, recipe_of
 
@@ -35,7 +35,7 @@ COUNTS: Final = ("vocabulary", "classes")
 class Origin:
     """The run that a training starts from; it is checked as `predict` checks it."""
 
-    run: Run
+    run: RunFolder
     predictor: Predictor
 
     @classmethod
@@ -117,7 +117,7 @@ def _fingerprint(folder: Path) -> str:
 
 
 def read_inheriting(
-    recipe: RecipeLike, overrides: Sequence[str], base: Run, outside: Outside, *, check: bool
+    recipe: RecipeLike, overrides: Sequence[str], base: RunFolder, outside: Outside, *, check: bool
 ) -> Recipe:
     """A recipe that takes what it leaves out of the model and of the fields of the data from a run.
 
@@ -147,7 +147,7 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     return {**below, **both}
 
 
-def _differences(values: Mapping[str, Any], base: Run) -> Iterator[str]:
+def _differences(values: Mapping[str, Any], base: RunFolder) -> Iterator[str]:
     """What a recipe says against the run that it starts from."""
     recipe = base.recipe
     if values.get("task", recipe.task) != recipe.task:

@@ -41,7 +41,7 @@ REMEMBERED = ("sixjars", "torch", "tokenizers", "lightning-fabric", "numpy")
 
 @final
 @dataclass(frozen=True)
-class Run:
+class RunFolder:
     """A folder that holds a run."""
 
     folder: Path
@@ -172,7 +172,7 @@ def read_limited(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def open_run(folder: str | os.PathLike[str], outside: Outside = NOTHING) -> Run:
+def open_run(folder: str | os.PathLike[str], outside: Outside = NOTHING) -> RunFolder:
     """A run that exists: a folder, or the one file of a packed run."""
     if not isinstance(folder, str | os.PathLike):
         raise RunError(f"a run is given by its folder or its file, but this is {shown(folder)}.")
@@ -185,7 +185,7 @@ def open_run(folder: str | os.PathLike[str], outside: Outside = NOTHING) -> Run:
     if not recipe.is_file():
         raise RunError(f"{folder} is not a run folder: it has no recipe.yaml.")
     _check_format(folder)
-    return Run(folder, recipe_of(values_of(read_text(recipe), str(recipe)), str(recipe), outside), outside)
+    return RunFolder(folder, recipe_of(values_of(read_text(recipe), str(recipe)), str(recipe), outside), outside)
 
 
 def _check_format(folder: Path) -> None:
@@ -222,7 +222,7 @@ def noted(folder: Path, fact: str) -> Any:
 
 
 def begin_run(
-    run: Run,
+    run: RunFolder,
     fingerprints: Mapping[str, str],
     backbones: Mapping[str, str],
     origin: Mapping[str, str] | None = None,
@@ -242,7 +242,9 @@ def begin_run(
     write_whole(run.folder / "recipe.yaml", run.recipe.to_yaml().encode())  # last: from now on it is a run
 
 
-def resume_run(folder: Path, recipe: Recipe, outside: Outside = NOTHING, *, may_change: Sequence[str] = ()) -> Run:
+def resume_run(
+    folder: Path, recipe: Recipe, outside: Outside = NOTHING, *, may_change: Sequence[str] = ()
+) -> RunFolder:
     """A run to go on with: its recipe must be the one it was begun with, but for the keys that may change."""
     if not has_run(folder):
         raise RunError(f"there is no run in {folder} to resume. Leave out --resume to begin one.")

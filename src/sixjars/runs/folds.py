@@ -9,10 +9,10 @@ from typing import Any
 
 from sixjars.errors import RecipeError
 from sixjars.evaluation.metrics import Score, metric_named
-from sixjars.runs.folder import Run
+from sixjars.runs.folder import RunFolder
 
 
-def fold_runs(run: Run) -> list[Run]:
+def fold_runs(run: RunFolder) -> list[RunFolder]:
     """The run of each fold, in a folder of its own beside the run's files."""
     recipe, count = run.recipe, run.recipe.learning.folds or 1
     data = recipe.data
@@ -33,14 +33,14 @@ def fold_runs(run: Run) -> list[Run]:
     ]
 
 
-def final_run(run: Run, folds: Sequence[Run]) -> Run:
+def final_run(run: RunFolder, folds: Sequence[RunFolder]) -> RunFolder:
     """The run that learns from all rows; no row is left to stop it by, so it takes the mean of the best epochs."""
     epochs = max(1, round(fmean(best_epoch(one) for one in folds)))
     learning = run.recipe.learning.model_copy(update={"epochs": epochs, "patience": None, "metric": "loss"})
     return replace(run, recipe=run.recipe.model_copy(update={"learning": learning}))
 
 
-def best_epoch(run: Run) -> float:
+def best_epoch(run: RunFolder) -> float:
     """The epoch whose checkpoint a run kept, from its log."""
     name = run.recipe.learning.metric or "loss"
     lower = name == "loss" or metric_named(name, run.outside).better == "lower"
@@ -65,7 +65,7 @@ def means(scores: Sequence[Sequence[Score]]) -> tuple[Score, ...]:
     return tuple(found)
 
 
-def cross_validate(run: Run, train: Callable[[Run], Any], note: Callable[[str], None]) -> Any:
+def cross_validate(run: RunFolder, train: Callable[[RunFolder], Any], note: Callable[[str], None]) -> Any:
     """Train a model for each fold, then the one that is kept; its scores are the means of the folds."""
     folds, results = fold_runs(run), []
     for number, one in enumerate(folds, start=1):

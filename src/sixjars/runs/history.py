@@ -6,17 +6,17 @@ from typing import Literal
 
 from sixjars.evaluation.metrics import metric_named
 from sixjars.inspection.curves import draw_learning
-from sixjars.runs.folder import Run, read_limited
+from sixjars.runs.folder import RunFolder, read_limited
 
 PICTURE = "curves.png"
 
 
-def history_of(run: Run) -> list[dict[str, float]]:
+def history_of(run: RunFolder) -> list[dict[str, float]]:
     """One record for each validation, the first one first."""
     return [json.loads(line) for line in read_limited(run.folder / "log.jsonl").splitlines()]
 
 
-def draw_history(run: Run) -> None:
+def draw_history(run: RunFolder) -> None:
     """The learning curves as a picture in the folder of the run; one validation makes no curve."""
     records, metric = history_of(run), run.recipe.learning.metric or "loss"
     if len(records) < 2:

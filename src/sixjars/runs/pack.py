@@ -15,7 +15,7 @@ from sixjars.errors import RunError
 from sixjars.recipe.outside import Outside
 from sixjars.runs.archive import CARD, ENDING, FILES
 from sixjars.runs.data import Blueprint
-from sixjars.runs.folder import Run, open_run, read_limited
+from sixjars.runs.folder import RunFolder, open_run, read_limited
 from sixjars.tasks import TASKS
 
 
@@ -62,7 +62,7 @@ def pack(
     return target
 
 
-def model_card(run: Run, licence: str = "") -> str:
+def model_card(run: RunFolder, licence: str = "") -> str:
     """What somebody who gets the file wants to know, as Markdown."""
     recipe, task = run.recipe, TASKS[run.recipe.task]
     fields = run.restored(Blueprint.of(recipe, run.outside).fields)
@@ -105,7 +105,7 @@ def _shapes(path: Path) -> list[list[int]]:
         return [list(weights.get_slice(name).get_shape()) for name in weights.keys()]
 
 
-def _data(run: Run) -> list[str]:
+def _data(run: RunFolder) -> list[str]:
     data = run.recipe.data
     if data.sample is not None:
         return [f"- synthetic: {data.sample.size} training examples, seed {data.sample.seed}"]
@@ -113,7 +113,7 @@ def _data(run: Run) -> list[str]:
     return [f"- {name}: {_plain(value)}" for name, value in splits.items() if value is not None]
 
 
-def _scores(run: Run) -> list[str]:
+def _scores(run: RunFolder) -> list[str]:
     """A table of the final scores."""
     path = run.folder / "scores.json"
     try:

@@ -22,7 +22,7 @@ from sixjars.learning.engine import Device, device_named
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data import Blueprint, sample_columns
-from sixjars.runs.folder import Run, open_run
+from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import (
     EncodedRequests,
@@ -56,7 +56,7 @@ class Predictor:
     [1, 1]
     """
 
-    def __init__(self, run: Run, *, device: Device = "auto") -> None:
+    def __init__(self, run: RunFolder, *, device: Device = "auto") -> None:
         self.folder = run.folder
         self.recipe = run.recipe
         self.device = device_named(device)

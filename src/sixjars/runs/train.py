@@ -27,12 +27,12 @@ from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, add_vectors, splits_of
 from sixjars.runs.extension import Extension, check_folder, is_begun
 from sixjars.runs.fine_tune import Origin, recipe_and_origin
-from sixjars.runs.folder import Run, begin_run, check_free
+from sixjars.runs.folder import RunFolder, begin_run, check_free
 from sixjars.runs.folds import cross_validate
 from sixjars.runs.history import draw_history
 from sixjars.runs.notes import label_counts, notes_on
 from sixjars.runs.recipes import metrics_of
-from sixjars.runs.result import Run as TrainedRun
+from sixjars.runs.result import Run
 from sixjars.runs.splits import SPLITS
 from sixjars.runs.summary import summary_of
 
@@ -55,7 +55,7 @@ def train(  # noqa: PLR0913 - the options of one training
     reporter: Reporter | None = None,
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
-) -> TrainedRun:
+) -> Run:
     """Train what a recipe describes; the run's folder can then be loaded.
 
     `recipe` is a file, the name of one that comes with the package, or a dict; `overrides` are `KEY=VALUE` strings.
@@ -85,7 +85,7 @@ def train(  # noqa: PLR0913 - the options of one training
             reporter = reporter if fabric.global_rank == 0 else Reporter()
             if begins:
                 reporter.note(begins)
-            run, how = Run(folder, wanted, outside), _train if wanted.learning.folds is None else _cross_validated
+            run, how = RunFolder(folder, wanted, outside), _train if wanted.learning.folds is None else _cross_validated
             return how(run, resume=resume, start=start, fabric=fabric, reporter=reporter)
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; the same command with --resume goes on from what {folder} holds.") from None
@@ -107,21 +107,21 @@ def default_folder(recipe: RecipeLike) -> Path:
     return Path("runs") / (path.stem if path.suffix in {".yaml", ".yml"} else name.replace("/", "-"))
 
 
-def _cross_validated(run: Run, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> TrainedRun:
+def _cross_validated(run: RunFolder, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> Run:
     """A model for each fold, and the one that is kept; what was begun is resumed, what was not begins."""
 
-    def train_one(one: Run) -> TrainedRun:
+    def train_one(one: RunFolder) -> Run:
         begun = resume and (one.folder / "recipe.yaml").is_file()
         fabric.barrier()  # before any process writes there
         return _train(one, resume=begun, start=start, fabric=fabric, reporter=reporter)
 
     if not resume:
         check_free(run.folder)
-    trained: TrainedRun = cross_validate(run, train_one, reporter.note)
+    trained: Run = cross_validate(run, train_one, reporter.note)
     return replace(trained, missed=missed_of(run.recipe, trained.scores)) if trained.scores else trained
 
 
-def _train(run: Run, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> TrainedRun:
+def _train(run: RunFolder, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> Run:
     recipe, leads = run.recipe, fabric.global_rank == 0
     extension = fabric.broadcast(check_folder(run, resume=resume) if leads else Extension())
     fabric.barrier()
@@ -152,7 +152,7 @@ def _train(run: Run, *, resume: bool, start: Path | None, fabric: "Fabric", repo
     return _finished(run, blueprint, splits, fabric)
 
 
-def _take_up(trainer: Trainer, run: Run, extension: Extension) -> None:
+def _take_up(trainer: Trainer, run: RunFolder, extension: Extension) -> None:
     """Where the run was left; where its recipe has changed, the folder then says so."""
     trainer.resume(extended=extension.moved)
     if trainer.leads and extension.changes:
@@ -185,7 +185,7 @@ def blank_batch(fields: Fields) -> Batch:
     return Batch(inputs, target, torch.zeros(1, dtype=torch.long))
 
 
-def _trainer(network: Network, splits: Splits, run: Run, *, fabric: "Fabric", reporter: Reporter) -> Trainer:
+def _trainer(network: Network, splits: Splits, run: RunFolder, *, fabric: "Fabric", reporter: Reporter) -> Trainer:
     recipe, learning = run.recipe, run.recipe.learning
     batches = splits.train.batches(
         batch_tokens=learning.batch_tokens,
@@ -207,7 +207,9 @@ def _objective(network: Network, splits: Splits, recipe: Recipe) -> Objective:
     return Objective(network, recipe.loss, weights=weights, word_dropout=dropped)
 
 
-def _validation(network: Network, splits: Splits, run: Run, chosen: Sequence[Metric]) -> Callable[[], dict[str, float]]:
+def _validation(
+    network: Network, splits: Splits, run: RunFolder, chosen: Sequence[Metric]
+) -> Callable[[], dict[str, float]]:
     """Loss and metrics on the validation set, with greedy search, which is quick and steady enough to compare by."""
     recipe = run.recipe
     search = recipe.evaluation.search.model_copy(update={"kind": "greedy", "nbest": 1})
@@ -224,11 +226,11 @@ def _validation(network: Network, splits: Splits, run: Run, chosen: Sequence[Met
     return validate
 
 
-def _finished(run: Run, blueprint: Blueprint, splits: Splits, fabric: "Fabric") -> TrainedRun:
+def _finished(run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: "Fabric") -> Run:
     """Score the final weights and keep the scores."""
     recipe, scored, dropped = run.recipe, splits.scored, splits.train.dropped
     if fabric.global_rank != 0:
-        return TrainedRun(run.folder, (), len(scored), scored.where, splits.skipped, dropped, ())
+        return Run(run.folder, (), len(scored), scored.where, splits.skipped, dropped, ())
     network = run.network(blueprint, splits.fields).to(fabric.device)
     metrics = metrics_of(recipe, run.outside)
     scores = tuple(judged(network, scored, recipe.evaluation, metrics, training=splits.train).scores(metrics))
@@ -241,7 +243,7 @@ def _finished(run: Run, blueprint: Blueprint, splits: Splits, fabric: "Fabric") 
     )
     draw_history(run)
     missed = missed_of(recipe, scores)
-    return TrainedRun(run.folder, scores, scores[0].count, scored.where, splits.skipped, dropped, missed, run.outside)
+    return Run(run.folder, scores, scores[0].count, scored.where, splits.skipped, dropped, missed, run.outside)
 
 
 def missed_of(recipe: Recipe, scores: Sequence[Score]) -> tuple[str, ...]:
