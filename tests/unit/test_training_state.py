@@ -32,7 +32,23 @@ def test_the_best_are_remembered(scores: list[float], better: Literal["higher", 
     assert state.best == ranked[:keep]
     assert wins == [all(sign * score <= sign * other for other in scores[:at]) for at, score in enumerate(scores)]
     last = max(at for at, one in enumerate(scores) if all(sign * one < sign * other for other in scores[:at]))
-    assert state.stale == state.since_halving == len(scores) - 1 - last
+    assert state.since_halving == len(scores) - 1 - last
+    none_yet = better == "higher" and max(scores) == 0.0
+    assert state.stale <= state.since_halving
+    assert state.stale == state.since_halving or none_yet
+
+
+def test_early_stopping_waits_for_the_first_score_above_nothing() -> None:
+    """BLEU is 0 for many epochs of a small training set; that is no reason to stop."""
+    state, stale = TrainingState(), []
+    for score in [0.0, 0.0, 0.0, 1.5, 0.0, 1.5, 2.0]:
+        state.score(score, better="higher", keep=1)
+        stale.append(state.stale)
+    assert stale == [0, 0, 0, 0, 1, 2, 0]
+    state = TrainingState()
+    for _ in range(3):
+        state.score(0.0, better="lower", keep=1)
+    assert state.stale == 2
 
 
 def a_state() -> TrainingState:

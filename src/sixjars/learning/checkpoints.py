@@ -214,7 +214,8 @@ class TrainingState:
         sign = 1.0 if better == "lower" else -1.0
         before = sign * self.best[0][0] if self.best else float("inf")
         self.best = sorted([(value, self.step), *self.best], key=lambda entry: sign * entry[0])[:keep]
-        self.stale = 0 if sign * value < before else self.stale + 1
+        none_yet = better == "higher" and value == before == 0.0  # BLEU begins so: no reason to stop early
+        self.stale = 0 if sign * value < before or none_yet else self.stale + 1
         self.since_halving = 0 if sign * value < before else self.since_halving + 1
         return sign * value <= before
 

@@ -130,6 +130,8 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
     unbalanced = made.single_label and _unbalanced(found.texts.get(task.output.name, ()))
     if unbalanced:  # the share of right answers says little there
         metrics.sort(key=lambda name: name != "macro_f1")
+    if _short(found.texts.get(task.output.name, ())):  # BLEU counts runs of four words, and is 0 where there are none
+        metrics.sort(key=lambda name: name.startswith("bleu"))
     examples = f"batch_examples: {_steps(rows, 8, 32, 64, 128)}"
     search = "search: {kind: beam, width: 5}, " if searches else ""
     search += "group: true, " if media and search else ""
@@ -150,6 +152,15 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
         search=search if task.inputs else "search: {kind: sample, temperature: 0.8}, ",
         metrics=", ".join(metrics),
     )
+
+
+def _short(texts: Sequence[str]) -> bool:
+    """Whether most texts have fewer than four words.
+
+    >>> _short(["one two", "three", "a b c d e"]), _short(["a b c d"]), _short([])
+    (True, False, False)
+    """
+    return sum(len(text.split()) < 4 for text in texts) * 2 > len(texts)
 
 
 def _unbalanced(labels: Sequence[str]) -> bool:
