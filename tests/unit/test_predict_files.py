@@ -196,3 +196,14 @@ def test_what_is_done_is_there_when_it_is_killed(
     path.write_text("[" + ",".join(['{"roman": "namaste"}'] * 4) + ', {"roman')
     assert call("predict", run, "--input", path, "--output", out).code == 2
     assert json.loads(out.read_text()) == [{"roman": "namaste", "target": answers[0]}] * 4
+
+
+def test_unknown_tokens_are_told_whatever_is_written(call: Any, run: Path, tmp_path: Path) -> None:
+    """Also where nobody asked for tokens and weights; all tokens of all inputs count."""
+    told = "note: 45.5 % of the input tokens are unknown to the run (<unk>); outputs may be poor."
+    (tmp_path / "words.csv").write_text("roman\nna我我\nghar\n我我我\n", encoding="utf-8")
+    plain = call("predict", run, "--input", tmp_path / "words.csv")
+    table = call("predict", run, "--input", tmp_path / "words.csv", "--output", tmp_path / "out.csv")
+    as_json = call("predict", run, "--input", tmp_path / "words.csv", "--json")
+    assert [plain.err.strip(), table.err.strip(), as_json.err.strip()] == [told] * 3
+    assert call("predict", run, "ghar").err == ""

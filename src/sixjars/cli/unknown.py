@@ -26,8 +26,9 @@ class UnknownTokens:
 
     def add(self, prediction: "Prediction") -> None:
         """Count those of one input."""
-        self.tokens += len(prediction.source)
-        self.unknown += sum(token == "<unk>" for token in prediction.source)
+        unknown, tokens = prediction.unknown
+        self.unknown += unknown
+        self.tokens += tokens
 
     def note(self) -> None:
         """Say so where it is much."""

@@ -144,11 +144,19 @@ class Dataset:
     @cached_property
     def unknown(self) -> float | None:
         """The share of `<unk>` among the tokens of the inputs; nothing where they have none."""
-        texts = {name: field for name, field in self.fields.inputs.items() if "vocabulary" in field.fact_names}
-        named = [name for name, field in texts.items() if name in field.encoders()]
-        ids = np.concatenate([np.zeros(0, dtype=np.int32), *(self.table.ids(name)[0] for name in named)])
-        tokens = int((ids != STOP).sum())
-        return int((ids == UNK).sum()) / tokens if tokens else None
+        unknown, tokens = self.unknown_among(slice(None))
+        return unknown / tokens if tokens else None
+
+    def unknown_among(self, rows: slice) -> tuple[int, int]:
+        """How many tokens of the inputs of neighbouring rows are `<unk>`, and how many there are."""
+        unknown = tokens = 0
+        for name, field in self.fields.inputs.items():
+            if "vocabulary" in field.fact_names and name in field.encoders():
+                ids, begins = self.table.ids(name)
+                first, end, _ = rows.indices(len(begins) - 1)
+                some = ids[begins[first] : begins[end]]
+                unknown, tokens = unknown + int((some == UNK).sum()), tokens + int((some != STOP).sum())
+        return unknown, tokens
 
     @property
     def dropped(self) -> int:

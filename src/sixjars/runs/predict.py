@@ -265,6 +265,7 @@ class Predictor:
                 layout=found.layout,
                 segments=positions.segments,
                 truncated=truncated,
+                unknown=dataset.unknown_among(slice(row, row + 1)),
             )
 
 
