@@ -1,0 +1,128 @@
+"""The pages for beginners: every command and snippet runs as it is printed, in order, in an empty folder.
+
+A block `text` after commands is what they print; numbers may differ, `…` alone on a line stands for lines left out, and
+long lines may be broken. A command that fails must be followed by its sentence. A block that is not run says why, in a
+comment before it: `<!-- not run: reason -->`. Any other block is an excerpt of a file that is there by then.
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sixjars.cli import app
+from sixjars.errors import SixJarsError
+
+DOCS = Path(__file__).parents[2] / "docs"
+FENCE = re.compile(
+    r"^(?:<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<language>\w+)(?: file=(?P<file>\S+))?\n(?P<body>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+OURS = f'python() {{ "{sys.executable}" "$@"; }}; sixjars() {{ python -m sixjars "$@"; }}'
+"""So that a shell finds this Python and this package."""
+PAGES = ("quickstart.md",)
+
+
+def like(text: str) -> str:
+    """A text in which numbers and white space do not matter."""
+    return re.sub(r"\d[\d.,]*", "#", " ".join(text.split()))
+
+
+def missing_from(whole: str, shown: str) -> str:
+    """The first passage of what is shown that the whole does not have, or not in this order."""
+    rest = like(whole)
+    for passage in re.split(r"^ *… *$", shown, flags=re.MULTILINE):
+        before, found, rest = rest.partition(like(passage))
+        if not found and like(passage):
+            return passage
+    return ""
+
+
+class Reader:
+    """Somebody who does what a page says, in the folder they are in."""
+
+    def __init__(self, page: Path, capture: pytest.CaptureFixture[str]) -> None:
+        self.page = page
+        self.capture = capture
+        self.text = page.read_text(encoding="utf-8")
+        self.printed = ""
+        self.failed = ""
+        self.namespace: dict[str, Any] = {"__name__": page.name}
+
+    def follow(self) -> None:
+        """Block after block."""
+        for block in FENCE.finditer(self.text):
+            if block["file"]:
+                self.check_nothing_failed()
+                Path(block["file"]).parent.mkdir(parents=True, exist_ok=True)
+                Path(block["file"]).write_text(block["body"], encoding="utf-8")
+            elif not block["reason"]:
+                performed = {"sh": self.run, "text": self.compare, "python": self.execute}
+                performed.get(block["language"], self.look_up)(block)
+        self.check_nothing_failed()
+
+    def check_nothing_failed(self) -> None:
+        assert not self.failed, f"{self.page}: a command failed: {self.failed}"
+
+    def run(self, block: re.Match[str]) -> None:
+        """Commands of ours in this process, which is quick; others in a shell."""
+        self.check_nothing_failed()
+        self.printed = ""
+        for line in block["body"].replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            self.check_nothing_failed()
+            if words[:1] == ["sixjars"] and not set(words) & {"|", ">", "<"}:
+                self.call(words[1:])
+            elif words:
+                done = subprocess.run(
+                    ["bash", "-c", f'{OURS}; set -e; {line}'],
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+                self.printed += done.stdout + done.stderr
+                assert done.returncode == 0, f"{line}: {done.stderr}"
+
+    def call(self, words: list[str]) -> None:
+        self.capture.readouterr()
+        try:
+            app(words, standalone_mode=False)
+        except SixJarsError as error:
+            self.failed = f"sixjars: {error}"
+        out, err = self.capture.readouterr()
+        self.printed += f"{err}{out}{self.failed}\n"
+
+    def compare(self, block: re.Match[str]) -> None:
+        """Each passage is in what was printed, in this order."""
+        missing = missing_from(self.printed, block["body"])
+        assert not missing, f"{self.page}: this is not printed:\n{missing}\nbut this is:\n{self.printed}"
+        self.failed = "" if like(self.failed) in like(block["body"]) else self.failed
+
+    def look_up(self, block: re.Match[str]) -> None:
+        """An excerpt is in one of the files that are there."""
+        self.check_nothing_failed()
+        files = [path for path in Path().rglob("*") if path.suffix in {".yaml", ".csv", ".tsv", ".jsonl", ".md"}]
+        found = [path for path in files if not missing_from(path.read_text(encoding="utf-8"), block["body"])]
+        assert found, f"{self.page}: no file has this:\n{block['body']}"
+
+    def execute(self, block: re.Match[str]) -> None:
+        """All in one namespace; what it prints can be shown too."""
+        self.check_nothing_failed()
+        before = self.text[: block.start("body")].count("\n")  # so that a traceback names the page's own line
+        self.capture.readouterr()
+        exec(compile("\n" * before + block["body"], str(self.page), "exec"), self.namespace)  # noqa: S102
+        self.printed = self.capture.readouterr().out
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_runs(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "200")
+    Reader(DOCS / page, capfd).follow()
