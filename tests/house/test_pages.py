@@ -24,7 +24,7 @@ FENCE = re.compile(
 )
 OURS = f'python() {{ "{sys.executable}" "$@"; }}; sixjars() {{ python -m sixjars "$@"; }}'
 """So that a shell finds this Python and this package."""
-PAGES = ("quickstart.md", "situations/labels.md", "situations/pairs.md")
+PAGES = ("quickstart.md", *(f"situations/{name}.md" for name in ("labels", "pairs", "photographs", "conversations")))
 
 
 def like(text: str) -> str:

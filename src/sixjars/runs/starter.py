@@ -36,7 +36,7 @@ data:
 model:
   {model}
 loss: {{kind: cross_entropy, smoothing: {smoothing}{balanced}}}
-learning: {{optimizer: adam, rate: 1.0e-3, {batch}, epochs: {epochs}, patience: 8{folds}}}
+learning: {{optimizer: adam, rate: 1.0e-3, {batch}, epochs: {epochs}, patience: 8{choice}}}
 evaluation: {{{search}metrics: [{metrics}]}}
 """
 ROWS = "# .tsv .csv .jsonl .json .parquet, also .gz; or {en: a.txt, de: b.txt} for parallel lines"
@@ -130,8 +130,6 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
     unbalanced = made.single_label and _unbalanced(found.texts.get(task.output.name, ()))
     if unbalanced:  # the share of right answers says little there
         metrics.sort(key=lambda name: name != "macro_f1")
-    if _short(found.texts.get(task.output.name, ())):  # BLEU counts runs of four words, and is 0 where there are none
-        metrics.sort(key=lambda name: name.startswith("bleu"))
     examples = f"batch_examples: {_steps(rows, 8, 32, 64, 128)}"
     search = "search: {kind: beam, width: 5}, " if searches else ""
     search += "group: true, " if media and search else ""
@@ -148,19 +146,21 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
         smoothing=0.1 if task.inputs and output.holds != "positions" and not several else 0.0,
         batch=examples if media or not generates else f"batch_tokens: {_steps(rows, 250, 1_000, 2_500, 6_000)}",
         epochs=min(200, max(10, 200_000 // rows)),
-        folds=", folds: 5, metric: loss" if made.single_label and rows < TINY and not found.splits else "",
+        choice=_choice(task, found, folds=made.single_label and rows < TINY and not found.splits, metric=metrics[0]),
         search=search if task.inputs else "search: {kind: sample, temperature: 0.8}, ",
         metrics=", ".join(metrics),
     )
 
 
-def _short(texts: Sequence[str]) -> bool:
-    """Whether most texts have fewer than four words.
+def _choice(task: Task, found: Found, *, folds: bool, metric: str) -> str:
+    """How the checkpoint is chosen, where the first metric on a validation set would choose badly.
 
-    >>> _short(["one two", "three", "a b c d e"]), _short(["a b c d"]), _short([])
-    (True, False, False)
+    BLEU counts runs of four words, so it is 0, however good the outputs are, where most texts have fewer.
     """
-    return sum(len(text.split()) < 4 for text in texts) * 2 > len(texts)
+    texts = found.texts.get(task.output.name, ())
+    short = sum(len(text.split()) < 4 for text in texts) * 2 > len(texts)
+    by_loss = folds or (short and metric.startswith("bleu"))
+    return (", folds: 5" if folds else "") + (", metric: loss" if by_loss else "")
 
 
 def _unbalanced(labels: Sequence[str]) -> bool:
