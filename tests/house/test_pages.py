@@ -24,7 +24,11 @@ FENCE = re.compile(
 )
 OURS = f'python() {{ "{sys.executable}" "$@"; }}; sixjars() {{ python -m sixjars "$@"; }}'
 """So that a shell finds this Python and this package."""
-PAGES = ("quickstart.md", *(f"situations/{name}.md" for name in ("labels", "pairs", "photographs", "conversations")))
+PAGES = (
+    "quickstart.md",
+    *(f"situations/{name}.md" for name in ("labels", "pairs", "photographs", "conversations")),
+    "sharing.md",
+)
 
 
 def like(text: str) -> str:

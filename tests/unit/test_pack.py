@@ -43,7 +43,7 @@ def test_what_is_in_it(run: sixjars.Run, packed: Path) -> None:
         "- synthetic: 64 training examples, seed 0",
         "On 20 examples of the test set:",
         f"| exact_match | {scores['exact_match']['value']:.4f} |",
-        f"- {weights:,} numbers in ",
+        f"- {weights:,} parameters in ",
     ):
         assert line in card
 

@@ -88,7 +88,7 @@ def model_card(run: RunFolder, licence: str = "") -> str:
         "",
         "## Sizes",
         "",
-        f"- {sum(map(prod, shapes)):,} numbers in {len(shapes)} weights; {run.weights.stat().st_size:,} bytes",
+        f"- {sum(map(prod, shapes)):,} parameters in {len(shapes)} tensors; {run.weights.stat().st_size:,} bytes",
         f"- encoder `{_plain(recipe.model.encoder['kind'])}`, bridge `{_plain(recipe.model.bridge['kind'])}`, "
         f"decoder `{_plain(recipe.model.decoder['kind'])}`",
     ]
