@@ -56,19 +56,30 @@ nb_merge_streams = True
 os.environ.setdefault("SIXJARS_CACHE", str(ROOT / "build" / "cache"))
 
 CONTENTS = {
-    "Use": {
-        "project/readme": "First steps",
-        "systems": "",
-        "project/recipes": "Recipes",
+    "Start": {"quickstart": "", "project/readme": "README"},
+    "Situations": {
+        "situations/labels": "",
+        "situations/pairs": "",
+        "situations/photographs": "",
+        "situations/conversations": "",
+    },
+    "Guides": {
         "data": "",
         "fine_tuning": "",
-        "settings": "",
         "python": "",
+        "sharing": "",
+        "notebooks/text": "Notebook: text",
+        "notebooks/images": "Notebook: images",
+        "notebooks/own_data": "Notebook: your own data",
+        "troubleshooting": "",
+        "faq": "",
+    },
+    "Reference": {
+        "systems": "",
+        "project/recipes": "Recipes",
+        "settings": "",
         "results": "",
         "glossary": "",
-    },
-    "Notebooks": {"notebooks/text": "", "notebooks/images": "", "notebooks/own_data": ""},
-    "Public names": {
         "api": "",
         "api/runs": "",
         "api/components": "",
@@ -77,7 +88,7 @@ CONTENTS = {
         "api/search_and_metrics": "",
         "api/drawing": "",
     },
-    "Contribute": {
+    "Project": {
         "add_an_encoder": "",
         "add_a_field": "",
         "project/contributing": "",
