@@ -11,7 +11,9 @@ from sixjars.errors import RunError
 from sixjars.runs.extension import MAY_CHANGE
 
 PAGE = Path(__file__).parents[2] / "docs" / "fine_tuning.md"
-FENCE = re.compile(r"(?<!-->\n)^```(?P<language>\w+)(?: file=(?P<file>\S+))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"(?<!-->\n)^```(?P<language>\w+)(?: file=(?P<file>\S+))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 FIRST = ["data.sample.size=64", "data.sample.valid=8", "data.sample.test=8", "learning.steps=2", "expect={}"]
 
 

@@ -40,9 +40,10 @@ def missing_from(whole: str, shown: str) -> str:
     """The first passage of what is shown that the whole does not have, or not in this order."""
     rest = like(whole)
     for passage in re.split(r"^ *… *$", shown, flags=re.MULTILINE):
-        before, found, rest = rest.partition(like(passage))
-        if not found and like(passage):
-            return passage
+        if like(passage):
+            _, found, rest = rest.partition(like(passage))
+            if not found:
+                return passage
     return ""
 
 
@@ -83,7 +84,7 @@ class Reader:
                 self.call(words[1:])
             elif words:
                 done = subprocess.run(
-                    ["bash", "-c", f'{OURS}; set -e; {line}'],
+                    ["bash", "-c", f"{OURS}; set -e; {line}"],
                     capture_output=True,
                     text=True,
                     check=False,
