@@ -120,3 +120,11 @@ def test_a_list_of_sentences_to_summarise(tmp_path: Path) -> None:
     rows = [{**row, "document": [str(n), "They won."]} for n in range(10)]
     found = started(tmp_path, "summarization", lined(tmp_path / "a.jsonl", *rows))
     assert (setting(found, "source", "segments"), found.model.encoder["kind"]) == ("lines", "text")
+
+
+def test_it_says_what_a_whole_conversation_is_read_as(tmp_path: Path) -> None:
+    """There are no columns to choose; so it says where source and target come from."""
+    file = lined(tmp_path / "talk.jsonl", *({"turns": ["hello", f"hello {n}", "who is there"]} for n in range(30)))
+    path = new(tmp_path / "talk.yaml", task=TALK, data=file)
+    told = "each line is a whole conversation: every turn but the first is a target, all turns before it its source."
+    assert f"# Columns {told}\n" in path.read_text(encoding="utf-8")

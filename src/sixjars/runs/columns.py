@@ -59,6 +59,13 @@ class Found:
     """Which columns were chosen, and why."""
 
 
+SAYS = {
+    "dialogs": "each line is a whole conversation: every turn but the first is a target, all turns before it its source.",
+    "folders": "the label of a file is the name of its folder.",
+}
+"""What is read as what, where it is not a matter of columns."""
+
+
 def usual_columns(task: Task) -> dict[str, Column]:
     """What the fields of a task are called when nobody says otherwise."""
     return {slot.name: slot.columns[0] for slot in task.slots}
@@ -108,7 +115,7 @@ def found_in(task: Task, data: Path, wanted: Mapping[str, Column] | None = None)
         table=table,
         skipped=examples.skipped,
         notes=(*examples.notes, *(odd_labels(task, choice, data) if choice is not None else ())),
-        chosen=choice.told(sample) if choice is not None and sample is not None else "",
+        chosen=choice.told(sample) if choice is not None and sample is not None else SAYS.get(form, ""),
     )
 
 
