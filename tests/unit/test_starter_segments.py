@@ -126,5 +126,5 @@ def test_it_says_what_a_whole_conversation_is_read_as(tmp_path: Path) -> None:
     """There are no columns to choose; so it says where source and target come from."""
     file = lined(tmp_path / "talk.jsonl", *({"turns": ["hello", f"hello {n}", "who is there"]} for n in range(30)))
     path = new(tmp_path / "talk.yaml", task=TALK, data=file)
-    told = "each line is a whole conversation: every turn but the first is a target, all turns before it its source."
+    told = "each line is a whole conversation; every turn but the first is a target, those before it its source."
     assert f"# Columns {told}\n" in path.read_text(encoding="utf-8")

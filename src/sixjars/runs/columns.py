@@ -60,7 +60,7 @@ class Found:
 
 
 SAYS = {
-    "dialogs": "each line is a whole conversation: every turn but the first is a target, all turns before it its source.",
+    "dialogs": "each line is a whole conversation; every turn but the first is a target, those before it its source.",
     "folders": "the label of a file is the name of its folder.",
 }
 """What is read as what, where it is not a matter of columns."""
