@@ -18,7 +18,7 @@ RUN_BY = {
     "docs/situations/photographs.md": "test_pages",
     "docs/situations/conversations.md": "test_pages",
     "docs/fine_tuning.md": "test_fine_tuning_page",
-    "docs/systems.md": "test_doc_code",  # `compare` aside, which trains three models; recipes/ runs each of them
+    "docs/systems.md": "test_doc_code",  # in little; `compare` and the line with a pipe aside
     "docs/python.md": "test_doc_code",
     "docs/add_an_encoder.md": "test_docs",
     "docs/add_a_field.md": "test_docs_field",
@@ -26,10 +26,10 @@ RUN_BY = {
 }
 """The test that performs all blocks of a page that have no reason against it."""
 PARSED = {
-    "README.md": "its commands are those of the pages above, with files of the reader's own",
+    "README.md": "most need files of the reader's own; like commands are run on the pages above",
     "docs/data.md": "commands with the reader's own files; its Python and its recipes are run by test_doc_code",
     "docs/results.md": "they need real data, and most of them a GPU",
-    "docs/index.md": "`sixjars demo` is trained to its score in tests/recipes, which is slow",
+    "docs/index.md": "`sixjars demo` trains for a minute",
 }
 """Pages whose commands are only read by the parser, in test_docs, each with the reason."""
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
