@@ -61,6 +61,8 @@ class Task:
     """What a token is in a starter recipe."""
     segments: str = "none"
     """What a source is made of in a starter recipe."""
+    flat: str = ""
+    """The encoder of a starter recipe where sources have so few segments that they are read as one."""
     longer_source: bool = False
     """Whether the source is longer than the target."""
     conversation: bool = False
@@ -204,6 +206,7 @@ TASKS: dict[str, Task] = {
             metrics=("accuracy@1", "macro_f1"),
             bridges=("pooling", "initial"),
             segments="sentences",
+            flat="text",
         ),
         Task(
             "pointing",

@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any, final
 
 import yaml
 
 from sixjars.data.fields import FIELDS
+from sixjars.data.text.segments import segments_of
 from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.model.build import TABLES
 from sixjars.model.decoders import DECODERS
@@ -51,6 +53,10 @@ TINY = 100
 """Rows of labelled examples below which a starter recipe cross-validates."""
 FEW = 200
 """Rows below which none are held out for a test set."""
+FEW_SEGMENTS = 3
+"""In a document that is read as one text."""
+FEW_WORDS = 5_000
+"""Labelled texts below which words are lowercased: there are too few to learn a word twice."""
 BACKBONE = """\
 # a pretrained network, frozen (pip install 'sixjars[vision]'); or small, which learns from your files alone; or one
   # that you have installed: torchvision/resnet50, timm/NAME, transformers/NAME"""
@@ -189,13 +195,22 @@ def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
         column |= {} if found.format == "folders" else {"media": places}
     first = bool(task.inputs) and slot is task.inputs[0]
     if first and task.segments != "none" and (task.segments == "turns" or "segments" not in guess):
-        guess["segments"] = task.segments
+        guess |= {} if _is_flat(task, found) else {"segments": task.segments}
     long = "segments" in guess and task.segments != "none"
     suggested = FIELDS[slot.kind].suggest(found.texts.get(slot.name, ()), tokens=task.tokens, long=long)
-    lower = {"lowercase": True} if "tokens" in suggested and any(is_media(one) for one in task.inputs) else {}
+    few = not DECODERS[task.decoder].searches and 0 < (found.rows or 0) < FEW_WORDS
+    lower = {"lowercase": True} if "tokens" in suggested and (few or any(map(is_media, task.inputs))) else {}
     if slot is not task.output and suggested.get("tokens") == "words":
         suggested["word_dropout"] = 0.1  # so that <unk> is learned
     return {**column, **suggested, **guess, **lower}
+
+
+def _is_flat(task: Task, found: Found) -> bool:
+    """Whether the documents have so few sentences that nothing is learned from how those follow each other."""
+    if not task.flat or "segments" in found.settings.get(task.inputs[0].name, {}):
+        return False
+    counts = [len(segments_of(text, task.segments)) for text in found.texts.get(task.inputs[0].name, ())]
+    return bool(counts) and median(counts) <= FEW_SEGMENTS
 
 
 def _model(task: Task, found: Found, rows: int, *, media: bool) -> list[str]:
@@ -206,16 +221,17 @@ def _model(task: Task, found: Found, rows: int, *, media: bool) -> list[str]:
     def suggested(role: str, kind: str) -> dict[str, Any]:
         return {"kind": kind, **TABLES[role][kind].suggest(size, dropout, labels=labels)}
 
-    made = {role: suggested(role, getattr(task, role)) for role in ("encoder", "decoder")}
+    encoder = task.flat if _is_flat(task, found) else task.encoder
+    made = {"encoder": suggested("encoder", encoder), "decoder": suggested("decoder", task.decoder)}
     if found.texts:
         made["decoder"] |= FIELDS[task.output.kind].decoder_options(found.texts)
     learned = "" if task.inputs else " # the summary vector is learned"
-    encoder = [f"encoder: {_inline(made['encoder'])}{learned}"]
+    lines = [f"encoder: {_inline(made['encoder'])}{learned}"]
     if len(task.inputs) > 1:  # too much for one line
-        encoder = ["encoder:", *(f"  {key}: {_inline(inner)}" for key, inner in made["encoder"].items())]
+        lines = ["encoder:", *(f"  {key}: {_inline(inner)}" for key, inner in made["encoder"].items())]
     first, *others = (_inline(suggested("bridge", kind)) for kind in task.bridges)
     bridge = f"bridge: {first}" + (f" # or {', or '.join(others)}" if others else "")
-    return [*([BACKBONE] if media else []), *encoder, bridge, f"decoder: {_inline(made['decoder'])}"]
+    return [*([BACKBONE] if media else []), *lines, bridge, f"decoder: {_inline(made['decoder'])}"]
 
 
 def _plain(text: str) -> str:
