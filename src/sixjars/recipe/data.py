@@ -48,7 +48,7 @@ class FieldSettings(Settings):
     """One field of the examples; each kind of field adds its own keys."""
 
     kind: str
-    """What the field is: `text`, `label`, `order`, `points`, `image`, `video`, or a class of yours."""
+    """What the field is: `text`, `label`, `order`, `points`, `image`, `video`, `features`, or a class of yours."""
     column: Column
     """Its name in the header, or its number from 1 (then the file has no header). `a.b` reaches into a structure."""
 

@@ -15,7 +15,7 @@ from sixjars.model.decoders import DECODERS
 from sixjars.recipe.data import Column
 from sixjars.recipe.files import loaded
 from sixjars.runs.choice import SPEAKERS
-from sixjars.runs.columns import Found, found_in, is_media, settings_of, usual_columns
+from sixjars.runs.columns import Found, field_of, found_in, is_media, usual_columns
 from sixjars.runs.shapes import cropped
 from sixjars.tasks import TASKS, Slot, Task
 
@@ -125,7 +125,7 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
     output, media = FIELDS[task.output.kind], any(is_media(slot) for slot in task.inputs)
     several = bool(found.settings.get(task.output.name, {}).get("multi_label"))
     searches, generates = DECODERS[task.decoder].searches, output.holds == "tokens"
-    made = output(task.output.name, settings_of(task.output, found.settings.get(task.output.name)))
+    made = field_of(task.output, found.settings.get(task.output.name))
     metrics = list(made.default_metrics or task.metrics)
     unbalanced = made.single_label and _unbalanced(found.texts.get(task.output.name, ()))
     if unbalanced:  # the share of right answers says little there
@@ -182,8 +182,9 @@ def _rows(data: Path | None, found: Found, *, media: bool) -> list[str]:
 
 def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
     """The settings of one field."""
-    column: dict[str, Any] = {"column": found.columns[slot.name]}
     guess = dict(found.settings.get(slot.name, {}))
+    own = {"kind": guess["kind"]} if "kind" in guess else {}
+    column: dict[str, Any] = {**own, "column": found.columns[slot.name]}
     if is_media(slot):
         places = found.media if len(found.media) > 1 else found.media[0] if found.media else "."
         column |= {} if found.format == "folders" else {"media": places}
@@ -191,7 +192,8 @@ def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
     if first and task.segments != "none" and (task.segments == "turns" or "segments" not in guess):
         guess["segments"] = task.segments
     long = "segments" in guess and task.segments != "none"
-    suggested = FIELDS[slot.kind].suggest(found.texts.get(slot.name, ()), tokens=task.tokens, long=long)
+    kind, texts = FIELDS[guess.get("kind", slot.kind)], found.texts.get(slot.name, ())
+    suggested = kind.suggest(texts, tokens=task.tokens, long=long)
     lower = {"lowercase": True} if "tokens" in suggested and any(is_media(one) for one in task.inputs) else {}
     if slot is not task.output and suggested.get("tokens") == "words":
         suggested["word_dropout"] = 0.1  # so that <unk> is learned
@@ -207,6 +209,8 @@ def _model(task: Task, found: Found, rows: int, *, media: bool) -> list[str]:
         return {"kind": kind, **TABLES[role][kind].suggest(size, dropout, labels=labels)}
 
     made = {role: suggested(role, getattr(task, role)) for role in ("encoder", "decoder")}
+    pixels = media and not any("kind" in one for one in found.settings.values())
+    made["encoder"] = made["encoder"] if pixels or not media else _without_backbone(made["encoder"])
     if found.texts:
         made["decoder"] |= FIELDS[task.output.kind].decoder_options(found.texts)
     learned = "" if task.inputs else " # the summary vector is learned"
@@ -215,7 +219,13 @@ def _model(task: Task, found: Found, rows: int, *, media: bool) -> list[str]:
         encoder = ["encoder:", *(f"  {key}: {_inline(inner)}" for key, inner in made["encoder"].items())]
     first, *others = (_inline(suggested("bridge", kind)) for kind in task.bridges)
     bridge = f"bridge: {first}" + (f" # or {', or '.join(others)}" if others else "")
-    return [*([BACKBONE] if media else []), *encoder, bridge, f"decoder: {_inline(made['decoder'])}"]
+    return [*([BACKBONE] if pixels else []), *encoder, bridge, f"decoder: {_inline(made['decoder'])}"]
+
+
+def _without_backbone(section: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of an encoder to which features are given."""
+    inner = {key: _without_backbone(one) if isinstance(one, Mapping) else one for key, one in section.items()}
+    return {key: one for key, one in inner.items() if key != "backbone"}
 
 
 def _plain(text: str) -> str:
