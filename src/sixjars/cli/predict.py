@@ -37,8 +37,8 @@ InputOption = Annotated[
     Path | None,
     typer.Option(
         "--input",
-        help="A file: CSV, TSV, JSON or Parquet with the columns that the run was trained on (.gz too); any other "
-        "has one input a line.",
+        help="A file: CSV, TSV, JSON, Parquet or Excel with the columns that the run was trained on (.gz too); any "
+        "other has one input a line.",
         show_default=False,
     ),
 ]
@@ -136,7 +136,8 @@ def _table(file: Path | None, predictor: "Predictor") -> "InputFile | None":
 
     if file is None or not file.is_file():
         return None
-    return input_file(file, predictor.columns, header=getattr(predictor.recipe.data, "header", None))
+    data = predictor.recipe.data
+    return input_file(file, predictor.columns, header=data.header, sheet=data.sheet)
 
 
 @final

@@ -100,8 +100,8 @@ class DataSettings(TableSettings):
     """Rows of a file; captions as COCO or Flickr8k have them; a folder for each label; or whole conversations (JSON
     lines, each a list of turns), of which every turn but the first is an example."""
     train: Files | TrainingFiles | None = None
-    """A file (.tsv .csv .jsonl .json .txt .gz .parquet), `hf:NAME[@CONFIG][:SPLIT]`, or parallel `{column: file}`; or
-    a list of files, some with a weight: `[{file: a.tsv, weight: 2}, b.tsv]`."""
+    """A file (.tsv .csv .jsonl .json .txt .gz .parquet .xlsx), `hf:NAME[@CONFIG][:SPLIT]`, or parallel
+    `{column: file}`; or a list of files, some with a weight: `[{file: a.tsv, weight: 2}, b.tsv]`."""
     valid: Files | Number | None = None
     """A file, or the fraction of the training inputs to hold out. When absent, 0.05 of them, but at least 20 and 2 of
     each label, and at most a third. Labels are held out in proportion, and rows with equal inputs together."""

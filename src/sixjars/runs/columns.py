@@ -152,7 +152,7 @@ def _format(task: Task, data: Path) -> tuple[str, Sample | None]:
         with suppress(ValueError, TypeError, RecursionError), opened(data) as stream:
             if {"images", "annotations"} <= set(json.load(stream)):
                 return "coco", None
-    if task.captioned and ending_of(data) != ".parquet" and FLICKR8K.match(_first_line(data)):
+    if task.captioned and ending_of(data) not in (".parquet", ".xlsx") and FLICKR8K.match(_first_line(data)):
         return "flickr8k", None
     sample = sample_of(data, ending_of(data))
     named = ending_of(data) in (".jsonl", ".json")

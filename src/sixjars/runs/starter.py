@@ -39,7 +39,7 @@ loss: {{kind: cross_entropy, smoothing: {smoothing}{balanced}}}
 learning: {{optimizer: adam, rate: 1.0e-3, {batch}, epochs: {epochs}, patience: 8{folds}}}
 evaluation: {{{search}metrics: [{metrics}]}}
 """
-ROWS = "# .tsv .csv .jsonl .json .parquet, also .gz; or {en: a.txt, de: b.txt} for parallel lines"
+ROWS = "# .tsv .csv .jsonl .json .parquet .xlsx, also .gz; or {en: a.txt, de: b.txt} for parallel lines"
 FILES = (
     "# .jsonl .tsv .csv .parquet, also .gz: each row names a file, which `media` (a folder, a .zip, a list of them) has"
 )
