@@ -37,6 +37,8 @@ class TrainingFile(Settings):
 
 def _as_training_file(value: Any) -> Any:
     """A name alone, or parallel files, is a file of weight 1."""
+    if not isinstance(value, str | dict | TrainingFile):
+        raise ValueError("must be the name of a file, or {file: NAME, weight: NUMBER}")
     named = isinstance(value, str) or (isinstance(value, dict) and not {"file", "weight"} & value.keys())
     return {"file": value} if named else value
 

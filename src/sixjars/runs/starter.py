@@ -47,6 +47,7 @@ HELD_OUT = """\
 # validation and test set: a file, or a fraction to hold out; without `valid`, 5 %, but at least 20 rows
   # and 2 of each label
   {test}"""
+FOLDS = "# learning.folds trains several models; each row is held out by one of them, so no valid or test is named"
 TINY = 100
 """Rows of labelled examples below which a starter recipe cross-validates."""
 FEW = 200
@@ -130,6 +131,7 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
     unbalanced = made.single_label and _unbalanced(found.texts.get(task.output.name, ()))
     if unbalanced:  # the share of right answers says little there
         metrics.sort(key=lambda name: name != "macro_f1")
+    folds = ", folds: 5, metric: loss" if made.single_label and rows < TINY and not found.splits else ""
     examples = f"batch_examples: {_steps(rows, 8, 32, 64, 128)}"
     search = "search: {kind: beam, width: 5}, " if searches else ""
     search += "group: true, " if media and search else ""
@@ -139,14 +141,14 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
         chosen=f"chosen for {rows:,} rows" if data else "guesses until you give your data",
         columns=f"# Columns {_plain(found.chosen)}\n" if found.chosen else "",
         bad="skip" if 0 < found.skipped <= MOST_BAD * rows else "error",
-        rows="\n  ".join(_rows(data, found, media=media)),
+        rows="\n  ".join(_rows(data, found, media=media, folds=bool(folds))),
         fields="\n  ".join(f"{slot.name}: {_inline(_field(task, slot, found))}" for slot in task.slots),
         model="\n  ".join(_model(task, found, rows, media=media)),
         balanced=", class_weights: balanced" if unbalanced else "",
         smoothing=0.1 if task.inputs and output.holds != "positions" and not several else 0.0,
         batch=examples if media or not generates else f"batch_tokens: {_steps(rows, 250, 1_000, 2_500, 6_000)}",
         epochs=min(200, max(10, 200_000 // rows)),
-        folds=", folds: 5, metric: loss" if made.single_label and rows < TINY and not found.splits else "",
+        folds=folds,
         search=search if task.inputs else "search: {kind: sample, temperature: 0.8}, ",
         metrics=", ".join(metrics),
     )
@@ -162,7 +164,7 @@ def _unbalanced(labels: Sequence[str]) -> bool:
     return 1 < len(counts) <= 20 and counts[0] >= 5 and counts[-1] >= 3 * counts[0]
 
 
-def _rows(data: Path | None, found: Found, *, media: bool) -> list[str]:
+def _rows(data: Path | None, found: Found, *, media: bool, folds: bool) -> list[str]:
     """The lines that say which rows there are."""
     file = data or Path("train.jsonl" if media else "train.tsv")
     lines = [FILES if media else ROWS] if found.format == "table" else [f"format: {found.format}"]
@@ -176,6 +178,8 @@ def _rows(data: Path | None, found: Found, *, media: bool) -> list[str]:
         return [*lines, "# the column that says which split a row belongs to", f"split: {_inline(split)}"]
     kept = {str(found.split_column): found.splits["train"]} if "train" in found.splits else {}
     only = [f"filter: {_inline(kept)}"] if kept else []
+    if folds:
+        return [*lines, *only, FOLDS]
     small = found.rows is not None and found.rows < FEW
     return [*lines, *only, HELD_OUT.format(test="# test: 0.1" if small else "test: 0.1")]
 
