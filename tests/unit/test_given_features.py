@@ -310,6 +310,14 @@ def test_a_damaged_shape_in_a_run(tmp_path: Path) -> None:
             sixjars.load(run)
 
 
+def test_new_chooses_a_bridge_without_attention_for_single_vectors(tmp_path: Path, call: Call) -> None:
+    data = written(tmp_path, (6,))
+    assert call("new", tmp_path / "mine.yaml", "--task", "image_captioning", "--data", data).code == 0
+    found = yaml.safe_load((tmp_path / "mine.yaml").read_text())
+    assert found["model"]["bridge"] == {"kind": "initial"}
+    assert sixjars.train(found, ["learning.steps=1"], out=tmp_path / "run").scores
+
+
 def test_new_recognises_a_column_of_arrays(tmp_path: Path, call: Call) -> None:
     data = written(tmp_path, (None, 6))
     assert call("new", tmp_path / "mine.yaml", "--task", "image_captioning", "--data", data).code == 0

@@ -2,14 +2,17 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
 import yaml
 
+from sixjars.data.field import Equipment
 from sixjars.data.fields import FIELDS
 from sixjars.errors import DataError, RecipeError, unknown
+from sixjars.model.bridges import BRIDGES
 from sixjars.model.build import TABLES
 from sixjars.model.decoders import DECODERS
 from sixjars.recipe.data import Column
@@ -111,9 +114,16 @@ def _shapes(task: Task, data: str | Path | None, found: Found) -> list[str]:
     """What is cut away of images."""
     if data is None:
         return []
-    places = [Path(data)] if found.format == "folders" else [Path(data).parent / place for place in found.media]
+    places = _media_places(Path(data), found)
     media = [slot.name for slot in task.inputs if is_media(slot) and slot.name in found.texts]
     return [note for name in media if places for note in cropped(name, places, list(found.texts[name]))]
+
+
+def _media_places(data: Path | None, found: Found) -> list[Path]:
+    """Where the files that the data names are."""
+    if data is None or found.format == "folders":
+        return [data or Path()]
+    return [data.parent / place for place in found.media]
 
 
 def _steps(rows: int, *choices: Any) -> Any:
@@ -143,7 +153,7 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
         bad="skip" if 0 < found.skipped <= MOST_BAD * rows else "error",
         rows="\n  ".join(_rows(data, found, media=media, folds=bool(folds))),
         fields="\n  ".join(f"{slot.name}: {_inline(_field(task, slot, found))}" for slot in task.slots),
-        model="\n  ".join(_model(task, found, rows, media=media)),
+        model="\n  ".join(_model(task, found, rows, places=_media_places(data, found) if media else [])),
         balanced=", class_weights: balanced" if unbalanced else "",
         smoothing=0.1 if task.inputs and output.holds != "positions" and not several else 0.0,
         batch=examples if media or not generates else f"batch_tokens: {_steps(rows, 250, 1_000, 2_500, 6_000)}",
@@ -204,8 +214,8 @@ def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
     return {**column, **suggested, **guess, **lower}
 
 
-def _model(task: Task, found: Found, rows: int, *, media: bool) -> list[str]:
-    """The lines of the model section."""
+def _model(task: Task, found: Found, rows: int, *, places: Sequence[Path]) -> list[str]:
+    """The lines of the model section; `places` are where images, videos or their features are."""
     size, dropout = _steps(rows, 128, 128, 256, 512), 0.3 if rows < 50_000 else 0.1
     labels = not DECODERS[task.decoder].searches
 
@@ -213,17 +223,28 @@ def _model(task: Task, found: Found, rows: int, *, media: bool) -> list[str]:
         return {"kind": kind, **TABLES[role][kind].suggest(size, dropout, labels=labels)}
 
     made = {role: suggested(role, getattr(task, role)) for role in ("encoder", "decoder")}
-    pixels = media and not any("kind" in one for one in found.settings.values())
-    made["encoder"] = made["encoder"] if pixels or not media else _without_backbone(made["encoder"])
+    given = [slot for slot in task.inputs if "kind" in found.settings.get(slot.name, {})]
+    pixels = places and not given
+    made["encoder"] = _without_backbone(made["encoder"]) if given else made["encoder"]
     if found.texts:
         made["decoder"] |= FIELDS[task.output.kind].decoder_options(found.texts)
     learned = "" if task.inputs else " # the summary vector is learned"
     encoder = [f"encoder: {_inline(made['encoder'])}{learned}"]
     if len(task.inputs) > 1:  # too much for one line
         encoder = ["encoder:", *(f"  {key}: {_inline(inner)}" for key, inner in made["encoder"].items())]
-    first, *others = (_inline(suggested("bridge", kind)) for kind in task.bridges)
+    single = any(_is_one_vector(slot, found, places) for slot in given)
+    bridges = [kind for kind in task.bridges if not (single and BRIDGES[kind].has_attention)]
+    first, *others = (_inline(suggested("bridge", kind)) for kind in bridges)
     bridge = f"bridge: {first}" + (f" # or {', or '.join(others)}" if others else "")
     return [*([BACKBONE] if pixels else []), *encoder, bridge, f"decoder: {_inline(made['decoder'])}"]
+
+
+def _is_one_vector(slot: Slot, found: Found, places: Sequence[Path]) -> bool:
+    """Whether the features of an image are one vector, which leaves attention nothing to choose from."""
+    field = field_of(slot, found.settings[slot.name]).equipped(Equipment(places=tuple(places)))
+    with suppress(DataError):  # of which training will tell
+        return not field.learned(found.texts[slot.name]).facts()["feature_shape"].positions
+    return False
 
 
 def _without_backbone(section: Mapping[str, Any]) -> dict[str, Any]:
