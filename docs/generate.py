@@ -139,6 +139,10 @@ def section_text(settings: type[BaseModel], where: str, depth: int) -> str:
     return "".join(lines) + EXTRAS.get(where, str)()
 
 
+ALSO = {"features": ["image", "video"]}
+"""Kinds that no task has by itself, and the fields that may be of them."""
+
+
 def _slots() -> dict[str, list[Slot]]:
     """The fields that tasks have, by their kind."""
     found: dict[str, dict[str, Slot]] = {kind: {} for kind in FIELDS}
@@ -149,13 +153,15 @@ def _slots() -> dict[str, list[Slot]]:
 
 
 def _fields() -> str:
-    """A section for each kind of field, with the names that it has in tasks."""
+    """A section for each kind of field, with the names that it has in tasks, or what makes a field of that kind."""
     lines = []
     for kind, slots in _slots().items():
-        names = [f"`data.{slot.name}`" for slot in slots]
+        own = [slot.name for slot in slots] or ALSO[kind]
+        names = [f"`data.{name}`" for name in own]
         title = ", ".join(names[:-1]) + (" and " if names[1:] else "") + names[-1]
+        title += "" if slots else f" of `kind: {kind}`"
         settings: type[FieldSettings] = FIELDS[kind].settings_class
-        rows = keys_of(settings, f"data.{slots[0].name}")
+        rows = keys_of(settings, f"data.{own[0]}")
         lines.append(f"### {title}\n\n{(settings.__doc__ or '').strip().splitlines()[0]}\n\n{table(HEAD, rows)}")
     return "".join(lines)
 

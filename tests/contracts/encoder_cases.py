@@ -15,7 +15,7 @@ from sixjars.model.encoders.video import VideoEncoder
 from sixjars.model.recurrent import CellName, Direction
 from sixjars.model.visual import VisualInput
 
-from .examples import CELLS, documents, features, frames, images, learning, ragged, texts, vectors, words
+from .examples import CELLS, documents, features, frames, given, images, learning, ragged, texts, vectors, words
 from .pairwise import named
 
 Inputs = dict[str, Padded]
@@ -125,6 +125,12 @@ CASES: dict[str, Case] = {
     "image-trained-from-a-layer-on": _image(lambda: learning("blocks.1"), CELLS),
     "image-features": _image(features, CELLS),
     "image-vectors": _image(vectors, 0, unused=("cells.",)),
+    "image-given": Case(
+        lambda: ImageEncoder(backbone=given(), dropout=0.2),
+        lambda: {"image": frames(given())},
+        "image",
+        summarises=False,
+    ),
     "image-question-both": _question("both", learning, CELLS),
     "image-question-alone": _question(
         "question", learning, CELLS, unused=("image.whole.", *(f"image.{name}" for name in LATE))
@@ -143,6 +149,9 @@ CASES: dict[str, Case] = {
     ),
     "video-vectors": Case(
         lambda: VideoEncoder(backbone=vectors(), size=3, dropout=0.2), lambda: {"video": frames(vectors())}, "video"
+    ),
+    "video-given": Case(
+        lambda: VideoEncoder(backbone=given(), size=3, dropout=0.2), lambda: {"video": frames(given())}, "video"
     ),
 }
 EXPORTED = ("text-gru-both-2", "hierarchy-rnn-last", "points-rnn")

@@ -73,7 +73,7 @@ class Model:
             values = padded.values[row, :length].detach().numpy()
             if name in ("image", "video"):
                 given |= self._features(name, row)
-                positions = length if name == "video" else CELLS
+                positions = length if name == "video" or "v" not in given else CELLS
             elif name == "question":
                 given["x"] = values_at(values)
                 words_of_question = length
@@ -93,6 +93,8 @@ class Model:
         with torch.no_grad():
             maps, vectors = encoder.backbone(self.inputs[name])
         cells = maps[row].numpy()
+        if name == "image" and encoder.backbone.features is not None:
+            return {"r": values_at(vectors[row].numpy())}  # v is their mean
         if name == "video":
             return {"r": values_at(cells), "v": values_at(vectors[row].numpy())}
         return {"r": values_at(cells[0].reshape(len(cells[0]), -1).T), "v": lambda: vectors[row, 0].numpy()}

@@ -10,6 +10,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from sixjars.flow.features import FeatureShape
 from sixjars.flow.values import Encoded, Padded, SegmentLevel
 from sixjars.model.backbones.backbone import MapShape
 from sixjars.model.layers import WordEmbedding
@@ -47,6 +48,11 @@ def features() -> VisualInput:
 def vectors() -> VisualInput:
     """Vectors alone."""
     return VisualInput(pixels=32, name="efficientnet_lite0", cells=False)
+
+
+def given() -> VisualInput:
+    """Regions or frames whose features the data has, any number of them."""
+    return VisualInput(pixels=0, feature_shape=FeatureShape(5, (None,)))
 
 
 def texts() -> Padded:

@@ -35,7 +35,7 @@ from sixjars.runs.recipes import read_recipe
 from .equation_models import Model, all_letters, compare
 from .equation_reader import Unreadable, expanded, names_in
 from .equation_values import Equations, Example
-from .examples import TARGETS, VOCABULARY, documents, features, frames, images, learning, ragged, texts, words
+from .examples import TARGETS, VOCABULARY, documents, features, frames, given, images, learning, ragged, texts, words
 
 pytestmark = pytest.mark.usefixtures("in_64_bits")
 H, V = 4, VOCABULARY
@@ -151,6 +151,13 @@ def test_images(visual: Callable[[], Any]) -> None:
         encoder = ImageEncoder(backbone=visual())
         inputs = {"image": images(encoder.backbone)}
         compare(Model(encoder, sequence(sized(kind, encoder), "lstm"), inputs, Padded.of(list(TARGETS))))
+
+
+def test_given_features() -> None:
+    """Regions of an image, whose mean is the whole, and frames of a video."""
+    for name, encoder in (("image", ImageEncoder(backbone=given())), ("video", VideoEncoder(backbone=given(), size=3))):
+        inputs = {name: frames(given(), (6, 1, 3))}
+        compare(Model(encoder, sequence(sized(Attention, encoder)), inputs, Padded.of(list(TARGETS))))
 
 
 @pytest.mark.parametrize("reads", ["frames", "clips", "both"])

@@ -82,6 +82,8 @@ def recipe_under(heading: str, *overrides: str) -> dict[str, Any]:
         name: {"column": at} if files else {} for at, name in enumerate(names(task), start=1)
     }
     whence = {"train": "a.tsv", **({"split": {}} if "split" in heading else {})} if files else {"sample": {}}
+    for kind in re.findall(r"`kind: (\w+)`", heading):
+        fields[re.findall(r"`data\.(\w+)`", heading)[0]]["kind"] = kind
     if task.encoder == "hierarchy":
         fields["source"]["segments"] = "lines"
     values = {"task": task.name, "data": {**whence, **fields}}

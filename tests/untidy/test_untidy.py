@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from sixjars.runs.recipes import read_recipe
+from tests.conftest import Call
 
 from .cases import CASES
-from .conftest import Call
 from .files import Case
 
 FEW = """learning.steps=2 model.encoder.size=8 model.decoder.size=8 data.valid=0.2 learning.batch_examples=8

@@ -78,6 +78,11 @@ def _texts(examples: Examples, name: str) -> Iterator[str]:
         yield from chunk.to_pylist()
 
 
+def _counted(ids: Sequence[NDArray[np.int32]]) -> tuple[int, int]:
+    """Tokens, and how many of them are unknown."""
+    return sum(int((some != STOP).sum()) for some in ids), sum(int((some == UNK).sum()) for some in ids)
+
+
 @final
 @dataclass(frozen=True)
 class Dataset:
@@ -144,11 +149,18 @@ class Dataset:
     @cached_property
     def unknown(self) -> float | None:
         """The share of `<unk>` among the tokens of the inputs; nothing where they have none."""
+        tokens, unknown = _counted([self.table.ids(name)[0] for name in self._text_inputs])
+        return unknown / tokens if tokens else None
+
+    @cached_property
+    def _text_inputs(self) -> list[str]:
         texts = {name: field for name, field in self.fields.inputs.items() if "vocabulary" in field.fact_names}
-        named = [name for name, field in texts.items() if name in field.encoders()]
-        ids = np.concatenate([np.zeros(0, dtype=np.int32), *(self.table.ids(name)[0] for name in named)])
-        tokens = int((ids != STOP).sum())
-        return int((ids == UNK).sum()) / tokens if tokens else None
+        return [name for name, field in texts.items() if name in field.encoders()]
+
+    def tokens_read(self, row: int) -> tuple[int, int]:
+        """Tokens of the inputs of a row, and how many of them are `<unk>`."""
+        columns = [self.table.ids(name) for name in self._text_inputs]
+        return _counted([ids[offsets[row] : offsets[row + 1]] for ids, offsets in columns])
 
     @property
     def dropped(self) -> int:

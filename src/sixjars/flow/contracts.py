@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from sixjars.flow.values import Context, DecoderOutput, Encoded, Hypothesis, Padded, Prepared, Rows, StepOutput
 
-Holds = Literal["tokens", "classes", "positions", "points", "pixels"]
+Holds = Literal["tokens", "classes", "positions", "points", "pixels", "features"]
 """What the values of a field are: tokens of a vocabulary, classes of a closed list, positions of an input, …"""
 
 

@@ -167,7 +167,10 @@ def build(plan: ModelPlan, facts: Facts, *, fresh: bool = True) -> Network:
             raise ShapeError(f"encoder {own} does not say its {name}: set self.{name} in its __init__, a whole number.")
     if plan.bridge.has_attention and not encoder.attendable:
         kind = plan.kind("encoder")
-        raise ShapeError(f"attention has nothing to attend to: an encoder of kind {kind!r} has no positions.")
+        raise ShapeError(
+            f"attention has nothing to attend to: an encoder of kind {kind!r} has no positions. "
+            "Use a bridge of kind initial."
+        )
     shape = plan.decoder.state_shape(plan.settings["decoder"])
     sizes = {
         "source_size": encoder.output_size,

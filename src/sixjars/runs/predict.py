@@ -25,6 +25,7 @@ from sixjars.runs.data import Blueprint, sample_columns
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import (
+    Ability,
     EncodedRequests,
     Found,
     Input,
@@ -69,6 +70,12 @@ class Predictor:
     def has_attention(self) -> bool:
         """Whether its predictions have weights."""
         return self.network.decoder.has_attention
+
+    @property
+    def ability(self) -> Ability:
+        """What limits how it may be asked."""
+        searches, output = self.network.decoder.searches, self.fields.output
+        return Ability(searches, self.has_attention, multi_label=output.multi_label)
 
     @property
     def inputs(self) -> dict[str, Field]:
@@ -125,7 +132,7 @@ class Predictor:
         """
         if is_one(inputs):
             raise DataError("give a list of inputs, not one input.")
-        how = search_of(self.recipe.evaluation.search, search, settings, searches=self.network.decoder.searches)
+        how = search_of(self.recipe.evaluation.search, search, settings, self.ability)
         requests = [self.prepare(one, number=first + at, search=how) for at, one in enumerate(inputs)]
         wrong = {at: request.error for at, request in enumerate(requests) if request.error is not None}
         found: dict[int, list[Prediction]] = {}
@@ -250,6 +257,7 @@ class Predictor:
         dataset, output = encoded.dataset, self.fields.output
         positions = dataset.positions(row, found.length) if details else Positions()
         truncated = any(own.truncates(dataset.table, row) for own in self.fields.inputs.values())
+        tokens, unknown = dataset.tokens_read(row)
         for one in found.hypotheses:
             ids, words = spelled(dataset, row, one, search)
             ends = [STOP] if one.finished and self.network.decoder.searches else []
@@ -265,6 +273,8 @@ class Predictor:
                 layout=found.layout,
                 segments=positions.segments,
                 truncated=truncated,
+                tokens_read=tokens,
+                unknown_tokens=unknown,
             )
 
 

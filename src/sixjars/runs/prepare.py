@@ -35,9 +35,9 @@ def extract_features(
     """Extract the features of every file that a recipe names, so that training opens none."""
     reporter = reporter or Reporter()
     blueprint = Blueprint.of(recipe, outside, device=device_named(device), reporter=reporter)
-    media = {name: field for name, field in blueprint.fields.inputs.items() if field.is_media}
+    media = {name: field for name, field in blueprint.fields.inputs.items() if "cells" in field.fact_names}
     if not media:
-        raise RecipeError([f"{recipe.task} reads no images or videos, so there is nothing to extract."])
+        raise RecipeError([f"no field of this {recipe.task} is of images or videos, so there is nothing to extract."])
     try:
         splits = admitted(blueprint)
     finally:

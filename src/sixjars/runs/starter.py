@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -9,15 +10,17 @@ from typing import Any, final
 
 import yaml
 
+from sixjars.data.field import Equipment
 from sixjars.data.fields import FIELDS
 from sixjars.data.text.segments import segments_of
 from sixjars.errors import DataError, RecipeError, unknown
+from sixjars.model.bridges import BRIDGES
 from sixjars.model.build import TABLES
 from sixjars.model.decoders import DECODERS
 from sixjars.recipe.data import Column
 from sixjars.recipe.files import loaded
 from sixjars.runs.choice import SPEAKERS
-from sixjars.runs.columns import Found, found_in, is_media, settings_of, usual_columns
+from sixjars.runs.columns import Found, field_of, found_in, is_media, usual_columns
 from sixjars.runs.shapes import cropped
 from sixjars.tasks import TASKS, Slot, Task
 
@@ -41,7 +44,7 @@ loss: {{kind: cross_entropy, smoothing: {smoothing}{balanced}}}
 learning: {{optimizer: adam, rate: 1.0e-3, {batch}, epochs: {epochs}, patience: 8{folds}}}
 evaluation: {{{search}metrics: [{metrics}]}}
 """
-ROWS = "# .tsv .csv .jsonl .json .parquet, also .gz; or {en: a.txt, de: b.txt} for parallel lines"
+ROWS = "# .tsv .csv .jsonl .json .parquet .xlsx, also .gz; or {en: a.txt, de: b.txt} for parallel lines"
 FILES = (
     "# .jsonl .tsv .csv .parquet, also .gz: each row names a file, which `media` (a folder, a .zip, a list of them) has"
 )
@@ -49,6 +52,7 @@ HELD_OUT = """\
 # validation and test set: a file, or a fraction to hold out; without `valid`, 5 %, but at least 20 rows
   # and 2 of each label
   {test}"""
+FOLDS = "# learning.folds trains several models; each row is held out by one of them, so no valid or test is named"
 TINY = 100
 """Rows of labelled examples below which a starter recipe cross-validates."""
 FEW = 200
@@ -116,9 +120,16 @@ def _shapes(task: Task, data: str | Path | None, found: Found) -> list[str]:
     """What is cut away of images."""
     if data is None:
         return []
-    places = [Path(data)] if found.format == "folders" else [Path(data).parent / place for place in found.media]
+    places = _media_places(Path(data), found)
     media = [slot.name for slot in task.inputs if is_media(slot) and slot.name in found.texts]
     return [note for name in media if places for note in cropped(name, places, list(found.texts[name]))]
+
+
+def _media_places(data: Path | None, found: Found) -> list[Path]:
+    """Where the files that the data names are."""
+    if data is None or found.format == "folders":
+        return [data or Path()]
+    return [data.parent / place for place in found.media]
 
 
 def _steps(rows: int, *choices: Any) -> Any:
@@ -131,11 +142,12 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
     output, media = FIELDS[task.output.kind], any(is_media(slot) for slot in task.inputs)
     several = bool(found.settings.get(task.output.name, {}).get("multi_label"))
     searches, generates = DECODERS[task.decoder].searches, output.holds == "tokens"
-    made = output(task.output.name, settings_of(task.output, found.settings.get(task.output.name)))
+    made = field_of(task.output, found.settings.get(task.output.name))
     metrics = list(made.default_metrics or task.metrics)
     unbalanced = made.single_label and _unbalanced(found.texts.get(task.output.name, ()))
     if unbalanced:  # the share of right answers says little there
         metrics.sort(key=lambda name: name != "macro_f1")
+    folds = ", folds: 5, metric: loss" if made.single_label and rows < TINY and not found.splits else ""
     examples = f"batch_examples: {_steps(rows, 8, 32, 64, 128)}"
     search = "search: {kind: beam, width: 5}, " if searches else ""
     search += "group: true, " if media and search else ""
@@ -145,14 +157,14 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
         chosen=f"chosen for {rows:,} rows" if data else "guesses until you give your data",
         columns=f"# Columns {_plain(found.chosen)}\n" if found.chosen else "",
         bad="skip" if 0 < found.skipped <= MOST_BAD * rows else "error",
-        rows="\n  ".join(_rows(data, found, media=media)),
+        rows="\n  ".join(_rows(data, found, media=media, folds=bool(folds))),
         fields="\n  ".join(f"{slot.name}: {_inline(_field(task, slot, found))}" for slot in task.slots),
-        model="\n  ".join(_model(task, found, rows, media=media)),
+        model="\n  ".join(_model(task, found, rows, places=_media_places(data, found) if media else [])),
         balanced=", class_weights: balanced" if unbalanced else "",
         smoothing=0.1 if task.inputs and output.holds != "positions" and not several else 0.0,
         batch=examples if media or not generates else f"batch_tokens: {_steps(rows, 250, 1_000, 2_500, 6_000)}",
         epochs=min(200, max(10, 200_000 // rows)),
-        folds=", folds: 5, metric: loss" if made.single_label and rows < TINY and not found.splits else "",
+        folds=folds,
         search=search if task.inputs else "search: {kind: sample, temperature: 0.8}, ",
         metrics=", ".join(metrics),
     )
@@ -168,7 +180,7 @@ def _unbalanced(labels: Sequence[str]) -> bool:
     return 1 < len(counts) <= 20 and counts[0] >= 5 and counts[-1] >= 3 * counts[0]
 
 
-def _rows(data: Path | None, found: Found, *, media: bool) -> list[str]:
+def _rows(data: Path | None, found: Found, *, media: bool, folds: bool) -> list[str]:
     """The lines that say which rows there are."""
     file = data or Path("train.jsonl" if media else "train.tsv")
     lines = [FILES if media else ROWS] if found.format == "table" else [f"format: {found.format}"]
@@ -182,14 +194,17 @@ def _rows(data: Path | None, found: Found, *, media: bool) -> list[str]:
         return [*lines, "# the column that says which split a row belongs to", f"split: {_inline(split)}"]
     kept = {str(found.split_column): found.splits["train"]} if "train" in found.splits else {}
     only = [f"filter: {_inline(kept)}"] if kept else []
+    if folds:
+        return [*lines, *only, FOLDS]
     small = found.rows is not None and found.rows < FEW
     return [*lines, *only, HELD_OUT.format(test="# test: 0.1" if small else "test: 0.1")]
 
 
 def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
     """The settings of one field."""
-    column: dict[str, Any] = {"column": found.columns[slot.name]}
     guess = dict(found.settings.get(slot.name, {}))
+    own = {"kind": guess["kind"]} if "kind" in guess else {}
+    column: dict[str, Any] = {**own, "column": found.columns[slot.name]}
     if is_media(slot):
         places = found.media if len(found.media) > 1 else found.media[0] if found.media else "."
         column |= {} if found.format == "folders" else {"media": places}
@@ -197,7 +212,8 @@ def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
     if first and task.segments != "none" and (task.segments == "turns" or "segments" not in guess):
         guess |= {} if _is_flat(task, found) else {"segments": task.segments}
     long = "segments" in guess and task.segments != "none"
-    suggested = FIELDS[slot.kind].suggest(found.texts.get(slot.name, ()), tokens=task.tokens, long=long)
+    kind, texts = FIELDS[guess.get("kind", slot.kind)], found.texts.get(slot.name, ())
+    suggested = kind.suggest(texts, tokens=task.tokens, long=long)
     few = not DECODERS[task.decoder].searches and 0 < (found.rows or 0) < FEW_WORDS
     lower = {"lowercase": True} if "tokens" in suggested and (few or any(map(is_media, task.inputs))) else {}
     if slot is not task.output and suggested.get("tokens") == "words":
@@ -213,8 +229,8 @@ def _is_flat(task: Task, found: Found) -> bool:
     return bool(counts) and median(counts) <= FEW_SEGMENTS
 
 
-def _model(task: Task, found: Found, rows: int, *, media: bool) -> list[str]:
-    """The lines of the model section."""
+def _model(task: Task, found: Found, rows: int, *, places: Sequence[Path]) -> list[str]:
+    """The lines of the model section; `places` are where images, videos or their features are."""
     size, dropout = _steps(rows, 128, 128, 256, 512), 0.3 if rows < 50_000 else 0.1
     labels = not DECODERS[task.decoder].searches
 
@@ -223,15 +239,34 @@ def _model(task: Task, found: Found, rows: int, *, media: bool) -> list[str]:
 
     encoder = task.flat if _is_flat(task, found) else task.encoder
     made = {"encoder": suggested("encoder", encoder), "decoder": suggested("decoder", task.decoder)}
+    given = [slot for slot in task.inputs if "kind" in found.settings.get(slot.name, {})]
+    pixels = places and not given
+    made["encoder"] = _without_backbone(made["encoder"]) if given else made["encoder"]
     if found.texts:
         made["decoder"] |= FIELDS[task.output.kind].decoder_options(found.texts)
     learned = "" if task.inputs else " # the summary vector is learned"
     lines = [f"encoder: {_inline(made['encoder'])}{learned}"]
     if len(task.inputs) > 1:  # too much for one line
         lines = ["encoder:", *(f"  {key}: {_inline(inner)}" for key, inner in made["encoder"].items())]
-    first, *others = (_inline(suggested("bridge", kind)) for kind in task.bridges)
+    single = any(_is_one_vector(slot, found, places) for slot in given)
+    bridges = [kind for kind in task.bridges if not (single and BRIDGES[kind].has_attention)]
+    first, *others = (_inline(suggested("bridge", kind)) for kind in bridges)
     bridge = f"bridge: {first}" + (f" # or {', or '.join(others)}" if others else "")
-    return [*([BACKBONE] if media else []), *lines, bridge, f"decoder: {_inline(made['decoder'])}"]
+    return [*([BACKBONE] if pixels else []), *lines, bridge, f"decoder: {_inline(made['decoder'])}"]
+
+
+def _is_one_vector(slot: Slot, found: Found, places: Sequence[Path]) -> bool:
+    """Whether the features of an image are one vector, which leaves attention nothing to choose from."""
+    field = field_of(slot, found.settings[slot.name]).equipped(Equipment(places=tuple(places)))
+    with suppress(DataError):  # of which training will tell
+        return not field.learned(found.texts[slot.name]).facts()["feature_shape"].positions
+    return False
+
+
+def _without_backbone(section: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of an encoder to which features are given."""
+    inner = {key: _without_backbone(one) if isinstance(one, Mapping) else one for key, one in section.items()}
+    return {key: one for key, one in inner.items() if key != "backbone"}
 
 
 def _plain(text: str) -> str:
