@@ -73,7 +73,7 @@ def train(  # noqa: PLR0913 - the options of one training
     ['exact_match', 'character_error_rate']
     """
     outside, tables = Outside(tuple(allow), tuple(components)), tables_of(data, SPLITS)
-    overrides = [*overrides, *_with_tables(tables)]
+    overrides = [*overrides, *with_tables(tables)]
     folder = Path(out) if out is not None else default_folder(recipe)
     resume, begins = is_begun(folder, resume=resume)
     wanted, start = recipe_and_origin(recipe, overrides, outside, folder=folder, resume=resume, from_run=from_run)
@@ -94,7 +94,7 @@ def train(  # noqa: PLR0913 - the options of one training
         close(loggers)
 
 
-def _with_tables(tables: Iterable[str]) -> list[str]:
+def with_tables(tables: Iterable[str]) -> list[str]:
     """What the recipe says when tables in memory take the place of its files."""
     named = [f"data.{name.removeprefix(MEMORY)}={name}" for name in tables]
     return ["data.sample=null", *named] if named else []
@@ -122,6 +122,14 @@ def _cross_validated(run: RunFolder, *, resume: bool, start: Path | None, fabric
 
 
 def _train(run: RunFolder, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> Run:
+    blueprint, splits = fit(run, resume=resume, start=start, fabric=fabric, reporter=reporter)
+    return _finished(run, blueprint, splits, fabric)
+
+
+def fit(
+    run: RunFolder, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter
+) -> tuple[Blueprint, Splits]:
+    """Train, choosing weights by the validation set; the test set is not scored yet."""
     recipe, leads = run.recipe, fabric.global_rank == 0
     extension = fabric.broadcast(check_folder(run, resume=resume) if leads else Extension())
     fabric.barrier()
@@ -149,7 +157,7 @@ def _train(run: RunFolder, *, resume: bool, start: Path | None, fabric: "Fabric"
     for sentence in notes_on(splits) if recipe.learning.folds is None and recipe.data.fold is None else ():
         reporter.note(sentence)
     trainer.run()
-    return _finished(run, blueprint, splits, fabric)
+    return blueprint, splits
 
 
 def _take_up(trainer: Trainer, run: RunFolder, extension: Extension) -> None:
