@@ -141,7 +141,9 @@ def test_a_search_that_is_stopped_tries_the_same_values(recipe: Maker, tmp_path:
     assert len(rows_of(tmp_path / "s")) == 1
     with (tmp_path / "s" / FILE).open("ab") as journal:
         journal.write(b'{"op_code": 4, "half a li')  # as a kill may leave it
-    found = search(Kept())
+    kept = Kept()
+    found = search(kept)
+    assert not any("to resume yet" in line for line in kept.lines)
     timeless = [[{**row, "seconds": 0} for row in one.trials] for one in (whole, found)]
     assert timeless[0] == timeless[1]
 
@@ -160,9 +162,10 @@ def test_two_at_once_and_one_that_fails(call: Maker, recipe: Maker, tmp_path: Pa
     assert f"failed: {failed[0]}" in said.err
 
 
-def test_a_search_that_is_killed_keeps_its_trials(server: Any, recipe: Maker, tmp_path: Path) -> None:
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_search_that_is_killed_keeps_its_trials(server: Any, recipe: Maker, tmp_path: Path, jobs: int) -> None:
     file, out = recipe(learning={"epochs": 2, "metric": "loss"}), tmp_path / "search"
-    process = server.start("tune", file, RATE, "--trials", 50, "--out", out, "--device", "cpu")
+    process = server.start("tune", file, RATE, "--trials", 50, "--out", out, "--device", "cpu", "--jobs", jobs)
     while not (out / "trials.csv").is_file():
         time.sleep(0.05)
     process.kill(signal.SIGTERM)

@@ -84,9 +84,10 @@ def tune(  # noqa: PLR0913 - the options of a search, and those of its trainings
     values, where = values_from(recipe)
     fixed = overridden(values, [*overrides_of(wanted.fixed), *with_tables(tables)])
     plan = Plan(fixed, where, folder, outside, device, None if from_run is None else Path(from_run))
+    begins = resume and not is_begun(folder)
     study = _study(plan, wanted, trials=trials, seed=seed, resume=resume)
     search = Search(plan, study, reporter or usual_reporter(), Memory(outside.components, tables))
-    if resume and not study.rows():
+    if begins:
         search.reporter.note(f"there is no search in {folder} to resume yet, so one is begun.")
     return search.whole(min(jobs, trials))
 
