@@ -141,9 +141,9 @@ def test_a_search_that_is_stopped_tries_the_same_values(recipe: Maker, tmp_path:
     assert len(rows_of(tmp_path / "s")) == 1
     with (tmp_path / "s" / FILE).open("ab") as journal:
         journal.write(b'{"op_code": 4, "half a li')  # as a kill may leave it
-    kept = Kept()
-    found = search(kept)
-    assert not any("to resume yet" in line for line in kept.lines)
+    calm = Kept()
+    found = search(calm)
+    assert not any("to resume yet" in line for line in calm.lines)
     timeless = [[{**row, "seconds": 0} for row in one.trials] for one in (whole, found)]
     assert timeless[0] == timeless[1]
 
@@ -283,6 +283,9 @@ def test_searches_that_cannot_begin(recipe: Maker, tmp_path: Path, monkeypatch: 
     told = sentence_of(RecipeError, file, [RATE, "learning.folds=3"], out=out)
     folds = "learning.folds: a search scores one validation set; remove it, or say learning.folds=null."
     assert told == f"this recipe: {folds}"
+    told = sentence_of(RecipeError, file, ["data.target.max_length=[9,99]", "learning.metric=loss"], out=out)
+    why = "data.target.max_length changes the tokens that loss is the mean of"
+    assert told == f"the search space: {why}; choose another metric: learning.metric=NAME."
     told = sentence_of(RecipeError, file, [RATE, "learning.epochs=few"], out=out)
     assert told.startswith(f"{file}: learning.epochs: ")
     assert not out.exists()

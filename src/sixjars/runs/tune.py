@@ -32,12 +32,15 @@ from sixjars.runs.train import default_folder, with_tables
 from sixjars.runs.trial import End, Memory, Order, Told, try_order
 from sixjars.runs.trial_process import TrialProcess, place_of
 from sixjars.runs.tuning import TABLE, Tuning, line_of
+from sixjars.tasks import TASKS
 
 HOPELESS: Final = 3
 """When so many trials fail before one succeeds, the search ends."""
 STAYS_HERE: Final = (
     "jobs: tables and classes in memory stay in this process; leave out jobs, or name files and allow=[…]."
 )
+OF_A_TOKEN: Final = ("loss", "perplexity")
+"""Metrics whose values depend on how the outputs are cut into tokens."""
 COMBINED: Final = 100
 """With so many combinations of other values a value is tried, before it is said that no recipe takes it."""
 Try = Callable[[Order, Told], End]
@@ -110,7 +113,13 @@ def _aim(base: Recipe, space: Space, seed: int, outside: Outside) -> Aim:
         raise RecipeError(
             ["learning.folds: a search scores one validation set; remove it, or say learning.folds=null."]
         )
-    metric = base.learning.metric or "loss"
+    metric, output = base.learning.metric or "loss", f"data.{TASKS[base.task].output.name}."
+    counted = next((key for key in space.dimensions if key.startswith(output)), None)
+    if counted is not None and metric in OF_A_TOKEN:
+        fault = (
+            f"{counted} changes the tokens that {metric} is the mean of; choose another metric: learning.metric=NAME."
+        )
+        raise RecipeError([fault], WHERE)
     better = "lower" if metric == "loss" else metric_named(metric, outside).better
     return Aim(base.to_yaml(), space.texts(), metric, better, seed)
 
