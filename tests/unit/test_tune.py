@@ -16,7 +16,7 @@ import sixjars
 from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
 from sixjars.progress import Reporter
 from sixjars.runs import trial, trial_process
-from sixjars.runs.space import Space, space_of
+from sixjars.runs.space import TRIALS, Space, space_of
 from sixjars.runs.study import FILE, Aim, Study, check_installed
 from sixjars.runs.trial import End, Memory, Order, try_order
 from sixjars.runs.trial_process import TrialProcess, place_of
@@ -297,6 +297,10 @@ def test_searches_that_cannot_begin(recipe: Maker, tmp_path: Path, monkeypatch: 
     monkeypatch.setitem(sys.modules, "optuna", None)
     told = sentence_of(sixjars.SixJarsError, file, [RATE], out=out)
     assert told == "optuna is not installed. Run: pip install 'sixjars[tune]'"
+
+
+def test_help_names_the_usual_number_of_trials(call: Maker) -> None:
+    assert f"How many in all.  [default: {TRIALS}]" in re.sub(r"\n +", " ", call("tune", "--help").out)
 
 
 def test_a_journal_that_is_damaged(tmp_path: Path) -> None:

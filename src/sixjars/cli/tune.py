@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RecipeArgument, notes, results
-from sixjars.runs.space import TRIALS, space_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,7 +29,9 @@ SHOWN = 20
 def tune(
     recipe: RecipeArgument,
     space: SpaceArgument,
-    trials: Annotated[int, typer.Option(help="How many in all.", min=1)] = TRIALS,
+    trials: Annotated[
+        int | None, typer.Option(help="How many in all.  [default: 30]", min=1, show_default=False)
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="The search's folder.  [default: runs/NAME-tune]", show_default=False)
     ] = None,
@@ -52,6 +53,7 @@ def tune(
 ) -> None:
     """Search for the best values of some keys, by the validation set."""
     from sixjars.recipe.files import find
+    from sixjars.runs.space import TRIALS, space_of
 
     find(recipe)  # wrong names and spaces are errors at once, before torch is loaded
     space_of(space)
@@ -61,7 +63,7 @@ def tune(
     tuning = search(
         recipe,
         space,
-        trials=trials,
+        trials=TRIALS if trials is None else trials,
         out=out,
         resume=resume,
         from_run=from_run,
