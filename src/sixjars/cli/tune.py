@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RecipeArgument, notes, results
+from sixjars.cli.options import AllowOption, DeviceOption, FromOption, JsonOption, RecipeArgument, notes, results
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,10 +39,7 @@ def tune(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the trials of the folder; begin where there are none.")
     ] = False,
-    from_run: Annotated[
-        Path | None,
-        typer.Option("--from", metavar="RUN", help="Fine-tune: start from a run's weights.", show_default=False),
-    ] = None,
+    from_run: FromOption = None,
     jobs: Annotated[
         int, typer.Option(help="Trials at once, each on a GPU of its own if there are several.", min=1)
     ] = 1,
