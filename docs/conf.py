@@ -62,6 +62,7 @@ CONTENTS = {
         "project/recipes": "Recipes",
         "data": "",
         "fine_tuning": "",
+        "tuning": "",
         "settings": "",
         "python": "",
         "results": "",

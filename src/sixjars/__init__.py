@@ -82,6 +82,8 @@ if TYPE_CHECKING:
     from sixjars.runs.result import Run as Run
     from sixjars.runs.starter import new as new
     from sixjars.runs.train import train as train
+    from sixjars.runs.tune import tune as tune
+    from sixjars.runs.tuning import Tuning as Tuning
 
 _MODULES = {
     "data.field": "Field Positions",
@@ -128,6 +130,8 @@ _MODULES = {
     "runs.result": "Run",
     "runs.starter": "new",
     "runs.train": "train",
+    "runs.tune": "tune",
+    "runs.tuning": "Tuning",
 }
 _HOMES = {name: f"sixjars.{module}" for module, names in _MODULES.items() for name in names.split()}
 

@@ -160,6 +160,20 @@ DEVICE_WORDS: Final = {"gpu", "gpus", "cuda", "device", "devices", "accelerator"
 _SECTIONS: Final = {"learning", "epochs"}  # one of these is known where the keys of a recipe or of `learning` are
 
 
+MEMORY_IS_SHORT: Final = ("out of memory", "allocate memory", "not enough memory")
+"""How torch says so, on a GPU and on a CPU."""
+TOO_LARGE: Final = "there is not enough memory for this; make batches or sizes smaller."
+
+
+def memory_is_short(error: BaseException) -> bool:
+    """Whether an error says that the machine or its GPU has too little memory.
+
+    >>> memory_is_short(MemoryError()), memory_is_short(ValueError("no jar"))
+    (True, False)
+    """
+    return isinstance(error, MemoryError) or any(words in str(error) for words in MEMORY_IS_SHORT)
+
+
 def shown(value: object) -> str:
     """A value as a message quotes it: its beginning will do.
 

@@ -74,10 +74,10 @@ def train(  # noqa: PLR0913 - the options of one training
     ['exact_match', 'character_error_rate']
     """
     outside, tables = Outside(tuple(allow), tuple(components)), {} if data is None else tables_of(data, SPLITS)
-    overrides = [*overrides, *_with_tables(tables)]
+    overrides = [*overrides, *with_tables(tables)]
     folder = Path(out) if out is not None else default_folder(recipe)
     begins, resume = resume and not has_run(folder), resume and has_run(folder)
-    wanted, start = _asked(recipe, overrides, outside, folder if resume else None, from_run)
+    wanted, start = recipe_of_training(recipe, overrides, outside, folder if resume else None, from_run)
     loggers = loggers_for(wanted.learning.loggers, folder) if wanted.learning.loggers else []
     fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision, loggers=loggers)
     reporter = reporter or usual_reporter()
@@ -95,7 +95,7 @@ def train(  # noqa: PLR0913 - the options of one training
         _end(loggers)
 
 
-def _asked(
+def recipe_of_training(
     recipe: RecipeLike, overrides: Sequence[str], outside: Outside, resumed: Path | None, from_run: str | Path | None
 ) -> tuple[Recipe, Path | None]:
     """The recipe of a training, and the run that it starts from, if any."""
@@ -110,7 +110,7 @@ def _end(loggers: "Iterable[Logger]") -> None:
         logger.finalize("success")
 
 
-def _with_tables(tables: Iterable[str]) -> list[str]:
+def with_tables(tables: Iterable[str]) -> list[str]:
     """What the recipe says when tables in memory take the place of its files."""
     named = [f"data.{name.removeprefix(MEMORY)}={name}" for name in tables]
     return ["data.sample=null", *named] if named else []
@@ -138,6 +138,14 @@ def _cross_validated(run: RunFolder, *, resume: bool, start: Path | None, fabric
 
 
 def _train(run: RunFolder, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> Run:
+    blueprint, splits = fit(run, resume=resume, start=start, fabric=fabric, reporter=reporter)
+    return _finished(run, blueprint, splits, fabric)
+
+
+def fit(
+    run: RunFolder, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter
+) -> tuple[Blueprint, Splits]:
+    """Train, choosing weights by the validation set; the test set is not scored yet."""
     recipe, leads = run.recipe, fabric.global_rank == 0
     extension = fabric.broadcast(_extension(run, resume=resume) if leads else Extension())
     fabric.barrier()
@@ -165,7 +173,7 @@ def _train(run: RunFolder, *, resume: bool, start: Path | None, fabric: "Fabric"
     for sentence in notes_on(splits) if recipe.learning.folds is None and recipe.data.fold is None else ():
         reporter.note(sentence)
     trainer.run()
-    return _finished(run, blueprint, splits, fabric)
+    return blueprint, splits
 
 
 def _extension(run: RunFolder, *, resume: bool) -> Extension:
