@@ -248,7 +248,8 @@ class Predictor:
         self, encoded: EncodedRequests, row: int, found: Found, search: SearchSettings, *, details: bool
     ) -> Iterator[Prediction]:
         dataset, output = encoded.dataset, self.fields.output
-        positions = dataset.positions(row, found.length) if details else Positions()
+        of = self.network.encoder.positions_of()
+        positions = dataset.positions(row, found.length, of) if details else Positions()
         truncated = any(own.truncates(dataset.table, row) for own in self.fields.inputs.values())
         for one in found.hypotheses:
             ids, words = spelled(dataset, row, one, search)

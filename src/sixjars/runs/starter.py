@@ -17,7 +17,7 @@ from sixjars.recipe.files import loaded
 from sixjars.runs.choice import SPEAKERS
 from sixjars.runs.columns import Found, found_in, is_media, settings_of, usual_columns
 from sixjars.runs.shapes import cropped
-from sixjars.tasks import TASKS, Slot, Task
+from sixjars.tasks import TASKS, Slot, Task, own_name
 
 ASSUMED_ROWS = 10_000
 MOST_BAD = 0.1
@@ -92,11 +92,11 @@ def started(
 ) -> Started:
     """Write a starter recipe, and tell what was chosen."""
     path = Path(file)
-    if task not in TASKS:
+    declared = TASKS.get(own_name(task))
+    if declared is None:
         raise RecipeError([unknown("task", task, list(TASKS))], "the command line")
     if path.exists():
         raise DataError(f"{path} exists already; choose another name.")
-    declared = TASKS[task]
     if data is None and columns:
         raise DataError(f"a column for {', '.join(columns)} is named, but no data; name the file with --data FILE.")
     found = Found(usual_columns(declared)) if data is None else found_in(declared, Path(data), columns)

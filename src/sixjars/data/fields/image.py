@@ -19,8 +19,9 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field as Limit
 
+from sixjars.data.bad_rows import without_bad
 from sixjars.data.batches import ArrayColumn, Column
-from sixjars.data.field import Equipment, FeatureExtractor, Field, without_bad
+from sixjars.data.field import Equipment, FeatureExtractor, Field
 from sixjars.data.media.files import MediaFiles, is_hidden
 from sixjars.data.media.images import IMAGE_ENDINGS, placed, read_image, upright
 from sixjars.data.storage.cache import Examples, Table, cache_folder
