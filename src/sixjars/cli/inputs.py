@@ -66,9 +66,7 @@ def on_one_line(predictor: "Predictor", texts: Sequence[str], questions: Sequenc
         return list(texts)
     if len(texts) % count:
         names = " and ".join(predictor.inputs)
-        raise DataError(
-            f"{predictor.recipe.task} reads {names}, so give {count} texts for each input; not {len(texts)}."
-        )
+        raise DataError(f"{predictor.recipe.task} reads {names}: give {count} texts for each input, not {len(texts)}.")
     return ["\t".join(texts[at : at + count]) for at in range(0, len(texts), count)]
 
 

@@ -142,7 +142,7 @@ class TextField(Field):
     def vocabulary_misfits(self, other: Any) -> list[str]:
         """Why the words of another text cannot be numbered as those of this one."""
         if not isinstance(other, TextField):
-            return super(TextField, other).vocabulary_misfits(self)
+            return [f"data.{other.name}: must be a text, as data.{self.name} is; they have one vocabulary."]
         differ = [key for key in SAME_VOCABULARY if getattr(other.settings, key) != getattr(self.settings, key)]
         both = f"data.{self.name} and data.{other.name} have one vocabulary"
         return [f"{both}; give them the same {' and '.join(differ)}."] if differ else []
