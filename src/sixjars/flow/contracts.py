@@ -95,8 +95,8 @@ class Encoder(Component):
 
     @classmethod
     def positions_of(cls) -> str:
-        """The input whose positions the memory has: the first."""
-        return cls.inputs()[0]
+        """The input whose positions the memory has: the first; no name where there is none."""
+        return next(iter(cls.inputs()), "")
 
     @classmethod
     def learned_from(cls, field: str) -> tuple[str, ...]:
