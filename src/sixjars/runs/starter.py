@@ -12,6 +12,7 @@ from sixjars.data.fields import FIELDS
 from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.model.build import TABLES
 from sixjars.model.decoders import DECODERS
+from sixjars.model.encoders import ENCODERS
 from sixjars.recipe.data import Column
 from sixjars.recipe.files import loaded
 from sixjars.runs.choice import SPEAKERS
@@ -191,7 +192,8 @@ def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
     if first and task.segments != "none" and (task.segments == "turns" or "segments" not in guess):
         guess["segments"] = task.segments
     long = "segments" in guess and task.segments != "none"
-    suggested = FIELDS[slot.kind].suggest(found.texts.get(slot.name, ()), tokens=task.tokens, long=long)
+    texts = [text for name in ENCODERS[task.encoder].learned_from(slot.name) for text in found.texts.get(name, ())]
+    suggested = FIELDS[slot.kind].suggest(texts, tokens=task.tokens, long=long)
     lower = {"lowercase": True} if "tokens" in suggested and any(is_media(one) for one in task.inputs) else {}
     if slot is not task.output and suggested.get("tokens") == "words":
         suggested["word_dropout"] = 0.1  # so that <unk> is learned
