@@ -187,7 +187,8 @@ def _equations(role: str, section: Mapping[str, Any], task: Task, bridge: str = 
         schema = schema_of(component, {*GIVEN[each], *_facts(task, each)}, is_section)
         sizes = {name: TINY for name in ("size", "attention") if name in schema.model_fields and each != "bridge"}
         inside = {name: {"size": TINY} for name in ("embedding",) if _is_section(schema, name)}
-        words = {name: {"size": TINY, "embedding": {"size": TINY}} for name in ("words",) if _is_section(schema, name)}
+        encoders = [name for name in ("words", "sentence") if _is_section(schema, name)]
+        words = {name: {"size": TINY, "embedding": {"size": TINY}} for name in encoders}
         chosen[each] = {**sizes, **inside, **words, **given}
     network = network_of(task, chosen)
     made: Any = network.decoder.bridge if role == "bridge" else getattr(network, role)
@@ -334,7 +335,7 @@ EXTRAS: Mapping[str, Callable[[], str]] = {
 @cache
 def settings_page() -> str:
     """docs/settings.md."""
-    tasks = [[f"`{t.name}`", f"{t.number}: {t.title}", _code(t.metrics)] for t in TASKS.values()]
+    tasks = [[_code([t.name, *t.also]), f"{t.number}: {t.title}", _code(t.metrics)] for t in TASKS.values()]
     lines = [
         f"# Every key of a recipe\n\n{NOTE}\n",
         "A recipe is one YAML file with six sections (the six jars): task, data, model, loss, learning, evaluation.\n",
@@ -389,6 +390,8 @@ def _encoder_in_short(recipe: Recipe) -> str:
     if section["kind"] == "video":
         read = "frames and clips" if section["reads"] == "both" else section["reads"]
         return f"{_rnn_in_short(section)} over {read} ({_backbone_in_short(recipe, section['backbone'])})"
+    if section["kind"] == "pair":
+        return f"{_rnn_in_short(section['sentence'])} over each sentence"
     if section["kind"] == "hierarchy":
         pooled = ", attention pooling of words" if section["pool"] == "attention" else ""
         return f"words {_rnn_in_short(section['words'])}, segments {_rnn_in_short(section)}{pooled}"

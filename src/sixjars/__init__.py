@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from sixjars.model.encoders.image import ImageEncoder as ImageEncoder
     from sixjars.model.encoders.image import ImageQuestionEncoder as ImageQuestionEncoder
     from sixjars.model.encoders.nothing import NothingEncoder as NothingEncoder
+    from sixjars.model.encoders.pair import PairEncoder as PairEncoder
     from sixjars.model.encoders.points import PointsEncoder as PointsEncoder
     from sixjars.model.encoders.text import TextEncoder as TextEncoder
     from sixjars.model.encoders.video import VideoEncoder as VideoEncoder
@@ -111,6 +112,7 @@ _MODULES = {
     "model.encoders.hierarchy": "HierarchyEncoder",
     "model.encoders.image": "ImageEncoder ImageQuestionEncoder",
     "model.encoders.nothing": "NothingEncoder",
+    "model.encoders.pair": "PairEncoder",
     "model.encoders.points": "PointsEncoder",
     "model.encoders.text": "TextEncoder",
     "model.encoders.video": "VideoEncoder",

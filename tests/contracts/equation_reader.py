@@ -53,7 +53,7 @@ TOKEN = re.compile(
     r"(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)"
     r"|(?P<special><go>)"
     r"|(?P<reduce>softmax(?:_[jkn])?(?=\()|Σ_(?:[jkn]|\{[^}]*\}))"
-    r"|(?P<function>(?:tanh|relu|mean|var|sqrt|norm|σ)(?=\())"
+    r"|(?P<function>(?:tanh|relu|abs|mean|var|sqrt|norm|σ)(?=\())"
     r"|(?P<name>[A-Za-zα-ω][\u0302\u0303]?′?[⁰¹²³⁴⁵⁶⁷⁸⁹]*[→←]?"
     r"(?:_(?:\{(?:[^{}]|\{[^}]*\})*\}|(?:[^\s(){}\[\]ᵀ,;:]|,(?=\S))+))?)"
     r"|(?P<sign>[-+⊙*/(),\[\]ᵀ])"

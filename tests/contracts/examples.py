@@ -60,6 +60,11 @@ def texts() -> Padded:
     return stretched(Padded.of(list(ROWS)), 0)
 
 
+def other_texts() -> Padded:
+    """Three texts of other lengths, for a second input."""
+    return Padded.of([[6, 9], [5, 6, 7], [11]])
+
+
 def documents(*widths: int) -> Padded:
     """Ragged rows of ragged segments in rectangles of these widths, junk behind them."""
     return repacked(DOCUMENTS, widths)

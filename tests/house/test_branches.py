@@ -233,5 +233,6 @@ def test_only_tables_import_the_files_of_kinds() -> None:
         ("model/bridges/two_level.py", "model.bridges.attention"),
         ("model/encoders/hierarchy.py", "model.encoders.text"),
         ("model/encoders/image.py", "model.encoders.text"),
+        ("model/encoders/pair.py", "model.encoders.text"),
     }
     assert len(homes) > 15

@@ -13,7 +13,7 @@ import typer
 
 from sixjars.cli.answers import LineSink, Notes, Sink, TableSink
 from sixjars.cli.chat import hold_conversation
-from sixjars.cli.inputs import Lines, at_terminal, rows_given, texts_given
+from sixjars.cli.inputs import Lines, at_terminal, on_one_line, rows_given, texts_given
 from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, note
 from sixjars.cli.streaming import Pace, portions
 from sixjars.errors import DataError
@@ -117,7 +117,8 @@ def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
     table = None if asked.texts else _table(asked.input, predictor)
     typed = not asked.texts and asked.input is None and at_terminal()
     lines = Lines(asked.input, predictor) if table is None and not asked.texts else None
-    items = texts_given(predictor, iter(lines or asked.texts), asked.questions)
+    given = lines or on_one_line(predictor, asked.texts, asked.questions)
+    items = texts_given(predictor, iter(given), asked.questions)
     if table is not None:
         items = rows_given(predictor, table)
     sink: Sink = LineSink(predictor, output, nbest=settings.nbest, as_json=as_json)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from typing import Any, TypeVar, final
 
 import numpy as np
@@ -51,7 +51,9 @@ class Fields:
         """With what the training set teaches."""
 
         def taught(field: Field) -> Field:
-            texts = counted(_texts(train, field.name), f"learning the vocabulary of {field.name}")
+            columns = field.equipment.learned_from or (field.name,)
+            every = chain.from_iterable(_texts(train, name) for name in columns)
+            texts = counted(every, f"learning the vocabulary of {field.name}")
             return field.learned(texts) if field.learns else field
 
         return self.mapped(taught)
@@ -228,9 +230,9 @@ class Dataset:
             found.append(tuple((s, t) for (s, word), (t, other) in pairs if (word, other) in links))
         return found
 
-    def positions(self, row: int, count: int) -> Positions:
-        """What stands at each of the `count` positions that are attended to: those of the first input."""
-        field = next(iter(self.fields.inputs.values()), None)
+    def positions(self, row: int, count: int, of: str | None = None) -> Positions:
+        """What stands at each of the `count` positions that are attended to: those `of` an input, of the first."""
+        field = self.fields.inputs.get(of or next(iter(self.fields.inputs), ""))
         if field is None:
             return Positions()
         found = field.positions(self.table, row, count)

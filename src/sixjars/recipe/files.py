@@ -11,6 +11,7 @@ from typing import Any, Final
 import yaml
 
 from sixjars.errors import DataError, RecipeError, file_hint, hint, shown
+from sixjars.tasks import own_name
 
 LARGEST: Final = 1 << 16
 """Bytes of a recipe file; one that people write has a few thousand."""
@@ -39,8 +40,8 @@ def packaged() -> dict[str, Path]:
 def find(name: str) -> Path:
     """The file of a recipe, given its path or the name of one that comes with the package."""
     path, shipped = Path(name), packaged()
-    if name in shipped and not _is(path, "file"):
-        return shipped[name]
+    if own_name(name) in shipped and not _is(path, "file"):
+        return shipped[own_name(name)]
     if _is(path, "file"):
         return path
     if name and _is(path, "dir"):

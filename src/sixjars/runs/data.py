@@ -58,6 +58,7 @@ class Blueprint:
                 extractor=extractors.get(field.name),
                 stored=places is None,
                 target_options=field.equipment.target_options,
+                learned_from=plan.encoder.learned_from(field.name),
                 reporter=reporter or Reporter(),
             )
             return field.equipped(kit)

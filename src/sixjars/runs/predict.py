@@ -92,9 +92,7 @@ class Predictor:
         return {name: own[name] for name in self.inputs}
 
     @overload
-    def predict(
-        self, inputs: One, *, search: SearchLike = None, nbest: None = None, **settings: Any
-    ) -> Prediction: ...  # fmt: skip
+    def predict(self, inputs: One, *, search: SearchLike = None, nbest: None = None, **settings: Any) -> Prediction: ...
     @overload
     def predict(
         self, inputs: Iterable[Input], *, search: SearchLike = None, nbest: None = None, **settings: Any
@@ -255,7 +253,8 @@ class Predictor:
         self, encoded: EncodedRequests, row: int, found: Found, search: SearchSettings, *, details: bool
     ) -> Iterator[Prediction]:
         dataset, output = encoded.dataset, self.fields.output
-        positions = dataset.positions(row, found.length) if details else Positions()
+        read = self.network.encoder.positions_of()
+        positions = dataset.positions(row, found.length, read) if details else Positions()
         truncated = any(own.truncates(dataset.table, row) for own in self.fields.inputs.values())
         tokens, unknown = dataset.tokens_read(row)
         for one in found.hypotheses:

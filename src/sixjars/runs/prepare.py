@@ -14,6 +14,7 @@ from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, admitted
 from sixjars.samples import SAMPLES, generate, materialise
+from sixjars.tasks import own_name
 
 
 @final
@@ -63,6 +64,7 @@ def generate_sample(
     ...     [path.name for path in sixjars.generate_sample("translation", folder, size=10)]
     ['train.jsonl', 'valid.jsonl', 'test.jsonl']
     """
+    task = own_name(task)
     if task not in SAMPLES:
         raise RecipeError([unknown("task", task, list(SAMPLES))], "the command line")
     place, reporter, held_out = Path(folder), reporter or Reporter(), max(1, size // 10)

@@ -17,12 +17,13 @@ from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.model.bridges import BRIDGES
 from sixjars.model.build import TABLES
 from sixjars.model.decoders import DECODERS
+from sixjars.model.encoders import ENCODERS
 from sixjars.recipe.data import Column
 from sixjars.recipe.files import loaded
 from sixjars.runs.choice import SPEAKERS
 from sixjars.runs.columns import Found, field_of, found_in, is_media, usual_columns
 from sixjars.runs.shapes import cropped
-from sixjars.tasks import TASKS, Slot, Task
+from sixjars.tasks import TASKS, Slot, Task, own_name
 
 ASSUMED_ROWS = 10_000
 MOST_BAD = 0.1
@@ -102,11 +103,11 @@ def started(
 ) -> Started:
     """Write a starter recipe, and tell what was chosen."""
     path = Path(file)
-    if task not in TASKS:
+    declared = TASKS.get(own_name(task))
+    if declared is None:
         raise RecipeError([unknown("task", task, list(TASKS))], "the command line")
     if path.exists():
         raise DataError(f"{path} exists already; choose another name.")
-    declared = TASKS[task]
     if data is None and columns:
         raise DataError(f"a column for {', '.join(columns)} is named, but no data; name the file with --data FILE.")
     found = Found(usual_columns(declared)) if data is None else found_in(declared, Path(data), columns)
@@ -212,8 +213,8 @@ def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
     if first and task.segments != "none" and (task.segments == "turns" or "segments" not in guess):
         guess |= {} if _is_flat(task, found) else {"segments": task.segments}
     long = "segments" in guess and task.segments != "none"
-    kind, texts = FIELDS[guess.get("kind", slot.kind)], found.texts.get(slot.name, ())
-    suggested = kind.suggest(texts, tokens=task.tokens, long=long)
+    texts = [text for name in ENCODERS[task.encoder].learned_from(slot.name) for text in found.texts.get(name, ())]
+    suggested = FIELDS[guess.get("kind", slot.kind)].suggest(texts, tokens=task.tokens, long=long)
     few = not DECODERS[task.decoder].searches and 0 < (found.rows or 0) < FEW_WORDS
     lower = {"lowercase": True} if "tokens" in suggested and (few or any(map(is_media, task.inputs))) else {}
     if slot is not task.output and suggested.get("tokens") == "words":

@@ -16,8 +16,9 @@ import pyarrow
 import torch
 from numpy.typing import NDArray
 
+from sixjars.data.bad_rows import without_bad
 from sixjars.data.batches import ArrayColumn, Column
-from sixjars.data.field import Positions, without_bad
+from sixjars.data.field import Positions
 from sixjars.data.fields.files import FileField, FileSettings
 from sixjars.data.media.arrays import ARRAY_ENDINGS, read_array, shape_of
 from sixjars.data.media.files import MediaFiles

@@ -16,8 +16,9 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field as Limit
 
+from sixjars.data.bad_rows import without_bad
 from sixjars.data.batches import ArrayColumn, Column
-from sixjars.data.field import FeatureExtractor, without_bad
+from sixjars.data.field import FeatureExtractor
 from sixjars.data.fields.files import FileField, FileSettings, all_end
 from sixjars.data.media.arrays import ARRAY_ENDINGS
 from sixjars.data.media.images import IMAGE_ENDINGS, placed, read_image, upright
