@@ -66,6 +66,7 @@ CONTENTS = {
     "Guides": {
         "data": "",
         "fine_tuning": "",
+        "tuning": "",
         "python": "",
         "sharing": "",
         "notebooks/text": "Notebook: text",

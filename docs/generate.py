@@ -139,6 +139,10 @@ def section_text(settings: type[BaseModel], where: str, depth: int) -> str:
     return "".join(lines) + EXTRAS.get(where, str)()
 
 
+ALSO = {"features": ["image", "video"]}
+"""Kinds that no task has by itself, and the fields that may be of them."""
+
+
 def _slots() -> dict[str, list[Slot]]:
     """The fields that tasks have, by their kind."""
     found: dict[str, dict[str, Slot]] = {kind: {} for kind in FIELDS}
@@ -149,13 +153,15 @@ def _slots() -> dict[str, list[Slot]]:
 
 
 def _fields() -> str:
-    """A section for each kind of field, with the names that it has in tasks."""
+    """A section for each kind of field, with the names that it has in tasks, or what makes a field of that kind."""
     lines = []
     for kind, slots in _slots().items():
-        names = [f"`data.{slot.name}`" for slot in slots]
+        own = [slot.name for slot in slots] or ALSO[kind]
+        names = [f"`data.{name}`" for name in own]
         title = ", ".join(names[:-1]) + (" and " if names[1:] else "") + names[-1]
+        title += "" if slots else f" of `kind: {kind}`"
         settings: type[FieldSettings] = FIELDS[kind].settings_class
-        rows = keys_of(settings, f"data.{slots[0].name}")
+        rows = keys_of(settings, f"data.{own[0]}")
         lines.append(f"### {title}\n\n{(settings.__doc__ or '').strip().splitlines()[0]}\n\n{table(HEAD, rows)}")
     return "".join(lines)
 
@@ -181,7 +187,8 @@ def _equations(role: str, section: Mapping[str, Any], task: Task, bridge: str = 
         schema = schema_of(component, {*GIVEN[each], *_facts(task, each)}, is_section)
         sizes = {name: TINY for name in ("size", "attention") if name in schema.model_fields and each != "bridge"}
         inside = {name: {"size": TINY} for name in ("embedding",) if _is_section(schema, name)}
-        words = {name: {"size": TINY, "embedding": {"size": TINY}} for name in ("words",) if _is_section(schema, name)}
+        encoders = [name for name in ("words", "sentence") if _is_section(schema, name)]
+        words = {name: {"size": TINY, "embedding": {"size": TINY}} for name in encoders}
         chosen[each] = {**sizes, **inside, **words, **given}
     network = network_of(task, chosen)
     made: Any = network.decoder.bridge if role == "bridge" else getattr(network, role)
@@ -328,7 +335,7 @@ EXTRAS: Mapping[str, Callable[[], str]] = {
 @cache
 def settings_page() -> str:
     """docs/settings.md."""
-    tasks = [[f"`{t.name}`", f"{t.number}: {t.title}", _code(t.metrics)] for t in TASKS.values()]
+    tasks = [[_code([t.name, *t.also]), f"{t.number}: {t.title}", _code(t.metrics)] for t in TASKS.values()]
     lines = [
         f"# Every key of a recipe\n\n{NOTE}\n",
         "A recipe is one YAML file with six sections (the six jars): task, data, model, loss, learning, evaluation.\n",
@@ -383,6 +390,8 @@ def _encoder_in_short(recipe: Recipe) -> str:
     if section["kind"] == "video":
         read = "frames and clips" if section["reads"] == "both" else section["reads"]
         return f"{_rnn_in_short(section)} over {read} ({_backbone_in_short(recipe, section['backbone'])})"
+    if section["kind"] == "pair":
+        return f"{_rnn_in_short(section['sentence'])} over each sentence"
     if section["kind"] == "hierarchy":
         pooled = ", attention pooling of words" if section["pool"] == "attention" else ""
         return f"words {_rnn_in_short(section['words'])}, segments {_rnn_in_short(section)}{pooled}"

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from sixjars.model.encoders.image import ImageEncoder as ImageEncoder
     from sixjars.model.encoders.image import ImageQuestionEncoder as ImageQuestionEncoder
     from sixjars.model.encoders.nothing import NothingEncoder as NothingEncoder
+    from sixjars.model.encoders.pair import PairEncoder as PairEncoder
     from sixjars.model.encoders.points import PointsEncoder as PointsEncoder
     from sixjars.model.encoders.text import TextEncoder as TextEncoder
     from sixjars.model.encoders.video import VideoEncoder as VideoEncoder
@@ -82,6 +83,8 @@ if TYPE_CHECKING:
     from sixjars.runs.result import Run as Run
     from sixjars.runs.starter import new as new
     from sixjars.runs.train import train as train
+    from sixjars.runs.tune import tune as tune
+    from sixjars.runs.tuning import Tuning as Tuning
 
 _MODULES = {
     "data.field": "Field Positions",
@@ -109,6 +112,7 @@ _MODULES = {
     "model.encoders.hierarchy": "HierarchyEncoder",
     "model.encoders.image": "ImageEncoder ImageQuestionEncoder",
     "model.encoders.nothing": "NothingEncoder",
+    "model.encoders.pair": "PairEncoder",
     "model.encoders.points": "PointsEncoder",
     "model.encoders.text": "TextEncoder",
     "model.encoders.video": "VideoEncoder",
@@ -128,6 +132,8 @@ _MODULES = {
     "runs.result": "Run",
     "runs.starter": "new",
     "runs.train": "train",
+    "runs.tune": "tune",
+    "runs.tuning": "Tuning",
 }
 _HOMES = {name: f"sixjars.{module}" for module, names in _MODULES.items() for name in names.split()}
 

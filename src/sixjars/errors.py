@@ -137,8 +137,13 @@ ALIASES: Final = dict(
     bahdanau=additive luong=general gpu=cuda training=learning trainer=learning eval=evaluation dataset=data
     wer=word_error_rate cer=character_error_rate ppl=perplexity em=exact_match f1=macro_f1 rouge=rougeL cider=cider_d
     mrr=mean_reciprocal_rank aer=alignment_error_rate 16=fp16 half=fp16 mixed=bf16
-    text_classification=document_classification classification=document_classification
-    sentiment_analysis=document_classification machine_translation=translation seq2seq=translation
+    classification=document_classification sentiment=document_classification topic=document_classification
+    sentiment_analysis=document_classification topic_classification=document_classification
+    nli=sentence_pair natural_language_inference=sentence_pair textual_entailment=sentence_pair rte=sentence_pair
+    paraphrase=sentence_pair paraphrase_detection=sentence_pair sentence_pair_classification=sentence_pair
+    text_pair=sentence_pair pair_classification=sentence_pair image_recognition=image_classification
+    image_labelling=image_classification image_labeling=image_classification action_recognition=video_classification
+    machine_translation=translation seq2seq=translation
     captioning=image_captioning vqa=image_question_answering visual_question_answering=image_question_answering
     chatbot=conversation dialogue=dialog language_modeling=language_model language_modelling=language_model
     pointer_network=pointing summarisation=summarization
@@ -158,6 +163,20 @@ PLACES: Final = {
 _PLACE_OF: Final = {key: f"{section}.{key}" for section, keys in PLACES.items() for key in keys.split()}
 DEVICE_WORDS: Final = {"gpu", "gpus", "cuda", "device", "devices", "accelerator"}
 _SECTIONS: Final = {"learning", "epochs"}  # one of these is known where the keys of a recipe or of `learning` are
+
+
+MEMORY_IS_SHORT: Final = ("out of memory", "allocate memory", "not enough memory")
+"""How torch says so, on a GPU and on a CPU."""
+TOO_LARGE: Final = "there is not enough memory for this; make batches or sizes smaller."
+
+
+def memory_is_short(error: BaseException) -> bool:
+    """Whether an error says that the machine or its GPU has too little memory.
+
+    >>> memory_is_short(MemoryError()), memory_is_short(ValueError("no jar"))
+    (True, False)
+    """
+    return isinstance(error, MemoryError) or any(words in str(error) for words in MEMORY_IS_SHORT)
 
 
 def shown(value: object) -> str:

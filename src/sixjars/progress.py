@@ -73,6 +73,9 @@ class Reporter:
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
         """The model was scored."""
 
+    def tried(self, sentence: str) -> None:
+        """A trial of a parameter search is over."""
+
     def end(self) -> None:
         """Training is over, whatever ended it."""
 
@@ -228,6 +231,11 @@ class ConsoleProgress(Reporter):
             line += "".join(f"  {score}" for score in scores) + (f" ({self.search})" if self.search else "")
         self._line(line + ("  best" if is_best else ""))
         self.told_at = self.clock()
+
+    def tried(self, sentence: str) -> None:
+        """A line that stays."""
+        self.end()
+        self._line(sentence)
 
     def end(self) -> None:
         """Take the bar away."""

@@ -1,4 +1,4 @@
-"""Jar 1: the thirteen systems, one declaration each. Loads no torch, so that listing them is instant."""
+"""Jar 1: the systems, one declaration each. Loads no torch, so that listing them is instant."""
 
 from dataclasses import dataclass, replace
 from typing import final
@@ -27,6 +27,15 @@ SOURCE = Slot("source", "text", "x", ("source", "src", "input"))
 QUESTION = Slot("question", "text", "x", ("question",))
 IMAGE = Slot("image", "image", "I", ("image", "file_name", "filename", "file", "path", "picture", "photo"))
 VIDEO = Slot("video", "video", "I_1..I_S", ("video", "clip", "file_name", "filename", "file", "path"))
+SENTENCE1 = Slot(
+    "sentence1", "text", "x_1", tuple("sentence1 premise text_a question1 text1 sentence_a s1 first left query".split())
+)
+SENTENCE2 = Slot(
+    "sentence2",
+    "text",
+    "x_2",
+    tuple("sentence2 hypothesis text_b question2 text2 sentence_b s2 second right passage".split()),
+)
 POINTS = Slot("points", "points", "p", ("points",))
 TARGET = Slot("target", "text", "y", ("target", "tgt", "trg", "output"))
 CAPTIONS = TARGET.called("captions", "caption", "sentences", "description")
@@ -35,6 +44,7 @@ LABEL = Slot("label", "label", "y", tuple(_LABELS.split()))
 ORDER = Slot("order", "order", "y", ("order",))
 
 
+_RELATIONS = "gold_label relation entailment judgment entailment_judgment is_duplicate paraphrase"
 _DOCUMENTS = "document text sentences paragraphs article review body content message comment tweet sentence post source"
 
 
@@ -61,10 +71,14 @@ class Task:
     """What a token is in a starter recipe."""
     segments: str = "none"
     """What a source is made of in a starter recipe."""
+    flat: str = ""
+    """The encoder of a starter recipe where sources have so few segments that they are read as one."""
     longer_source: bool = False
     """Whether the source is longer than the target."""
     conversation: bool = False
     """Whether rows may be whole conversations, of which every turn but the first is an example."""
+    also: tuple[str, ...] = ()
+    """Other names that people type for it; recipes and commands take them, and go on with its own."""
     captioned: bool = False
     """Whether data may come in the formats of collections of captioned images: coco, flickr8k."""
     slots: tuple[Slot, ...] = ()
@@ -109,7 +123,7 @@ TASKS: dict[str, Task] = {
         Task(
             "entailment",
             "S3",
-            "a premise in, a sentence that follows from it out",
+            "writes a hypothesis that follows from a premise (to label two sentences: sentence_pair)",
             (SOURCE.called("premise", "sentence1"),),
             TARGET.called("hypothesis", "sentence2"),
             *_TEXT,
@@ -204,6 +218,8 @@ TASKS: dict[str, Task] = {
             metrics=("accuracy@1", "macro_f1"),
             bridges=("pooling", "initial"),
             segments="sentences",
+            flat="text",
+            also=("text_classification",),
         ),
         Task(
             "pointing",
@@ -215,5 +231,36 @@ TASKS: dict[str, Task] = {
             metrics=("exact_match",),
             bridges=("initial", "attention"),
         ),
+        Task(
+            "sentence_pair",
+            "S14",
+            "two sentences in, their relation out: entailment, paraphrase, duplicate",
+            (SENTENCE1, SENTENCE2),
+            LABEL.called(*LABEL.columns, *_RELATIONS.split()),
+            *("pair", "attention", "label"),
+            metrics=("accuracy@1", "macro_f1"),
+            bridges=("attention", "initial"),
+        ),
+        Task(
+            "image_classification",
+            "S15",
+            "an image in, its class out",
+            (IMAGE,),
+            LABEL,
+            *("image", "initial", "label"),
+            metrics=("accuracy@1", "macro_f1"),
+            bridges=("initial", "pooling"),
+        ),
     )
 }
+_OWN = {other: task.name for task in TASKS.values() for other in task.also}
+
+
+def own_name(name: str) -> str:
+    """A name of a task, or of a recipe or corpus of it, as the task calls itself.
+
+    >>> own_name("text_classification"), own_name("text_classification/imdb_flat"), own_name("dialog")
+    ('document_classification', 'document_classification/imdb_flat', 'dialog')
+    """
+    task, slash, rest = name.partition("/")
+    return f"{_OWN.get(task, task)}{slash}{rest}"

@@ -9,13 +9,27 @@ from sixjars.flow.values import Padded
 from sixjars.model.encoders.hierarchy import HierarchyEncoder
 from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
+from sixjars.model.encoders.pair import PairEncoder
 from sixjars.model.encoders.points import PointsEncoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
 from sixjars.model.recurrent import CellName, Direction
 from sixjars.model.visual import VisualInput
 
-from .examples import CELLS, documents, features, frames, images, learning, ragged, texts, vectors, words
+from .examples import (
+    CELLS,
+    documents,
+    features,
+    frames,
+    given,
+    images,
+    learning,
+    other_texts,
+    ragged,
+    texts,
+    vectors,
+    words,
+)
 from .pairwise import named
 
 Inputs = dict[str, Padded]
@@ -63,6 +77,18 @@ def _hierarchy(
         )
 
     return Case(make, lambda: {"source": documents(*widths)}, "source")
+
+
+def _pair(cell: CellName, direction: Direction) -> Case:
+    """Sentences of different lengths, the second with padding where the first has none."""
+
+    def make() -> Encoder:
+        return PairEncoder(sentence=TextEncoder(embedding=words(), cell=cell, size=3, direction=direction, dropout=0.2))
+
+    def inputs() -> Inputs:
+        return {"sentence1": texts(), "sentence2": other_texts()}
+
+    return Case(make, inputs, "sentence2")
 
 
 def _points(cell: CellName, direction: Direction, layers: int) -> Case:
@@ -121,10 +147,18 @@ CASES: dict[str, Case] = {
     "text-frozen-vectors": of_text(lambda: TextEncoder(embedding=words(frozen=True), size=3, direction="both")),
     **TEXTS,
     **HIERARCHIES,
+    "pair-gru": _pair("gru", "both"),
+    "pair-lstm": _pair("lstm", "forward"),
     "image": _image(learning, CELLS),
     "image-trained-from-a-layer-on": _image(lambda: learning("blocks.1"), CELLS),
     "image-features": _image(features, CELLS),
     "image-vectors": _image(vectors, 0, unused=("cells.",)),
+    "image-given": Case(
+        lambda: ImageEncoder(backbone=given(), dropout=0.2),
+        lambda: {"image": frames(given())},
+        "image",
+        summarises=False,
+    ),
     "image-question-both": _question("both", learning, CELLS),
     "image-question-alone": _question(
         "question", learning, CELLS, unused=("image.whole.", *(f"image.{name}" for name in LATE))
@@ -143,6 +177,9 @@ CASES: dict[str, Case] = {
     ),
     "video-vectors": Case(
         lambda: VideoEncoder(backbone=vectors(), size=3, dropout=0.2), lambda: {"video": frames(vectors())}, "video"
+    ),
+    "video-given": Case(
+        lambda: VideoEncoder(backbone=given(), size=3, dropout=0.2), lambda: {"video": frames(given())}, "video"
     ),
 }
 EXPORTED = ("text-gru-both-2", "hierarchy-rnn-last", "points-rnn")

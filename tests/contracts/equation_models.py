@@ -68,15 +68,20 @@ class Model:
         given: dict[str, Callable[..., Any]] = {"y": lambda t: target[t - 1] - shift}
         positions = words_of_question = outputs = 0
         segments: tuple[int, ...] = ()
+        sentences: list[Any] = []
         for name, padded in self.inputs.items():
             length = int(padded.mask[row].sum())
             values = padded.values[row, :length].detach().numpy()
             if name in ("image", "video"):
                 given |= self._features(name, row)
-                positions = length if name == "video" else CELLS
+                positions = length if name == "video" or "v" not in given else CELLS
             elif name == "question":
                 given["x"] = values_at(values)
                 words_of_question = length
+            elif name in ("sentence1", "sentence2"):
+                sentences.append(values)
+                segments, positions = (*segments, length), length
+                given["x"] = lambda n, k: sentences[n - 1][k - 1]
             elif name != "nothing":
                 positions = length
                 given["p" if name == "points" else "x"] = values_at(values)
@@ -93,6 +98,8 @@ class Model:
         with torch.no_grad():
             maps, vectors = encoder.backbone(self.inputs[name])
         cells = maps[row].numpy()
+        if name == "image" and encoder.backbone.features is not None:
+            return {"r": values_at(vectors[row].numpy())}  # v is their mean
         if name == "video":
             return {"r": values_at(cells), "v": values_at(vectors[row].numpy())}
         return {"r": values_at(cells[0].reshape(len(cells[0]), -1).T), "v": lambda: vectors[row, 0].numpy()}
@@ -117,7 +124,7 @@ def compare(model: Model) -> None:
         agree(found.value("h", "T"), encoded.summary[row], "h_T")
         for j in range(1, found.example.positions + 1):
             agree(found.value("h", j), encoded.memory[row, j - 1], f"h_{j}")
-        for n in range(1, len(found.example.segments) + 1):
+        for n in range(1, len(found.example.segments) + 1 if encoded.segments is not None else 1):
             assert encoded.segments is not None
             agree(found.value("g", n), encoded.segments.memory[row, n - 1], f"g_{n}")
     output = network.decoder.teach(encoded, target)

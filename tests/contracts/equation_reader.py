@@ -41,6 +41,7 @@ FEATURES = re.compile(
     r"(?:r_1\.\.r_S, v = CNN\(I\)|v = CNN\(I\)|r_j, v_j = CNN\(I_j\)|v_j = CNN\(I_j\)): "
     r"(?:\d+×\d+ cells of \d+ numbers, )?a vector of \d+ "
     r"\(\w+, (?:(?:learned|fine-tuned)(?: from \S+ on)?|frozen, computed once)\)"
+    r"|(?:r_1\.\.r_S|v_j): \d+ numbers each \(features given by the data\)"
 )
 """The line of a backbone, which is taken as given."""
 TURNED = re.compile(r"(.+): the same with ← for → and ([jkn])\+1 for \2-1")
@@ -52,7 +53,7 @@ TOKEN = re.compile(
     r"(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)"
     r"|(?P<special><go>)"
     r"|(?P<reduce>softmax(?:_[jkn])?(?=\()|Σ_(?:[jkn]|\{[^}]*\}))"
-    r"|(?P<function>(?:tanh|relu|mean|var|sqrt|norm|σ)(?=\())"
+    r"|(?P<function>(?:tanh|relu|abs|mean|var|sqrt|norm|σ)(?=\())"
     r"|(?P<name>[A-Za-zα-ω][\u0302\u0303]?′?[⁰¹²³⁴⁵⁶⁷⁸⁹]*[→←]?"
     r"(?:_(?:\{(?:[^{}]|\{[^}]*\})*\}|(?:[^\s(){}\[\]ᵀ,;:]|,(?=\S))+))?)"
     r"|(?P<sign>[-+⊙*/(),\[\]ᵀ])"

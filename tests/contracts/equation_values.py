@@ -17,6 +17,7 @@ VARIABLES = "jnkt"
 ELEMENTWISE: dict[str, Callable[[Any], Any]] = {
     "tanh": np.tanh,
     "σ": lambda x: 1 / (1 + np.exp(-x)),
+    "abs": np.abs,
     "relu": lambda x: np.maximum(x, 0),
     "sqrt": np.sqrt,
     "var": np.var,
@@ -84,7 +85,7 @@ class Example:
         """All values of an index."""
         last = {"j": self.positions, "n": len(self.segments), "k": self.words}[index]
         if index == "k" and self.segments:
-            last = self.segments[env["n"] - 1]
+            last = self.segments[env.get("n", 1) - 1]  # of a pair, k alone counts the words of the first sentence
         return range(1, last + 1)
 
 

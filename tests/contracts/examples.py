@@ -10,6 +10,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from sixjars.flow.features import FeatureShape
 from sixjars.flow.values import Encoded, Padded, SegmentLevel
 from sixjars.model.backbones.backbone import MapShape
 from sixjars.model.layers import WordEmbedding
@@ -49,9 +50,19 @@ def vectors() -> VisualInput:
     return VisualInput(pixels=32, name="efficientnet_lite0", cells=False)
 
 
+def given() -> VisualInput:
+    """Regions or frames whose features the data has, any number of them."""
+    return VisualInput(pixels=0, feature_shape=FeatureShape(5, (None,)))
+
+
 def texts() -> Padded:
     """Ragged rows of words, junk behind them."""
     return stretched(Padded.of(list(ROWS)), 0)
+
+
+def other_texts() -> Padded:
+    """Three texts of other lengths, for a second input."""
+    return Padded.of([[6, 9], [5, 6, 7], [11]])
 
 
 def documents(*widths: int) -> Padded:

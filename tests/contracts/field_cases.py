@@ -14,6 +14,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from torch import Tensor
 
 from sixjars.data.field import Equipment, Field
+from sixjars.data.fields.features import FeaturesField, FeaturesSettings
 from sixjars.data.fields.image import ImageField, ImageSettings
 from sixjars.data.fields.label import LabelField, LabelSettings
 from sixjars.data.fields.order import OrderField, OrderSettings
@@ -87,7 +88,15 @@ def draw(folder: Path) -> None:
     for name, count in (("short", 1), ("long", 4), ("longest", 9)):
         frames = np.random.default_rng(count).integers(0, 255, (count, 16, 16, 3), dtype=np.uint8)
         write_video(folder / f"{name}.mp4", frames, rate=5)
-    for name in ("notes.png", "notes.mp4"):
+    for name, count in (("short", 1), ("long", 4), ("longest", 9)):
+        np.save(folder / f"{name}.npy", np.random.default_rng(count).normal(size=(count, 5)))
+        np.save(folder / f"{name} grid.npy", np.full((2, 3, 5), count, dtype=np.int16))
+        np.save(folder / f"{name} vector.npy", np.arange(5, dtype=np.float16) + count)
+    np.save(folder / "wide.npy", np.zeros((2, 6)))
+    np.save(folder / "deep.npy", np.zeros((1, 2, 3, 5)))
+    np.save(folder / "nan.npy", np.array([[1, 2, 3, 4, np.nan]]))
+    np.save(folder / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
+    for name in ("notes.png", "notes.mp4", "notes.npy"):
         (folder / name).write_text("neither an image nor a video")
 
 
@@ -229,6 +238,23 @@ of_video = Case(
     described="6×6 pixels",
     drawn=("1", "2", "3", "4"),
 )
+of_features = Case(
+    lambda folder: FeaturesField("image", FeaturesSettings()).equipped(Equipment((folder,), stored=True)),
+    ("long.npy", "short.npy", "longest.npy"),
+    bad=(
+        *EMPTY,
+        *NO_TEXT,
+        ("gone.npy", "file gone.npy does not exist."),
+        ("notes.npy", "notes.npy is not a .npy file of numbers, or is damaged from its first bytes."),
+        ("wide.npy", "wide.npy has vectors of 6 numbers, but "),
+        ("deep.npy", "deep.npy has the shape (1, 2, 3, 5), but features are (C), (N, C) or (H, W, C): one vector, "),
+        ("nan.npy", "nan.npy has nan at [0, 4], which is no finite 32-bit number."),
+        ("objects.npy", "objects.npy holds pickled Python objects, which are never loaded; save an array of numbers."),
+    ),
+    foreign=("red.png",),
+    described="given features, vectors of 5 numbers",
+    drawn=("1", "2", "3", "4"),
+)
 
 CASES: dict[str, Case] = {
     "text": of_text,
@@ -344,5 +370,20 @@ CASES: dict[str, Case] = {
     "video": of_video,
     "video, features": replace(
         of_video, make=media(VideoField, VideoSettings(rate=2.0), cells=False), drawn=("1", "2")
+    ),
+    "features": of_features,
+    "features, grid": replace(
+        of_features,
+        values=("long grid.npy", "short grid.npy", "longest grid.npy"),
+        bad=(("long.npy", "long.npy has vectors of 5 numbers, but "), *of_features.bad[6:]),
+        described="given features, 2×3 cells of 5 numbers",
+        drawn=("1", "2", "3", "4", "5", "6"),
+    ),
+    "features, one vector": replace(
+        of_features,
+        values=("long vector.npy", "short vector.npy", "longest vector.npy"),
+        bad=(("long grid.npy", "long grid.npy has 2×3 cells of 5 numbers, but "),),
+        described="given features, one vector of 5 numbers",
+        drawn=("1",),
     ),
 }

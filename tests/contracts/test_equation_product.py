@@ -15,12 +15,13 @@ from sixjars.model.encoders import ENCODERS
 from sixjars.model.encoders.hierarchy import HierarchyEncoder
 from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
+from sixjars.model.encoders.pair import PairEncoder
 from sixjars.model.encoders.points import PointsEncoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
 
 from .equation_models import Model, compare
-from .examples import TARGETS, documents, frames, images, learning, ragged, texts, words
+from .examples import TARGETS, documents, frames, images, learning, other_texts, ragged, texts, words
 
 pytestmark = pytest.mark.usefixtures("in_64_bits")
 STATE = 4
@@ -38,6 +39,7 @@ MADE: dict[str, tuple[Callable[[], Encoder], Callable[[], Inputs]]] = {
         lambda: HierarchyEncoder(words=_words(), size=3, pool="attention"),
         lambda: {"source": documents(1, 3)},
     ),
+    "pair": (lambda: PairEncoder(sentence=_words()), lambda: {"sentence1": other_texts(), "sentence2": texts()}),
     "image": (lambda: ImageEncoder(backbone=learning()), lambda: {"image": images(learning())}),
     "image_question": (
         lambda: ImageQuestionEncoder(image=ImageEncoder(backbone=learning()), question=_words()),

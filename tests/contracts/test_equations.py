@@ -24,6 +24,7 @@ from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.encoders.hierarchy import HierarchyEncoder
 from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
+from sixjars.model.encoders.pair import PairEncoder
 from sixjars.model.encoders.points import PointsEncoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
@@ -35,7 +36,20 @@ from sixjars.runs.recipes import read_recipe
 from .equation_models import Model, all_letters, compare
 from .equation_reader import Unreadable, expanded, names_in
 from .equation_values import Equations, Example
-from .examples import TARGETS, VOCABULARY, documents, features, frames, images, learning, ragged, texts, words
+from .examples import (
+    TARGETS,
+    VOCABULARY,
+    documents,
+    features,
+    frames,
+    given,
+    images,
+    learning,
+    other_texts,
+    ragged,
+    texts,
+    words,
+)
 
 pytestmark = pytest.mark.usefixtures("in_64_bits")
 H, V = 4, VOCABULARY
@@ -153,6 +167,13 @@ def test_images(visual: Callable[[], Any]) -> None:
         compare(Model(encoder, sequence(sized(kind, encoder), "lstm"), inputs, Padded.of(list(TARGETS))))
 
 
+def test_given_features() -> None:
+    """Regions of an image, whose mean is the whole, and frames of a video."""
+    for name, encoder in (("image", ImageEncoder(backbone=given())), ("video", VideoEncoder(backbone=given(), size=3))):
+        inputs = {name: frames(given(), (6, 1, 3))}
+        compare(Model(encoder, sequence(sized(Attention, encoder)), inputs, Padded.of(list(TARGETS))))
+
+
 @pytest.mark.parametrize("reads", ["frames", "clips", "both"])
 @pytest.mark.parametrize("direction", ["forward", "both"])
 def test_videos(reads: str, direction: str) -> None:
@@ -167,6 +188,15 @@ def test_questions_about_images(summary: str, kind: Callable[..., Bridge]) -> No
     encoder = ImageQuestionEncoder(image=ImageEncoder(backbone=learning()), question=question, summary=summary)  # type: ignore[arg-type]
     decoder = LabelDecoder(bridge=sized(kind, encoder)(state_size=H), classes=5, size=H)
     inputs = {"image": images(encoder.image.backbone), "question": texts()}
+    compare(Model(encoder, decoder, inputs, Padded.of([[1], [2], [3]])))
+
+
+@pytest.mark.parametrize("kind", [InitialState, Attention, AttentionPooling])
+@pytest.mark.parametrize(("cell", "layers"), [("rnn", 1), ("gru", 2), ("lstm", 1)])
+def test_pairs_of_sentences(kind: Callable[..., Bridge], cell: str, layers: int) -> None:
+    encoder = PairEncoder(sentence=text(cell, "both", layers))
+    decoder = LabelDecoder(bridge=sized(kind, encoder)(state_size=H), classes=5, size=H)
+    inputs = {"sentence1": texts(), "sentence2": other_texts()}
     compare(Model(encoder, decoder, inputs, Padded.of([[1], [2], [3]])))
 
 

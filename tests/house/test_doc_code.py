@@ -41,16 +41,18 @@ def written(page: str) -> None:
     for block in fences(page):
         if block["file"]:
             Path(block["file"]).write_text(block["body"], encoding="utf-8")
-            for name in re.findall(r"[\w/]+\.(?:jpg|png|mp4)", block["body"]):
+            for name in re.findall(r"[\w/]+\.(?:jpg|png|mp4|npy)", block["body"]):
                 painted(Path(name))
 
 
 def painted(path: Path) -> None:
-    """An image or a video of noise, another one for each name."""
+    """An image, a video or an array of noise, another one for each name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     noise = np.random.default_rng(crc32(path.name.encode()))
     frames_FHWC = noise.integers(0, 256, (12, 48, 64, 3)).astype(np.uint8)
-    if path.suffix == ".mp4":
+    if path.suffix == ".npy":
+        np.save(path, noise.normal(size=(noise.integers(2, 5), 8)))
+    elif path.suffix == ".mp4":
         write_video(path, frames_FHWC, rate=8)
     else:
         Image.fromarray(frames_FHWC[0]).save(path)

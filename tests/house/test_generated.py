@@ -82,6 +82,8 @@ def recipe_under(heading: str, *overrides: str) -> dict[str, Any]:
         name: {"column": at} if files else {} for at, name in enumerate(names(task), start=1)
     }
     whence = {"train": "a.tsv", **({"split": {}} if "split" in heading else {})} if files else {"sample": {}}
+    for kind in re.findall(r"`kind: (\w+)`", heading):
+        fields[re.findall(r"`data\.(\w+)`", heading)[0]]["kind"] = kind
     if task.encoder == "hierarchy":
         fields["source"]["segments"] = "lines"
     values = {"task": task.name, "data": {**whence, **fields}}
@@ -115,7 +117,7 @@ def test_every_key_of_a_recipe_has_its_row() -> None:
     """Compared with what runs would keep: of every task, with every component, from files and synthetic."""
     told = {key for _, (key, *_) in ROWS}
     kept = {key for heading in {heading for heading, _ in ROWS} for key in recipe_under(heading)} - {"task", "expect"}
-    told_once = {re.sub(r"^data\.(question|target)\.", "data.source.", key) for key in kept}
+    told_once = {re.sub(r"^data\.(question|target|sentence[12])\.", "data.source.", key) for key in kept}
     assert told_once - told == set()
     assert told - kept == {"evaluation.search"}
 
@@ -155,7 +157,7 @@ def test_a_row_tells_the_truth(heading: str, row: Row) -> None:
 def companions(heading: str, key: str, word: str) -> list[str]:
     """What else must be said for a word to be allowed."""
     if key.endswith("embedding.frozen"):
-        texts = [name for name in names(task_under(heading)) if name in ("source", "question", "target")]
+        texts = [slot.name for slot in task_under(heading).slots if slot.kind == "text"]
         return [f"data.{name}.vectors=words.txt" for name in texts]
     return {
         ("data.train", "null"): ["data.sample.size=9"],
@@ -227,6 +229,11 @@ SHORT: list[tuple[str, dict[str, Any], str]] = [
         "document_classification",
         {"encoder": {"pool": "attention"}, "bridge": {"start": "copy"}},
         "words GRU 128, segments GRU 128, attention pooling of words → attention pooling, s_0 = h_T → label",
+    ),
+    (
+        "sentence_pair",
+        {"encoder": {"sentence": {"direction": "both"}}},
+        "GRU 128 bidirectional over each sentence → additive attention → 128 hidden, label",
     ),
     (
         "pointing",

@@ -163,6 +163,17 @@ def _bbc(folder: Path) -> None:
     _splits(folder, news, "train", "dev")
 
 
+def _inferred(folder: Path, *files: str) -> None:
+    """Pairs of sentences with a header, and columns that no recipe reads."""
+    lines = ["pair_id\tpremise\thypothesis\trelatedness\tlabel"]
+    for number, label in enumerate(["entailment", "neutral", "contradiction"] * 12):
+        second = {"entailment": "A man eats", "neutral": "He eats fish", "contradiction": "Nobody eats"}[label]
+        lines.append(f"{number}\tMan {number} is eating\t{second}\t3.{number % 10}\t{label}")
+    content = ("\n".join(lines) + "\n").encode()
+    for name in files:
+        (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+
+
 TEXTUAL: Mapping[str, Callable[[Path], None]] = {
     "movie_reviews": _movie_reviews,
     "imdb": _imdb,
@@ -170,8 +181,10 @@ TEXTUAL: Mapping[str, Callable[[Path], None]] = {
     "sgd_dialog": _sgd,
     "dailydialog": _dailydialog,
     "bbc_news_summary": _bbc,
+    "sick": lambda folder: _inferred(folder, "sick.train.tsv", "sick.dev.tsv"),
+    "snli": lambda folder: _inferred(folder, "train.tsv.gz", "dev.tsv.gz"),
 }
-"""The same for documents and conversations."""
+"""The same for documents, conversations and pairs of sentences."""
 
 
 def stand_in(recipe: Recipe, folder: Path) -> None:

@@ -23,8 +23,9 @@ def smaller(name: str) -> list[str]:
     if media:
         frames = [f"data.{key}.frames=3" for key in media if key == "video"]
         return [f"data.{key}.size=64" for key in media] + frames
-    if "words" in recipe.model.encoder:
-        return ["model.encoder.words.embedding.size=16"]
+    for inside in ("words", "sentence"):
+        if inside in recipe.model.encoder:
+            return [f"model.encoder.{inside}.embedding.size=16"]
     flat = recipe.model.decoder["kind"] == "label"  # its state is a copy of both directions
     small = ["model.encoder.size=16", f"model.decoder.size={32 if flat else 16}"]
     return [*small, "model.decoder.embedding.size=16"] if recipe.model.decoder.get("tied") else small

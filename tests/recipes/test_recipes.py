@@ -31,6 +31,8 @@ SHOWN = {
     "video_captioning": {"initial": "initial", "local": "initial", "attention": "attention", "both": "attention"},
     "image_question_answering": {"plain": "initial", "attention": "attention"},
     "video_classification": {"plain": "initial", "attention": "pooling"},
+    "image_classification": {"plain": "initial", "attention": "pooling"},
+    "sentence_pair": {"plain": "initial", "attention": "attention"},
 }
 SHOWN["summarization"] = {**BRIDGES, "copy": "two_level", "hierarchy": "two_level"}
 """The variants that each task is shown in, and the bridge of each."""
@@ -92,7 +94,7 @@ def test_every_variant_has_a_recipe() -> None:
         "directions": {"forward", "backward", "both"},
         "videos": {("", "initial"), ("local", "initial"), ("", "attention"), ("local", "attention")},
         "questions": {"both", "question"},
-        "encoders": {"none", "text", "image", "image_question", "video", "hierarchy", "points"},
+        "encoders": {"none", "text", "pair", "image", "image_question", "video", "hierarchy", "points"},
         "pools": {"last", "attention"},
         "copying": {True, False},
         "visits": {"all", "some"},

@@ -27,6 +27,7 @@ def raw(predictor: Predictor, folder: Path) -> Input:
     given["points"] = "0.4 0.1 0.9" if one else "0.1,0.9 0.5,0.2 0.7,0.7"
     given |= {"question": "what colour is it ?", "image": str(folder / "raw.png"), "video": str(folder / "raw.mp4")}
     given["target"] = "the dog"  # of a language model
+    given |= {"sentence1": "some dogs are here", "sentence2": "no dog is zyxw"}
     (folder / "raw.png").write_bytes(image("raw.png"))
     (folder / "raw.mp4").write_bytes(video("raw.mp4"))
     wanted = {name: given[name] for name in predictor.inputs}

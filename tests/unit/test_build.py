@@ -37,6 +37,9 @@ class Output:
     def copy_misfits(self, source: Any) -> list[str]:
         return []
 
+    def vocabulary_misfits(self, other: Any) -> list[str]:
+        return []
+
 
 def settings_of(role: str, section: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     return resolved(role, {"kind": KINDS[role], **section}, TOLD, NOTHING)

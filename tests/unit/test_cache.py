@@ -239,12 +239,14 @@ def test_a_kill_leaves_no_half_file(tmp_path: Path) -> None:
     process.wait()
     left = entries(tmp_path / "c")
     assert [path.is_dir() and path.name.startswith(".making-") for path in left] == [True]
+    other = tmp_path / "c" / ".making-elsewhere"
+    other.mkdir()
     made(tmp_path / "c")
-    assert left[0].exists()  # someone may still be at work there
-    old = time.time() - 2 * 24 * 3600
-    os.utime(left[0], (old, old))
+    assert not left[0].exists()  # whoever was at work there has ended
+    assert other.exists()  # of another machine, so that is not known
+    os.utime(other, (time.time() - 2 * 24 * 3600,) * 2)
     made(tmp_path / "c", limits=LIMITS | {"source": 1})
-    assert not left[0].exists()
+    assert not other.exists()
     assert all(len(path.name) == 64 and path.is_dir() for path in entries(tmp_path / "c"))
 
 

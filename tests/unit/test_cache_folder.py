@@ -1,6 +1,8 @@
 """The cache folder: where it is, what it holds, and that it does not grow without end or lose what is not ours."""
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 from sixjars.data.storage import cache, pruning
 from sixjars.data.storage.cache import Examples, cache_folder, cached, made_whole, set_aside, sweep
 from sixjars.data.storage.features import FeatureStore
-from sixjars.data.storage.pruning import contents, prune
+from sixjars.data.storage.pruning import contents, making_name, prune
 from sixjars.errors import DataError
 
 HOUR = 3600.0
@@ -116,6 +118,24 @@ def test_nothing_is_removed_that_is_not_ours(place: Path) -> None:
     assert prune(place, 0).size == 0
     assert all(path.exists() for path in others)
     assert not (place / ("c" * 64)).exists()
+
+
+def test_nothing_is_left_that_nobody_uses(place: Path, call: Any) -> None:
+    """Also what a killed process had begun, and plans of features that are gone."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    dead = Path(str(making_name()).replace(f"-{os.getpid()}-", f"-{process.pid}-"))
+    ours = [laid(place / folder / f"{making_name()}x" / "texts.arrow") for folder in ("", "frames/" + "d" * 32)]
+    left = [laid(place / folder / f"{dead}x" / "texts.arrow") for folder in ("", "frames/" + "a" * 32)]
+    left += [laid(place / f".making-x{at}" / "texts.arrow", hours=25 * at) for at in (0, 1)]
+    os.utime(left[-1].parent, (time.time() - 25 * HOUR,) * 2)
+    laid(place / "frames" / ("a" * 32) / "plan.json")
+    used = laid(place / "frames" / ("d" * 32) / "plan.json")
+    entry(place, "b")
+    assert call("cache", "--prune", "0").code == 0
+    assert [path.exists() for path in left] == [False, False, True, False]  # the third may be of another machine
+    assert not (place / "frames" / ("a" * 32)).exists()
+    assert all(path.exists() for path in (*ours, used))
 
 
 def test_the_command_tells_how_much_there_is_and_makes_it_less(place: Path, call: Any) -> None:

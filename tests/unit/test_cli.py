@@ -18,7 +18,7 @@ from sixjars.tasks import TASKS
 SIXJARS = str(Path(sys.executable).with_name("sixjars"))
 COMMANDS = [
     *("cache", "compare", "demo", "evaluate", "explain", "features"),
-    *("new", "pack", "predict", "sample", "score", "tasks", "train"),
+    *("new", "pack", "predict", "sample", "score", "tasks", "train", "tune"),
 ]
 HEAVY = {"torch", "numpy", "pyarrow", "pydantic", "lightning_fabric", "tokenizers", "yaml", "PIL", "rich.console"}
 

@@ -81,12 +81,13 @@ def test_killed_work_goes_on(tmp_path: Path) -> None:
     assert finished(work(tmp_path, "third")) == left
     kept = FeatureStore(tmp_path / "store", {"layer": 1})
     check_all(kept)
-    remains = sorted(kept.folder.glob(".making-*"))
-    assert len(remains) == 2
-    old = time.time() - 2 * 24 * 3600
-    os.utime(remains[0], (old, old))
-    kept.add(["more"], [np.zeros((1, 1000), dtype=np.float16)])
-    assert sorted(kept.folder.glob(".making-*")) == remains[1:]  # someone may still be at work in the other
+    assert list(kept.folder.glob(".making-*")) == []  # what the dead left was removed
+    old, new = (kept.folder / f".making-{name}" for name in ("old", "new"))  # of other machines
+    for folder in (old, new):
+        folder.mkdir()
+    os.utime(old, (time.time() - 2 * 24 * 3600,) * 2)
+    FeatureStore(tmp_path / "store", {"layer": 1}).add(["more"], [np.zeros((1, 1000), dtype=np.float16)])
+    assert list(kept.folder.glob(".making-*")) == [new]  # someone may still be at work there
     check_all(kept)
 
 

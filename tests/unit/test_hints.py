@@ -8,6 +8,7 @@ import sixjars
 from sixjars.errors import DataError, RecipeError, file_hint, hint
 from sixjars.evaluation.metrics.table import METRICS
 from sixjars.recipe.sections import LearningSettings, Recipe, SearchSettings
+from sixjars.tasks import TASKS
 
 SECTIONS, LEARNING, SEARCH = (list(kind.model_fields) for kind in (Recipe, LearningSettings, SearchSettings))
 
@@ -33,6 +34,11 @@ SECTIONS, LEARNING, SEARCH = (list(kind.model_fields) for kind in (Recipe, Learn
         ("batch_size", SECTIONS, "learning.batch_examples"),
         ("encoder", SECTIONS, "model.encoder"),
         ("seed", SECTIONS, "learning.seed"),
+        ("sentiment", list(TASKS), "document_classification"),
+        ("NLI", list(TASKS), "sentence_pair"),
+        ("paraphrase", list(TASKS), "sentence_pair"),
+        ("vqa", list(TASKS), "image_question_answering"),
+        ("image_recognition", list(TASKS), "image_classification"),
     ],
 )
 def test_what_people_type(typed: str, known: list[str], meant: str) -> None:
@@ -48,7 +54,9 @@ def test_the_device_is_no_key(known: list[str]) -> None:
     assert hint("device", ["id", "text"]) == ""  # a column may be called so
 
 
-@pytest.mark.parametrize(("typed", "known"), [("spoon", SECTIONS), ("de", ["en", "hi"]), ("text", ["label", "id"])])
+@pytest.mark.parametrize(
+    ("typed", "known"), [("spoon", SECTIONS), ("ner", list(TASKS)), ("de", ["en", "hi"]), ("text", ["label", "id"])]
+)
 def test_nothing_is_better_than_something_wrong(typed: str, known: list[str]) -> None:
     assert hint(typed, known) == ""
 

@@ -114,7 +114,7 @@ def test_a_loss_that_is_no_number(call: Any, recipe: Maker, tmp_path: Path) -> N
 
 
 PHASES: dict[str, tuple[str, list[str], str]] = {
-    "reading a recipe": ("sixjars.runs.train.recipe_and_origin", ["train"], "stopped."),
+    "reading a recipe": ("sixjars.runs.train.read_recipe", ["train"], "stopped."),
     "reading data": (
         "sixjars.runs.train.splits_of",
         ["train"],

@@ -3,6 +3,8 @@
 import csv
 import gzip
 import json
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ import sixjars
 from sixjars.cli import streaming
 from sixjars.errors import DataError
 from sixjars.runs.files import input_file
+
+from .conftest import Server
 
 WORDS = ["namaste", "ghar", "kamal"]
 ROWS = [{"id": at, "roman": word, "note": f'a, "{word}"\nand more'} for at, word in enumerate(WORDS)]
@@ -174,7 +178,8 @@ def test_objects_on_the_command_line(call: Any, run: Path, answers: list[str]) -
     said = call("predict", run, '{"roman": "namaste", "id": 3}', '{"source": "ghar"}')
     assert said.out.splitlines() == answers[:2]
     other = call("predict", run, '{"colour": "red"}')  # no column of the run: a text like any other
-    assert (other.code, other.err) == (0, "")
+    assert other.code == 0
+    assert other.err.endswith(" % of the input tokens are unknown to the run (<unk>); outputs may be poor.\n")
 
 
 def test_notes_are_not_a_flood(call: Any, run: Path, tmp_path: Path) -> None:
@@ -185,6 +190,25 @@ def test_notes_are_not_a_flood(call: Any, run: Path, tmp_path: Path) -> None:
         "note: further notes about single inputs are left out.",
         "note: 50 of 51 inputs could not be used; their lines are empty.",
     ]
+
+
+def test_a_kill_leaves_whole_rows(server: Server, run: Path, tmp_path: Path) -> None:
+    """SIGKILL in the middle of a large file: what was answered is there, in order, each row with its answer."""
+    path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    path.write_text("id,roman\n" + "".join(f"{at},{WORDS[at % 3]}\n" for at in range(200_000)))
+    process = server.start("predict", run, "--input", path, "--output", out)
+    until = time.monotonic() + 60
+    while (not out.exists() or out.stat().st_size < 10_000) and time.monotonic() < until:
+        time.sleep(0.01)
+    process.kill(signal.SIGKILL)
+    assert process.wait().code == -signal.SIGKILL
+    text = out.read_text()
+    assert text.endswith("\n")
+    rows = list(csv.reader(text.splitlines()))
+    assert rows[0] == ["id", "roman", "target"]
+    assert 100 < len(rows) < 200_000
+    assert [row[:2] for row in rows[1:]] == [[str(at), WORDS[at % 3]] for at in range(len(rows) - 1)]
+    assert {tuple(row[1:]) for row in rows[1:]} == set(zip(WORDS, (row[2] for row in rows[1:4]), strict=True))
 
 
 def test_what_is_done_is_there_when_it_is_killed(

@@ -269,7 +269,7 @@ def test_nbest(call: Any, run: Path, predictor: Predictor) -> None:
     assert len(call("predict", run, "a", "--nbest", 3, "--search", "sample").out.splitlines()) == 3
     assert call("predict", run, "a", "--nbest", 1).out == call("predict", run, "a").out
     assert call("predict", run, "a", "--nbest", 2, "--search", "greedy").sentence == (
-        "greedy search finds one output, but --nbest is 2; use --search beam or sample."
+        "greedy search finds one output, but nbest is 2; search with beam or sample."
     )
 
 

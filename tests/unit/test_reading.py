@@ -404,8 +404,8 @@ def test_long_values_are_quoted_in_short_everywhere() -> None:
             "model.encoder: key 'hidden_size' is unknown. Did you mean 'size'?",
         ),
         (
-            {**translation(), "task": "text_classification"},
-            "task 'text_classification' is unknown. Did you mean 'document_",
+            {**translation(), "task": "sentiment_analysis"},
+            "task 'sentiment_analysis' is unknown. Did you mean 'document_",
         ),
         (translation(data={**FILES, "where": {}}), "data: key 'where' is unknown. Did you mean 'filter'? Known: "),
         (

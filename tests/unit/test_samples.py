@@ -14,7 +14,7 @@ import pytest
 from sixjars.errors import DataError
 from sixjars.samples import SAMPLES, Row, Sample, generate, vectors
 
-PAIRED = sorted(task for task, sample in SAMPLES.items() if sample.source)
+PAIRED = sorted(task for task, sample in SAMPLES.items() if sample.source and not sample.second)
 VISUAL = sorted(task for task, sample in SAMPLES.items() if sample.media)
 ALIGNED = [task for task in PAIRED if SAMPLES[task].alignment]
 WITH_VECTORS = ["translation", "transliteration"]
@@ -48,7 +48,8 @@ def test_the_table_is_keyed_by_task() -> None:
 def test_rows_have_the_declared_columns_and_single_spaces(task: str, corpora: dict[str, list[Row]]) -> None:
     sample = SAMPLES[task]
     truths = (sample.alignment, sample.boxes, sample.rationale)
-    columns = [column for column in (sample.source, sample.media, sample.question, sample.target, *truths) if column]
+    inputs = (sample.source, sample.second, sample.media, sample.question)
+    columns = [column for column in (*inputs, sample.target, *truths) if column]
     assert list(sample.columns) == columns
     for row in corpora[task]:
         assert list(row) == columns

@@ -21,6 +21,8 @@ from sixjars.recipe.sections import LossSettings
 from sixjars.runs.data import Blueprint, Splits, splits_of
 from sixjars.runs.recipes import recipe_of
 
+from .conftest import Call
+
 SMALL = {"encoder": {"kind": "text", "size": 8}, "bridge": {"kind": "initial"}, "decoder": {"size": 8}}
 
 
@@ -216,6 +218,8 @@ def test_a_list_of_files_that_is_wrong(tmp_path: Path) -> None:
         ([], r"'train' is an empty list; name a file\."),
         ([{"file": "a.tsv", "weight": 0}], r"data\.train.*weight: should be greater than 0, but is 0"),
         ([{"weight": 2}], r"data\.train.*: key 'file' is missing"),
+        ([1], r"data\.train\.0: must be the name of a file, or \{file: NAME, weight: NUMBER\}, but is 1\."),
+        (["a.tsv", None], r"data\.train\.1: must be the name of a file, or .*, but is (None|null)\."),
     ):
         with pytest.raises(RecipeError, match=told):
             recipe_of(values(tmp_path, files), "a test")
@@ -264,10 +268,15 @@ def test_word_dropout_trains_the_vector_of_unknown_words(tmp_path: Path) -> None
         assert bool((vectors[0] != vectors[1]).any()) == changes
 
 
-def test_evaluate_tells_the_share_of_unknown_tokens(tmp_path: Path) -> None:
+def test_the_share_of_unknown_tokens_is_told(tmp_path: Path, call: Call) -> None:
     run, _ = trained(tmp_path, values(tmp_path, rows(tmp_path, {"a": 40, "b": 40})))
     (tmp_path / "new.jsonl").write_text('{"text": "a b nobody knows", "label": "a"}')
     assert sixjars.evaluate(run.folder, data=tmp_path / "new.jsonl").unknown == 0.5
+    said = call("evaluate", run.folder, "--data", tmp_path / "new.jsonl")
+    note = "note: 50 % of the input tokens are unknown to the run (<unk>); outputs may be poor."
+    assert note in said.err.splitlines()
+    for more in ((), ("--json",)):  # with and without details
+        assert call("predict", run.folder, "--input", tmp_path / "new.jsonl", *more).err.splitlines() == [note]
 
 
 # folds
@@ -294,6 +303,15 @@ def test_folds(tmp_path: Path) -> None:
     assert (whole.examples, whole.where) == (30, f"the training set of {tmp_path / 'rows.jsonl'}")
     again, _ = trained(tmp_path, made, resume=True)
     assert again.scores == run.scores
+
+
+def test_a_starter_recipe_with_folds_offers_no_other_split(tmp_path: Path) -> None:
+    rows(tmp_path, {"a": 30, "b": 30})
+    path = sixjars.new(tmp_path / "mine.yaml", task="document_classification", data=tmp_path / "rows.jsonl")
+    text = path.read_text()
+    assert "folds: 5" in text
+    assert "test: 0.1" not in text
+    assert "# learning.folds trains several models; each row is held out by one of them, so no valid or test" in text
 
 
 def test_folds_are_of_the_training_file(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import sixjars
 from sixjars.errors import DataError, RecipeError
-from sixjars.recipe.files import loaded
+from sixjars.recipe.files import inline, loaded
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.recipes import read_recipe
-from sixjars.runs.starter import _inline, new
+from sixjars.runs.starter import new
 from sixjars.tasks import TASKS
 
 
@@ -146,9 +146,9 @@ def test_plain_names_stay_plain(tmp_path: Path) -> None:
     | st.integers(1, 10**20)
 )
 def test_every_name_comes_back_from_inline(name: str | int) -> None:
-    found = loaded(f"data:\n  train: {_inline(name)}\n  target: {{column: {_inline(name)}, tokens: words}}\n")
+    found = loaded(f"data:\n  train: {inline(name)}\n  target: {{column: {inline(name)}, tokens: words}}\n")
     assert found == {"data": {"train": name, "target": {"column": name, "tokens": "words"}}}
-    assert "\n" not in _inline(name)
+    assert "\n" not in inline(name)
 
 
 def test_a_parquet_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -54,8 +54,9 @@ def test_synthetic_corpora_as_files(task: str, tmp_path: Path) -> None:
     ("row", "segments", "several"),
     [
         ({"label": "good", "sentences": ["It was good.", "So good."]}, "lines", False),
-        ({"label": "good", "text": "It was good. So good."}, "sentences", False),
-        ({"label": "good", "document": "It was good.\nSo good."}, "sentences", False),
+        ({"label": "good", "text": "It was good. So good."}, "none", False),
+        ({"label": "good", "text": "It was good. So good. " * 2}, "sentences", False),
+        ({"label": "good", "document": "It was good.\nSo good.\n" * 2}, "sentences", False),
         ({"id": 7, "paragraphs": ["Wheat rose."], "topics": ["wheat", "grain"]}, "lines", True),
     ],
 )
@@ -69,8 +70,9 @@ def test_documents(row: dict[str, Any], segments: str, several: bool, tmp_path: 
         rows.append({**row, read: text, said: other if number % 2 else row[said]})
     found = started(tmp_path, DOCUMENTS, lined(tmp_path / "a.jsonl", *rows))
     assert (setting(found, "source", "segments"), setting(found, "label", "multi_label")) == (segments, several)
+    assert found.model.encoder["kind"] == ("text" if segments == "none" else "hierarchy")
+    assert setting(found, "source", "lowercase")
     assert (found.data.fields["source"].column, found.data.fields["label"].column) == (read, said)
-    assert found.model.encoder["kind"] == "hierarchy"
     assert ("labels_micro_f1" in found.evaluation.metrics) == several
     assert (found.loss.smoothing == 0.0) == several
 

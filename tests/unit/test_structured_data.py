@@ -166,7 +166,7 @@ def test_multiple_labels(call: Any, tmp_path: Path) -> None:
     assert 0.5 < float(answer[1]) <= 1.0
     assert "--metrics: perplexity tells" in call("evaluate", tmp_path / "run", "--metrics", "perplexity").sentence
     assert call("predict", tmp_path / "run", "oil", "--nbest", "2").sentence == (
-        "this run chooses all labels that apply to an input, so --nbest has nothing to count."
+        "this run chooses all labels that apply to an input, so nbest has nothing to count."
     )
     (tmp_path / "other.jsonl").write_text(json.dumps({"read": "oil rose", "said": ["oil", "gold"]}) + "\n")
     told = json.loads(call("evaluate", tmp_path / "run", "--data", tmp_path / "other.jsonl", "--json").out)

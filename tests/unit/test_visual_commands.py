@@ -136,7 +136,7 @@ def test_the_most_probable_labels(call: Any, run: Run) -> None:
     assert chances == sorted(chances, reverse=True)
     for options in (("--search", "beam"), ("--set", "width=3")):
         assert call("predict", classifier, video, *options).sentence == (
-            "this run chooses a label; there is nothing to search. --nbest K gives the K most probable."
+            "this run chooses a label; there is nothing to search. With nbest it gives the most probable."
         )
 
 

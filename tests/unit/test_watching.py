@@ -9,11 +9,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from lightning_fabric.loggers.csv_logs import CSVLogger
 
 import sixjars
 from sixjars.errors import MissingExtra
 from sixjars.learning import loggers as module
-from sixjars.learning.loggers import close, loggers_for
+from sixjars.learning.loggers import loggers_for
 from sixjars.progress import Reporter, Summary
 from sixjars.runs.history import best_of
 
@@ -40,8 +41,9 @@ def trained(folder: Path, *overrides: str, recipe: str = "transliteration/sample
     return kept
 
 
-def test_the_block_the_curves_and_the_csv_logger(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
+def test_the_block_the_curves_and_the_csv_logger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, ended = tmp_path / "run", []
+    monkeypatch.setattr(CSVLogger, "finalize", lambda self, status: ended.append(status))
     beam = ["learning.epochs=3", "learning.loggers=[csv]", "evaluation.search.kind=beam"]
     kept = trained(folder, *beam, "learning.batch_examples=4")
     assert kept.block is not None
@@ -60,6 +62,7 @@ def test_the_block_the_curves_and_the_csv_logger(tmp_path: Path) -> None:
     scored = [row for row in rows if row["loss"]]
     assert [(int(row["step"]), float(row["loss"])) for row in scored] == [(r["step"], r["loss"]) for r in log]
     assert [int(row["step"]) for row in rows if row["step_loss"]] == [10, 20, 30, 40]
+    assert ended == ["success"]
 
 
 def test_labels_have_no_search_and_one_validation_no_curve(tmp_path: Path) -> None:
@@ -86,20 +89,15 @@ def test_the_other_loggers_are_made_for_the_folder(tmp_path: Path, monkeypatch: 
         def __init__(self, **options: Any) -> None:
             made.append(options)
 
-        def finalize(self, status: str) -> None:
-            made.append({"status": status})
-
     library = ModuleType("pytorch_lightning.loggers")
     library.__dict__.update(WandbLogger=Logger, MLFlowLogger=Logger)
     monkeypatch.setitem(sys.modules, "pytorch_lightning.loggers", library)
     monkeypatch.setattr(module, "find_spec", lambda name: object())
-    close(loggers_for(["wandb", "mlflow", "wandb"], tmp_path / "x"))
+    loggers_for(["wandb", "mlflow", "wandb"], tmp_path / "x")
     logs = tmp_path / "x" / "logs"
     assert made == [
         {"project": "sixjars", "name": "x", "save_dir": str(logs)},
         {"experiment_name": "sixjars", "run_name": "x", "save_dir": str(logs / "mlflow")},
-        {"status": "success"},
-        {"status": "success"},
     ]
 
 

@@ -36,6 +36,7 @@ from .files import (
     tabs,
     written,
 )
+from .pair_cases import PAIRS_OF_SENTENCES
 
 BROKEN = [f"{english(n)}\nand {n}" for n in range(N)]
 
@@ -459,4 +460,4 @@ TEXTS = [
         {"source": "sentence1", "target": "sentence2"},
     ),
 ]
-CASES = [*HEADERS, *IDS, *DELIMITERS, *ENCODINGS, *JSON, *ROWS, *TEXTS]
+CASES = [*HEADERS, *IDS, *DELIMITERS, *ENCODINGS, *JSON, *ROWS, *TEXTS, *PAIRS_OF_SENTENCES]

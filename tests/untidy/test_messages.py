@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Call
+from tests.conftest import Call
 
 HEADED = "English\tGerman\n" + "".join(f"a cat sits {n}\teine Katze sitzt {n}\n" for n in range(12))
 FEW = ["learning.steps=2", "model.encoder.size=8", "model.decoder.size=8", "data.valid=0.2"]

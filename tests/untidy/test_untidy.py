@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from sixjars.runs.recipes import read_recipe
+from sixjars.tasks import TASKS, own_name
+from tests.conftest import Call
 
 from .cases import CASES
-from .conftest import Call
 from .files import Case
 
 FEW = """learning.steps=2 model.encoder.size=8 model.decoder.size=8 data.valid=0.2 learning.batch_examples=8
@@ -20,6 +21,8 @@ QUICK = {
     "UTF-16, little end",
     "a JSON list, indented",
     "ragged rows",
+    "columns of SICK",
+    "pairs without a header",
 }
 
 
@@ -71,13 +74,15 @@ def test_the_columns_that_a_person_would_choose(case: Case, call: Call, tmp_path
 def test_they_are_trained_on_scored_and_predicted(case: Case, call: Call, tmp_path: Path) -> None:
     started(case, call, tmp_path)
     few = [change for change in FEW if not (case.task == "language_model" and "encoder" in change)]
+    if "sentence1" in case.columns:
+        few = [change.replace("encoder.size", "encoder.sentence.size") for change in few]
     labels = "label" in case.columns
     few = [change for change in few if not (labels and "search" in change)]
     trained = call("train", "new.yaml", *few, "--out", "run", "--device", "cpu")
     assert trained.code == 0, trained
     assert "looks like a header" not in trained.err
     assert call("evaluate", "run").code == 0
-    text = [] if case.task == "language_model" else ["the cat is in the garden"]
+    text = ["the cat is in the garden"] * len(TASKS[own_name(case.task)].inputs)
     predicted = call("predict", "run", *text)
     assert predicted.code == 0, predicted
     assert len(predicted.out.splitlines()) == 1

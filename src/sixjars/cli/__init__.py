@@ -11,8 +11,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from sixjars.cli import inspect, predict, prepare, score, share, train
-from sixjars.errors import Interrupted, SixJarsError
+from sixjars.cli import inspect, predict, prepare, score, share, train, tune
+from sixjars.errors import TOO_LARGE, Interrupted, SixJarsError, memory_is_short
 
 app = typer.Typer(
     name="sixjars",
@@ -29,6 +29,7 @@ for command in (
     prepare.features,
     prepare.cache,
     train.train,
+    tune.tune,
     predict.predict,
     score.evaluate,
     score.score,
@@ -52,8 +53,6 @@ def about(
 
 
 NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
-MEMORY_IS_SHORT = ("out of memory", "allocate memory", "not enough memory")
-"""How torch says so, on a GPU and on a CPU."""
 
 
 def main() -> None:
@@ -92,8 +91,8 @@ def _told(error: Exception) -> str | None:
     if isinstance(error, OSError):
         end = "; what was saved before is still there." if error.errno in NO_SPACE else "."
         return f"{error.filename or 'output'}: {error.strerror or error}{end}"
-    if isinstance(error, MemoryError) or any(words in str(error) for words in MEMORY_IS_SHORT):
-        return "there is not enough memory for this; make batches or sizes smaller."
+    if memory_is_short(error):
+        return TOO_LARGE
     if hasattr(error, "format_message"):  # as only typer's have
         context = getattr(error, "ctx", None)
         said = str(error.format_message())

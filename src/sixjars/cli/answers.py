@@ -84,11 +84,12 @@ class TableSink(Sink):
         self.label = not predictor.network.decoder.searches
         self.name = predictor.fields.output.name
         self.answers: Answers | None = None
-        endings = [path.name.lower().removesuffix(".gz").rpartition(".")[2] for path in (source.path, file)]
-        if endings[0] != endings[1]:
+        wanted, own = source.answer_ending, Path(source.path.name.lower().removesuffix(".gz")).suffix
+        if Path(file.name.lower().removesuffix(".gz")).suffix != wanted:
+            why = f"as {source.path} does, for it" if own == wanted else f"which answers to {own} files are kept as; it"
             raise DataError(
-                f"--output {file} should end in .{endings[0]}, as {source.path} does, for it gets the same columns and "
-                "one more; or in .txt, for one answer a line."
+                f"--output {file} should end in {wanted}, {why} gets the same columns and one more; or in .txt, for "
+                "one answer a line."
             )
 
     def take(self, items: "Sequence[Item]", found: "Sequence[Sequence[Prediction]]") -> None:

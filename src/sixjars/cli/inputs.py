@@ -39,10 +39,35 @@ def texts_given(predictor: "Predictor", given: Iterator[str], questions: Sequenc
             continue
         if not questions and "question" in others:
             raise DataError("a question is needed; ask it with --question.")
+        if others and not questions:
+            yield _parted(predictor, one), None
+            continue
         for value in predictor.inputs[first].arguments(one):
             if not questions:
                 yield value, None
             yield from (({first: value, "question": question}, None) for question in questions)
+
+
+def _parted(predictor: "Predictor", line: str) -> "Input":
+    """The texts of a line with tabs between them."""
+    from sixjars.runs.requests import Unreadable
+
+    names, texts = list(predictor.inputs), line.split("\t")
+    if len(texts) != len(names):
+        return Unreadable(f"must be {' and '.join(names)} with a tab between them.")
+    return dict(zip(names, texts, strict=True))
+
+
+def on_one_line(predictor: "Predictor", texts: Sequence[str], questions: Sequence[str]) -> list[str]:
+    """Arguments as lines are: where an input has two texts, they stand one after the other, and a tab is between."""
+    count = len(predictor.inputs)
+    whole = any("\t" in text or object_named(predictor, text) is not None for text in texts)
+    if count < 2 or questions or whole or any(field.is_media for field in predictor.inputs.values()):
+        return list(texts)
+    if len(texts) % count:
+        names = " and ".join(predictor.inputs)
+        raise DataError(f"{predictor.recipe.task} reads {names}: give {count} texts for each input, not {len(texts)}.")
+    return ["\t".join(texts[at : at + count]) for at in range(0, len(texts), count)]
 
 
 def object_named(predictor: "Predictor", text: str) -> "Mapping[str, Any] | None":

@@ -19,12 +19,14 @@ def tasks(*, as_json: JsonOption = False) -> None:
     console = results()
     if as_json:
         rows = [
-            {"name": t.name, "number": t.number, "title": t.title, "recipes": listed[t.name]} for t in TASKS.values()
+            {"name": t.name, "also": t.also, "number": t.number, "title": t.title, "recipes": listed[t.name]}
+            for t in TASKS.values()
         ]
         console.print(json.dumps(rows, ensure_ascii=False))
         return
     for task in TASKS.values():
-        console.print(f"{task.number:4}{task.name:16}  {task.title}", style="bold")
+        also = f" (also: {', '.join(task.also)})" if task.also else ""
+        console.print(f"{task.number:4}{task.name:16}  {task.title}{also}", style="bold")
         for name in listed[task.name]:
             console.print(f"      {name}")
 

@@ -29,6 +29,10 @@ AllowOption = Annotated[
     ),
 ]
 DeviceOption = Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to compute.")]
+FromOption = Annotated[
+    Path | None,
+    typer.Option("--from", metavar="RUN", help="Fine-tune: start from a run's weights.", show_default=False),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Overrides = Annotated[
     list[str] | None,

@@ -13,10 +13,10 @@ import typer
 
 from sixjars.cli.answers import LineSink, Notes, Sink, TableSink
 from sixjars.cli.chat import hold_conversation
-from sixjars.cli.inputs import Lines, at_terminal, rows_given, texts_given
+from sixjars.cli.inputs import Lines, at_terminal, on_one_line, rows_given, texts_given
 from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, note
 from sixjars.cli.streaming import Pace, portions
-from sixjars.errors import DataError, RecipeError
+from sixjars.errors import DataError
 
 if TYPE_CHECKING:
     from sixjars.cli.inputs import Item
@@ -37,8 +37,8 @@ InputOption = Annotated[
     Path | None,
     typer.Option(
         "--input",
-        help="A file: CSV, TSV, JSON or Parquet with the columns that the run was trained on (.gz too); any other "
-        "has one input a line.",
+        help="A file: CSV, TSV, JSON, Parquet or Excel with the columns that the run was trained on (.gz too); any "
+        "other has one input a line.",
         show_default=False,
     ),
 ]
@@ -79,13 +79,16 @@ def predict(
     allow: AllowOption = None,
 ) -> None:
     """Use a run on texts, images or videos from the command line, a file or stdin; one output a line."""
+    from sixjars.recipe.files import overridden
     from sixjars.runs.predict import load
+    from sixjars.runs.requests import search_of
 
     if texts and input_file:
         raise DataError("give texts or --input, not both.")
     _check_files(input_file, output_file)
     predictor = load(run, device=device, allow=allow or [])
-    settings = _search_settings(predictor, search, nbest, setting or [])
+    given = overridden({}, setting or []) | ({} if nbest is None else {"nbest": nbest})
+    settings = search_of(predictor.recipe.evaluation.search, search, given, predictor.ability, "the command line")
     if pictures is not None and not predictor.has_attention:
         raise DataError(f"--pictures draws attention, but {run} has none; its bridge is of another kind.")
     if chat:
@@ -114,7 +117,8 @@ def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
     table = None if asked.texts else _table(asked.input, predictor)
     typed = not asked.texts and asked.input is None and at_terminal()
     lines = Lines(asked.input, predictor) if table is None and not asked.texts else None
-    items = texts_given(predictor, iter(lines or asked.texts), asked.questions)
+    given = lines or on_one_line(predictor, asked.texts, asked.questions)
+    items = texts_given(predictor, iter(given), asked.questions)
     if table is not None:
         items = rows_given(predictor, table)
     sink: Sink = LineSink(predictor, output, nbest=settings.nbest, as_json=as_json)
@@ -136,7 +140,8 @@ def _table(file: Path | None, predictor: "Predictor") -> "InputFile | None":
 
     if file is None or not file.is_file():
         return None
-    return input_file(file, predictor.columns, header=getattr(predictor.recipe.data, "header", None))
+    data = predictor.recipe.data
+    return input_file(file, predictor.columns, header=data.header, sheet=data.sheet)
 
 
 @final
@@ -224,34 +229,3 @@ def _note_fonts(texts: set[str]) -> None:
 
     if missing := missing_font(texts):
         note(f"note: {missing} The pictures have numbers in their place, and a legend.")
-
-
-def _search_settings(
-    predictor: "Predictor", kind: str | None, nbest: int | None, others: list[str]
-) -> "SearchSettings":
-    """The run's own search with the options of this call; several outputs need a beam or sampling."""
-    from sixjars.recipe.files import overridden
-    from sixjars.recipe.schema import checked
-    from sixjars.recipe.sections import SearchSettings
-
-    own = predictor.recipe.evaluation.search
-    if not predictor.network.decoder.searches:
-        if kind is not None or others:
-            raise DataError(
-                "this run chooses a label; there is nothing to search. --nbest K gives the K most probable."
-            )
-        if nbest is not None and predictor.fields.output.multi_label:
-            raise DataError("this run chooses all labels that apply to an input, so --nbest has nothing to count.")
-        return own.model_copy(update={"nbest": nbest or own.nbest})
-    values = own.model_dump() | ({} if kind is None else {"kind": kind})
-    if nbest is not None:
-        if kind == "greedy" and nbest > 1:
-            raise DataError(f"greedy search finds one output, but --nbest is {nbest}; use --search beam or sample.")
-        several = "beam" if values["kind"] == "greedy" and nbest > 1 else values["kind"]
-        values |= {"nbest": nbest, "kind": several, "width": max(own.width, nbest)}
-    settings, faults = checked(SearchSettings, overridden(values, others), "search")
-    if settings is None:
-        raise RecipeError(faults, "the command line")
-    if settings.unknown == "replace" and not predictor.has_attention:
-        raise DataError("unknown=replace needs attention, but this run has none; its bridge is of another kind.")
-    return settings

@@ -24,6 +24,7 @@ def evaluate(
 ) -> None:
     """Score a run, on its test set or on a file of yours."""
     from sixjars.cli.show import show_classes, show_scores
+    from sixjars.cli.unknown import note_unknown
     from sixjars.progress import ConsoleProgress
     from sixjars.runs.evaluate import evaluate as evaluate_run
 
@@ -37,6 +38,7 @@ def evaluate(
         results().print(json.dumps(found.to_json(), ensure_ascii=False))
         return
     show_scores(results(), found.scores, examples=found.examples, where=found.where, skipped=found.skipped)
+    note_unknown(found.unknown)
     if found.classes:
         show_classes(results(), found.classes, found.confusion)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sixjars.cli.options import AllowOption, DeviceOption, Overrides, RecipeArgument, note, notes, results
+from sixjars.cli.options import AllowOption, DeviceOption, FromOption, Overrides, RecipeArgument, note, notes, results
 from sixjars.errors import DataError, RunError
 
 ColumnOption = Annotated[
@@ -84,10 +84,7 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on exactly where the run was stopped; begin it where there is none.")
     ] = False,
-    from_run: Annotated[
-        Path | None,
-        typer.Option("--from", metavar="RUN", help="Fine-tune: start from a run's weights.", show_default=False),
-    ] = None,
+    from_run: FromOption = None,
     seed: Annotated[int | None, typer.Option(help="The same as learning.seed=N.", min=0, show_default=False)] = None,
     device: DeviceOption = "auto",
     devices: Annotated[int, typer.Option(help="Processes that train one model together.", min=1)] = 1,

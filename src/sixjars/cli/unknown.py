@@ -1,4 +1,4 @@
-"""How much of an input a run does not know: a note where it is much."""
+"""How much of the inputs a run does not know: one note."""
 
 from typing import TYPE_CHECKING, final
 
@@ -12,9 +12,10 @@ MUCH = 0.05
 
 
 def note_unknown(share: float | None) -> None:
-    """A note where many tokens of the inputs are unknown."""
-    if share is not None and share > MUCH:
-        note(f"note: {100 * share:.1f} % of the input tokens are unknown to the run (<unk>); outputs may be poor.")
+    """A note where tokens of the inputs are unknown."""
+    if share:
+        poor = "; outputs may be poor" if share > MUCH else ""
+        note(f"note: {100 * share:.2g} % of the input tokens are unknown to the run (<unk>){poor}.")
 
 
 @final
@@ -26,10 +27,9 @@ class UnknownTokens:
 
     def add(self, prediction: "Prediction") -> None:
         """Count those of one input."""
-        unknown, tokens = prediction.unknown
-        self.unknown += unknown
-        self.tokens += tokens
+        self.tokens += prediction.tokens_read
+        self.unknown += prediction.unknown_tokens
 
     def note(self) -> None:
-        """Say so where it is much."""
+        """Say how many."""
         note_unknown(self.unknown / self.tokens if self.tokens else None)

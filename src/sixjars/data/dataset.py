@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from typing import Any, TypeVar, final
 
 import numpy as np
@@ -51,7 +51,9 @@ class Fields:
         """With what the training set teaches."""
 
         def taught(field: Field) -> Field:
-            texts = counted(_texts(train, field.name), f"learning the vocabulary of {field.name}")
+            columns = field.equipment.learned_from or (field.name,)
+            every = chain.from_iterable(_texts(train, name) for name in columns)
+            texts = counted(every, f"learning the vocabulary of {field.name}")
             return field.learned(texts) if field.learns else field
 
         return self.mapped(taught)
@@ -76,6 +78,11 @@ def _texts(examples: Examples, name: str) -> Iterator[str]:
     """The texts of a column, some at a time."""
     for chunk in examples.table.column(name).chunks:
         yield from chunk.to_pylist()
+
+
+def _counted(ids: Sequence[NDArray[np.int32]]) -> tuple[int, int]:
+    """Tokens, and how many of them are unknown."""
+    return sum(int((some != STOP).sum()) for some in ids), sum(int((some == UNK).sum()) for some in ids)
 
 
 @final
@@ -144,19 +151,18 @@ class Dataset:
     @cached_property
     def unknown(self) -> float | None:
         """The share of `<unk>` among the tokens of the inputs; nothing where they have none."""
-        unknown, tokens = self.unknown_among(slice(None))
+        tokens, unknown = _counted([self.table.ids(name)[0] for name in self._text_inputs])
         return unknown / tokens if tokens else None
 
-    def unknown_among(self, rows: slice) -> tuple[int, int]:
-        """How many tokens of the inputs of neighbouring rows are `<unk>`, and how many there are."""
-        unknown = tokens = 0
-        for name, field in self.fields.inputs.items():
-            if "vocabulary" in field.fact_names and name in field.encoders():
-                ids, begins = self.table.ids(name)
-                first, end, _ = rows.indices(len(begins) - 1)
-                some = ids[begins[first] : begins[end]]
-                unknown, tokens = unknown + int((some == UNK).sum()), tokens + int((some != STOP).sum())
-        return unknown, tokens
+    @cached_property
+    def _text_inputs(self) -> list[str]:
+        texts = {name: field for name, field in self.fields.inputs.items() if "vocabulary" in field.fact_names}
+        return [name for name, field in texts.items() if name in field.encoders()]
+
+    def tokens_read(self, row: int) -> tuple[int, int]:
+        """Tokens of the inputs of a row, and how many of them are `<unk>`."""
+        columns = [self.table.ids(name) for name in self._text_inputs]
+        return _counted([ids[offsets[row] : offsets[row + 1]] for ids, offsets in columns])
 
     @property
     def dropped(self) -> int:
@@ -224,9 +230,9 @@ class Dataset:
             found.append(tuple((s, t) for (s, word), (t, other) in pairs if (word, other) in links))
         return found
 
-    def positions(self, row: int, count: int) -> Positions:
-        """What stands at each of the `count` positions that are attended to: those of the first input."""
-        field = next(iter(self.fields.inputs.values()), None)
+    def positions(self, row: int, count: int, of: str | None = None) -> Positions:
+        """What stands at each of the `count` positions that are attended to: those `of` an input, of the first."""
+        field = self.fields.inputs.get(of or next(iter(self.fields.inputs), ""))
         if field is None:
             return Positions()
         found = field.positions(self.table, row, count)

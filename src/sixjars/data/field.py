@@ -11,20 +11,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from dataclasses import field as default
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self, final
 
 import numpy as np
-import pyarrow
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sixjars.data.bad_rows import without_bad
 from sixjars.data.batches import ArrayColumn, Column
 from sixjars.data.copying import CopyLink
 from sixjars.data.storage.cache import LINE, Examples, IdEncoder, Table
-from sixjars.errors import DataError, shown
+from sixjars.errors import shown
 from sixjars.flow.contracts import Holds
 from sixjars.flow.values import Padded
 from sixjars.progress import Reporter
@@ -69,6 +69,8 @@ class Equipment:
     """Whether features are kept for the next time."""
     target_options: Mapping[str, Any] | None = None
     """Of an output: what the decoder needs of it."""
+    learned_from: tuple[str, ...] = ()
+    """The fields whose values it learns from; itself where none are named."""
     reporter: Reporter = default(default_factory=Reporter)
 
 
@@ -133,6 +135,10 @@ class Field(ABC):
     def copy_misfits(self, source: Any) -> list[str]:
         """Why words of an input cannot be copied into this field, a sentence each."""
         return [f"copies words, but data.{self.name} is of kind {self.kind}."]
+
+    def vocabulary_misfits(self, other: Any) -> list[str]:
+        """Why this field and another cannot have one vocabulary, a sentence each."""
+        return [f"data.{self.name}: must be a text, but is of kind {self.kind}."]
 
     def link(self, inputs: "Mapping[str, Field]") -> CopyLink | None:
         """What ties this output to an input, if something does."""
@@ -285,16 +291,3 @@ class Field(ABC):
     def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
         """Settings for a column with these values; nothing if it cannot hold this kind of field."""
         return {} if all(isinstance(value, str) for value in values) else None
-
-
-def without_bad(examples: Examples, faults: Mapping[int, str], *, skip: bool) -> Examples:
-    """The good rows; the first bad one is an error unless bad rows are skipped. `faults` has a sentence by row."""
-    if not faults:
-        return examples
-    count, first = examples.table.num_rows, min(faults)
-    if not skip:
-        raise DataError(f"{examples.where}, line {examples.table.column(LINE)[first]}: {faults[first]}")
-    if len(faults) == count:
-        raise DataError(f"{examples.where}: no row is left of {count}; all were bad: {faults[first]}")
-    table = examples.table.filter(pyarrow.array([row not in faults for row in range(count)]))
-    return replace(examples, table=table, skipped=examples.skipped + len(faults))

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from sixjars.flow.values import Context, DecoderOutput, Encoded, Hypothesis, Padded, Prepared, Rows, StepOutput
 
-Holds = Literal["tokens", "classes", "positions", "points", "pixels"]
+Holds = Literal["tokens", "classes", "positions", "points", "pixels", "features"]
 """What the values of a field are: tokens of a vocabulary, classes of a closed list, positions of an input, …"""
 
 
@@ -32,6 +32,10 @@ class FieldInfo(Protocol):
 
     def copy_misfits(self, source: Any) -> list[str]:
         """Why words of `source` cannot be copied into this field, a sentence each."""
+        ...
+
+    def vocabulary_misfits(self, other: Any) -> list[str]:
+        """Why this field and another cannot have one vocabulary, a sentence each."""
         ...
 
 
@@ -81,11 +85,24 @@ class Encoder(Component):
     """Whether there are positions to attend to."""
     has_segments: ClassVar[bool] = False
     """Whether there is an upper level of segments."""
+    one_vocabulary: ClassVar[bool] = False
+    """Whether one vocabulary, learned from all inputs, numbers the words of all of them."""
 
     @classmethod
     def inputs(cls) -> tuple[str, ...]:
-        """The fields that it encodes: the parameters of `forward`. The memory has the positions of the first."""
+        """The fields that it encodes: the parameters of `forward`."""
         return tuple(name for name in signature(cls.forward).parameters if name != "self")
+
+    @classmethod
+    def positions_of(cls) -> str:
+        """The input whose positions the memory has: the first; no name where there is none."""
+        return next(iter(cls.inputs()), "")
+
+    @classmethod
+    def learned_from(cls, field: str) -> tuple[str, ...]:
+        """The fields whose values teach a field its vocabulary: itself, or all inputs that have one together."""
+        inputs = cls.inputs()
+        return inputs if cls.one_vocabulary and field in inputs else (field,)
 
     @classmethod
     def needs_cells(cls, settings: Mapping[str, Any], *, attended: bool) -> bool:

@@ -143,8 +143,8 @@ class Batch(Rows):
 class Layout:
     """What the source positions are, and so how to draw attention over them."""
 
-    kind: Literal["words", "segments", "grid", "frames", "points"] = "words"
-    """Words (or other tokens), words in segments, cells of an image row by row, frames of a video, or points."""
+    kind: Literal["words", "segments", "grid", "regions", "frames", "points"] = "words"
+    """Words (or other tokens), words in segments, cells of an image row by row, its regions, frames, or points."""
     shape: tuple[int, ...] = ()
     """Of a grid: its rows and columns."""
 

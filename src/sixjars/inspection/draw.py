@@ -85,6 +85,9 @@ def _grid(path: Path, prediction: Any, backdrop: Any, title: str) -> None:
 
 
 def _frames(path: Path, prediction: Any, backdrop: Any, title: str) -> None:
+    if backdrop is None:  # features were given, and there are no frames to show
+        _words(path, prediction, backdrop, title)
+        return
     draw_frames(path, backdrop, prediction.weights, tokens=prediction.tokens, title=title)
 
 
@@ -97,6 +100,7 @@ VIEWS: Mapping[str, Callable[[Path, Any, Any, str], None]] = {
     "words": _words,
     "segments": _segments,
     "grid": _grid,
+    "regions": _words,
     "frames": _frames,
     "points": _points,
 }

@@ -48,9 +48,3 @@ def _options(name: str, folder: Path) -> dict[str, Any]:
         "mlflow": {"experiment_name": "sixjars", "run_name": folder.name, "save_dir": str(folder / "logs" / "mlflow")},
     }
     return options[name]
-
-
-def close(loggers: "Sequence[Logger]") -> None:
-    """Write what they still hold."""
-    for logger in loggers:
-        logger.finalize("success")

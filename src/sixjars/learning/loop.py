@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
 import torch
@@ -79,7 +79,9 @@ class Trainer:
         self.fabric = fabric
         self.state = TrainingState()
         self.files = RunFiles(around.folder)
-        trained = parameter_groups(self.network, settings.rates)
+        trained: list[Any] = [weight for weight in self.network.parameters() if weight.requires_grad]
+        if settings.rates:
+            trained = parameter_groups(self.network, settings.rates)
         self.objective, self.optimizer = fabric.setup(objective, optimizer_for(trained, settings))
         self.per_epoch = batches.updates_per_epoch(settings.accumulate)
         self.total = min(settings.steps or self.per_epoch * settings.epochs, self.per_epoch * settings.epochs)

@@ -35,10 +35,8 @@ def freeze_named(network: nn.Module, parts: Sequence[str]) -> None:
 
 
 def parameter_groups(network: nn.Module, rates: Mapping[str, float]) -> list[Any]:
-    """What an optimizer changes: every parameter that is not frozen, in groups where parts have rates of their own."""
+    """What an optimizer changes, every parameter that is not frozen: a group for each factor of the rate."""
     trained = [(name, weight) for name, weight in network.named_parameters() if weight.requires_grad]
-    if not rates:
-        return [weight for _, weight in trained]
     _check(network, list(rates), "learning.rates")
     for part in rates:
         if not any(belongs_to(name, part) for name, _ in trained):

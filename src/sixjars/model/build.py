@@ -158,7 +158,8 @@ def _made(kind: type[nn.Module], section: Mapping[str, Any], given: Mapping[str,
 def build(plan: ModelPlan, facts: Facts, *, fresh: bool = True) -> Network:
     """The network that a plan describes; a `fresh` one starts from a backbone's pretrained weights."""
     facts = {name: {**found, "pretrained": fresh} for name, found in facts.items()}
-    read = {key: value for name in plan.encoder.inputs() for key, value in facts.get(name, {}).items()}
+    named = reversed(plan.encoder.inputs())  # what several inputs have is that of the first
+    read = {key: value for name in named for key, value in facts.get(name, {}).items()}
     encoder = _made(plan.encoder, plan.settings["encoder"], read, facts)
     assert isinstance(encoder, Encoder)
     for name in ("output_size", "summary_size"):
@@ -167,7 +168,10 @@ def build(plan: ModelPlan, facts: Facts, *, fresh: bool = True) -> Network:
             raise ShapeError(f"encoder {own} does not say its {name}: set self.{name} in its __init__, a whole number.")
     if plan.bridge.has_attention and not encoder.attendable:
         kind = plan.kind("encoder")
-        raise ShapeError(f"attention has nothing to attend to: an encoder of kind {kind!r} has no positions.")
+        raise ShapeError(
+            f"attention has nothing to attend to: an encoder of kind {kind!r} has no positions. "
+            "Use a bridge of kind initial."
+        )
     shape = plan.decoder.state_shape(plan.settings["decoder"])
     sizes = {
         "source_size": encoder.output_size,

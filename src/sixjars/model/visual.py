@@ -1,7 +1,7 @@
 """How encoders receive images and frames: through a backbone that learns, or as features that one computed once.
 
 Dims: B batch, F frames, N numbers of a frame (or all frames), C channels, H and W pixels or cells, K numbers of the
-      vector, X all numbers of the maps (or frames of several files).
+      vector, S cells or regions of an image, X all numbers of the maps (or frames of several files).
 """
 
 from collections.abc import Mapping
@@ -16,8 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from sixjars.errors import RecipeError, unknown
+from sixjars.flow.features import FeatureShape
 from sixjars.flow.limits import Size
-from sixjars.flow.values import Padded
+from sixjars.flow.values import Layout, Padded
 from sixjars.model.backbones.backbone import Backbone, MapShape, frozen_below
 from sixjars.model.backbones.efficientnet import EfficientNetLite0
 from sixjars.model.backbones.installed import InstalledBackbone
@@ -113,7 +114,8 @@ class VisualInput(nn.Module):
     A backbone that learns is part of the network and is given pixels, N = 3 · size · size. A frozen one is not: its
     features of each frame are computed once, stored, and given as N = C·h·w + K numbers; without `cells`, where nothing
     attends to them, as K. With `frozen: false` the pretrained weights are fine-tuned, from the layer `train_from` on if
-    it is given; the small backbone always learns.
+    it is given; the small backbone always learns. Where the data has `features`, there is no backbone: r_1..r_S are
+    given, N = C numbers each, and v is their mean.
 
     >>> visual = VisualInput(pixels=16, name="small", widths=(4, 8))
     >>> pixels = Padded(torch.zeros(2, 1, 3 * 16 * 16, dtype=torch.uint8), torch.ones(2, 1, dtype=torch.bool))
@@ -121,13 +123,14 @@ class VisualInput(nn.Module):
     [(2, 1, 8, 4, 4), (2, 1, 128)]
     """
 
-    given: ClassVar[tuple[str, ...]] = ("pixels", "cells", "pretrained")
+    given: ClassVar[tuple[str, ...]] = ("pixels", "feature_shape", "cells", "pretrained")
     """Parameters that come from the data and the bridge."""
 
-    def __init__(  # noqa: PLR0913 - the first three are given, the others are keys of a recipe
+    def __init__(  # noqa: PLR0913 - the first four are given, the others are keys of a recipe
         self,
         *,
         pixels: int,
+        feature_shape: FeatureShape | None = None,
         cells: bool = True,
         pretrained: bool = True,
         name: str = SMALL,
@@ -139,8 +142,12 @@ class VisualInput(nn.Module):
         super().__init__()
         self.pixels = pixels
         self.name = name
-        self.shape = shape_of(name, layer=layer, size=pixels, widths=widths)
+        self.features = feature_shape
         self.backbone: Backbone | None = None
+        if feature_shape is not None:
+            self.shape = MapShape(feature_shape.channels, 0, 0, feature_shape.channels)
+            return
+        self.shape = shape_of(name, layer=layer, size=pixels, widths=widths)
         self.how = "frozen, computed once"
         if learns(name, frozen=frozen):
             self.backbone = backbone_named(name, layer=layer, size=pixels, widths=widths, pretrained=pretrained)
@@ -162,16 +169,46 @@ class VisualInput(nn.Module):
         maps_BFCHW = maps.reshape(*frames.mask.shape, shape.channels, shape.height, shape.width)
         return maps_BFCHW * real_BF1[..., None, None], vector.reshape(*frames.mask.shape, shape.vector) * real_BF1
 
+    def regions(self, image: Padded) -> tuple[Tensor, Tensor, Tensor]:
+        """The vectors of an image (B, S, C), row by row where they are cells, which of them are real, and v (B, K)."""
+        if self.features is None:
+            maps_BFCHW, vector_BFK = self(image)
+            cells_BSC = maps_BFCHW[:, 0].flatten(2).transpose(1, 2)
+            mask_BS = torch.ones(cells_BSC.shape[:2], dtype=torch.bool, device=cells_BSC.device)
+            return cells_BSC, mask_BS, vector_BFK[:, 0]
+        _, given_BSC = self(image)
+        return given_BSC, image.mask, given_BSC.sum(1) / image.mask.sum(1, keepdim=True)
+
+    @property
+    def layout(self) -> Layout:
+        """How the vectors of an image lie."""
+        if self.features is None:
+            return Layout("grid", (self.shape.height, self.shape.width))
+        return Layout("grid", self.features.grid) if self.features.grid else Layout("regions")
+
+    @property
+    def attendable(self) -> bool:
+        """Whether an image has several vectors."""
+        return self.shape.height > 0 if self.features is None else bool(self.features.positions)
+
     def equations(self, at: str = "") -> list[str]:
         """The features, and their sizes; `at` is the index of a frame, where there are several."""
         shape = self.shape
+        if self.features is not None:
+            given = f"{shape.channels} numbers each (features given by the data)"
+            return [f"v{at}: {given}"] if at else [f"r_1..r_S: {given}", "v = (1 / S) Σ_j r_j"]
         maps = "" if not shape.height else f"r{at}, " if at else "r_1..r_S, "
         cells = f"{shape.height}×{shape.width} cells of {shape.channels} numbers, " if shape.height else ""
         return [f"{maps}v{at} = CNN(I{at}): {cells}a vector of {shape.vector} ({self.name}, {self.how})"]
 
     @classmethod
     def section_misfits(cls, section: Mapping[str, Any], where: str, field: Any) -> list[str]:
-        """Only weights that are fine-tuned can be fine-tuned from a layer on."""
+        """Given features need no backbone; only weights that are fine-tuned can be fine-tuned from a layer on."""
+        if "feature_shape" in field.fact_names:
+            usual = {key: one.default for key, one in signature(cls).parameters.items()}
+            wrong = [key for key, value in section.items() if value != usual[key]]
+            where, told = f"{where}.{wrong[0]}" if wrong else where, "so no backbone computes them; remove it"
+            return [f"{where}: data.{field.name} gives features, {told}."] if wrong else []
         if section["train_from"] is None or not section["frozen"]:
             return []
         return [f"{where}.train_from: says where fine-tuning begins, so {where}.frozen must be false."]

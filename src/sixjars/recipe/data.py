@@ -37,6 +37,8 @@ class TrainingFile(Settings):
 
 def _as_training_file(value: Any) -> Any:
     """A name alone, or parallel files, is a file of weight 1."""
+    if not isinstance(value, str | dict | TrainingFile):
+        raise ValueError("must be the name of a file, or {file: NAME, weight: NUMBER}")
     named = isinstance(value, str) or (isinstance(value, dict) and not {"file", "weight"} & value.keys())
     return {"file": value} if named else value
 
@@ -48,7 +50,7 @@ class FieldSettings(Settings):
     """One field of the examples; each kind of field adds its own keys."""
 
     kind: str
-    """What the field is: `text`, `label`, `order`, `points`, `image`, `video`, or a class of yours."""
+    """What the field is: `text`, `label`, `order`, `points`, `image`, `video`, `features`, or a class of yours."""
     column: Column
     """Its name in the header, or its number from 1 (then the file has no header). `a.b` reaches into a structure."""
 
@@ -100,8 +102,8 @@ class DataSettings(TableSettings):
     """Rows of a file; captions as COCO or Flickr8k have them; a folder for each label; or whole conversations (JSON
     lines, each a list of turns), of which every turn but the first is an example."""
     train: Files | TrainingFiles | None = None
-    """A file (.tsv .csv .jsonl .json .txt .gz .parquet), `hf:NAME[@CONFIG][:SPLIT]`, or parallel `{column: file}`; or
-    a list of files, some with a weight: `[{file: a.tsv, weight: 2}, b.tsv]`."""
+    """A file (.tsv .csv .jsonl .json .txt .gz .parquet .xlsx), `hf:NAME[@CONFIG][:SPLIT]`, or parallel
+    `{column: file}`; or a list of files, some with a weight: `[{file: a.tsv, weight: 2}, b.tsv]`."""
     valid: Files | Number | None = None
     """A file, or the fraction of the training inputs to hold out. When absent, 0.05 of them, but at least 20 and 2 of
     each label, and at most a third. Labels are held out in proportion, and rows with equal inputs together."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 import yaml
 
 from sixjars.errors import DataError, RecipeError, file_hint, hint, shown
+from sixjars.tasks import own_name
 
 LARGEST: Final = 1 << 16
 """Bytes of a recipe file; one that people write has a few thousand."""
@@ -39,8 +40,8 @@ def packaged() -> dict[str, Path]:
 def find(name: str) -> Path:
     """The file of a recipe, given its path or the name of one that comes with the package."""
     path, shipped = Path(name), packaged()
-    if name in shipped and not _is(path, "file"):
-        return shipped[name]
+    if own_name(name) in shipped and not _is(path, "file"):
+        return shipped[own_name(name)]
     if _is(path, "file"):
         return path
     if name and _is(path, "dir"):
@@ -226,3 +227,23 @@ def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
         for name, value in pairs
     )
     return dict(chain.from_iterable(found))
+
+
+def inline(value: object) -> str:
+    """A value as YAML on one line, names in quotes only where they would be read as something else without them.
+
+    >>> inline({"column": "en", "size": 2}), inline("no"), inline(("a: b", True))
+    ('{column: en, size: 2}', '"no"', '["a: b", true]')
+    """
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {inline(inner)}' for key, inner in value.items())}}}"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(inline, value))}]"
+    plain = str(value).lower() if isinstance(value, bool) else str(value)
+    try:
+        inside = loaded(f"{{one: {plain}, two: 2}}") == {"one": value, "two": 2}
+        if inside and loaded(f"one: {plain}") == {"one": value} and plain.isprintable():
+            return plain
+    except (yaml.YAMLError, ValueError):
+        pass
+    return str(yaml.safe_dump(value, default_style='"', allow_unicode=True, width=float("inf"))).rstrip("\n")

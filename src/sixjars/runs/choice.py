@@ -18,6 +18,7 @@ SPEAKERS, SPLIT = "speakers", "split"
 OPTIONS: Final = ("source", "target", "label")
 """Fields with an option of their own."""
 FIRST: Final = "the first text"
+ONLY: Final = ("the only text", "the only other text")
 CLEAR: Final = 2.0
 """A text that is so many times longer than the next is clearly the long one."""
 SURE: Final = 4
@@ -44,7 +45,8 @@ class Choice:
         change = f"; {option} would choose another" if option else ""
         turned = ""
         if FIRST in self.reasons.values():
-            names, last = list(self.columns), list(self.columns.values())[::-1]
+            names = [name for name, reason in self.reasons.items() if reason in (FIRST, *ONLY)]
+            last = [self.columns[name] for name in reversed(names)]
             turned = " ".join(option_for(name, one.option) for name, one in zip(names, last, strict=True))
         ways = [f"the other way round: {turned}"] if turned else []
         return "; ".join([", ".join(chosen), *ways, *([f"not used: {other}{change}"] if other else [])]) + "."
@@ -204,18 +206,19 @@ def _like_labels(fit: Sequence[Profile], free: Sequence[Profile]) -> Sequence[Pr
 
 
 def _like_texts(fit: Sequence[Profile], free: Sequence[Profile], left: Sequence[Slot]) -> Sequence[Profile]:
-    """Columns with few values are none, if others are there; of a text and a label, the longer is the text."""
+    """Columns with few values are none, if others are there; of texts and a label, the longer ones are the texts."""
     labels = [one for one in left if _is_label(one)]
-    texts = [one for one in fit if not one.has_few]
-    fit = texts if len(texts) >= len(left) - len(labels) else fit
-    return sorted(fit, key=lambda one: -one.words)[:1] if labels and len(free) == len(left) else fit
+    texts, needed = [one for one in fit if not one.has_few], len(left) - len(labels)
+    fit = texts if len(texts) >= needed else fit
+    longest = sorted(fit, key=lambda one: -one.words)[:needed]
+    return [one for one in fit if one in longest] if labels and len(free) == len(left) else fit
 
 
 def _text(task: Task, slot: Slot, fit: Sequence[Profile], alike: Sequence[Slot]) -> tuple[Profile, str] | None:
     """The text of a field, where it is clear."""
     by_length = sorted(fit, key=lambda one: -one.words)
     if len(fit) == 1:
-        return fit[0], "the only other text" if slot is task.output and task.inputs else "the only text"
+        return fit[0], ONLY[any(map(_is_text, task.slots[: task.slots.index(slot)]))]
     if len(fit) == len(alike) == 2:
         return (by_length[0], "the longer text") if task.longer_source else (fit[0], FIRST)
     clear = len(fit) > 1 and by_length[0].words >= CLEAR * by_length[1].words

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-from sixjars.data.field import Equipment
+from sixjars.data.field import Equipment, Field
 from sixjars.data.fields import FIELDS
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.readers import read
@@ -91,9 +91,9 @@ def found_in(task: Task, data: Path, wanted: Mapping[str, Column] | None = None)
         guesses = {slot.name: guess(slot, choice.columns[slot.name]) for slot in task.slots}
     else:
         columns, guesses = usual_columns(task) | {task.output.name: OUTPUTS[form]}, {}
-    fields = {slot.name: FIELDS[slot.kind](slot.name, settings_of(slot, guesses.get(slot.name))) for slot in task.slots}
+    fields = {slot.name: field_of(slot, guesses.get(slot.name)) for slot in task.slots}
     # A list of texts to output is several right answers; any other list is one value.
-    output = FIELDS[task.output.kind](task.output.name, settings_of(task.output, None))
+    output = field_of(task.output, None)
     many = [output.name] if output.equipped(Equipment(target_options={})).lists == "rows" else []
     as_text = {name: one.as_text for name, one in fields.items() if name not in many and one.lists == "value"}
     settings = DataSettings.model_validate({"train": str(data), "format": form, "on_bad_row": "skip", **table})
@@ -138,9 +138,10 @@ def _keys(sample: Sample, choice: Choice, ending: str) -> tuple[dict[str, Column
     return dict(zip(choice.columns, keys, strict=False)), (keys[-1] if splits else None), table
 
 
-def settings_of(slot: Slot, guess: Mapping[str, Any] | None) -> Any:
-    """The settings of a field, from a guess."""
-    return FIELDS[slot.kind].settings_class.model_validate(dict(guess or {}))
+def field_of(slot: Slot, guess: Mapping[str, Any] | None) -> Field:
+    """A field with the settings of a guess, which may be of another kind than the task has by itself."""
+    kind = FIELDS[(guess or {}).get("kind", slot.kind)]
+    return kind(slot.name, kind.settings_class.model_validate(dict(guess or {})))
 
 
 def _format(task: Task, data: Path) -> tuple[str, Sample | None]:
@@ -158,7 +159,7 @@ def _format(task: Task, data: Path) -> tuple[str, Sample | None]:
         with suppress(ValueError, TypeError, RecursionError), opened(data) as stream:
             if {"images", "annotations"} <= set(json.load(stream)):
                 return "coco", None
-    if task.captioned and ending_of(data) != ".parquet" and FLICKR8K.match(_first_line(data)):
+    if task.captioned and ending_of(data) not in (".parquet", ".xlsx") and FLICKR8K.match(_first_line(data)):
         return "flickr8k", None
     sample = sample_of(data, ending_of(data))
     named = ending_of(data) in (".jsonl", ".json")

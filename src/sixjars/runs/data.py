@@ -11,6 +11,7 @@ import torch
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Equipment, Field
+from sixjars.data.media.arrays import ARRAY_ARCHIVES
 from sixjars.data.storage.cache import Examples, cache_folder
 from sixjars.data.text.vectors import read_vectors
 from sixjars.errors import DataError
@@ -53,10 +54,11 @@ class Blueprint:
 
         def equipped(field: Field) -> Field:
             kit = Equipment(
-                places=tuple(places if places is not None else media_places(recipe, field)),
+                places=tuple(media_places(recipe, field) if places is None else [*places, *_archives(recipe, field)]),
                 extractor=extractors.get(field.name),
                 stored=places is None,
                 target_options=field.equipment.target_options,
+                learned_from=plan.encoder.learned_from(field.name),
                 reporter=reporter or Reporter(),
             )
             return field.equipped(kit)
@@ -79,7 +81,7 @@ def _extractors(plan: ModelPlan, fields: Fields, device: torch.device) -> dict[s
             inner.section, pixels=fields.all[inner.field].settings.size, cells=cells, device=device
         )
         for inner in nested(plan)
-        if hasattr(inner.kind, "extractor")
+        if hasattr(inner.kind, "extractor") and "cells" in fields.all[inner.field].fact_names
     }
 
 
@@ -94,6 +96,11 @@ def media_places(recipe: Recipe, field: Field) -> list[Path]:
         return [data.path(one.file) for one in data.training_files if isinstance(one.file, str)]
     media = field.settings.media
     return [data.path(place) for place in ((media,) if isinstance(media, str) else media)]
+
+
+def _archives(recipe: Recipe, field: Field) -> list[Path]:
+    """Where the arrays of a prediction may be besides: in the archive of the training data, by their names in it."""
+    return [place for place in media_places(recipe, field) if place.suffix.lower() in ARRAY_ARCHIVES and place.exists()]
 
 
 def sample_folder(task: str) -> Path:

@@ -9,7 +9,7 @@ from typing import Any, Final, final
 from sixjars.learning.checkpoints import write_whole
 from sixjars.recipe.files import flat
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.folder import RunFolder, check_free, has_run, noted, resume_run
+from sixjars.runs.folder import RunFolder, noted, resume_run
 
 MAY_CHANGE: Final = (
     "evaluation",
@@ -46,19 +46,9 @@ class Extension:
         return f"{folder} goes on with changes: {'; '.join(told)}." if told else ""
 
 
-def check_folder(run: RunFolder, *, resume: bool) -> Extension:
-    """Refuse a folder that a new run would spoil; or, to resume, one with another recipe."""
-    if not resume:
-        check_free(run.folder)
-        return Extension()
+def extension_of(run: RunFolder) -> Extension:
+    """What changes in a run that goes on; one that was begun with another recipe is refused."""
     kept = resume_run(run.folder, run.recipe, run.outside, may_change=MAY_CHANGE)
     was, now = (flat(each.recipe.model_dump(mode="json")) for each in (kept, run))
     changes = {key: (value, now.get(key)) for key, value in was.items() if now.get(key) != value}
     return Extension(bool(changes) or noted(run.folder, "extended") is not None, changes)
-
-
-def is_begun(folder: Path, *, resume: bool) -> tuple[bool, str]:
-    """Whether there is a run to resume, and a sentence where that was asked for and there is none."""
-    if not resume or has_run(folder):
-        return resume, ""
-    return False, f"there is no run in {folder} to resume yet, so one is begun."

@@ -1,4 +1,4 @@
-"""Files of inputs with columns: CSV, TSV, JSON lines, a JSON list, Parquet.
+"""Files of inputs with columns: CSV, TSV, JSON lines, a JSON list, Parquet, Excel.
 
 A row is read when it is needed, and answers are written into a file of the same kind, some whole rows at a time.
 """
@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
+from sixjars.data.readers.excel import sheet_rows
 from sixjars.data.readers.records import DECODER
-from sixjars.data.readers.rows import Key, value_of
+from sixjars.data.readers.rows import Fault, Key, value_of
 from sixjars.data.text.files import check_file, lines_of, opened
 from sixjars.errors import DataError
 from sixjars.runs.answer_files import Answers, DelimitedAnswers, JsonAnswers, ParquetAnswers, Row
@@ -37,6 +38,8 @@ class InputFile(ABC):
         """Bytes, or rows of a Parquet file, so far."""
         self.size: int | None = None if path.suffix.lower() == ".gz" else path.stat().st_size
         """How many there are; nothing where that is not known before the end."""
+        self.answer_ending = Path(path.name.lower().removesuffix(".gz")).suffix
+        """Of the file that `answers` writes."""
         self.names: list[str] = []
         """Its columns, as far as rows were read."""
 
@@ -59,35 +62,24 @@ class InputFile(ABC):
         raise DataError(f"{self.path} has no column {key!r}, which this run reads; it has {there}.")
 
 
-@final
-class Delimited(InputFile):
-    """CSV or TSV; where the columns are numbers there is no header. In TSV a quotation mark is a letter."""
+class Cells(InputFile):
+    """Rows of cells; where the columns are numbers there is no header."""
 
-    def __init__(self, path: Path, wanted: Mapping[str, Key], delimiters: str, *, header: bool | None = None) -> None:
+    def __init__(self, path: Path, wanted: Mapping[str, Key], *, header: bool | None = None) -> None:
         super().__init__(path, wanted)
         numbered = all(isinstance(key, int) for key in wanted.values())
         self.header = not numbered if header is None else header
-        first = next((line for _, line in lines_of(path)), b"").decode(errors="replace")
-        names = [{key, field} for field, key in wanted.items() if not isinstance(key, int)]
-        split = {mark: set(next(csv.reader([first.rstrip("\r\n")], delimiter=mark), [])) for mark in delimiters}
-        fits = [mark for mark in delimiters if (all(one & split[mark] for one in names) if names else mark in first)]
-        self.delimiter = fits[0] if fits else delimiters[0]
+        self.delimiter = ","
 
-    def _records(self) -> Iterator[list[str]]:
-        def lines() -> Iterator[str]:
-            for _, raw in lines_of(self.path):
-                self.read += len(raw)
-                yield raw.decode("utf-8", "surrogateescape")
-
-        if self.delimiter == "\t":
-            return (line.rstrip("\r\n").split("\t") for line in lines())
-        return csv.reader(lines(), delimiter=self.delimiter, strict=True)
+    @abstractmethod
+    def records(self) -> Iterator[list[str]]:
+        """The cells of each row, the header too."""
 
     def rows(self) -> Iterator[Row]:
         """A row that is too short has empty cells."""
         number, places = 0, dict[str, int]()
         try:
-            for record in self._records():
+            for record in self.records():
                 number += 1
                 if not places:
                     places = self._places(record)
@@ -114,6 +106,48 @@ class Delimited(InputFile):
         if self.header:
             made.put_rows([[*self.names, *columns]])
         return made
+
+
+@final
+class Delimited(Cells):
+    """CSV or TSV. In TSV a quotation mark is a letter."""
+
+    def __init__(self, path: Path, wanted: Mapping[str, Key], delimiters: str, *, header: bool | None = None) -> None:
+        super().__init__(path, wanted, header=header)
+        first = next((line for _, line in lines_of(path)), b"").decode(errors="replace")
+        names = [{key, field} for field, key in wanted.items() if not isinstance(key, int)]
+        split = {mark: set(next(csv.reader([first.rstrip("\r\n")], delimiter=mark), [])) for mark in delimiters}
+        fits = [mark for mark in delimiters if (all(one & split[mark] for one in names) if names else mark in first)]
+        self.delimiter = fits[0] if fits else delimiters[0]
+
+    def records(self) -> Iterator[list[str]]:
+        """As lines are read."""
+
+        def lines() -> Iterator[str]:
+            for _, raw in lines_of(self.path):
+                self.read += len(raw)
+                yield raw.decode("utf-8", "surrogateescape")
+
+        if self.delimiter == "\t":
+            return (line.rstrip("\r\n").split("\t") for line in lines())
+        return csv.reader(lines(), delimiter=self.delimiter, strict=True)
+
+
+@final
+class ExcelFile(Cells):
+    """A sheet of a workbook. Answers go to a CSV file, for a workbook that was not closed cannot be opened."""
+
+    def __init__(
+        self, path: Path, wanted: Mapping[str, Key], *, header: bool | None = None, sheet: str | None = None
+    ) -> None:
+        super().__init__(path, wanted, header=header)
+        self.sheet = sheet
+        self.size = None
+        self.answer_ending = ".csv"
+
+    def records(self) -> Iterator[list[str]]:
+        """As rows are read; those without a value are left out."""
+        return (fields for _, fields in sheet_rows(self.path, self.sheet) if not isinstance(fields, Fault))
 
 
 @final
@@ -228,7 +262,9 @@ def plain(value: object) -> Any:
     return str(value).lower() if isinstance(value, bool) else value if isinstance(value, str | list) else str(value)
 
 
-def input_file(path: Path, wanted: Mapping[str, Key], *, header: bool | None = None) -> InputFile | None:
+def input_file(
+    path: Path, wanted: Mapping[str, Key], *, header: bool | None = None, sheet: str | None = None
+) -> InputFile | None:
     """A file with columns, by its ending in any case, gzipped or not; nothing where it has one input a line."""
     name = path.name.lower()
     ending = Path(name.removesuffix(".gz")).suffix
@@ -236,4 +272,6 @@ def input_file(path: Path, wanted: Mapping[str, Key], *, header: bool | None = N
         return Delimited(path, wanted, DELIMITERS[ending], header=header)
     if ending in (".json", ".jsonl"):
         return JsonFile(path, wanted)
+    if name.endswith(".xlsx"):
+        return ExcelFile(path, wanted, header=header, sheet=sheet)
     return ParquetFile(path, wanted) if name.endswith(".parquet") else None

@@ -166,26 +166,24 @@ def recipe_and_origin(
     overrides: Sequence[str],
     outside: Outside,
     *,
-    folder: Path,
-    resume: bool,
+    resumed: Path | None,
     from_run: str | Path | None,
 ) -> tuple[Recipe, Path | None]:
-    """The recipe of a training, and the run that it starts from, if any.
+    """The recipe of a training that starts from a run, or goes on with one; and where it started from, if anywhere.
 
-    To resume, the run that goes on has all that the recipe left out, and knows where it came from.
+    A run that goes on has all that the recipe left out, and knows where it came from.
     """
-    if not resume:
-        if from_run is None:
-            return read_recipe(recipe, overrides, outside), None
+    if resumed is None:
+        assert from_run is not None
         return read_inheriting(recipe, overrides, open_run(from_run, outside), outside, check=True), Path(from_run)
-    origin = noted(folder, "from")
+    origin = noted(resumed, "from")
     if not isinstance(origin, dict):
         if from_run is not None:
-            raise RunError(f"{folder} was not begun from another run; leave out --from to go on with it.")
+            raise RunError(f"{resumed} was not begun from another run; leave out --from to go on with it.")
         return read_recipe(recipe, overrides, outside), None
     found = Path(from_run or str(origin.get("run")))
     if (found / "model.safetensors").is_file() and _fingerprint(found) != origin.get("weights"):
         raise RunError(
-            f"{folder} was begun from other weights than those in {found}; begin a new run with another --out."
+            f"{resumed} was begun from other weights than those in {found}; begin a new run with another --out."
         )
-    return read_inheriting(recipe, overrides, open_run(folder, outside), outside, check=False), found
+    return read_inheriting(recipe, overrides, open_run(resumed, outside), outside, check=False), found

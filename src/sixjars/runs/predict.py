@@ -25,6 +25,7 @@ from sixjars.runs.data import Blueprint, sample_columns
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import (
+    Ability,
     EncodedRequests,
     Found,
     Input,
@@ -71,6 +72,12 @@ class Predictor:
         return self.network.decoder.has_attention
 
     @property
+    def ability(self) -> Ability:
+        """What limits how it may be asked."""
+        searches, output = self.network.decoder.searches, self.fields.output
+        return Ability(searches, self.has_attention, multi_label=output.multi_label)
+
+    @property
     def inputs(self) -> dict[str, Field]:
         """The fields that an input has: those that are read, or the beginning of the output where nothing is."""
         return dict(self.fields.inputs) or {self.fields.output.name: self.fields.output}
@@ -85,9 +92,7 @@ class Predictor:
         return {name: own[name] for name in self.inputs}
 
     @overload
-    def predict(
-        self, inputs: One, *, search: SearchLike = None, nbest: None = None, **settings: Any
-    ) -> Prediction: ...  # fmt: skip
+    def predict(self, inputs: One, *, search: SearchLike = None, nbest: None = None, **settings: Any) -> Prediction: ...
     @overload
     def predict(
         self, inputs: Iterable[Input], *, search: SearchLike = None, nbest: None = None, **settings: Any
@@ -125,7 +130,7 @@ class Predictor:
         """
         if is_one(inputs):
             raise DataError("give a list of inputs, not one input.")
-        how = search_of(self.recipe.evaluation.search, search, settings, searches=self.network.decoder.searches)
+        how = search_of(self.recipe.evaluation.search, search, settings, self.ability)
         requests = [self.prepare(one, number=first + at, search=how) for at, one in enumerate(inputs)]
         wrong = {at: request.error for at, request in enumerate(requests) if request.error is not None}
         found: dict[int, list[Prediction]] = {}
@@ -248,8 +253,10 @@ class Predictor:
         self, encoded: EncodedRequests, row: int, found: Found, search: SearchSettings, *, details: bool
     ) -> Iterator[Prediction]:
         dataset, output = encoded.dataset, self.fields.output
-        positions = dataset.positions(row, found.length) if details else Positions()
+        read = self.network.encoder.positions_of()
+        positions = dataset.positions(row, found.length, read) if details else Positions()
         truncated = any(own.truncates(dataset.table, row) for own in self.fields.inputs.values())
+        tokens, unknown = dataset.tokens_read(row)
         for one in found.hypotheses:
             ids, words = spelled(dataset, row, one, search)
             ends = [STOP] if one.finished and self.network.decoder.searches else []
@@ -265,7 +272,8 @@ class Predictor:
                 layout=found.layout,
                 segments=positions.segments,
                 truncated=truncated,
-                unknown=dataset.unknown_among(slice(row, row + 1)),
+                tokens_read=tokens,
+                unknown_tokens=unknown,
             )
 
 

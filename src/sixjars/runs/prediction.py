@@ -42,8 +42,10 @@ class Prediction:
     """Of a text in segments, the sentence or turn that each position belongs to."""
     truncated: bool = False
     """Whether the input was longer than the run reads (`max_length`), and was cut."""
-    unknown: tuple[int, int] = (0, 0)
-    """How many tokens of the input the run does not know (`<unk>`), and how many tokens it has."""
+    tokens_read: int = 0
+    """Tokens of the input; none where it is no text."""
+    unknown_tokens: int = 0
+    """How many of them are unknown to the run (`<unk>`)."""
     error: str | None = None
     """Why this input has no answer; then the text is empty."""
 

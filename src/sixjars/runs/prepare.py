@@ -14,6 +14,7 @@ from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, admitted
 from sixjars.samples import SAMPLES, generate, materialise
+from sixjars.tasks import own_name
 
 
 @final
@@ -35,9 +36,9 @@ def extract_features(
     """Extract the features of every file that a recipe names, so that training opens none."""
     reporter = reporter or Reporter()
     blueprint = Blueprint.of(recipe, outside, device=device_named(device), reporter=reporter)
-    media = {name: field for name, field in blueprint.fields.inputs.items() if field.is_media}
+    media = {name: field for name, field in blueprint.fields.inputs.items() if "cells" in field.fact_names}
     if not media:
-        raise RecipeError([f"{recipe.task} reads no images or videos, so there is nothing to extract."])
+        raise RecipeError([f"no field of this {recipe.task} is of images or videos, so there is nothing to extract."])
     try:
         splits = admitted(blueprint)
     finally:
@@ -63,6 +64,7 @@ def generate_sample(
     ...     [path.name for path in sixjars.generate_sample("translation", folder, size=10)]
     ['train.jsonl', 'valid.jsonl', 'test.jsonl']
     """
+    task = own_name(task)
     if task not in SAMPLES:
         raise RecipeError([unknown("task", task, list(SAMPLES))], "the command line")
     place, reporter, held_out = Path(folder), reporter or Reporter(), max(1, size // 10)

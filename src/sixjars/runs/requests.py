@@ -107,24 +107,50 @@ def by_name(one: object, names: list[str]) -> Mapping[str, Value]:
     raise ValueError(f"must be {how} but is {shown(one)}.")
 
 
-def search_of(own: SearchSettings, search: SearchLike, given: Mapping[str, Any], *, searches: bool) -> SearchSettings:
-    """The settings of one call: those given on top of the run's own; several outputs need a beam or sampling."""
+@final
+@dataclass(frozen=True)
+class Ability:
+    """What a run can do, which limits how it may be asked."""
+
+    searches: bool
+    """Whether outputs are found step by step, or labels chosen."""
+    has_attention: bool
+    multi_label: bool
+
+    def check(self, search: SearchLike, given: Mapping[str, Any]) -> None:
+        """Refuse what a run cannot do."""
+        if not self.searches and (isinstance(search, str) or set(given) - {"nbest"}):
+            raise DataError(
+                "this run chooses a label; there is nothing to search. With nbest it gives the most probable."
+            )
+        if self.multi_label and "nbest" in given:
+            raise DataError("this run chooses all labels that apply to an input, so nbest has nothing to count.")
+        if given.get("unknown") == "replace" and not self.has_attention:
+            raise DataError("unknown=replace needs attention, but this run has none; its bridge is of another kind.")
+
+
+def search_of(
+    own: SearchSettings, search: SearchLike, given: Mapping[str, Any], able: Ability, where: str = "predict"
+) -> SearchSettings:
+    """The settings of one call: those given on top of the run's own; several outputs need a beam or sampling.
+
+    `where` is who gave them, for messages.
+    """
     if search is not None and not isinstance(search, SearchSettings | str):
         raise DataError(f"search must be 'greedy', 'beam' or 'sample', or SearchSettings, but is {shown(search)}.")
     base = search if isinstance(search, SearchSettings) else own
     if not given and not isinstance(search, str):
         return base
-    if not searches and (isinstance(search, str) or set(given) - {"nbest"}):
-        raise DataError("this run chooses a label; there is nothing to search. nbest=K gives the K most probable.")
+    able.check(search, given)
     values = base.model_dump() | ({"kind": search} if isinstance(search, str) else {}) | dict(given)
     nbest = given.get("nbest", 1)
-    if searches and isinstance(nbest, int) and nbest > 1:
+    if able.searches and isinstance(nbest, int) and nbest > 1:
         if values["kind"] == "greedy":
             if search is not None:
-                raise DataError(f"greedy search finds one output, but nbest is {nbest}; say search='beam' or 'sample'.")
+                raise DataError(f"greedy search finds one output, but nbest is {nbest}; search with beam or sample.")
             values["kind"] = "beam"
         values["width"] = given.get("width", max(base.width, nbest))
     settings, faults = checked(SearchSettings, values, "search")
     if settings is None:
-        raise RecipeError(faults, "predict")
+        raise RecipeError(faults, where)
     return settings

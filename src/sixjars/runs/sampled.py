@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from sixjars.data.readers.delimited import TEXT
-from sixjars.data.readers.dialect import ROWS, Dialect, dialect_of, is_date, is_file, is_number
+from sixjars.data.readers.dialect import ROWS, Dialect, dialect_of, is_date, is_file, is_number, of_records
+from sixjars.data.readers.excel import sheet_rows
 from sixjars.data.readers.records import json_records
 from sixjars.data.readers.rows import Fault
 from sixjars.errors import DataError, shown
@@ -95,16 +96,24 @@ def sample_of(data: Path, ending: str) -> Sample:
         return _of_records(data, _parquet_rows(data))
     if ending in (".json", ".jsonl"):
         return _of_records(data, _json_rows(data))
+    if ending == ".xlsx":
+        cells = [fields for _, fields in islice(sheet_rows(data), ROWS + 1) if not isinstance(fields, Fault)]
+        return _of_lines(data, of_records(data, cells, "", quotes=False))
     found = dialect_of(data)
     if ending == ".txt" and max(map(len, found.rows)) == 1:
         found = Dialect(
             "", quotes=False, header=False, rows=[*([found.names] if found.names else []), *found.rows], names=[]
         )
+        return _of_lines(data, found, [TEXT])
+    return _of_lines(data, found)
+
+
+def _of_lines(data: Path, found: Dialect, called: list[str | None] | None = None) -> Sample:
+    """Columns between delimiters; those without names may be `called` something."""
     usual = max(Counter(map(len, found.rows)).items(), key=lambda item: (item[1], item[0]))[0] if found.rows else 0
     width = max(len(found.names), usual)
     names: list[str | None] = [*found.names, *[None] * width][:width] if found.header else [None] * width
-    if found.delimiter == "":
-        names = [TEXT]
+    names = called or names
     if not found.rows:
         raise DataError(f"{data} has no rows below its header.")
     cells = [[row[at] for row in found.rows if at < len(row) and row[at].strip()] for at in range(width)]

@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-import yaml
-
 from sixjars.data.fields import FIELDS
 from sixjars.errors import DataError, RecipeError, unknown
-from sixjars.model.build import TABLES
 from sixjars.model.decoders import DECODERS
+from sixjars.model.encoders import ENCODERS
 from sixjars.recipe.data import Column
-from sixjars.recipe.files import loaded
+from sixjars.recipe.files import inline
 from sixjars.runs.choice import SPEAKERS
-from sixjars.runs.columns import Found, found_in, is_media, settings_of, usual_columns
+from sixjars.runs.columns import Found, field_of, found_in, is_media, usual_columns
 from sixjars.runs.shapes import cropped
-from sixjars.tasks import TASKS, Slot, Task
+from sixjars.runs.starter_model import by_rows, is_flat, model_lines
+from sixjars.tasks import TASKS, Slot, Task, own_name
 
 ASSUMED_ROWS = 10_000
 MOST_BAD = 0.1
@@ -39,7 +38,7 @@ loss: {{kind: cross_entropy, smoothing: {smoothing}{balanced}}}
 learning: {{optimizer: adam, rate: 1.0e-3, {batch}, epochs: {epochs}, patience: 8{choice}}}
 evaluation: {{{search}metrics: [{metrics}]}}
 """
-ROWS = "# .tsv .csv .jsonl .json .parquet, also .gz; or {en: a.txt, de: b.txt} for parallel lines"
+ROWS = "# .tsv .csv .jsonl .json .parquet .xlsx, also .gz; or {en: a.txt, de: b.txt} for parallel lines"
 FILES = (
     "# .jsonl .tsv .csv .parquet, also .gz: each row names a file, which `media` (a folder, a .zip, a list of them) has"
 )
@@ -47,13 +46,13 @@ HELD_OUT = """\
 # validation and test set: a file, or a fraction to hold out; without `valid`, 5 %, but at least 20 rows
   # and 2 of each label
   {test}"""
+FOLDS = "# learning.folds trains several models; each row is held out by one of them, so no valid or test is named"
 TINY = 100
 """Rows of labelled examples below which a starter recipe cross-validates."""
 FEW = 200
 """Rows below which none are held out for a test set."""
-BACKBONE = """\
-# a pretrained network, frozen (pip install 'sixjars[vision]'); or small, which learns from your files alone; or one
-  # that you have installed: torchvision/resnet50, timm/NAME, transformers/NAME"""
+FEW_WORDS = 5_000
+"""Labelled texts below which words are lowercased: there are too few to learn a word twice."""
 
 
 def new(
@@ -92,11 +91,11 @@ def started(
 ) -> Started:
     """Write a starter recipe, and tell what was chosen."""
     path = Path(file)
-    if task not in TASKS:
+    declared = TASKS.get(own_name(task))
+    if declared is None:
         raise RecipeError([unknown("task", task, list(TASKS))], "the command line")
     if path.exists():
         raise DataError(f"{path} exists already; choose another name.")
-    declared = TASKS[task]
     if data is None and columns:
         raise DataError(f"a column for {', '.join(columns)} is named, but no data; name the file with --data FILE.")
     found = Found(usual_columns(declared)) if data is None else found_in(declared, Path(data), columns)
@@ -110,14 +109,16 @@ def _shapes(task: Task, data: str | Path | None, found: Found) -> list[str]:
     """What is cut away of images."""
     if data is None:
         return []
-    places = [Path(data)] if found.format == "folders" else [Path(data).parent / place for place in found.media]
+    places = _media_places(Path(data), found)
     media = [slot.name for slot in task.inputs if is_media(slot) and slot.name in found.texts]
     return [note for name in media if places for note in cropped(name, places, list(found.texts[name]))]
 
 
-def _steps(rows: int, *choices: Any) -> Any:
-    """The choice for fewer than 500 rows, 5,000, 50,000, or more."""
-    return choices[sum(rows >= limit for limit in (500, 5_000, 50_000))]
+def _media_places(data: Path | None, found: Found) -> list[Path]:
+    """Where the files that the data names are."""
+    if data is None or found.format == "folders":
+        return [data or Path()]
+    return [data.parent / place for place in found.media]
 
 
 def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
@@ -125,12 +126,13 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
     output, media = FIELDS[task.output.kind], any(is_media(slot) for slot in task.inputs)
     several = bool(found.settings.get(task.output.name, {}).get("multi_label"))
     searches, generates = DECODERS[task.decoder].searches, output.holds == "tokens"
-    made = output(task.output.name, settings_of(task.output, found.settings.get(task.output.name)))
+    made = field_of(task.output, found.settings.get(task.output.name))
     metrics = list(made.default_metrics or task.metrics)
     unbalanced = made.single_label and _unbalanced(found.texts.get(task.output.name, ()))
     if unbalanced:  # the share of right answers says little there
         metrics.sort(key=lambda name: name != "macro_f1")
-    examples = f"batch_examples: {_steps(rows, 8, 32, 64, 128)}"
+    folds = made.single_label and rows < TINY and not found.splits
+    examples = f"batch_examples: {by_rows(rows, 8, 32, 64, 128)}"
     search = "search: {kind: beam, width: 5}, " if searches else ""
     search += "group: true, " if media and search else ""
     return TEMPLATE.format(
@@ -139,14 +141,14 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
         chosen=f"chosen for {rows:,} rows" if data else "guesses until you give your data",
         columns=f"# Columns {_plain(found.chosen)}\n" if found.chosen else "",
         bad="skip" if 0 < found.skipped <= MOST_BAD * rows else "error",
-        rows="\n  ".join(_rows(data, found, media=media)),
-        fields="\n  ".join(f"{slot.name}: {_inline(_field(task, slot, found))}" for slot in task.slots),
-        model="\n  ".join(_model(task, found, rows, media=media)),
+        rows="\n  ".join(_rows(data, found, media=media, folds=folds)),
+        fields="\n  ".join(f"{slot.name}: {inline(_field(task, slot, found))}" for slot in task.slots),
+        model="\n  ".join(model_lines(task, found, rows, places=_media_places(data, found) if media else [])),
         balanced=", class_weights: balanced" if unbalanced else "",
         smoothing=0.1 if task.inputs and output.holds != "positions" and not several else 0.0,
-        batch=examples if media or not generates else f"batch_tokens: {_steps(rows, 250, 1_000, 2_500, 6_000)}",
+        batch=examples if media or not generates else f"batch_tokens: {by_rows(rows, 250, 1_000, 2_500, 6_000)}",
         epochs=min(200, max(10, 200_000 // rows)),
-        choice=_choice(task, found, folds=made.single_label and rows < TINY and not found.splits, metric=metrics[0]),
+        choice=_choice(task, found, folds=folds, metric=metrics[0]),
         search=search if task.inputs else "search: {kind: sample, temperature: 0.8}, ",
         metrics=", ".join(metrics),
     )
@@ -173,82 +175,47 @@ def _unbalanced(labels: Sequence[str]) -> bool:
     return 1 < len(counts) <= 20 and counts[0] >= 5 and counts[-1] >= 3 * counts[0]
 
 
-def _rows(data: Path | None, found: Found, *, media: bool) -> list[str]:
+def _rows(data: Path | None, found: Found, *, media: bool, folds: bool) -> list[str]:
     """The lines that say which rows there are."""
     file = data or Path("train.jsonl" if media else "train.tsv")
     lines = [FILES if media else ROWS] if found.format == "table" else [f"format: {found.format}"]
     if media and found.format != "folders" and file.parent != Path():
-        lines, file = [f"folder: {_inline(str(file.parent))}", *lines], Path(file.name)
-    lines.append(f"train: {_inline(str(file))}")
-    lines += [f"{key}: {_inline(value)}" for key, value in found.table.items()]
+        lines, file = [f"folder: {inline(str(file.parent))}", *lines], Path(file.name)
+    lines.append(f"train: {inline(str(file))}")
+    lines += [f"{key}: {inline(value)}" for key, value in found.table.items()]
     lines += [f"speakers: {SPEAKERS}"] if found.speakers else []
     if {"train", "valid"} <= set(found.splits):
         split = {"column": found.split_column, **found.splits}
-        return [*lines, "# the column that says which split a row belongs to", f"split: {_inline(split)}"]
+        return [*lines, "# the column that says which split a row belongs to", f"split: {inline(split)}"]
     kept = {str(found.split_column): found.splits["train"]} if "train" in found.splits else {}
-    only = [f"filter: {_inline(kept)}"] if kept else []
+    only = [f"filter: {inline(kept)}"] if kept else []
+    if folds:
+        return [*lines, *only, FOLDS]
     small = found.rows is not None and found.rows < FEW
     return [*lines, *only, HELD_OUT.format(test="# test: 0.1" if small else "test: 0.1")]
 
 
 def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
     """The settings of one field."""
-    column: dict[str, Any] = {"column": found.columns[slot.name]}
     guess = dict(found.settings.get(slot.name, {}))
+    own = {"kind": guess["kind"]} if "kind" in guess else {}
+    column: dict[str, Any] = {**own, "column": found.columns[slot.name]}
     if is_media(slot):
         places = found.media if len(found.media) > 1 else found.media[0] if found.media else "."
         column |= {} if found.format == "folders" else {"media": places}
     first = bool(task.inputs) and slot is task.inputs[0]
     if first and task.segments != "none" and (task.segments == "turns" or "segments" not in guess):
-        guess["segments"] = task.segments
+        guess |= {} if is_flat(task, found) else {"segments": task.segments}
     long = "segments" in guess and task.segments != "none"
-    suggested = FIELDS[slot.kind].suggest(found.texts.get(slot.name, ()), tokens=task.tokens, long=long)
-    lower = {"lowercase": True} if "tokens" in suggested and any(is_media(one) for one in task.inputs) else {}
+    texts = [text for name in ENCODERS[task.encoder].learned_from(slot.name) for text in found.texts.get(name, ())]
+    suggested = FIELDS[guess.get("kind", slot.kind)].suggest(texts, tokens=task.tokens, long=long)
+    few = not DECODERS[task.decoder].searches and 0 < (found.rows or 0) < FEW_WORDS
+    lower = {"lowercase": True} if "tokens" in suggested and (few or any(map(is_media, task.inputs))) else {}
     if slot is not task.output and suggested.get("tokens") == "words":
         suggested["word_dropout"] = 0.1  # so that <unk> is learned
     return {**column, **suggested, **guess, **lower}
 
 
-def _model(task: Task, found: Found, rows: int, *, media: bool) -> list[str]:
-    """The lines of the model section."""
-    size, dropout = _steps(rows, 128, 128, 256, 512), 0.3 if rows < 50_000 else 0.1
-    labels = not DECODERS[task.decoder].searches
-
-    def suggested(role: str, kind: str) -> dict[str, Any]:
-        return {"kind": kind, **TABLES[role][kind].suggest(size, dropout, labels=labels)}
-
-    made = {role: suggested(role, getattr(task, role)) for role in ("encoder", "decoder")}
-    if found.texts:
-        made["decoder"] |= FIELDS[task.output.kind].decoder_options(found.texts)
-    learned = "" if task.inputs else " # the summary vector is learned"
-    encoder = [f"encoder: {_inline(made['encoder'])}{learned}"]
-    if len(task.inputs) > 1:  # too much for one line
-        encoder = ["encoder:", *(f"  {key}: {_inline(inner)}" for key, inner in made["encoder"].items())]
-    first, *others = (_inline(suggested("bridge", kind)) for kind in task.bridges)
-    bridge = f"bridge: {first}" + (f" # or {', or '.join(others)}" if others else "")
-    return [*([BACKBONE] if media else []), *encoder, bridge, f"decoder: {_inline(made['decoder'])}"]
-
-
 def _plain(text: str) -> str:
     """A text for a comment: one line."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
-
-
-def _inline(value: object) -> str:
-    """A value as YAML on one line, names in quotes only where they would be read as something else without them.
-
-    >>> _inline({"column": "en", "size": 2}), _inline("no"), _inline(("a: b", True))
-    ('{column: en, size: 2}', '"no"', '["a: b", true]')
-    """
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key}: {_inline(inner)}' for key, inner in value.items())}}}"
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_inline, value))}]"
-    plain = str(value).lower() if isinstance(value, bool) else str(value)
-    try:
-        inside = loaded(f"{{one: {plain}, two: 2}}") == {"one": value, "two": 2}
-        if inside and loaded(f"one: {plain}") == {"one": value} and plain.isprintable():
-            return plain
-    except (yaml.YAMLError, ValueError):
-        pass
-    return str(yaml.safe_dump(value, default_style='"', allow_unicode=True, width=float("inf"))).rstrip("\n")

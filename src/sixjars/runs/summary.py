@@ -1,16 +1,18 @@
-"""What a training is about to do, before its first step: device, rows, vocabularies, parameters, steps, search."""
+"""What a person is told before the first step: device, rows, vocabularies, parameters, steps; and notes on the data."""
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sixjars.data.dataset import Dataset
+from sixjars.errors import shown
 from sixjars.flow.special import UNK
 from sixjars.learning.loop import Trainer
 from sixjars.progress import Summary
 from sixjars.recipe.sections import Recipe, SearchSettings
 from sixjars.runs.data import Splits
-from sixjars.runs.splits import SPLITS
+from sixjars.runs.splits import LEAST, SPLITS
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -73,3 +75,49 @@ def _field(splits: Splits, name: str) -> str:
     if train is None or valid is None:
         return described
     return f"{described}; {train[0]:,} training tokens; {valid[1]:.1%} of the validation tokens are known"
+
+
+def notes_on(splits: Splits) -> Iterator[str]:
+    """What should be known of the data before a model is trained on it, a sentence for each."""
+    yield from splits.notes
+    if splits.fields.output.single_label:
+        yield from _labels(splits)
+    if len(splits.valid) < LEAST:
+        yield (
+            f"the validation set has {_examples(len(splits.valid))}, too few to choose a checkpoint by; "
+            "hold out more (data.valid), or say learning.folds: 5."
+        )
+    if splits.test is None:
+        yield (
+            "there is no test set (data.test); the final scores are of the validation set, "
+            "which also chooses the checkpoint."
+        )
+
+
+def _examples(count: int) -> str:
+    return f"{count} example{'' if count == 1 else 's'}"
+
+
+def label_counts(dataset: Dataset) -> dict[str, int]:
+    """How many rows have each label of the list."""
+    field = dataset.fields.output
+    counts = np.bincount(dataset.table.ids(field.name)[0], minlength=field.facts()["classes"])
+    return {field.decode([number]): int(count) for number, count in enumerate(counts)}
+
+
+def _labels(splits: Splits) -> Iterator[str]:
+    """Labels that can hardly be learned, or not be measured."""
+    single = [name for name, count in label_counts(splits.train).items() if count == 1]
+    if single:
+        yield (
+            f"{_some(single)} in the training set only once; is that a mistake? "
+            "data.label.min_count=2 leaves such labels out."
+        )
+    missing = [name for name, count in label_counts(splits.valid).items() if count == 0]
+    if missing:
+        yield f"{_some(missing)} not in the validation set, so nothing is chosen by how well that is recognized."
+
+
+def _some(names: Sequence[str]) -> str:
+    listed = ", ".join(shown(name) for name in names[:3]) + (", ..." if len(names) > 3 else "")
+    return f"the label {listed} is" if len(names) == 1 else f"{len(names)} labels ({listed}) are"

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from sixjars.evaluation.metrics import Metric, Score, metric_named
 from sixjars.evaluation.score import judged
 from sixjars.flow.values import Batch
 from sixjars.learning.engine import Device, all_or_none, fabric_for
-from sixjars.learning.loggers import close, loggers_for
+from sixjars.learning.loggers import loggers_for
 from sixjars.learning.loop import Surroundings, Trainer
 from sixjars.learning.parameters import freeze_named
 from sixjars.loss import Objective, class_weights
@@ -25,19 +26,19 @@ from sixjars.recipe.files import RecipeLike
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, add_vectors, splits_of
-from sixjars.runs.extension import Extension, check_folder, is_begun
+from sixjars.runs.extension import Extension, extension_of
 from sixjars.runs.fine_tune import Origin, recipe_and_origin
-from sixjars.runs.folder import RunFolder, begin_run, check_free
+from sixjars.runs.folder import RunFolder, begin_run, check_free, has_run
 from sixjars.runs.folds import cross_validate
 from sixjars.runs.history import draw_history
-from sixjars.runs.notes import label_counts, notes_on
-from sixjars.runs.recipes import metrics_of
+from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.result import Run
 from sixjars.runs.splits import SPLITS
-from sixjars.runs.summary import summary_of
+from sixjars.runs.summary import label_counts, notes_on, summary_of
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+    from lightning_fabric.loggers.logger import Logger
 
 NOTHING_LEFT = "nothing is left to train; raise learning.epochs, or learning.patience where it stopped early."
 
@@ -72,29 +73,44 @@ def train(  # noqa: PLR0913 - the options of one training
     ...     [score.name for score in run.scores]
     ['exact_match', 'character_error_rate']
     """
-    outside, tables = Outside(tuple(allow), tuple(components)), tables_of(data, SPLITS)
-    overrides = [*overrides, *_with_tables(tables)]
+    outside, tables = Outside(tuple(allow), tuple(components)), {} if data is None else tables_of(data, SPLITS)
+    overrides = [*overrides, *with_tables(tables)]
     folder = Path(out) if out is not None else default_folder(recipe)
-    resume, begins = is_begun(folder, resume=resume)
-    wanted, start = recipe_and_origin(recipe, overrides, outside, folder=folder, resume=resume, from_run=from_run)
-    loggers = loggers_for(wanted.learning.loggers, folder)
+    begins, resume = resume and not has_run(folder), resume and has_run(folder)
+    wanted, start = recipe_of_training(recipe, overrides, outside, folder if resume else None, from_run)
+    loggers = loggers_for(wanted.learning.loggers, folder) if wanted.learning.loggers else []
     fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision, loggers=loggers)
     reporter = reporter or usual_reporter()
     try:
-        with given_tables(tables), all_or_none(fabric), listening(reporter):
+        with given_tables(tables) if tables else nullcontext(), all_or_none(fabric), listening(reporter):
             reporter = reporter if fabric.global_rank == 0 else Reporter()
             if begins:
-                reporter.note(begins)
-            run, how = RunFolder(folder, wanted, outside), _train if wanted.learning.folds is None else _cross_validated
-            return how(run, resume=resume, start=start, fabric=fabric, reporter=reporter)
+                reporter.note(f"there is no run in {folder} to resume yet, so one is begun.")
+            how = _train if wanted.learning.folds is None else _cross_validated
+            return how(RunFolder(folder, wanted, outside), resume=resume, start=start, fabric=fabric, reporter=reporter)
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; the same command with --resume goes on from what {folder} holds.") from None
     finally:
         reporter.end()
-        close(loggers)
+        _end(loggers)
 
 
-def _with_tables(tables: Iterable[str]) -> list[str]:
+def recipe_of_training(
+    recipe: RecipeLike, overrides: Sequence[str], outside: Outside, resumed: Path | None, from_run: str | Path | None
+) -> tuple[Recipe, Path | None]:
+    """The recipe of a training, and the run that it starts from, if any."""
+    if resumed is None and from_run is None:
+        return read_recipe(recipe, overrides, outside), None
+    return recipe_and_origin(recipe, overrides, outside, resumed=resumed, from_run=from_run)
+
+
+def _end(loggers: "Iterable[Logger]") -> None:
+    """Write what they still hold."""
+    for logger in loggers:
+        logger.finalize("success")
+
+
+def with_tables(tables: Iterable[str]) -> list[str]:
     """What the recipe says when tables in memory take the place of its files."""
     named = [f"data.{name.removeprefix(MEMORY)}={name}" for name in tables]
     return ["data.sample=null", *named] if named else []
@@ -122,8 +138,16 @@ def _cross_validated(run: RunFolder, *, resume: bool, start: Path | None, fabric
 
 
 def _train(run: RunFolder, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> Run:
+    blueprint, splits = fit(run, resume=resume, start=start, fabric=fabric, reporter=reporter)
+    return _finished(run, blueprint, splits, fabric)
+
+
+def fit(
+    run: RunFolder, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter
+) -> tuple[Blueprint, Splits]:
+    """Train, choosing weights by the validation set; the test set is not scored yet."""
     recipe, leads = run.recipe, fabric.global_rank == 0
-    extension = fabric.broadcast(check_folder(run, resume=resume) if leads else Extension())
+    extension = fabric.broadcast(_extension(run, resume=resume) if leads else Extension())
     fabric.barrier()
     blueprint = Blueprint.of(recipe, run.outside, device=fabric.device, reporter=reporter)
     if resume:
@@ -149,7 +173,15 @@ def _train(run: RunFolder, *, resume: bool, start: Path | None, fabric: "Fabric"
     for sentence in notes_on(splits) if recipe.learning.folds is None and recipe.data.fold is None else ():
         reporter.note(sentence)
     trainer.run()
-    return _finished(run, blueprint, splits, fabric)
+    return blueprint, splits
+
+
+def _extension(run: RunFolder, *, resume: bool) -> Extension:
+    """What changes in a run that is resumed; a new one must not spoil its folder."""
+    if resume:
+        return extension_of(run)
+    check_free(run.folder)
+    return Extension()
 
 
 def _take_up(trainer: Trainer, run: RunFolder, extension: Extension) -> None:
@@ -169,7 +201,8 @@ def fresh_network(blueprint: Blueprint, splits: Splits) -> Network:
     add_vectors(blueprint, splits.fields, facts)
     network = build(blueprint.plan, facts)
     freeze_unused(network, blank_batch(splits.fields))
-    freeze_named(network, blueprint.recipe.learning.freeze)
+    if blueprint.recipe.learning.freeze:
+        freeze_named(network, blueprint.recipe.learning.freeze)
     return network
 
 

@@ -25,6 +25,8 @@ class Sample:
     """The column of names of image or video files that an encoder reads."""
     question: str | None = None
     """The column of questions about the image."""
+    second: str | None = None
+    """The column of the second text, where an encoder reads two."""
     paint: Callable[[str], bytes] | None = field(default=None, repr=False)
     """The bytes of an image or a video, from its name alone."""
     target: str
@@ -58,7 +60,7 @@ class Sample:
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """The columns that an encoder reads. The first alone decides which split a row belongs to."""
-        return tuple(column for column in (self.source, self.media, self.question) if column is not None)
+        return tuple(column for column in (self.source, self.second, self.media, self.question) if column is not None)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Fields: one file for each kind of value; this table is the whole registry."""
 
 from sixjars.data.field import Field
+from sixjars.data.fields.features import FeaturesField
 from sixjars.data.fields.image import ImageField
 from sixjars.data.fields.label import LabelField
 from sixjars.data.fields.order import OrderField
@@ -15,4 +16,5 @@ FIELDS: dict[str, type[Field]] = {
     "points": PointsField,
     "image": ImageField,
     "video": VideoField,
+    "features": FeaturesField,
 }

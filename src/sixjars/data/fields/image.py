@@ -4,14 +4,11 @@ Dims: F frames of a file, X frames of several files, H and W pixels, C channels,
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
-from glob import glob, has_magic
-from os.path import isdir, isfile
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, final
+from typing import Annotated, Any, ClassVar, Literal, final
 
 import numpy as np
 import pyarrow
@@ -19,9 +16,11 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field as Limit
 
+from sixjars.data.bad_rows import without_bad
 from sixjars.data.batches import ArrayColumn, Column
-from sixjars.data.field import Equipment, FeatureExtractor, Field, without_bad
-from sixjars.data.media.files import MediaFiles, is_hidden
+from sixjars.data.field import FeatureExtractor
+from sixjars.data.fields.files import FileField, FileSettings, all_end
+from sixjars.data.media.arrays import ARRAY_ENDINGS
 from sixjars.data.media.images import IMAGE_ENDINGS, placed, read_image, upright
 from sixjars.data.storage.cache import Examples, Table, cache_folder
 from sixjars.data.storage.features import FeatureStore, MemoryStore, Store
@@ -29,7 +28,6 @@ from sixjars.errors import DataError
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
-from sixjars.recipe.data import FieldSettings, FilePath
 
 FORMAT = 2
 """Changes when the same file gives other numbers, so that none of the old are used."""
@@ -38,11 +36,9 @@ READERS = 8
 Pixels = NDArray[np.uint8]
 
 
-class MediaSettings(FieldSettings):
+class MediaSettings(FileSettings):
     """One column of file names, and how the files become pixels."""
 
-    media: FilePath | tuple[FilePath, ...] = "."
-    """Where the files are: a folder, a `.zip` that is read in place, or a list of those."""
     size: Annotated[int, Limit(ge=1, le=4096, strict=True)] | None = None
     """Pixels of each side as the network gets them; the backbone's usual size when absent."""
     fit: Literal["crop", "pad", "stretch"] = "crop"
@@ -51,34 +47,19 @@ class MediaSettings(FieldSettings):
     """A larger image (width times height) is refused before it is decoded."""
 
 
-class MediaField(Field):
+class MediaField(FileField):
     """Files of images or videos, each as the numbers of its frames."""
 
     holds = "pixels"
-    is_media = True
     fact_names = ("pixels", "cells", "pretrained")
-    endings: ClassVar[frozenset[str]]
-    """How the names of such files end, lowercased."""
     block: ClassVar[int]
     """Files between two saves: what a kill can cost."""
-
-    def equipped(self, equipment: Equipment) -> Self:
-        """With a store of its own."""
-        made = super().equipped(equipment)
-        for name in ("files", "store"):
-            made.__dict__.pop(name, None)
-        return made
 
     @property
     def extractor(self) -> FeatureExtractor:
         """Handed over before it is used."""
         assert self.equipment.extractor is not None, f"data.{self.name} was handed no feature extractor"
         return self.equipment.extractor
-
-    @cached_property
-    def files(self) -> MediaFiles:
-        """Where names are looked up."""
-        return MediaFiles(self.equipment.places, memory=cache_folder())
 
     @cached_property
     def store(self) -> Store:
@@ -95,32 +76,6 @@ class MediaField(Field):
     @abstractmethod
     def unpacked(self, name: str) -> Pixels:
         """One file as frames, (F, 3, H, W)."""
-
-    @property
-    def key_column(self) -> str:
-        """The column with the keys of the content of the files."""
-        return f"{self.name} key"
-
-    def arguments(self, given: str) -> list[Any]:
-        """The files that a path, a folder or a glob means; in folders and globs only those of a known ending."""
-        if isfile(given) or not (isdir(given) or has_magic(given)):
-            return [given]
-        found = glob(given, recursive=True)
-        if isdir(given):
-            below = (file for file in Path(given).rglob("*") if not is_hidden(file.relative_to(given)))
-            found = [str(file) for file in below]
-        kept = sorted(file for file in found if Path(file).suffix.lower() in self.endings and isfile(file))
-        if not kept:
-            endings = " ".join(sorted(self.endings))
-            raise DataError(f"{given} holds no {self.kind} file (known endings: {endings}).")
-        return list(kept)
-
-    def check(self, text: str, row: Mapping[str, str]) -> None:
-        """The file must be there."""
-        super().check(text, row)
-        if not self.files.has(text):
-            wrong = "is a folder" if isdir(text) else "does not exist"
-            raise ValueError(f"the {self.name} file {text[:300]} {wrong}.")
 
     def admit(self, examples: Examples, *, skip: bool) -> Examples:
         """The examples whose files can be decoded, each with the key of its content; their numbers are then stored."""
@@ -191,9 +146,8 @@ class MediaField(Field):
 
     @classmethod
     def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
-        """Names of files of a known ending."""
-        fit = all(isinstance(value, str) and value.lower().endswith(tuple(cls.endings)) for value in values)
-        return {} if fit else None
+        """Names of files of a known ending; those of arrays are features that were extracted beforehand."""
+        return super().guess(values) if not all_end(values, ARRAY_ENDINGS) else {"kind": "features"}
 
 
 class ImageSettings(MediaSettings):

@@ -33,6 +33,8 @@ from sixjars.recipe.data import FieldSettings, FilePath
 
 SAME_WHEN_COPIED = ("tokens", "split", "lowercase")
 """What both sides of a decoder that copies must have in common, so that their words are the same."""
+SAME_VOCABULARY = (*SAME_WHEN_COPIED, "size", "min_count", "vectors")
+"""What texts with one vocabulary must have in common."""
 
 
 class TextSettings(FieldSettings):
@@ -136,6 +138,14 @@ class TextField(Field):
         if differ:
             faults.append(f"data.{source.name} and data.{self.name} must have the same {' and '.join(differ)}.")
         return faults
+
+    def vocabulary_misfits(self, other: Any) -> list[str]:
+        """Why the words of another text cannot be numbered as those of this one."""
+        if not isinstance(other, TextField):
+            return [f"data.{other.name}: must be a text, as data.{self.name} is; they have one vocabulary."]
+        differ = [key for key in SAME_VOCABULARY if getattr(other.settings, key) != getattr(self.settings, key)]
+        both = f"data.{self.name} and data.{other.name} have one vocabulary"
+        return [f"{both}; give them the same {' and '.join(differ)}."] if differ else []
 
     def link(self, inputs: Mapping[str, Field]) -> CopyLink | None:
         """Words of the source, where they are copied."""

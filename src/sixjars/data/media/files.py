@@ -1,4 +1,4 @@
-"""Images and videos by name, from folders and from .zip files that are read where they are.
+"""Images, videos and arrays by name, from folders and from archives that are read where they are.
 
 A file is known by its content: its key is a hash of its bytes, so whatever is computed from a file can be stored
 under that key and found again after the file was moved or packed. Hashes are remembered by the file's place, size
@@ -8,19 +8,19 @@ and time, so a file is read through once and not again by the next run.
 import hashlib
 import os
 import shutil
-import sqlite3
 import struct
 import tempfile
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 from threading import Lock
 from typing import BinaryIO, Final, cast, final
 
-from sixjars.data.storage.cache import set_aside
+from sixjars.data.media.hashes import Hashes, Stamp
+from sixjars.data.media.hdf5 import HDF5_ENDINGS, Hdf5File, too_large
 from sixjars.errors import DataError
 from sixjars.progress import Reporter
 
@@ -30,21 +30,23 @@ HASHED_AT_ONCE: Final = 64
 """Files whose hashes are remembered together: what a kill can cost."""
 _SILENT: Final = Reporter()
 _BROKEN_ZIP: Final = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, ValueError)
-_Stamp = tuple[str, str, int, int]
-"""Absolute path of the file or zip, name in the zip, size, time of the last change in nanoseconds."""
 
 
 @final
 class MediaFiles:
     """The files of several places, by name; safe to use from several threads at once.
 
-    A name is an absolute path, a path in one of the folders, or the name of a file in one of the .zip files. The first
+    A name is an absolute path, a path in one of the folders, or the name of a file in one of the archives. The first
     place that has it counts. If none has, a file in a .zip whose path ends in the name will do, if there is only one.
+    A name may lack one of the `endings`. A file in an archive that unpacks to more than `largest` bytes is refused.
     """
 
-    def __init__(self, places: Sequence[Path], *, memory: Path) -> None:
-        self._places = [_place(path) for path in places]
-        self._memory = _Memory(memory)
+    def __init__(
+        self, places: Sequence[Path], *, memory: Path, endings: Sequence[str] = (), largest: int | None = None
+    ) -> None:
+        self._places = [_place(path, largest) for path in places]
+        self._endings = ("", *endings)
+        self._memory = Hashes(memory)
 
     def open(self, name: str) -> BinaryIO:
         """The file to read and to seek in; close it, or use it in a `with`."""
@@ -62,14 +64,14 @@ class MediaFiles:
         A key is a hash of the file's content: 32 letters, the same wherever the file is.
         """
         faults: dict[str, str] = {}
-        stamps: dict[str, _Stamp] = {}
+        stamps: dict[str, Stamp] = {}
         for name in dict.fromkeys(names):
             with _noted(name, faults):
                 place, member = self._found(name)
                 stamps[name] = place.stamp(member)
         known = self._memory.get(stamps.values())
         missing = [name for name, stamp in stamps.items() if stamp not in known]
-        fresh: dict[_Stamp, str] = {}
+        fresh: dict[Stamp, str] = {}
         for done, name in enumerate(missing, start=1):
             with _noted(name, faults), self.open(name) as file:
                 fresh[stamps[name]] = _hash(file)
@@ -97,12 +99,12 @@ class MediaFiles:
 
     def _matches(self, name: str) -> "list[tuple[_Place, str]]":
         """Where the name leads: nowhere, to one file, or to several of which it is the end."""
-        if os.path.isabs(name):
-            return [(_Folder(Path()), name)] if os.path.isfile(name) else []
-        for place in self._places:
-            if place.has(name):
-                return [(place, name)]
-        return [(place, member) for place in self._places for member in place.ending(name)]
+        whole = [f"{name}{ending}" for ending in self._endings]
+        places: Sequence[_Place] = [_Folder(Path())] if os.path.isabs(name) else self._places
+        for place in places:
+            if found := [one for one in whole if place.has(one)]:
+                return [(place, found[0])]
+        return [(place, member) for place in places for one in whole for member in place.ending(one)]
 
 
 @final
@@ -121,7 +123,7 @@ class _Folder:
     def ending(self, name: str) -> list[str]:
         return []
 
-    def stamp(self, name: str) -> _Stamp:
+    def stamp(self, name: str) -> Stamp:
         path = self.path / name
         state = path.stat()
         return str(path.absolute()), "", state.st_size, state.st_mtime_ns
@@ -132,10 +134,11 @@ class _Folder:
 
 @final
 class _Archive:
-    """A .zip file: its list of names is read once, its files when they are asked for."""
+    """A .zip file (a .npz is one): its list of names is read once, its files when they are asked for."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, largest: int | None) -> None:
         self.path = path
+        self._largest = largest
         self._lock = Lock()
         self._zip = _opened_zip(path)
         self._process = os.getpid()
@@ -155,13 +158,15 @@ class _Archive:
     def ending(self, name: str) -> list[str]:
         return [member for member in self._by_last.get(name.rpartition("/")[2], ()) if member.endswith("/" + name)]
 
-    def stamp(self, name: str) -> _Stamp:
+    def stamp(self, name: str) -> Stamp:
         return str(self.path.absolute()), name, *self._state
 
     def open(self, name: str) -> BinaryIO:
         info = self._members[name]
         if info.flag_bits & 1:
             raise DataError(f"{name} in {self.path} is locked with a password; pack it again without one.")
+        if self._largest is not None and info.file_size > self._largest:
+            raise too_large(f"{name} in {self.path}", info.file_size, self._largest)
         target = cast(BinaryIO, tempfile.SpooledTemporaryFile(_IN_MEMORY))
         try:
             self._unpack(info, target)
@@ -186,44 +191,7 @@ class _Archive:
                 source.close()
 
 
-_Place = _Folder | _Archive
-
-
-@final
-class _Memory:
-    """The hashes of files, in a database that several processes may share; losing it costs only time."""
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / "contents.sqlite"
-
-    def get(self, stamps: Iterable[_Stamp]) -> dict[_Stamp, str]:
-        """The hashes that are remembered."""
-        if not self._path.is_file():
-            return {}
-        question = "SELECT key FROM contents WHERE path = ? AND member = ? AND size = ? AND time = ?"
-        try:
-            with closing(sqlite3.connect(self._path, timeout=10)) as connection:
-                rows = ((stamp, connection.execute(question, stamp).fetchone()) for stamp in stamps)
-                return {stamp: str(row[0]) for stamp, row in rows if row is not None}
-        except sqlite3.Error:
-            return {}
-
-    def put(self, keys: Mapping[_Stamp, str]) -> None:
-        """Remember these; a folder that cannot be written, a full disk or a long wait costs only time."""
-        table = "contents (path TEXT, member TEXT, size INTEGER, time INTEGER, key TEXT, PRIMARY KEY (path, member))"
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            set_aside(self._path)
-            with closing(sqlite3.connect(self._path, timeout=10)) as connection, connection:
-                connection.execute("PRAGMA synchronous = OFF")  # what a power failure takes is hashed again
-                connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
-                rows = [(*stamp, key) for stamp, key in keys.items()]
-                connection.executemany("INSERT OR REPLACE INTO contents VALUES (?, ?, ?, ?, ?)", rows)
-        except (sqlite3.OperationalError, OSError):
-            return
-        except sqlite3.DatabaseError:
-            with suppress(OSError):
-                self._path.unlink(missing_ok=True)  # damaged: the next hash starts a new one
+_Place = _Folder | _Archive | Hdf5File
 
 
 def is_hidden(path: PurePath) -> bool:
@@ -231,14 +199,16 @@ def is_hidden(path: PurePath) -> bool:
     return any(step.startswith((".", "__MACOSX")) for step in path.parts)
 
 
-def _place(path: Path) -> _Place:
+def _place(path: Path, largest: int | None) -> _Place:
     if path.is_dir():
         return _Folder(path)
     if not path.exists():
         raise DataError(f"{path} does not exist; 'media' names the folders and .zip files to look in.")
+    if path.suffix.lower() in HDF5_ENDINGS:
+        return Hdf5File(path, largest)
     if path.suffix.lower() != ".zip" and not zipfile.is_zipfile(path):
         raise DataError(f"{path} is neither a folder nor a .zip file.")
-    return _Archive(path)
+    return _Archive(path, largest)
 
 
 def _opened_zip(path: Path) -> zipfile.ZipFile:

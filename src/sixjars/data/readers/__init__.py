@@ -1,4 +1,4 @@
-"""Files become rows of text: TSV, CSV, JSON lines, Parquet, plain text, parallel files, the hub, and known datasets.
+"""Files become rows of text: TSV, CSV, JSON, Parquet, Excel, plain text, parallel files, the hub, and known datasets.
 
 A bad row is named by file and line, or counted and left out; nothing is guessed.
 """
@@ -12,6 +12,7 @@ from sixjars.data.readers.captions import read_coco, read_flickr8k
 from sixjars.data.readers.delimited import read_csv, read_parallel, read_text, read_tsv, records_of
 from sixjars.data.readers.dialect import ROWS, has_header
 from sixjars.data.readers.dialogs import read_dialogs
+from sixjars.data.readers.excel import read_xlsx, sheet_rows
 from sixjars.data.readers.folders import read_folders
 from sixjars.data.readers.memory import MEMORY, read_memory
 from sixjars.data.readers.records import HUB, read_hub, read_jsonl, read_parquet
@@ -30,7 +31,14 @@ _PLAIN: dict[str, _Reader] = {
     ".tsv": read_tsv,
     ".txt": read_text,
 }
-_READERS = _PLAIN | {f"{ending}.gz": reader for ending, reader in _PLAIN.items()} | {".parquet": read_parquet}
+_READERS = (
+    _PLAIN
+    | {f"{ending}.gz": reader for ending, reader in _PLAIN.items()}
+    | {
+        ".parquet": read_parquet,
+        ".xlsx": read_xlsx,
+    }
+)
 _FORMATS: dict[str, Callable[[Places, Wanted], Examples]] = {
     "coco": read_coco,
     "dialogs": read_dialogs,
@@ -68,17 +76,22 @@ def read(
     if isinstance(place, Mapping):
         return _parallel(place, wanted)
     reader = _reader(place)
-    found = kept(reader(place, wanted), wanted, name=str(place), unit="row" if reader is read_parquet else "line")
+    if settings.sheet is not None and reader is not read_xlsx:
+        raise DataError(f"'sheet' names a sheet of an .xlsx workbook, but the data is {place}; remove it.")
+    unit = "row" if reader in (read_parquet, read_xlsx) else "line"
+    found = kept(reader(place, wanted), wanted, name=str(place), unit=unit)
     return replace(found, notes=(*_header_as_data(place, reader, wanted), *found.notes))
 
 
 def _header_as_data(path: Path, reader: _Reader, wanted: Wanted) -> list[str]:
     """A sentence where columns are given by number, and the first line that is read as an example looks like names."""
     numbered = all(isinstance(key, int) for key in wanted.keys)
-    if not numbered or wanted.table.header is not None or reader not in (read_csv, read_tsv):
+    if not numbered or wanted.table.header is not None or reader not in (read_csv, read_tsv, read_xlsx):
         return []
     mark = wanted.table.delimiter or ("," if reader is read_csv else "\t")
-    records = [fields for _, fields in islice(records_of(path, mark, quotes=wanted.table.quotes), ROWS)]
+    table = wanted.table
+    rows = sheet_rows(path, table.sheet) if reader is read_xlsx else records_of(path, mark, quotes=table.quotes)
+    records = [fields for _, fields in islice(rows, ROWS)]
     good = [fields for fields in records if not isinstance(fields, Fault)]
     if not good or not has_header(good):
         return []

@@ -45,7 +45,7 @@ def read_text(path: Path, wanted: Wanted) -> Iterator[Record]:
     """Each line is the one column, unless there is a delimiter."""
     keys = wanted.keys
     if wanted.table.delimiter is not None:
-        yield from _read(path, wanted, records_of(path, wanted.table.delimiter, quotes=wanted.table.quotes))
+        yield from read_fields(path, wanted, records_of(path, wanted.table.delimiter, quotes=wanted.table.quotes))
         return
     for key in keys:
         if key not in (TEXT, 1):
@@ -69,12 +69,12 @@ def read_parallel(paths: Mapping[Key, Path]) -> Iterator[Record]:
 
 def read_tsv(path: Path, wanted: Wanted) -> Iterator[Record]:
     """Columns between tabs; no quoting."""
-    return _read(path, wanted, records_of(path, wanted.table.delimiter or "\t", quotes=wanted.table.quotes))
+    return read_fields(path, wanted, records_of(path, wanted.table.delimiter or "\t", quotes=wanted.table.quotes))
 
 
 def read_csv(path: Path, wanted: Wanted) -> Iterator[Record]:
     """Columns between commas, quoted where needed."""
-    return _read(path, wanted, records_of(path, wanted.table.delimiter or ",", quotes=wanted.table.quotes))
+    return read_fields(path, wanted, records_of(path, wanted.table.delimiter or ",", quotes=wanted.table.quotes))
 
 
 def records_of(path: Path, delimiter: str, *, quotes: bool | None = None) -> Iterator[Fields]:
@@ -85,7 +85,8 @@ def records_of(path: Path, delimiter: str, *, quotes: bool | None = None) -> Ite
     return ((at, line if isinstance(line, Fault) else line.split(delimiter)) for at, line in lines)
 
 
-def _read(path: Path, wanted: Wanted, records: Iterator[Fields]) -> Iterator[Record]:
+def read_fields(path: Path, wanted: Wanted, records: Iterator[Fields]) -> Iterator[Record]:
+    """The columns that are wanted of each record; by name, the first record is the header."""
     keys = wanted.keys
     numbers: dict[Key, int] = {key: key for key in keys if isinstance(key, int)}
     if len(numbers) < len(keys):

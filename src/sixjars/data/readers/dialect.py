@@ -88,6 +88,11 @@ def dialect_of(path: Path) -> Dialect:
         best = (usual or "\t", usual == ",")
     delimiter, quotes = best
     records = [fields for fields in _records(path, delimiter, quotes=quotes) if fields != [""]]
+    return of_records(path, records, delimiter, quotes=quotes)
+
+
+def of_records(path: Path, records: list[list[str]], delimiter: str, *, quotes: bool) -> Dialect:
+    """How a file with these first records is written: whether the first has names."""
     if not records:
         raise DataError(f"{path} has no rows.")
     names = records[0] if has_header(records) else []

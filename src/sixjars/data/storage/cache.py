@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol, final
 import numpy
 import pyarrow
 
-from sixjars.data.storage.pruning import prune
+from sixjars.data.storage.pruning import MAKING, is_abandoned, making_name, prune
 from sixjars.errors import DataError
 from sixjars.progress import counted
 
@@ -30,9 +30,9 @@ LINE: Final = "line"
 """The column of an example that says where in its file it was."""
 FORMAT: Final = 4
 """Changes when the form of an entry does, so that no old one is read."""
-MAKING, ASIDE = ".making-", ".aside-"
-"""How names begin: of folders in which a file is being made, and of what stood where a file of ours should be."""
-_STALE, _OFTEN, _ROWS, _INDEX = 24 * 3600.0, 3600.0, 4096, "index.json"
+ASIDE = ".aside-"
+"""How the name of what stood where a file of ours should be begins."""
+_OFTEN, _ROWS, _INDEX = 3600.0, 4096, "index.json"
 
 Ids = numpy.ndarray[Any, numpy.dtype[numpy.int32]]
 Offsets = numpy.ndarray[Any, numpy.dtype[numpy.int64]]
@@ -64,7 +64,7 @@ def made_whole(path: Path) -> Iterator[Path]:
     Other processes may make the same at the same time; one of them stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=MAKING, dir=path.parent, ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix=making_name(), dir=path.parent, ignore_cleanup_errors=True) as folder:
         made = Path(folder, path.name)
         yield made
         for part in made.iterdir() if made.is_dir() else [made]:
@@ -95,11 +95,10 @@ def touch(path: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what a killed process left behind a day ago or longer; once an hour, also what is too much."""
+    """Remove what a killed process left behind; once an hour, also what is too much."""
     for left in folder.glob(f"{MAKING}*"):
-        with suppress(FileNotFoundError):
-            if time.time() - left.stat().st_mtime > _STALE:
-                shutil.rmtree(left, ignore_errors=True)
+        if is_abandoned(left):
+            shutil.rmtree(left, ignore_errors=True)
     stamp = cache_folder() / ".pruned"
     with suppress(OSError):
         if not stamp.exists():

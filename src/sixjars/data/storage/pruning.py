@@ -1,7 +1,11 @@
 """The size of the cache: how much there is, and what is removed when it is too much."""
 
 import os
+import platform
+import re
 import shutil
+import time
+import zlib
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +18,12 @@ LIMIT: Final = 20.0
 ENTRIES: Final = ("[0-9a-f]" * 64, "frames/*/*.safetensors", "contents.sqlite")
 SYNTHETIC: Final = "samples/*/*"
 """What may be removed: nothing but what this toolkit made, whatever else is in the folder that somebody chose."""
+MAKING: Final = ".making-"
+"""How the names of folders begin in which a file is being made."""
+LEFT: Final = (f"{MAKING}*", f"frames/*/{MAKING}*", f"samples/*/*/{MAKING}*")
+PLANS: Final = "frames/" + "[0-9a-f]" * 32 + "/plan.json"
+STALE: Final = 24 * 3600.0
+"""Seconds after which nobody is at work any more, where it is not known who was."""
 
 
 @final
@@ -41,6 +51,30 @@ class _Entry:
     path: Path
 
 
+def making_name() -> str:
+    """How the name of a folder begins in which this process makes a file: it tells the machine and the process."""
+    return f"{MAKING}{_machine()}-{os.getpid()}-"
+
+
+def _machine() -> str:
+    return f"{zlib.crc32(platform.node().encode()):08x}"
+
+
+def is_abandoned(making: Path) -> bool:
+    """Whether nobody makes a file in this folder any more: the process that did has ended, or a day has passed."""
+    found = re.match(rf"{re.escape(MAKING)}{_machine()}-(\d+)-", making.name)
+    if found is not None and os.name == "posix":
+        try:
+            os.kill(int(found[1]), 0)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            pass  # somebody else's
+    with suppress(OSError):
+        return time.time() - making.stat().st_mtime > STALE
+    return False
+
+
 def contents(folder: Path) -> Contents:
     """How much there is now."""
     found = _entries(folder)
@@ -50,8 +84,11 @@ def contents(folder: Path) -> Contents:
 def prune(folder: Path, gigabytes: float | None = None) -> Contents:
     """Remove what was not used for longest until no more than so much is left; returns what is left.
 
-    Nothing is lost but time: whatever is missing is made again. A run that has a file open keeps it.
+    Nothing is lost but time: whatever is missing is made again. A run that has a file open keeps it. What a process
+    left behind when it was killed goes too, and plans of features of which none is left.
     """
+    for left in [one for pattern in LEFT for one in folder.glob(pattern) if is_abandoned(one)]:
+        shutil.rmtree(left, ignore_errors=True)
     limit = 1e9 * (_limit() if gigabytes is None else gigabytes)
     found = sorted(_entries(folder))
     size = sum(entry.size for entry in found)
@@ -61,6 +98,9 @@ def prune(folder: Path, gigabytes: float | None = None) -> Contents:
         with suppress(OSError):
             shutil.rmtree(entry.path) if entry.path.is_dir() else entry.path.unlink()
             size -= entry.size
+    for plan in folder.glob(PLANS):
+        if [one.name for one in plan.parent.iterdir()] == [plan.name]:
+            shutil.rmtree(plan.parent, ignore_errors=True)
     return contents(folder)
 
 

@@ -4,6 +4,7 @@ from sixjars.flow.contracts import Encoder
 from sixjars.model.encoders.hierarchy import HierarchyEncoder
 from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
+from sixjars.model.encoders.pair import PairEncoder
 from sixjars.model.encoders.points import PointsEncoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
@@ -12,6 +13,7 @@ ENCODERS: dict[str, type[Encoder]] = {
     "none": NothingEncoder,
     "text": TextEncoder,
     "hierarchy": HierarchyEncoder,
+    "pair": PairEncoder,
     "image": ImageEncoder,
     "image_question": ImageQuestionEncoder,
     "video": VideoEncoder,

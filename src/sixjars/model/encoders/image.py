@@ -10,7 +10,7 @@ from torch import nn
 
 from sixjars.flow.contracts import Encoder, ModelPlan
 from sixjars.flow.limits import Share
-from sixjars.flow.values import Encoded, Layout, Padded
+from sixjars.flow.values import Encoded, Padded
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.equations import NORM
 from sixjars.model.visual import VisualInput
@@ -37,7 +37,7 @@ class ImageEncoder(Encoder):
         self.backbone = backbone
         self.dropout = nn.Dropout(dropout)
         self.output_size, self.summary_size = backbone.shape.channels, backbone.shape.vector
-        self.attendable = backbone.shape.height > 0
+        self.attendable = backbone.attendable
         self.cells = nn.LayerNorm(self.output_size)  # γ_r, δ_r
         self.whole = nn.LayerNorm(self.summary_size)  # γ_v, δ_v
 
@@ -48,13 +48,10 @@ class ImageEncoder(Encoder):
 
     def forward(self, image: Padded) -> Encoded:
         """The one frame of each image to its cells (B, S, D), row by row, and a summary (B, K)."""
-        maps_BFCHW, vector_BFK = self.backbone(image)
-        cells_BSD = maps_BFCHW[:, 0].flatten(2).transpose(1, 2)
-        memory_BSD = self.dropout(self.cells(cells_BSD))
-        mask_BS = torch.ones(memory_BSD.shape[:2], dtype=torch.bool, device=memory_BSD.device)
-        shape = self.backbone.shape
-        summary_BK = self.dropout(self.whole(vector_BFK[:, 0]))
-        return Encoded(memory_BSD, mask_BS, summary_BK, Layout("grid", (shape.height, shape.width)))
+        cells_BSD, mask_BS, vector_BK = self.backbone.regions(image)
+        memory_BSD = self.dropout(self.cells(cells_BSD)) * mask_BS.unsqueeze(-1)
+        summary_BK = self.dropout(self.whole(vector_BK))
+        return Encoded(memory_BSD, mask_BS, summary_BK, self.backbone.layout)
 
     def equations(self) -> list[str]:
         """The features, and their normalisation."""

@@ -42,9 +42,10 @@ class TextEncoder(Encoder):
 
     @classmethod
     def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
-        """Half the size in each direction."""
+        """Half the size in each direction; for labels, of which a few words decide, dropout also on the words."""
         half = size // 2
-        return {"cell": "gru", "size": half, "direction": "both", "dropout": dropout, "embedding": {"size": half}}
+        embedding = {"size": half, **({"dropout": dropout} if labels else {})}
+        return {"cell": "gru", "size": half, "direction": "both", "dropout": dropout, "embedding": embedding}
 
     def forward(self, source: Padded) -> Encoded:
         """Token ids (B, S) to annotations (B, S, D) and a summary (B, D)."""

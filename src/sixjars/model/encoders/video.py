@@ -10,6 +10,7 @@ from typing import Any, Literal, final
 import torch
 from torch import Tensor, nn
 
+from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Encoder
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import Encoded, Layout, Padded
@@ -50,6 +51,11 @@ class VideoEncoder(Encoder):
         dropout: Share = 0.0,
     ) -> None:
         super().__init__()
+        features = backbone.features
+        if features is not None and features.positions != (None,):
+            raise ShapeError(f"a file of features has {features}, but a video needs (T, C), a vector for each frame.")
+        if features is not None and reads != "frames":
+            raise ShapeError(f"model.encoder.reads: {reads} needs the cells of each frame, but the features have none.")
         self.backbone = backbone
         self.reads = reads
         self.dropout = nn.Dropout(dropout)

@@ -1,0 +1,41 @@
+"""What a network must know of features that are given and not computed by a backbone.
+
+Dims: C channels, N regions or frames, H and W rows and columns of cells.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+
+@final
+@dataclass(frozen=True)
+class FeatureShape:
+    """Of the arrays of all examples.
+
+    >>> [str(FeatureShape.of(shape)) for shape in ((512,), (36, 512), (7, 7, 512))]
+    ['one vector of 512 numbers', 'vectors of 512 numbers', '7×7 cells of 512 numbers']
+    """
+
+    channels: int
+    """C, the numbers of each vector."""
+    positions: tuple[int | None, ...] = ()
+    """Nothing where there is one vector, (None,) where there are any number, the rows and columns of a grid."""
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...]) -> "FeatureShape":
+        """Of an array (C), (N, C) or (H, W, C); the number of regions or frames may differ between examples."""
+        *before, channels = shape
+        return cls(channels, (None,) if len(before) == 1 else tuple(before))
+
+    @property
+    def grid(self) -> tuple[int, int] | None:
+        """Rows and columns, where the positions are cells."""
+        if len(self.positions) != 2 or self.positions[0] is None or self.positions[1] is None:
+            return None
+        return self.positions[0], self.positions[1]
+
+    def __str__(self) -> str:
+        if not self.positions:
+            return f"one vector of {self.channels} numbers"
+        cells = "vectors" if self.grid is None else "{}×{} cells".format(*self.grid)
+        return f"{cells} of {self.channels} numbers"

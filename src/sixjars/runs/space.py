@@ -1,0 +1,290 @@
+"""Search spaces: which values of a recipe's keys a parameter search may try. They are text, and no code is run.
+
+learning.rate=log(1e-4,1e-2)          a number, its logarithm uniform; whole numbers where both ends are integers
+model.encoder.dropout=uniform(0,0.5)  a number
+model.encoder.size=int(64,512)        a whole number
+model.encoder.cell=[gru,lstm]         one of these
+learning.epochs=5                     no search: the same in every trial
+"""
+
+import json
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, final
+
+import yaml
+
+from sixjars.errors import RecipeError, hint, shown
+from sixjars.recipe.files import loaded
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
+SpaceLike = Sequence[str] | Mapping[str, Any]
+"""A space as people give it: `KEY=SPACE` texts, or a dict of them, in which a list holds choices."""
+TRIALS: Final = 30
+"""Of a search, when nobody says how many."""
+RANGES: Final = ("log", "uniform", "int")
+WHERE: Final = "the search space"
+DIGITS: Final = 4
+"""Of a number that is tried: more would only make it longer to write."""
+SCORING: Final = (
+    *("task", "evaluation", "expect", "learning.metric", "learning.folds"),
+    *(f"data.{key}" for key in ("sample", "valid", "test", "split", "fold", "seed", "filter")),
+)
+"""Keys that decide what is scored, or on what."""
+_CALL: Final = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*\((?P<ends>.*)\)", re.DOTALL)
+_CHOOSERS: Final = {"choice", "choices", "categorical", "choose", "one_of"}
+_OTHER_NAMES: Final = {
+    **dict.fromkeys(["loguniform", "log_uniform", "lograndint", "log_int", "logspace"], "log"),
+    **dict.fromkeys(["between", "interval", "float", "real", "linear"], "uniform"),
+    **dict.fromkeys(["range", "randint", "integer", "quniform", "int_uniform"], "int"),
+}
+"""What other libraries call them."""
+
+
+class Dimension(ABC):
+    """The values that one key may have."""
+
+    @abstractmethod
+    def distribution(self) -> "BaseDistribution":
+        """The same for Optuna."""
+
+    @abstractmethod
+    def value(self, drawn: Any) -> Any:
+        """The value for the recipe, of what Optuna has drawn."""
+
+    @abstractmethod
+    def corners(self) -> tuple[Any, ...]:
+        """Values that show whether a recipe takes them all."""
+
+    @property
+    def axis(self) -> str:
+        """How a drawing shows it: `linear`, `log`, or `names`."""
+        return "names"
+
+
+@final
+@dataclass(frozen=True)
+class Range(Dimension):
+    """A number between two ends, both possible.
+
+    >>> str(Range(1e-4, 1e-2, log=True)), Range(0.0, 0.5).value(0.123456), Range(64, 512, whole=True).value(100)
+    ('log(0.0001,0.01)', 0.1235, 100)
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+
+    def __str__(self) -> str:
+        name = "log" if self.log else "int" if self.whole else "uniform"
+        return f"{name}({self.low!r},{self.high!r})"
+
+    def distribution(self) -> "BaseDistribution":
+        """A number or a whole number."""
+        from optuna.distributions import FloatDistribution, IntDistribution
+
+        if self.whole:
+            return IntDistribution(int(self.low), int(self.high), log=self.log)
+        return FloatDistribution(self.low, self.high, log=self.log)
+
+    def value(self, drawn: Any) -> Any:
+        """Rounded, but not beyond an end."""
+        return int(drawn) if self.whole else min(max(float(f"{drawn:.{DIGITS}g}"), self.low), self.high)
+
+    def corners(self) -> tuple[Any, ...]:
+        """The ends."""
+        return self.low, self.high
+
+    @property
+    def axis(self) -> str:
+        """Logarithmic where the values are."""
+        return "log" if self.log else "linear"
+
+
+@final
+@dataclass(frozen=True)
+class Choices(Dimension):
+    """One of several values.
+
+    >>> print(Choices((128, "auto", None)))
+    [128, "auto", null]
+    """
+
+    values: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return json.dumps(self.values)
+
+    def distribution(self) -> "BaseDistribution":
+        """Values as texts: `1`, `1.0` and `true` are three, and a list can be one."""
+        from optuna.distributions import CategoricalDistribution
+
+        return CategoricalDistribution([json.dumps(value) for value in self.values])
+
+    def value(self, drawn: Any) -> Any:
+        """The value of a text."""
+        return json.loads(drawn)
+
+    def corners(self) -> tuple[Any, ...]:
+        """All of them."""
+        return self.values
+
+
+@final
+@dataclass(frozen=True)
+class Space:
+    """What is searched, and what is the same in every trial."""
+
+    dimensions: Mapping[str, Dimension]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    def texts(self) -> dict[str, str]:
+        """Each dimension as a person would write it."""
+        return {key: str(one) for key, one in self.dimensions.items()}
+
+
+def overrides_of(values: Mapping[str, Any]) -> list[str]:
+    """Values as overrides of a recipe.
+
+    >>> overrides_of({"learning.rate": 1e-05, "model.encoder.cell": "gru"})
+    ['learning.rate=1e-05', 'model.encoder.cell="gru"']
+    """
+    return [f"{key}={json.dumps(value)}" for key, value in values.items()]
+
+
+def space_of(given: SpaceLike) -> Space:
+    """A space, strictly read; all its faults are told at once.
+
+    >>> space = space_of(["learning.rate=log(1e-4,1e-2)", "model.encoder.size=[128,256]", "learning.epochs=5"])
+    >>> space.texts(), space.fixed
+    ({'learning.rate': 'log(0.0001,0.01)', 'model.encoder.size': '[128, 256]'}, {'learning.epochs': 5})
+    """
+    dimensions: dict[str, Dimension] = {}
+    fixed: dict[str, Any] = {}
+    faults: list[str] = []
+    for key, value in _pairs(given, faults):
+        if key in dimensions or key in fixed:
+            faults.append(f"{key} stands twice; give it one space.")
+            continue
+        try:
+            found = _read(key, value)
+        except RecipeError as error:
+            faults += error.faults
+            found = None
+        if isinstance(found, Dimension):
+            dimensions[key] = found
+            if any(key == one or key.startswith(f"{one}.") for one in SCORING):
+                faults.append(f"{key} decides what is scored, so trials could not be compared; give it one value.")
+        else:
+            fixed[key] = found
+    if not dimensions and not faults:
+        faults.append(_nothing(fixed))
+    if faults:
+        raise RecipeError(faults, WHERE)
+    return Space(dimensions, fixed)
+
+
+def _nothing(fixed: Mapping[str, Any]) -> str:
+    if not fixed:
+        return "there is nothing to search; write KEY=SPACE, for example 'learning.rate=log(1e-4,1e-2)'."
+    key, value = next(iter(fixed.items()))
+    one = json.dumps(value)
+    return (
+        f"there is nothing to search: {key}={one} is one value; write '{key}=[{one},…]', or a range: {_example(key)}."
+    )
+
+
+def _example(key: str, name: str = "log") -> str:
+    """How a range of this key could be written."""
+    ends = {"log": "1e-4,1e-2", "uniform": "0,0.5", "int": "64,512"}
+    return f"'{key}={name}({ends[name]})'"
+
+
+def _pairs(given: SpaceLike, faults: list[str]) -> Iterable[tuple[str, Any]]:
+    """Keys with what is said of each."""
+    if isinstance(given, Mapping):
+        yield from ((str(key), value) for key, value in given.items())
+        return
+    if isinstance(given, str):
+        given = [given]
+    for text in given:
+        key, equals, value = str(text).partition("=")
+        if equals and key.strip():
+            yield key.strip(), value
+        else:
+            faults.append(f"{shown(text)} must look like KEY=SPACE, for example {_example('learning.rate')}.")
+
+
+def _read(key: str, given: Any) -> Any:
+    """What a key may be: a dimension, or one value."""
+    if isinstance(given, list | tuple):
+        return _choices(key, list(given))
+    if not isinstance(given, str):
+        return given
+    text = given.strip()
+    call = _CALL.fullmatch(text)
+    if call is not None:
+        return _range(key, call["name"], call["ends"])
+    if text in RANGES:
+        raise _fault(f"{key}={text} has no ends; write {_example(key, text)}.")
+    try:
+        value = loaded(text)
+    except (yaml.YAMLError, ValueError):
+        raise _fault(
+            f"{key}={shown(text)[1:-1]} is neither a value nor a space: brackets or quotes are open."
+        ) from None
+    return _choices(key, value) if isinstance(value, list) else value
+
+
+def _choices(key: str, values: list[Any]) -> Any:
+    """Choices; a list of one is that value, so that a list can be a value too: `[[encoder]]`."""
+    if not values:
+        raise _fault(f"{key}=[] is empty; write the values to try, for example '{key}=[128,256,512]'.")
+    try:
+        texts = [json.dumps(value, allow_nan=False) for value in values]
+    except (TypeError, ValueError):
+        raise _fault(f"{key}: choices must be plain values, but they are {shown(values)}.") from None
+    twice = next((text for at, text in enumerate(texts) if text in texts[:at]), None)
+    if twice is not None:
+        raise _fault(f"{key}: {twice} stands twice in its list.")
+    return Choices(tuple(values)) if len(values) > 1 else values[0]
+
+
+def _range(key: str, name: str, inside: str) -> Range:
+    """A range, of the text between its parentheses."""
+    if name in _CHOOSERS:
+        raise _fault(f"{key}: write choices as a list: '{key}=[{inside.strip()}]'.")
+    if name not in RANGES:
+        meant = _OTHER_NAMES.get(name.lower())
+        similar = f" Did you mean {meant!r}?" if meant else hint(name, RANGES)
+        raise _fault(f"{key}: range {name!r} is unknown.{similar} Known: {', '.join(sorted(RANGES))}.")
+    try:
+        ends = [loaded(part) for part in inside.split(",")]
+    except (yaml.YAMLError, ValueError):
+        ends = []
+    if len(ends) != 2 or not all(_is_number(end) for end in ends):
+        such = _example(key, name)
+        raise _fault(f"{key}={name}({inside}) must have two numbers, the lower and the upper, such as {such}.")
+    low, high = ends
+    whole = all(isinstance(end, int) for end in ends) and name != "uniform"
+    if low >= high:
+        raise _fault(f"{key}={name}({inside}): the lower end {low} must be below the upper end {high}.")
+    if name == "log" and low <= 0:
+        raise _fault(f"{key}={name}({inside}): 0 and less have no logarithm; begin above 0, or use uniform.")
+    if name == "int" and not whole:
+        raise _fault(f"{key}={name}({inside}): both ends must be whole numbers; use uniform or log for others.")
+    return Range(low, high, name == "log", whole) if whole else Range(float(low), float(high), name == "log")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _fault(sentence: str) -> RecipeError:
+    return RecipeError([sentence], WHERE)

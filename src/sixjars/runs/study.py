@@ -1,0 +1,196 @@
+"""The study of a parameter search: what was tried and what to try next, by Optuna, kept in a file of the search.
+
+The file is Optuna's journal: lines of JSON. Trials are drawn by the tree-structured Parzen estimator (Bergstra et al.
+2011, https://papers.nips.cc/paper/4443), and given up when they are worse than the median of those before them (the
+median rule of Golovin et al. 2017, https://doi.org/10.1145/3097983.3098043).
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, Literal, final
+
+import numpy as np
+
+from sixjars.errors import MissingExtra, RunError
+from sixjars.runs.space import Space
+from sixjars.runs.trial import End
+
+if TYPE_CHECKING:
+    import optuna
+
+FILE: Final = "study.journal"
+NAME: Final = "sixjars"
+FEWEST, MOST = 2, 5
+"""Complete trials before one is pruned: a fifth of all, but at least and at most so many."""
+EARLIEST: Final = 2
+"""The first validation that a trial can be pruned at."""
+
+
+@final
+@dataclass(frozen=True)
+class Aim:
+    """What a study is of; a search that goes on must be of the same."""
+
+    recipe: str
+    """YAML, everything filled in, before a trial changes it."""
+    space: Mapping[str, str]
+    metric: str
+    better: Literal["higher", "lower"]
+    seed: int
+
+
+@final
+@dataclass(frozen=True)
+class Asked:
+    """A trial to be made."""
+
+    number: int
+    """From 1; a trial that was stopped leaves its number to the one that repeats it."""
+    values: dict[str, Any]
+    key: int
+    """Optuna's own number."""
+
+
+def is_begun(folder: Path) -> bool:
+    """Whether a folder holds a study."""
+    return (folder / FILE).is_file()
+
+
+def check_installed() -> None:
+    """Optuna is there, or a sentence says how to install it."""
+    try:
+        import optuna  # noqa: F401
+    except ImportError:
+        raise MissingExtra("optuna", "tune") from None
+
+
+@final
+class Study:
+    """What was tried, and what comes next; several threads may ask."""
+
+    def __init__(self, folder: Path, aim: Aim, space: Space, *, trials: int) -> None:
+        self.aim, self.space, self.trials = aim, space, trials
+        self.lock = Lock()
+        self.running: dict[int, optuna.Trial] = {}
+        self.scores: dict[int, list[float]] = {}
+        self.study = _opened(folder, aim, trials)
+        _check_same(self.study, aim, folder)
+        for trial in self.study.trials:
+            if trial.state.name == "RUNNING":  # until a kill
+                self._take_up(trial.number, trial.params, trial.user_attrs.get("end"))
+
+    def ask(self) -> Asked | None:
+        """The next trial; nothing when there are enough."""
+        with self.lock:
+            taken = {row["number"] for row in self.rows()} | {one.user_attrs["number"] for one in self.running.values()}
+            number = next((one for one in range(1, self.trials + 1) if one not in taken), None)
+            if number is None:
+                return None
+            self.study.sampler = _sampler(self.aim.seed, number)
+            dimensions = self.space.dimensions
+            trial = self.study.ask({key: one.distribution() for key, one in dimensions.items()})
+            trial.set_user_attr("number", number)
+            self.running[trial.number], self.scores[trial.number] = trial, []
+            values = {key: one.value(trial.params[key]) for key, one in dimensions.items()}
+            return Asked(number, values, trial.number)
+
+    def told(self, asked: Asked, score: float) -> bool:
+        """Take in the score of a validation; whether the trial goes on."""
+        with self.lock:
+            scores = self.scores[asked.key]
+            scores.append(score)
+            self.running[asked.key].report(score, len(scores))
+            return not self.running[asked.key].should_prune()
+
+    def end(self, asked: Asked, end: End, *, seconds: float) -> dict[str, Any]:
+        """Take in how a trial ended; its row."""
+        with self.lock:
+            trial, scores = self.running.pop(asked.key), self.scores.pop(asked.key)
+            best = (max if self.aim.better == "higher" else min)(scores, default=None)
+            rest = {"epochs": round(end.epochs, 2), "seconds": round(seconds, 1), "why": end.why}
+            row = {"number": asked.number, **asked.values, "score": best, "state": end.state, **rest}
+            trial.set_user_attr("end", row)
+            self._tell(asked.key, row)
+            return row
+
+    def stop(self, asked: Asked) -> None:
+        """A trial was stopped: it will be made again, from its start."""
+        with self.lock:
+            self.scores.pop(asked.key)
+            self._take_up(asked.key, self.running.pop(asked.key).params, None)
+
+    def _take_up(self, key: int, params: dict[str, Any], row: dict[str, Any] | None) -> None:
+        """A trial that was left running: it had come to its end, or it is made again."""
+        from optuna.trial import TrialState
+
+        if row is not None:
+            self._tell(key, row)
+        else:
+            self.study.enqueue_trial(params)
+            self.study.tell(key, state=TrialState.FAIL)
+
+    def _tell(self, key: int, row: dict[str, Any]) -> None:
+        from optuna.trial import TrialState
+
+        states = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL}
+        self.study.tell(key, row["score"] if row["state"] == "complete" else None, state=states[row["state"]])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Every trial that has ended, in order: number, the values, score, state, epochs, seconds, why."""
+        found = [trial.user_attrs["end"] for trial in self.study.trials if "end" in trial.user_attrs]
+        return sorted(found, key=lambda row: int(row["number"]))
+
+
+def _opened(folder: Path, aim: Aim, trials: int) -> "optuna.Study":
+    """The study of a folder, which is begun where there is none."""
+    import optuna
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    folder.mkdir(parents=True, exist_ok=True)
+    _mend(folder / FILE)
+    try:
+        study = optuna.create_study(
+            storage=JournalStorage(JournalFileBackend(str(folder / FILE))),
+            pruner=optuna.pruners.MedianPruner(
+                n_startup_trials=min(max(trials // 5, FEWEST), MOST), n_warmup_steps=EARLIEST
+            ),
+            study_name=NAME,
+            direction="maximize" if aim.better == "higher" else "minimize",
+            load_if_exists=True,
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RunError(f"{folder / FILE} is damaged ({error}); begin again with another --out.") from None
+    if "aim" not in study.user_attrs:
+        study.set_user_attr("aim", asdict(aim))
+    return study
+
+
+def _mend(path: Path) -> None:
+    """Take away half a line that a kill left at the end."""
+    if path.is_file():
+        content = path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            with path.open("rb+") as file:
+                file.truncate(whole)
+
+
+def _check_same(study: "optuna.Study", aim: Aim, folder: Path) -> None:
+    """A search goes on with the same recipe, space, metric and seed."""
+    before, now = study.user_attrs["aim"], json.loads(json.dumps(asdict(aim)))
+    changed = [name for name in now if before.get(name) != now[name]]
+    if changed:
+        other = " and ".join(changed)
+        raise RunError(f"{folder} holds a search with another {other}; resume with the same, or choose another --out.")
+
+
+def _sampler(seed: int, number: int) -> "optuna.samplers.BaseSampler":
+    """For one trial: what it draws depends on the trials before it and on its number, not on a stop between them."""
+    from optuna.samplers import TPESampler
+
+    return TPESampler(seed=int(np.random.SeedSequence([seed, number]).generate_state(1)[0]))

@@ -1,0 +1,124 @@
+"""Excel workbooks: read as other tables are, guarded, and answered in a CSV file."""
+
+import sys
+import zipfile
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+import yaml
+
+import sixjars
+from sixjars.data.readers import excel
+from sixjars.data.readers.excel import sheet_rows
+from sixjars.errors import DataError, MissingExtra
+
+from .conftest import Call
+
+ROWS = [(n, f"word{n % 4} and more", ["good", "bad", "fair"][n % 3]) for n in range(60)]
+
+
+def workbook(path: Path, sheets: dict[str, list[Any]]) -> Path:
+    book = openpyxl.Workbook()
+    book.remove(book.worksheets[0])
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+    return path
+
+
+@pytest.fixture
+def reviews(tmp_path: Path) -> Path:
+    """A workbook with a second sheet that is something else."""
+    rows = [("id", "review", "rating"), *ROWS[:30], (), *ROWS[30:]]
+    return workbook(tmp_path / "reviews.xlsx", {"Reviews": rows, "Notes": [("nothing",)]})
+
+
+def test_from_new_to_predict(reviews: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = call("new", "mine.yaml", "--task", "document_classification", "--data", "reviews.xlsx")
+    assert "source = 'review' (by its name), label = 'rating' (by its name)" in said.err
+    found = yaml.safe_load(Path("mine.yaml").read_text())
+    assert (found["data"]["source"]["column"], found["data"]["label"]["column"]) == ("review", "rating")
+    assert "delimiter" not in found["data"]
+    few = ["learning.steps=2", "learning.folds=null", "learning.metric=loss"]
+    assert call("train", "mine.yaml", *few, "--out", "run").code == 0
+    assert call("evaluate", "run", "--data", "reviews.xlsx").code == 0
+    assert call("predict", "run", "--input", "reviews.xlsx", "--output", "out.csv").code == 0
+    lines = Path("out.csv").read_text().splitlines()
+    assert lines[0] == "id,review,rating,label,probability"
+    assert len(lines) == 61
+    assert lines[1].startswith("0,word0 and more,good,")
+    assert len(call("predict", "run", "--input", "reviews.xlsx").out.splitlines()) == 60
+    refused = call("predict", "run", "--input", "reviews.xlsx", "--output", "out.xlsx")
+    assert refused.sentence == (
+        "--output out.xlsx should end in .csv, which answers to .xlsx files are kept as; it gets the same columns and "
+        "one more; or in .txt, for one answer a line."
+    )
+
+
+def recipe(path: Path, **data: Any) -> dict[str, Any]:
+    fields = {"source": {"column": "review"}, "label": {"column": "rating"}}
+    model = {"encoder": {"kind": "text", "size": 4}, "decoder": {"kind": "label"}, "bridge": {"kind": "pooling"}}
+    learning = {"steps": 1}
+    values = {"train": str(path), **fields, **data}
+    return {"task": "document_classification", "data": values, "model": model, "learning": learning}
+
+
+def test_a_sheet_is_chosen_by_its_name(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", {"Notes": [("nothing",)], "Reviews": [("id", "review", "rating"), *ROWS]})
+    assert sixjars.train(recipe(path, sheet="Reviews"), out=tmp_path / "run").scores
+    with pytest.raises(DataError, match=r"a\.xlsx: sheet 'Review' is unknown\. Did you mean 'Reviews'\?"):
+        sixjars.train(recipe(path, sheet="Review"), out=tmp_path / "run2")
+    with pytest.raises(DataError, match=r"a\.xlsx: column 'review' is unknown\. Known: nothing\."):
+        sixjars.train(recipe(path), out=tmp_path / "run2")
+    (tmp_path / "b.csv").write_text("review,rating\na,b\n")
+    with pytest.raises(DataError, match=r"^'sheet' names a sheet of an \.xlsx workbook, but the data is .*b\.csv; rem"):
+        sixjars.train(recipe(tmp_path / "b.csv", sheet="x"), out=tmp_path / "run2")
+
+
+def test_a_bad_row_is_named_by_its_number_in_the_sheet(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", {"One": [("review", "rating"), ("a", "good"), (), ("b", None)]})
+    with pytest.raises(DataError, match=r"a\.xlsx, row 4: column 'rating' is empty\.$"):
+        sixjars.train(recipe(path), out=tmp_path / "run")
+
+
+def test_a_header_that_is_read_as_data_is_noted(tmp_path: Path, call: Call) -> None:
+    path = workbook(tmp_path / "a.xlsx", {"One": [("id", "review", "rating"), *ROWS]})
+    values = recipe(path, source={"column": 2}, label={"column": 3, "min_count": 2})
+    (tmp_path / "r.yaml").write_text(yaml.safe_dump(values))
+    said = call("train", tmp_path / "r.yaml", "--out", tmp_path / "run")
+    assert "the first line ('id', 'review', 'rating') looks like a header" in said.err
+
+
+def test_cells_become_text(tmp_path: Path) -> None:
+    values = (1, 2.5, True, None, "=1+1", datetime(2026, 1, 31), datetime(2026, 1, 31, 12, 30), " a ")
+    path = workbook(tmp_path / "a.xlsx", {"One": [("a", "b", "c", "d", "e", "f", "g", "h", "i"), values]})
+    [_, (number, cells)] = sheet_rows(path)
+    assert number == 2
+    assert cells == ["1", "2.5", "true", "", "", "2026-01-31", "2026-01-31 12:30:00", " a ", ""]
+
+
+def test_what_is_no_workbook_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "text.xlsx").write_text("a,b\n")
+    with zipfile.ZipFile(tmp_path / "zip.xlsx", "w") as packed:
+        packed.writestr("a.txt", "a")
+    good = workbook(tmp_path / "good.xlsx", {"One": [("a",)]})
+    (tmp_path / "cut.xlsx").write_bytes(good.read_bytes()[:2000])
+    for name in ("text", "zip", "cut"):
+        with pytest.raises(DataError, match=rf"{name}\.xlsx is not an \.xlsx workbook, is damaged, or is locked with"):
+            list(sheet_rows(tmp_path / f"{name}.xlsx"))
+    monkeypatch.setattr(excel, "LARGEST", 1000)
+    with pytest.raises(DataError, match=r"good\.xlsx unpacks to [\d,]+ bytes, but 1,000 are the most; save it as "):
+        list(sheet_rows(good))
+
+
+def test_without_openpyxl_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = workbook(tmp_path / "a.xlsx", {"One": [("a",)]})
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingExtra, match=r"^openpyxl is not installed\. Run: pip install 'sixjars\[excel\]'$"):
+        list(sheet_rows(path))

@@ -1,0 +1,151 @@
+"""Search spaces as people write them, and every sentence about those that cannot be read."""
+
+from typing import Any
+
+import pytest
+
+from sixjars.errors import RecipeError
+from sixjars.runs.space import SCORING, Choices, Range, overrides_of, space_of
+
+EXAMPLE = "for example 'learning.rate=log(1e-4,1e-2)'."
+
+
+def read(text: str) -> Any:
+    space = space_of([text, "x.y=[1,2]"])
+    return {**space.dimensions, **space.fixed}[text.partition("=")[0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("log(1e-4,1e-2)", Range(1e-4, 1e-2, log=True)),
+        ("log(64, 512)", Range(64, 512, log=True, whole=True)),
+        ("log(1.0,10)", Range(1.0, 10.0, log=True)),
+        (" uniform( 0 , 1 ) ", Range(0.0, 1.0)),
+        ("uniform(-1,5e-1)", Range(-1.0, 0.5)),
+        ("int(1,4)", Range(1, 4, whole=True)),
+        ("[128,256]", Choices((128, 256))),
+        ("[gru, 'lstm', null, true, 1e-3]", Choices(("gru", "lstm", None, True, 1e-3))),
+        ("[1, 1.0, true]", Choices((1, 1.0, True))),
+        ("[[encoder],[encoder,decoder]]", Choices((["encoder"], ["encoder", "decoder"]))),
+        ("[{kind: initial},{kind: attention}]", Choices(({"kind": "initial"}, {"kind": "attention"}))),
+        ("[[encoder]]", ["encoder"]),
+        ("[5]", 5),
+        ("5e-4", 5e-4),
+        ("gru", "gru"),
+        ("null", None),
+        ("{encoder: 0.1}", {"encoder": 0.1}),
+    ],
+)
+def test_spaces_and_single_values(text: str, found: Any) -> None:
+    got = read(f"a.b={text}")
+    assert got == found
+    assert type(got) is type(found)
+    if isinstance(got, Range | Choices):
+        assert read(f"a.b={got}") == got  # as it is written again
+
+
+def test_a_dict_has_texts_lists_and_values() -> None:
+    given = {"learning.rate": "log(1e-4,1e-2)", "a.size": [64, 128], "a.cell": ("gru", "lstm"), "a.b": 3, "a.c": "gru"}
+    space = space_of(given)
+    assert list(space.dimensions.values()) == [
+        Range(1e-4, 1e-2, log=True),
+        Choices((64, 128)),
+        Choices(("gru", "lstm")),
+    ]
+    assert space.fixed == {"a.b": 3, "a.c": "gru"}
+    assert space_of("a.b=[1,2]") == space_of(["a.b=[1,2]"])
+
+
+def test_what_is_drawn_becomes_a_value_of_the_recipe() -> None:
+    assert Range(1e-4, 1e-2, log=True).value(0.00123456) == 0.001235
+    assert Range(0.123449, 0.2).value(0.123449) == 0.123449  # never beyond an end
+    assert Range(1, 9, whole=True).value(3) == 3
+    assert Choices(([1], None)).value("[1]") == [1]
+    assert overrides_of({"a": 1e-5, "b": None, "c": "no", "d": ["x"]}) == ["a=1e-05", "b=null", 'c="no"', 'd=["x"]']
+
+
+def test_optuna_draws_what_the_space_says() -> None:
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    assert Range(1e-4, 1e-2, log=True).distribution() == FloatDistribution(1e-4, 1e-2, log=True)
+    assert Range(64, 512, log=True, whole=True).distribution() == IntDistribution(64, 512, log=True)
+    assert Choices((1, None, ["a"])).distribution() == CategoricalDistribution(["1", "null", '["a"]'])
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("learning.rate", f"'learning.rate' must look like KEY=SPACE, {EXAMPLE}"),
+        ("=[1,2]", f"'=[1,2]' must look like KEY=SPACE, {EXAMPLE}"),
+        ("a.b=[]", "a.b=[] is empty; write the values to try, for example 'a.b=[128,256,512]'."),
+        ("a.b=[1,2,1]", "a.b: 1 stands twice in its list."),
+        ("a.b=[1,2", "a.b=[1,2 is neither a value nor a space: brackets or quotes are open."),
+        ("a.b=log", "a.b=log has no ends; write 'a.b=log(1e-4,1e-2)'."),
+        ("a.b=uniform", "a.b=uniform has no ends; write 'a.b=uniform(0,0.5)'."),
+        ("a.b=int", "a.b=int has no ends; write 'a.b=int(64,512)'."),
+        (
+            "a.b=log(1)",
+            "a.b=log(1) must have two numbers, the lower and the upper, such as 'a.b=log(1e-4,1e-2)'.",
+        ),
+        (
+            "a.b=uniform(a,b)",
+            "a.b=uniform(a,b) must have two numbers, the lower and the upper, such as 'a.b=uniform(0,0.5)'.",
+        ),
+        (
+            "a.b=int(1,true)",
+            "a.b=int(1,true) must have two numbers, the lower and the upper, such as 'a.b=int(64,512)'.",
+        ),
+        (
+            "a.b=uniform(0,.inf)",
+            "a.b=uniform(0,.inf) must have two numbers, the lower and the upper, such as 'a.b=uniform(0,0.5)'.",
+        ),
+        ("a.b=log(2,1)", "a.b=log(2,1): the lower end 2 must be below the upper end 1."),
+        ("a.b=uniform(1,1)", "a.b=uniform(1,1): the lower end 1 must be below the upper end 1."),
+        ("a.b=log(0,1)", "a.b=log(0,1): 0 and less have no logarithm; begin above 0, or use uniform."),
+        ("a.b=int(1,2.5)", "a.b=int(1,2.5): both ends must be whole numbers; use uniform or log for others."),
+        ("a.b=choice(1,2)", "a.b: write choices as a list: 'a.b=[1,2]'."),
+        ("a.b=loguniform(1,2)", "a.b: range 'loguniform' is unknown. Did you mean 'log'? Known: int, log, uniform."),
+        ("a.b=between(1,2)", "a.b: range 'between' is unknown. Did you mean 'uniform'? Known: int, log, uniform."),
+        ("a.b=Log(1,2)", "a.b: range 'Log' is unknown. Did you mean 'log'? Known: int, log, uniform."),
+        ("a.b=__import__(1)", "a.b: range '__import__' is unknown. Known: int, log, uniform."),
+        ("x.y=[3,4]", "x.y stands twice; give it one space."),
+    ],
+)
+def test_a_space_that_cannot_be_read(text: str, sentence: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        space_of(["x.y=[1,2]", text])
+    assert str(caught.value) == f"the search space: {sentence}"
+
+
+def test_choices_that_no_recipe_could_hold() -> None:
+    with pytest.raises(RecipeError) as caught:
+        space_of({"a.b": [1, {2}]})
+    assert str(caught.value) == "the search space: a.b: choices must be plain values, but they are [1, {2}]."
+
+
+@pytest.mark.parametrize("key", [*SCORING, "data.sample.size", "evaluation.search.width"])
+def test_keys_that_decide_what_is_scored(key: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        space_of([f"{key}=[1,2]"])
+    sentence = f"{key} decides what is scored, so trials could not be compared; give it one value."
+    assert str(caught.value) == f"the search space: {sentence}"
+    assert space_of([f"{key}=1", "x.y=[1,2]"]).fixed == {key: 1}
+
+
+def test_nothing_to_search() -> None:
+    with pytest.raises(RecipeError) as caught:
+        space_of([])
+    sentence = f"there is nothing to search; write KEY=SPACE, {EXAMPLE}"
+    assert str(caught.value) == f"the search space: {sentence}"
+    with pytest.raises(RecipeError) as caught:
+        space_of(["model.encoder.cell=gru"])
+    one = 'there is nothing to search: model.encoder.cell="gru" is one value'
+    more = "write 'model.encoder.cell=[\"gru\",…]', or a range: 'model.encoder.cell=log(1e-4,1e-2)'."
+    assert str(caught.value) == f"the search space: {one}; {more}"
+
+
+def test_all_faults_are_told_at_once() -> None:
+    with pytest.raises(RecipeError) as caught:
+        space_of(["a.b=log(2,1)", "a.c=[]", "nonsense"])
+    assert len(caught.value.faults) == 3

@@ -1,0 +1,364 @@
+"""Parameter search: real runs of few trials through the command line; pruning, resuming, failing, several at once."""
+
+import csv
+import json
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sixjars
+from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
+from sixjars.progress import Reporter
+from sixjars.runs import trial, trial_process
+from sixjars.runs.space import TRIALS, Space, space_of
+from sixjars.runs.study import FILE, Aim, Study, check_installed
+from sixjars.runs.trial import End, Memory, Order, try_order
+from sixjars.runs.trial_process import TrialProcess, place_of
+from sixjars.runs.tuning import Tuning
+
+Maker = Callable[..., Any]
+RATE = "learning.rate=log(1e-3,1e-1)"
+BAD = "learning.rate=[0.03,1e-6]"
+LINE = r"trial (\d) of (\d)  learning\.rate (\S+)  loss \S+( best)?(  pruned at epoch \S+)?  \d+ s(, about .* left)?"
+
+
+class Kept(Reporter):
+    """Remembers what it is told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def tried(self, sentence: str) -> None:
+        self.lines.append(sentence)
+
+    def note(self, sentence: str) -> None:
+        self.lines.append(f"note: {sentence}")
+
+
+def rows_of(folder: Path) -> list[dict[str, str]]:
+    with (folder / "trials.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def never_scores_the_test_set(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Whatever is scored is noted down."""
+    from sixjars.runs import train
+
+    seen: list[str] = []
+    before = vars(train)["judged"]
+
+    def judged(network: Any, dataset: Any, *rest: Any, **more: Any) -> Any:
+        seen.append(dataset.where)
+        return before(network, dataset, *rest, **more)
+
+    monkeypatch.setattr(train, "judged", judged)
+    return seen
+
+
+def test_four_trials_and_two_more(
+    call: Maker, recipe: Maker, tmp_path: Path, never_scores_the_test_set: list[str]
+) -> None:
+    file, out = recipe(learning={"epochs": 4, "metric": "loss"}), tmp_path / "search"
+    said = call("tune", file, RATE, "--trials", 4, "--out", out, "--device", "cpu")
+    assert said.code == 0, said.err
+    assert set(never_scores_the_test_set) == {"the validation set of the sample"}
+    lines = [line for line in said.err.splitlines() if not line.startswith("note: ")]
+    assert [re.fullmatch(LINE, line) is not None for line in lines] == [True] * 4, lines
+    assert said.out.startswith("loss on the validation set (lower is better); the test set was not scored\n")
+    assert said.out.endswith(f"train and score it: sixjars train {out}/best.yaml --out {out}/best\n")
+    rows = rows_of(out)
+    assert list(rows[0]) == ["number", "learning.rate", "score", "state", "epochs", "seconds", "why"]
+    assert [row["number"] for row in rows] == ["1", "2", "3", "4"]
+    assert {row["state"] for row in rows} <= {"complete", "pruned"}
+    assert (out / "tune.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(path.name for path in (out / "trials" / "001").iterdir()) == ["log.jsonl", "recipe.yaml"]
+    best = min((row for row in rows if row["state"] == "complete"), key=lambda row: float(row["score"]))
+    log = [json.loads(line) for line in (out / f"trials/00{best['number']}/log.jsonl").read_text().splitlines()]
+    assert float(best["score"]) == min(record["loss"] for record in log)
+    assert sixjars.read_recipe(out / "best.yaml").learning.rate == float(best["learning.rate"])
+    head = (out / "best.yaml").read_text().splitlines()[:4]
+    assert head[0] == f"# The best of 4 trials of a parameter search, trial {best['number']}."
+    assert head[3] == f"# Run     sixjars train {out}/best.yaml --out {out}/best"
+    again = call("tune", file, RATE, "--trials", 6, "--out", out, "--device", "cpu", "--resume", "--json")
+    found = json.loads(again.out)
+    assert [row["number"] for row in found["trials"]] == [1, 2, 3, 4, 5, 6]
+    assert [str(row["learning.rate"]) for row in found["trials"][:4]] == [row["learning.rate"] for row in rows]
+    assert found["split"] == "valid"
+    assert call("train", out / "best.yaml", "--out", out / "best").code == 0
+    told = call("tune", file, RATE, "--trials", 6, "--out", out, "--resume")
+    assert (told.code, told.err) == (0, "")
+
+
+def test_bad_values_are_pruned(recipe: Maker, tmp_path: Path) -> None:
+    """Rates that learn nothing, after two that do."""
+    file, kept = recipe(learning={"epochs": 3, "metric": "loss"}), Kept()
+    found = sixjars.tune(file, [BAD], trials=6, out=tmp_path / "search", device="cpu", reporter=kept)
+    by_rate = {rate: [row for row in found.trials if row["learning.rate"] == rate] for rate in (0.03, 1e-6)}
+    assert all(row["state"] == "complete" for row in by_rate[0.03])
+    pruned = [row for row in by_rate[1e-6] if row["state"] == "pruned"]
+    assert pruned
+    assert {row["epochs"] for row in pruned} == {2.0}
+    assert any("pruned at epoch 2" in line for line in kept.lines)
+    assert found.best == {"learning.rate": 0.03}
+    assert found.trials == tuple(sixjars.tune(file, [BAD], trials=6, out=tmp_path / "search", resume=True).trials)
+    assert "<td>pruned</td>" in found._repr_html_()
+
+
+def test_higher_is_better_where_the_metric_says_so(recipe: Maker, tmp_path: Path) -> None:
+    changes = {"learning": {"epochs": 3, "metric": "exact_match"}, "evaluation": {"metrics": ["exact_match"]}}
+    found = sixjars.tune(recipe(**changes), [BAD], trials=3, out=tmp_path / "search", device="cpu")
+    assert (found.metric, found.better) == ("exact_match", "higher")
+    rows = [{"number": n, "score": s, "state": "complete"} for n, s in enumerate((0.2, 0.9, 0.9), start=1)]
+    assert [Tuning(tmp_path, "m", way, {}, tuple(rows)).best_trial["number"] for way in ("higher", "lower")] == [2, 1]  # type: ignore[index]
+
+
+def test_a_search_that_is_stopped_tries_the_same_values(recipe: Maker, tmp_path: Path) -> None:
+    file, space = recipe(learning={"epochs": 1, "metric": "loss"}), [RATE, "model.encoder.size=[4,8]"]
+    whole = sixjars.tune(file, space, trials=3, out=tmp_path / "whole", device="cpu", seed=5)
+
+    class Stops(Kept):
+        def preparing(self, what: str, *, done: int, total: int) -> None:
+            if what.startswith("trial 2") and done == 2:
+                signal.raise_signal(signal.SIGINT)
+
+    def search(reporter: Reporter) -> Tuning:
+        return sixjars.tune(
+            file, space, trials=3, out=tmp_path / "s", device="cpu", seed=5, resume=True, reporter=reporter
+        )
+
+    kept = Stops()
+    with pytest.raises(Interrupted) as caught:
+        search(kept)
+    assert str(caught.value) == "stopped after 1 of 3 trials; the same command with --resume goes on."
+    assert kept.lines[0] == f"note: there is no search in {tmp_path / 's'} to resume yet, so one is begun."
+    assert len(rows_of(tmp_path / "s")) == 1
+    with (tmp_path / "s" / FILE).open("ab") as journal:
+        journal.write(b'{"op_code": 4, "half a li')  # as a kill may leave it
+    calm = Kept()
+    found = search(calm)
+    assert not any("to resume yet" in line for line in calm.lines)
+    timeless = [[{**row, "seconds": 0} for row in one.trials] for one in (whole, found)]
+    assert timeless[0] == timeless[1]
+
+
+def test_two_at_once_and_one_that_fails(call: Maker, recipe: Maker, tmp_path: Path) -> None:
+    """A learning rate that makes the loss overflow fails with a sentence; the others go on."""
+    learning = {"epochs": 2, "metric": "loss", "optimizer": "sgd", "clip": None}
+    file, out = recipe(learning=learning), tmp_path / "search"
+    said = call("tune", file, "learning.rate=[0.01,1e38]", "--jobs", 2, "--trials", 4, "--out", out)
+    assert said.code == 0, said.err
+    states = {(row["learning.rate"], row["state"]) for row in rows_of(out)}
+    assert states <= {("0.01", "complete"), ("0.01", "pruned"), ("1e+38", "failed")}
+    assert len(states) > 1
+    failed = [row["why"] for row in rows_of(out) if row["state"] == "failed"]
+    assert all("no longer a number" in why for why in failed)
+    assert f"failed: {failed[0]}" in said.err
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_search_that_is_killed_keeps_its_trials(server: Any, recipe: Maker, tmp_path: Path, jobs: int) -> None:
+    file, out = recipe(learning={"epochs": 2, "metric": "loss"}), tmp_path / "search"
+    process = server.start("tune", file, RATE, "--trials", 50, "--out", out, "--device", "cpu", "--jobs", jobs)
+    while not (out / "trials.csv").is_file():
+        time.sleep(0.05)
+    process.kill(signal.SIGTERM)
+    said = process.wait()
+    assert said.code == 130
+    assert re.fullmatch(
+        r"sixjars: stopped after \d+ of 50 trials; the same command with --resume goes on\.", said.err.splitlines()[-1]
+    )
+    assert (out / "tune.png").is_file()
+    done = len(rows_of(out))
+    assert len(sixjars.tune(file, [RATE], trials=done + 1, out=out, resume=True, device="cpu").trials) == done + 1
+
+
+def failing(sentence: str, monkeypatch: pytest.MonkeyPatch, kind: type[Exception] = LearningError) -> None:
+    def fit(*given: Any, **more: Any) -> None:
+        raise kind(sentence)
+
+    monkeypatch.setattr(trial, "fit", fit)
+
+
+def test_a_search_without_hope_ends(recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing("it diverged.", monkeypatch)
+    with pytest.raises(RunError) as caught:
+        sixjars.tune(recipe(), [RATE], trials=9, out=tmp_path / "a", device="cpu")
+    assert str(caught.value) == "the first 3 trials all failed; the last one: it diverged."
+    with pytest.raises(RunError) as caught:
+        sixjars.tune(recipe(), [RATE], trials=2, out=tmp_path / "b", device="cpu")
+    assert str(caught.value) == f"no trial was completed; {tmp_path / 'b' / 'trials.csv'} says why."
+    assert [row["why"] for row in rows_of(tmp_path / "b")] == ["it diverged."] * 2
+
+
+def test_memory_that_is_short_and_our_own_mistakes(
+    recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = Order(sixjars.read_recipe(recipe()).to_yaml(), str(tmp_path / "t"), "cpu")
+    failing("CUDA out of memory. Tried to allocate 2 GiB", monkeypatch, RuntimeError)
+    sentence = "there is not enough memory for this; make batches or sizes smaller."
+    assert try_order(order, lambda score: True, Memory()) == End("failed", sentence)
+    failing("a mistake of ours", monkeypatch, RuntimeError)
+    with pytest.raises(RuntimeError, match="a mistake of ours"):
+        try_order(order, lambda score: True, Memory())
+
+
+def test_a_score_that_is_no_number(recipe: Maker, tmp_path: Path) -> None:
+    def nothing(outcomes: Any) -> float:
+        return float("nan")
+
+    changes = {"learning": {"metric": "nothing"}}
+    with pytest.raises(RunError) as caught:
+        sixjars.tune(recipe(**changes), [RATE], trials=3, out=tmp_path / "s", device="cpu", components=[nothing])
+    sentence = "nothing on the validation set is not a number; try a lower learning.rate."
+    assert str(caught.value) == f"the first 3 trials all failed; the last one: {sentence}"
+
+
+def test_values_that_no_recipe_takes(recipe: Maker, tmp_path: Path) -> None:
+    space = ["learning.rat=log(1e-3,1)", "learning.optimizer=[adam,adamm]", "model.encoder.size=uniform(3,9)"]
+    with pytest.raises(RecipeError) as caught:
+        sixjars.tune(recipe(), space, out=tmp_path / "s")
+    told = [fault.partition(" Known:")[0] for fault in caught.value.faults]
+    assert told == [
+        "learning: key 'rat' is unknown. Did you mean 'rate'?",
+        "learning.optimizer: should be 'adam', 'adamw', 'sgd' or 'adadelta', but is 'adamm'. Did you mean 'adam'?",
+        "model.encoder.size: should be a valid integer, but is 3.0.",
+        "model.encoder.size: should be a valid integer, but is 9.0.",
+    ]
+    assert not (tmp_path / "s").exists()
+
+
+def test_values_that_only_fit_together(recipe: Maker, tmp_path: Path) -> None:
+    """With tied weights two sizes must be equal: other combinations are failed trials."""
+    sizes = ["model.decoder.size=[8,16]", "model.decoder.embedding.size=[8,16]", "model.decoder.tied=true"]
+    file = recipe(learning={"epochs": 1, "steps": 1, "metric": "loss"})
+    found = sixjars.tune(file, sizes, trials=6, out=tmp_path / "s", device="cpu", seed=1)
+    for row in found.trials:
+        fits = row["model.decoder.size"] == row["model.decoder.embedding.size"]
+        assert (row["state"] != "failed") == fits
+    assert {row["state"] == "failed" for row in found.trials} == {True, False}
+
+
+def test_fine_tuning_is_searched_too(recipe: Maker, tmp_path: Path) -> None:
+    file, old = recipe(learning={"steps": 1, "metric": "loss"}), tmp_path / "old"
+    sixjars.train(file, out=old, device="cpu")
+    found = sixjars.tune(file, [RATE], trials=1, out=tmp_path / "s", from_run=old, device="cpu")
+    assert found.command == f"sixjars train {tmp_path}/s/best.yaml --out {tmp_path}/s/best --from {old}"
+    begun = sixjars.train(found.recipe, out=tmp_path / "new", from_run=old, device="cpu")
+    assert begun.history[0]["loss"] == found.score
+
+
+def test_a_table_in_memory_and_a_recipe_as_a_dict(tmp_path: Path) -> None:
+    rows = [{"en": f"word{n % 4} and more", "de": f"wort{n % 3} und mehr"} for n in range(24)]
+    wanted = {
+        "task": "translation",
+        "data": {"valid": 0.25, "source": {"column": "en"}, "target": {"column": "de"}},
+        "model": {"encoder": {"size": 4}, "bridge": {"kind": "initial"}, "decoder": {"size": 4}},
+        "learning": {"steps": 1},
+    }
+    found = sixjars.tune(wanted, {"learning.rate": [0.1, 0.01]}, data=rows, trials=2, out=tmp_path / "s", device="cpu")
+    assert found.metric == "bleu"
+    assert sixjars.train(found.recipe, data=rows, out=tmp_path / "best", device="cpu").scores
+
+
+def sentence_of(error: type[Exception], *given: Any, **more: Any) -> str:
+    with pytest.raises(error) as caught:
+        sixjars.tune(*given, **more)
+    return str(caught.value)
+
+
+def test_searches_that_cannot_begin(recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, out = recipe(learning={"steps": 1}), tmp_path / "s"
+    told = sentence_of(RecipeError, file, [RATE], trials=0, out=out)
+    assert told == "the search space: trials must be 1 or more, but is 0."
+    told = sentence_of(RecipeError, file, [RATE], jobs=2, components=[Kept], out=out)
+    kept = "tables and classes in memory stay in this process; leave out jobs, or name files and allow=[…]."
+    assert told == f"the search space: jobs: {kept}"
+    told = sentence_of(RecipeError, file, [RATE, "learning.folds=3"], out=out)
+    folds = "learning.folds: a search scores one validation set; remove it, or say learning.folds=null."
+    assert told == f"this recipe: {folds}"
+    told = sentence_of(RecipeError, file, ["data.target.max_length=[9,99]", "learning.metric=loss"], out=out)
+    why = "data.target.max_length changes the tokens that loss is the mean of"
+    assert told == f"the search space: {why}; choose another metric: learning.metric=NAME."
+    told = sentence_of(RecipeError, file, [RATE, "learning.epochs=few"], out=out)
+    assert told.startswith(f"{file}: learning.epochs: ")
+    assert not out.exists()
+    sixjars.tune(file, [RATE], trials=1, out=out, device="cpu")
+    told = sentence_of(RunError, file, [RATE], trials=1, out=out)
+    assert told == f"{out} holds a search already; go on with --resume, or choose another folder with --out."
+    told = sentence_of(RunError, file, ["learning.rate=[1,2]"], trials=1, out=out, resume=True, seed=3)
+    assert told == f"{out} holds a search with another space and seed; resume with the same, or choose another --out."
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    told = sentence_of(sixjars.SixJarsError, file, [RATE], out=out)
+    assert told == "optuna is not installed. Run: pip install 'sixjars[tune]'"
+
+
+def test_help_names_the_usual_number_of_trials(call: Maker) -> None:
+    assert f"How many in all.  [default: {TRIALS}]" in re.sub(r"\n +", " ", call("tune", "--help").out)
+
+
+def test_a_journal_that_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"no journal\n{}\n")
+    with pytest.raises(RunError, match=r"study\.journal is damaged \(.*\); begin again with another --out\.$"):
+        Study(tmp_path, Aim("", {}, "loss", "lower", 0), Space({}), trials=1)
+
+
+def test_a_trial_that_had_ended_when_the_search_was_killed(tmp_path: Path) -> None:
+    """Killed between two lines of the journal, or in the middle of a trial: nothing is lost, nothing is made twice."""
+    space, aim = space_of([RATE]), Aim("", {}, "loss", "lower", 0)
+    study = Study(tmp_path, aim, space, trials=2)
+    first, second = study.ask(), study.ask()
+    assert first is not None
+    assert second is not None
+    assert study.ask() is None
+    study.told(first, 1.5)
+    study.told(first, 1.25)
+    study._tell = lambda key, row: None  # type: ignore[method-assign]
+    row = study.end(first, End("complete", epochs=2.0), seconds=3.04)
+    assert row["score"] == 1.25
+    later = Study(tmp_path, aim, space, trials=2)
+    assert later.rows() == [
+        {"number": 1, **first.values, "score": 1.25, "state": "complete", "epochs": 2.0} | {"seconds": 3.0, "why": ""}
+    ]
+    again = later.ask()
+    assert again is not None
+    assert (again.number, again.values) == (2, second.values)
+    check_installed()
+
+
+def test_each_job_has_its_gpu_and_its_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    places = [place_of(job, 3, gpus=2) for job in range(3)]
+    assert [place["CUDA_VISIBLE_DEVICES"] for place in places] == ["0", "1", "0"]
+    assert {place["OMP_NUM_THREADS"] for place in places} == {"2"}
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+    assert [place_of(job, 2, gpus=2)["CUDA_VISIBLE_DEVICES"] for job in range(2)] == ["5", "7"]
+    assert "CUDA_VISIBLE_DEVICES" not in place_of(0, 2, gpus=1)
+
+
+def test_a_process_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = Order("", str(tmp_path), "cpu")
+
+    def ended(code: str) -> End:
+        monkeypatch.setattr(trial_process, "ONE_OF", [sys.executable, "-c", code])
+        process = TrialProcess({})
+        try:
+            return process.try_order(order, lambda score: True)
+        finally:
+            process.close()
+
+    killed = ended("import os; os.kill(os.getpid(), 9)")
+    assert killed == End("failed", "its process was killed (signal 9), perhaps because memory was short.")
+    with pytest.raises(RunError) as caught:
+        ended("raise ValueError('no jar')")
+    assert str(caught.value) == "a trial ended unexpectedly (ValueError: no jar); with --jobs 1 it says where."
+    with pytest.raises(Interrupted):
+        ended("raise SystemExit(130)")

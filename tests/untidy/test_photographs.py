@@ -1,0 +1,103 @@
+"""Images with classes, as people have them: a folder for each class, or a table of files and labels."""
+
+import csv
+import json
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from PIL import Image
+
+from sixjars.runs.recipes import read_recipe
+from tests.conftest import Call
+
+CLASSES = {"cat": (200, 60, 60), "dog": (60, 60, 200)}
+NAMES = ["1.jpg", "2.JPG", "3.png", "a photo.jpeg", "5.jpg", "6.jpg"]
+FEW = ["model.encoder.backbone={name: small, widths: [4, 6]}", "data.image.size=16", "learning.steps=2"]
+FEW += ["learning.batch_examples=4", "learning.folds=null", "data.valid=0.3"]
+
+
+@pytest.fixture(autouse=True)
+def photographs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve in a folder for each class, with what systems leave beside them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))
+    noise = np.random.default_rng(0)
+    for name, shade in CLASSES.items():
+        place = Path("photos") / name
+        place.mkdir(parents=True)
+        for file in NAMES:
+            pixels = (np.array(shade) + noise.integers(0, 50, (30, 40, 3))).astype(np.uint8)
+            Image.fromarray(pixels).save(place / file, "PNG" if file.endswith("png") else "JPEG")
+        (place / ".DS_Store").write_bytes(b"\0")
+
+
+def rows() -> list[tuple[str, str]]:
+    return [(f"{name}/{file}", name) for name in CLASSES for file in NAMES]
+
+
+def table(header: Sequence[str], found: Sequence[Sequence[object]], file: str = "photos/labels.csv") -> str:
+    with Path(file).open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([header, *found] if header else found)
+    return file
+
+
+def used(call: Call, data: str) -> dict[str, object]:
+    """Everything that people do with such files; the data section of the recipe."""
+    said = call("new", "new.yaml", "--task", "image_classification", "--data", data)
+    assert said.code == 0, said
+    trained = call("train", "new.yaml", *FEW, "--out", "run", "--device", "cpu")
+    assert trained.code == 0, trained
+    assert call("evaluate", "run").code == 0
+    predicted = call("predict", "run", "photos/dog")
+    assert predicted.code == 0, predicted
+    assert len(predicted.out.splitlines()) == len(NAMES)
+    assert {line.split("\t")[1] for line in predicted.out.splitlines()} <= set(CLASSES)
+    read_recipe("new.yaml")
+    written: dict[str, object] = yaml.safe_load(Path("new.yaml").read_text(encoding="utf-8"))["data"]
+    return written
+
+
+def test_a_folder_for_each_class(call: Call) -> None:
+    data = used(call, "photos")
+    assert data["format"] == "folders"
+    assert data["train"] == "photos"
+
+
+def test_a_zip_of_such_folders(call: Call) -> None:
+    with zipfile.ZipFile("photos.zip", "w") as packed:
+        for path in Path("photos").rglob("*.*"):
+            packed.write(path, path.relative_to("photos"))
+    assert used(call, "photos.zip")["format"] == "folders"
+
+
+@pytest.mark.parametrize(
+    ("header", "columns", "chosen"),
+    [
+        (("file", "label"), (0, 1), ("file", "label")),
+        (("label", "filename"), (1, 0), ("filename", "label")),
+        (("id", "image_path", "species"), (2, 0, 1), ("image_path", "species")),
+        ((), (0, 1), (1, 2)),
+    ],
+)
+def test_a_table_of_files_and_labels(
+    header: tuple[str, ...], columns: tuple[int, ...], chosen: tuple[str | int, str | int], call: Call
+) -> None:
+    found = [[(*row, number)[column] for column in columns] for number, row in enumerate(rows())]
+    data = used(call, table(header, found))
+    image, label = data["image"], data["label"]
+    assert isinstance(image, dict)
+    assert isinstance(label, dict)
+    assert (image["column"], label["column"]) == chosen
+    assert (data["folder"], data["train"], image["media"]) == ("photos", "labels.csv", ".")
+
+
+def test_several_classes_of_an_image(call: Call) -> None:
+    lines = [json.dumps({"file": file, "labels": [name, "pet"]}) for file, name in rows()]
+    Path("photos/labels.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    said = call("new", "new.yaml", "--task", "image_classification", "--data", "photos/labels.jsonl")
+    assert said.code == 0, said
+    assert "multi_label: true" in Path("new.yaml").read_text(encoding="utf-8")
