@@ -291,7 +291,7 @@ def test_each_command_works_with_permission(lab: Lab) -> None:
     for line in ("x, the source: plus and minus signs", "s_0 = a * h_T", "encoder.table.weight", "b_out"):
         assert line in explained[1], explained
     assert "the source must be plus and minus signs, but is '+x'." in bad[2], bad
-    assert "my_lab.metrics.RIGHT by the length" in compared[1], compared
+    assert "my_lab.metrics.RIGHT on 30 examples of the validation set" in compared[1], compared
 
 
 def test_a_run_from_elsewhere_imports_nothing(lab: Lab, tmp_path: Path) -> None:

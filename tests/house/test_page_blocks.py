@@ -18,6 +18,7 @@ RUN_BY = {
     "docs/situations/photographs.md": "test_pages",
     "docs/situations/conversations.md": "test_pages",
     "docs/fine_tuning.md": "test_fine_tuning_page",
+    "docs/tuning.md": "test_tuning_page",
     "docs/systems.md": "test_doc_code",  # in little; `compare` and the line with a pipe aside
     "docs/python.md": "test_doc_code",
     "docs/add_an_encoder.md": "test_docs",

@@ -38,7 +38,7 @@ def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
 
 
 def test_unknown_ending(tmp_path: Path) -> None:
-    known = ".csv, .csv.gz, .json, .json.gz, .jsonl, .jsonl.gz, .parquet, .tsv, .tsv.gz, .txt, .txt.gz"
+    known = ".csv, .csv.gz, .json, .json.gz, .jsonl, .jsonl.gz, .parquet, .tsv, .tsv.gz, .txt, .txt.gz, .xlsx"
     assert message(tmp_path, "a.tvs") == (
         f"{tmp_path / 'a.tvs'}: ending '.tvs' is unknown. Did you mean '.tsv'? Known: {known}."
     )

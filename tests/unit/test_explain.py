@@ -12,9 +12,13 @@ from sixjars.runs.recipes import read_recipe
 
 FEW = ["data.sample.size=64", "data.sample.valid=4", "data.sample.test=12"]
 CELLS = {"encoder.cells.weight", "encoder.cells.bias"}
+WHOLE = {"encoder.whole.weight", "encoder.whole.bias"}
 UNUSED = {
     "image_captioning/sample_initial": CELLS,
     "image_captioning/sample_every_step": CELLS,
+    "image_classification/sample_plain": CELLS,
+    "image_classification/sample_attention": WHOLE
+    | {f"encoder.backbone.backbone.{layer}.{part}" for layer in ("vector", "even") for part in ("weight", "bias")},
     "image_question_answering/sample_plain": {"encoder.image.cells.weight", "encoder.image.cells.bias"},
     "image_question_answering/sample_attention": {"encoder.image.whole.weight", "encoder.image.whole.bias"},
 }

@@ -12,6 +12,7 @@ from sixjars.samples import (
     entailment,
     hindi,
     language_model,
+    quantities,
     summarization,
     transliteration,
 )
@@ -27,6 +28,7 @@ LEXICONS = {
         entailment,
         hindi,
         language_model,
+        quantities,
         summarization,
         transliteration,
     )

@@ -76,7 +76,7 @@ def test_what_is_written_down_is_read_again(data: dict[str, Any]) -> None:
 
 def test_a_wrong_key_is_told_once() -> None:
     assert one_fault({"task": "language_model", "data": {"train": [1]}}) == (
-        "data.train.0: should be a section of keys, but is 1."
+        "data.train.0: must be the name of a file, or {file: NAME, weight: NUMBER}, but is 1."
     )
     assert one_fault(translation(learning={"optimizer": "sgdd", "momentum": 0.5})) == (
         "learning.optimizer: should be 'adam', 'adamw', 'sgd' or 'adadelta', but is 'sgdd'. Did you mean 'sgd'?"

@@ -15,7 +15,7 @@ def note_unknown(share: float | None) -> None:
     """A note where tokens of the inputs are unknown."""
     if share:
         poor = "; outputs may be poor" if share > MUCH else ""
-        note(f"note: {100 * share:.2g} % of the input tokens are unknown to the run (<unk>){poor}.")
+        note(f"note: {100 * share:.3g} % of the input tokens are unknown to the run (<unk>){poor}.")
 
 
 @final
