@@ -81,16 +81,26 @@ class Reporter:
 
 
 _LISTENER: ContextVar[Reporter | None] = ContextVar("_LISTENER", default=None)
+_TOLD: ContextVar[set[str]] = ContextVar("_TOLD")
 
 
 @contextmanager
 def listening(reporter: Reporter) -> Iterator[None]:
-    """Rows that are `counted` meanwhile are reported to this one."""
-    token = _LISTENER.set(reporter)
+    """Rows that are `counted` meanwhile are reported to this one, and so is what is told."""
+    token, told = _LISTENER.set(reporter), _TOLD.set(set())
     try:
         yield
     finally:
         _LISTENER.reset(token)
+        _TOLD.reset(told)
+
+
+def tell(sentence: str) -> None:
+    """A note for whoever is listening; a file that is read twice is told of once."""
+    reporter = _LISTENER.get()
+    if reporter is not None and sentence not in _TOLD.get():
+        _TOLD.get().add(sentence)
+        reporter.note(sentence)
 
 
 def counted(items: Iterable[T], what: str, *, each: int = 1) -> Iterator[T]:

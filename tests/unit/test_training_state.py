@@ -16,45 +16,40 @@ from hypothesis import strategies as st
 from sixjars.errors import RunError
 from sixjars.learning.checkpoints import RunFiles, TrainingState
 
-SCORES = st.lists(st.floats(-5, 5).map(lambda value: round(value, 1)), min_size=1, max_size=12)
+VALUES = st.floats(-5, 5).map(lambda value: round(value, 1))
+SCORES = st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=12)
 
 
 @given(scores=SCORES, better=st.sampled_from(["higher", "lower"]), keep=st.integers(1, 4))
-def test_the_best_are_remembered(scores: list[float], better: Literal["higher", "lower"], keep: int) -> None:
+def test_the_best_are_remembered(
+    scores: list[tuple[float, float]], better: Literal["higher", "lower"], keep: int
+) -> None:
+    """By the score, then by the loss; of equal ones the first."""
     state, wins = TrainingState(), []
-    for step, score in enumerate(scores, start=1):
+    for step, (score, loss) in enumerate(scores, start=1):
         state.step = step
-        wins.append(state.score(score, better=better, keep=keep))
+        wins.append(state.score(score, loss, better=better, keep=keep))
     sign = 1 if better == "lower" else -1
-    ranked = sorted(
-        ((score, step) for step, score in enumerate(scores, start=1)), key=lambda pair: (sign * pair[0], -pair[1])
-    )
-    assert state.best == ranked[:keep]
-    assert wins == [all(sign * score <= sign * other for other in scores[:at]) for at, score in enumerate(scores)]
-    last = max(at for at, one in enumerate(scores) if all(sign * one < sign * other for other in scores[:at]))
-    assert state.since_halving == len(scores) - 1 - last
-    none_yet = better == "higher" and max(scores) == 0.0
-    assert state.stale <= state.since_halving
-    assert state.stale == state.since_halving or none_yet
+    ranks = [(sign * score, loss) for score, loss in scores]
+    ranked = sorted(range(len(scores)), key=lambda at: (ranks[at], at))
+    assert state.best == [(*scores[at], at + 1) for at in ranked[:keep]]
+    assert wins == [all(rank < other for other in ranks[:at]) for at, rank in enumerate(ranks)]
+    assert state.stale == state.since_halving == len(scores) - 1 - max(at for at, won in enumerate(wins) if won)
 
 
-def test_early_stopping_waits_for_the_first_score_above_nothing() -> None:
-    """BLEU is 0 for many epochs of a small training set; that is no reason to stop."""
+def test_early_stopping_waits_while_the_loss_falls() -> None:
+    """BLEU is 0 for many epochs of a small training set, and accuracy 1 on a few examples: no reason to stop."""
     state, stale = TrainingState(), []
-    for score in [0.0, 0.0, 0.0, 1.5, 0.0, 1.5, 2.0]:
-        state.score(score, better="higher", keep=1)
+    for score, loss in [(0.0, 3.0), (0.0, 2.0), (0.0, 2.5), (1.5, 2.6), (1.5, 2.4), (1.5, 2.4), (1.0, 0.1)]:
+        state.score(score, loss, better="higher", keep=1)
         stale.append(state.stale)
-    assert stale == [0, 0, 0, 0, 1, 2, 0]
-    state = TrainingState()
-    for _ in range(3):
-        state.score(0.0, better="lower", keep=1)
-    assert state.stale == 2
+    assert stale == [0, 0, 1, 0, 0, 1, 2]
 
 
 def a_state() -> TrainingState:
     state = TrainingState(step=7, epoch=2, done_in_epoch=1, loss=1 / 3, tokens=9, log_bytes=80, finished=True)
-    state.score(0.1 + 0.2, better="lower", keep=2)
-    state.score(1e-300, better="lower", keep=2)
+    state.score(0.1 + 0.2, 0.5, better="lower", keep=2)
+    state.score(1e-300, 0.5, better="lower", keep=2)
     return state
 
 
@@ -64,7 +59,7 @@ def through_json(**changes: Any) -> Any:
 
 def test_a_state_comes_back_through_json_bit_for_bit() -> None:
     assert TrainingState.from_json(through_json()) == a_state()
-    assert TrainingState.from_json(through_json(loss=3, best=[[math.inf, 7]])).best == [(math.inf, 7)]
+    assert TrainingState.from_json(through_json(loss=3, best=[[math.inf, 1.5, 7]])).best == [(math.inf, 1.5, 7)]
 
 
 @pytest.mark.parametrize(
@@ -82,11 +77,11 @@ def test_a_state_comes_back_through_json_bit_for_bit() -> None:
         ("loss", -0.5, "loss is -0.5"),
         ("finished", 1, "finished is 1"),
         ("best", 5, "best is 5"),
-        ("best", [[0.5, 3, 1]], "best.0 is [0.5, 3, 1]"),
-        ("best", [["good", 3]], "best.0.0 is 'good'"),
-        ("best", [[math.nan, 3]], "best.0.0 is nan"),
-        ("best", [[0.5, 3], [0.5, -3]], "best.1.1 is -3"),
-        ("best", [[0.5, 8]], "its counts do not agree with 7 steps"),
+        ("best", [[0.5, 1.5, 3, 1]], "best.0 is [0.5, 1.5, 3, 1]"),
+        ("best", [["good", 1.5, 3]], "best.0.0 is 'good'"),
+        ("best", [[math.nan, 1.5, 3]], "best.0.0 is nan"),
+        ("best", [[0.5, 1.5, 3], [0.5, 1.5, -3]], "best.1.2 is -3"),
+        ("best", [[0.5, 1.5, 8]], "its counts do not agree with 7 steps"),
         ("best", [], "its counts do not agree with 7 steps"),
         ("epoch", 8, "its counts do not agree with 7 steps"),
         ("done_in_epoch", 8, "its counts do not agree with 7 steps"),

@@ -101,7 +101,8 @@ def test_the_other_loggers_are_made_for_the_folder(tmp_path: Path, monkeypatch: 
     ]
 
 
-def test_of_equally_good_validations_the_last_is_kept() -> None:
-    records = [{"step": 1.0, "bleu": 3.0}, {"step": 2.0, "bleu": 4.0}, {"step": 3.0, "bleu": 4.0}]
+def test_of_equally_good_validations_the_one_with_the_lowest_loss_is_kept() -> None:
+    rows = [(1.0, 3.0, 1.0), (2.0, 4.0, 0.7), (3.0, 4.0, 0.5), (4.0, 4.0, 0.6)]
+    records = [{"step": step, "bleu": bleu, "loss": loss} for step, bleu, loss in rows]
     assert best_of(records, "bleu", better="higher")["step"] == 3
     assert best_of(records, "bleu", better="lower")["step"] == 1

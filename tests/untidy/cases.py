@@ -258,10 +258,12 @@ ENCODINGS = [
         "gzipped", packed(written(headed("en,de", PAIRS), ";")), MT, EN_DE, keys={"delimiter": ";"}, file="data.csv.gz"
     ),
     Case(
-        "Latin-1",
-        b"text,label\n" + b"".join(b"caf\xe9 %d is good,pos\n" % n for n in range(N)),
-        DOC,
-        asks=("UTF-8",),
+        "Windows-1252, as Excel saves it",
+        written(headed("Größe,en,de", [(n, *pair) for n, pair in enumerate(PAIRS)]), ";").decode().encode("cp1252"),
+        MT,
+        EN_DE,
+        keys={"delimiter": ";"},
+        says=("is not UTF-8, so it is read as Windows-1252; if letters look wrong, save it as UTF-8.",),
     ),
 ]
 JSON = [

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Tensors = dict[str, Tensor]
 Counter = Annotated[int, Field(ge=0, lt=2**63)]
+Number = Annotated[float, Field(ge=-math.inf)]
 
 
 @contextmanager
@@ -181,8 +182,8 @@ class TrainingState:
     """Summed over the tokens since the last validation."""
     tokens: Counter = 0
     """Seen since the last validation."""
-    best: list[tuple[Annotated[float, Field(ge=-math.inf)], Counter]] = field(default_factory=list)
-    """Scores of the best checkpoints and the updates they were made at, best first."""
+    best: list[tuple[Number, Number, Counter]] = field(default_factory=list)
+    """Scores of the best checkpoints, their losses and the updates they were made at, best first."""
     stale: Counter = 0
     """Validations since the last improvement."""
     halvings: Counter = 0
@@ -205,19 +206,18 @@ class TrainingState:
             first = error.errors()[0]
             raise ValueError(f"{'.'.join(map(str, first['loc']))} is {shown(first['input'])}") from None
         counts = [state.epoch, state.done_in_epoch, state.stale, state.halvings, state.since_halving]
-        if max(counts + [step for _, step in state.best]) > state.step or (state.finished and not state.best):
+        if max(counts + [step for _, _, step in state.best]) > state.step or (state.finished and not state.best):
             raise ValueError(f"its counts do not agree with {state.step} steps")
         return state
 
-    def score(self, value: float, *, better: str, keep: int) -> bool:
-        """Enter a validation score; whether it is the best so far, of equal ones the later. `keep` are remembered."""
+    def score(self, value: float, loss: float, *, better: str, keep: int) -> bool:
+        """Enter a validation; whether it is the best so far, of equal scores by the loss. `keep` are remembered."""
         sign = 1.0 if better == "lower" else -1.0
-        before = sign * self.best[0][0] if self.best else float("inf")
-        self.best = sorted([(value, self.step), *self.best], key=lambda entry: sign * entry[0])[:keep]
-        none_yet = better == "higher" and value == before == 0.0  # BLEU begins so: no reason to stop early
-        self.stale = 0 if sign * value < before or none_yet else self.stale + 1
-        self.since_halving = 0 if sign * value < before else self.since_halving + 1
-        return sign * value <= before
+        entry, before = (value, loss, self.step), self.best[:1]
+        self.best = sorted([*self.best, entry], key=lambda one: (sign * one[0], one[1]))[:keep]
+        is_best = self.best[:1] != before
+        self.stale, self.since_halving = (0, 0) if is_best else (self.stale + 1, self.since_halving + 1)
+        return is_best
 
 
 @final
@@ -249,7 +249,7 @@ class RunFiles:
     def keep_best(self, network: nn.Module, state: TrainingState, *, is_best: bool, average: int) -> None:
         """The weights as they are, if they are the best so far or among those to be averaged."""
         weights = network.state_dict()
-        if average > 1 and state.step in {step for _, step in state.best}:
+        if average > 1 and state.step in {step for _, _, step in state.best}:
             save_tensors(self.best(state.step), weights, {})
         if is_best:
             save_tensors(self.model, weights, {"step": state.step})
@@ -266,7 +266,7 @@ class RunFiles:
 
     def sweep(self, state: TrainingState) -> None:
         """Remove the weights that are no longer among the best, and what a kill left unfinished."""
-        kept = {self.best(step) for _, step in state.best}
+        kept = {self.best(step) for _, _, step in state.best}
         left = {*self.last.parent.glob("best-*.safetensors"), *self.last.parent.glob(".*.part")}
         for path in left - kept:
             path.unlink(missing_ok=True)
@@ -293,7 +293,7 @@ class RunFiles:
 
     def average(self, network: nn.Module, state: TrainingState) -> None:
         """The final weights: the mean of the best."""
-        steps = [step for _, step in state.best]
+        steps = [step for _, _, step in state.best]
         for step in steps:
             check_shapes(network.state_dict(), self.best(step))
         save_tensors(self.model, mean_weights([self.best(step) for step in steps]), {"mean of": steps})

@@ -232,7 +232,7 @@ class Trainer:
         scores: dict[str, float] = self.around.validate() if self.leads else {}
         scores = self.fabric.broadcast(scores)
         state, value = self.state, scores[self.settings.metric or "loss"]
-        is_best = state.score(value, better=self.around.better, keep=self.settings.average)
+        is_best = state.score(value, scores["loss"], better=self.around.better, keep=self.settings.average)
         if self.settings.schedule == "plateau" and state.since_halving > self.settings.plateau_patience:
             state.halvings, state.since_halving = state.halvings + 1, 0
         record = {

@@ -69,7 +69,7 @@ class LearningSettings(TuningSettings):
     """k-fold cross-validation, for small sets: as many models, each validated on another part of the training set. The
     scores are their means; the model that is kept learns from all rows, for as many epochs as were best on average."""
     patience: Positive | None = None
-    """Early stopping: validations without improvement before training stops; a score that is still 0 does not count."""
+    """Early stopping: validations without a better score (or an equal one and a lower loss) before training stops."""
     average: Positive = 1
     """How many of the best checkpoints the final weights are the mean of."""
     save_seconds: NotNegative = 60.0

@@ -1,15 +1,14 @@
 """k-fold cross-validation: a model for each part of the training set, and one that learns from all of it."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
 from sixjars.errors import RecipeError
 from sixjars.evaluation.metrics import Score, metric_named
 from sixjars.runs.folder import RunFolder
+from sixjars.runs.history import best_of, history_of
 
 
 def fold_runs(run: RunFolder) -> list[RunFolder]:
@@ -43,11 +42,8 @@ def final_run(run: RunFolder, folds: Sequence[RunFolder]) -> RunFolder:
 def best_epoch(run: RunFolder) -> float:
     """The epoch whose checkpoint a run kept, from its log."""
     name = run.recipe.learning.metric or "loss"
-    lower = name == "loss" or metric_named(name, run.outside).better == "lower"
-    lines = Path(run.folder / "log.jsonl").read_text(encoding="utf-8").splitlines()
-    records: list[dict[str, float]] = [json.loads(line) for line in lines]
-    best = min(reversed(records), key=lambda record: record[name] if lower else -record[name])
-    return best["epoch"]
+    better = "lower" if name == "loss" else metric_named(name, run.outside).better
+    return best_of(history_of(run), name, better=better)["epoch"]
 
 
 def means(scores: Sequence[Sequence[Score]]) -> tuple[Score, ...]:

@@ -34,13 +34,13 @@ def draw_history(run: RunFolder) -> None:
 def best_of(
     records: Sequence[dict[str, float]], metric: str, *, better: Literal["higher", "lower"]
 ) -> dict[str, float]:
-    """The last of the best validations, as training keeps it.
+    """The best validation, as training keeps it: of equal scores the one with the lower loss.
 
-    >>> best_of([{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0}, {"step": 3, "loss": 1.0}], "loss", better="lower")
-    {'step': 3, 'loss': 1.0}
+    >>> best_of([{"step": 1, "f": 1.0, "loss": 2.0}, {"step": 2, "f": 1.0, "loss": 1.0}], "f", better="higher")
+    {'step': 2, 'f': 1.0, 'loss': 1.0}
     """
-    choose = min if better == "lower" else max
-    return choose(reversed(records), key=lambda record: record[metric])
+    sign = 1.0 if better == "lower" else -1.0
+    return min(records, key=lambda record: (sign * record[metric], record["loss"]))
 
 
 def _first_score(records: Sequence[dict[str, float]]) -> str | None:

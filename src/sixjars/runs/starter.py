@@ -10,6 +10,7 @@ from sixjars.data.fields import FIELDS
 from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
+from sixjars.progress import Reporter, listening
 from sixjars.recipe.data import Column
 from sixjars.recipe.files import inline
 from sixjars.runs.choice import SPEAKERS
@@ -98,11 +99,33 @@ def started(
         raise DataError(f"{path} exists already; choose another name.")
     if data is None and columns:
         raise DataError(f"a column for {', '.join(columns)} is named, but no data; name the file with --data FILE.")
-    found = Found(usual_columns(declared)) if data is None else found_in(declared, Path(data), columns)
+    told = _Told()
+    with listening(told):
+        found = Found(usual_columns(declared)) if data is None else found_in(declared, Path(data), columns)
     text = _text(declared, None if data is None else Path(data), found, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    return Started(path, (*([found.chosen] if found.chosen else []), *found.notes, *_shapes(declared, data, found)))
+    return Started(
+        path,
+        (
+            *([found.chosen] if found.chosen else []),
+            *told.sentences,
+            *found.notes,
+            *_shapes(declared, data, found),
+        ),
+    )
+
+
+@final
+class _Told(Reporter):
+    """Keeps what is told while the data is read."""
+
+    def __init__(self) -> None:
+        self.sentences: list[str] = []
+
+    def note(self, sentence: str) -> None:
+        """Once more."""
+        self.sentences.append(sentence)
 
 
 def _shapes(task: Task, data: str | Path | None, found: Found) -> list[str]:

@@ -9,10 +9,18 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from sixjars.errors import DataError, file_hint
+from sixjars.progress import tell
 
 MARK = b"\xef\xbb\xbf"  # what some programs write before UTF-8 text
 UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 """What programs write before UTF-16 text, in both byte orders."""
+WINDOWS = "cp1252"
+WINDOWS_LETTERS = frozenset(
+    "äöüÄÖÜßáàâãåæçéèêëíìîïñóòôõøúùûýÁÀÂÃÅÆÇÉÈÊËÍÌÎÏÑÓÒÔÕØÚÙÛÝœŒšŠžŽŸ€£–—‘’‚“”„…«»°§©®·´¿¡\xa0".encode(WINDOWS)
+)
+"""Bytes that such texts have: letters, quotes, dashes."""
+ENOUGH = 1000
+"""Lines with such bytes that are looked at."""
 
 
 @contextmanager
@@ -39,16 +47,14 @@ def lines_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
 
 
 def _as_utf8(stream: BinaryIO, path: Path) -> Iterator[bytes]:
-    """The lines of a stream; those of UTF-16 (Excel's "Unicode text") are encoded anew."""
-    start = stream.read(4)
-    stream.seek(0)
-    encoding = UTF16.get(start[:2])
-    if encoding is None and len(start) == 4:  # without a mark: every other byte of Latin letters is zero
-        zeros = "".join("0" if byte == 0 else "x" for byte in start)
-        encoding = {"x0x0": "utf-16-le", "0x0x": "utf-16-be"}.get(zeros)
+    """The lines of a stream in UTF-8; those of UTF-16 (Excel's "Unicode text") and Windows-1252 are encoded anew."""
+    encoding = _utf16(stream)
     if encoding is None:
-        yield from stream
-        return
+        if not _is_windows(stream):
+            yield from stream
+            return
+        encoding = WINDOWS
+        tell(f"{path} is not UTF-8, so it is read as Windows-1252; if letters look wrong, save it as UTF-8.")
     text = io.TextIOWrapper(stream, encoding=encoding, newline="\n")
     try:
         for line in text:
@@ -57,6 +63,46 @@ def _as_utf8(stream: BinaryIO, path: Path) -> Iterator[bytes]:
         raise DataError(f"{path} begins as UTF-16, but is not: {error}; save the file as UTF-8.") from None
     finally:
         text.detach()
+
+
+def _utf16(stream: BinaryIO) -> str | None:
+    """In which byte order a stream is UTF-16, if it is."""
+    start = stream.read(4)
+    stream.seek(0)
+    encoding = UTF16.get(start[:2])
+    if encoding is None and len(start) == 4:  # without a mark: every other byte of Latin letters is zero
+        zeros = "".join("0" if byte == 0 else "x" for byte in start)
+        encoding = {"x0x0": "utf-16-le", "0x0x": "utf-16-be"}.get(zeros)
+    return encoding
+
+
+def _is_windows(stream: BinaryIO) -> bool:
+    """Whether a stream has one byte for each letter, as Excel saves CSV in western Europe.
+
+    So where no line with an umlaut or the like is UTF-8, and all such bytes are letters or quotes of Windows-1252. In a
+    file that has lines in UTF-8, the others are damaged.
+    """
+    found = 0
+    try:
+        for line in stream:
+            if line.isascii():
+                continue
+            if not WINDOWS_LETTERS.issuperset(byte for byte in line if byte >= 0x80) or _is_utf8(line):
+                return False
+            found += 1
+            if found == ENOUGH:
+                break
+    finally:
+        stream.seek(0)
+    return found > 0
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def check_file(path: Path) -> None:
