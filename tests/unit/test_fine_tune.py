@@ -204,6 +204,15 @@ def test_a_fine_tuning_that_was_killed_at_its_start_starts_from_the_same_weights
         assert (folder / "model.safetensors").read_bytes() == before
 
 
+def test_a_run_goes_on_whatever_became_of_the_one_it_began_from(words: Path, tmp_path: Path) -> None:
+    name, parent, folder = new_recipe(tmp_path, ROWS), tmp_path / "parent", tmp_path / "run"
+    shutil.copytree(words, parent)
+    sixjars.train(name, out=folder, from_run=parent)
+    sixjars.train(parent / "recipe.yaml", ["learning.epochs=3", "learning.steps=null"], out=parent, resume=True)
+    for start in (None, parent):
+        assert sixjars.train(name, out=folder, resume=True, from_run=start).folder == folder
+
+
 def test_resume_from_somewhere_else_is_refused(
     call: Any, recipe: Write, words: Path, run: Path, tmp_path: Path
 ) -> None:

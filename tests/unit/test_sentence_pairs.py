@@ -56,6 +56,14 @@ def test_both_sentences_have_one_vocabulary() -> None:
     assert 3 not in one.encode(["a cat two dogs rests nobody parks moves"])[0]  # <unk>
 
 
+def test_a_row_of_the_data_is_an_input(run: Path) -> None:
+    """Also by the names of its columns, with others beside them."""
+    row = {"premise": "a cat rests", "hypothesis": "nobody moves", "label": "?"}
+    by_field = {"sentence1": row["premise"], "sentence2": row["hypothesis"]}
+    found, same = sixjars.load(run).predict([row, by_field])
+    assert (found.error, found.text, found.score) == (None, same.text, same.score)
+
+
 def test_word_vectors_are_those_of_both() -> None:
     Path("words.txt").write_text("cat 1 2 3\nrests 4 5 6\n", encoding="utf-8")
     columns = zip(BOTH, ("premise", "hypothesis"), strict=True)

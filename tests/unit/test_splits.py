@@ -12,12 +12,14 @@ import sixjars
 from sixjars.data.batches import Batches, EmptyColumn, IdColumn
 from sixjars.data.dataset import Dataset
 from sixjars.data.media.videos import write_video
+from sixjars.data.storage.cache import Examples
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, add_vectors, splits_of
 from sixjars.runs.evaluate import evaluate
 from sixjars.runs.recipes import recipe_of
+from sixjars.runs.splits import _numbered, _paired
 from sixjars.samples import generate
 
 
@@ -76,6 +78,19 @@ def test_rows_with_the_same_input_are_held_out_together(tmp_path: Path) -> None:
     assert len(set().union(*texts)) == 10
     kept = [int(text.split()[0].removeprefix("wort")) for text in corpus.train.targets]
     assert kept == sorted(kept)
+
+
+def test_pairs_in_another_order_are_held_out_together() -> None:
+    """Whether A follows from B, and B from A: neither is learned from while the other is held out."""
+
+    def groups(*rows: str) -> list[int]:
+        one = Examples.of({"a": [row[0] for row in rows], "b": [row[1] for row in rows]}, where="here")
+        found: list[int] = _paired(one, ["a", "b"], _numbered(one, ["a"])).tolist()
+        return found
+
+    assert groups("xy", "yx", "xz", "pq", "pr", "qp", "kl", "mn", "oo") == [0, 0, 0, 1, 1, 1, 2, 3, 4]
+    ring = [f"{n}{(n + 1) % 9}" for n in range(9)]  # all of them are connected, so only mirrored rows are together
+    assert groups(*ring, *(row[::-1] for row in ring)) == [*range(9), *range(9)]
 
 
 NAMES = ("train", "dev", "elsewhere", "train", "exam")

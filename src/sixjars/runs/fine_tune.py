@@ -181,9 +181,11 @@ def recipe_and_origin(
         if from_run is not None:
             raise RunError(f"{resumed} was not begun from another run; leave out --from to go on with it.")
         return read_recipe(recipe, overrides, outside), None
-    found = Path(from_run or str(origin.get("run")))
-    if (found / "model.safetensors").is_file() and _fingerprint(found) != origin.get("weights"):
+    began, kept = Path(str(origin.get("run"))), open_run(resumed, outside)
+    found = Path(from_run or began)
+    goes_on = kept.is_under_way and found.resolve() == began.resolve()  # it has its own weights; those may have changed
+    if not goes_on and (found / "model.safetensors").is_file() and _fingerprint(found) != origin.get("weights"):
         raise RunError(
             f"{resumed} was begun from other weights than those in {found}; begin a new run with another --out."
         )
-    return read_inheriting(recipe, overrides, open_run(resumed, outside), outside, check=False), found
+    return read_inheriting(recipe, overrides, kept, outside, check=False), found

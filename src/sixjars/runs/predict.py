@@ -153,7 +153,7 @@ class Predictor:
         names = list(self.inputs)
         texts: dict[str, str] = {}
         try:
-            given = by_name(one, names)
+            given = by_name(one, self.columns)
             texts = {name: self._text_of(name, given[name]) for name in names}
             for name, own in self.fields.inputs.items():
                 own.check(texts[name], texts)

@@ -91,8 +91,12 @@ def is_one(inputs: object) -> bool:
     return False
 
 
-def by_name(one: object, names: list[str]) -> Mapping[str, Value]:
-    """One input with a value for each field; ValueError with the end of a sentence."""
+def by_name(one: object, columns: Mapping[str, str | int]) -> Mapping[str, Value]:
+    """One input with a value for each field, by their names or, in a row of the data, by their columns.
+
+    ValueError with the end of a sentence.
+    """
+    names = list(columns)
     if isinstance(one, Unreadable):
         raise ValueError(one.sentence)
     if isinstance(one, os.PathLike):
@@ -100,6 +104,8 @@ def by_name(one: object, names: list[str]) -> Mapping[str, Value]:
     if isinstance(one, str | list) and len(names) == 1:
         return {names[0]: one}
     if isinstance(one, Mapping):
+        if set(one) != set(names) and set(columns.values()) <= set(one):
+            one = {name: one[column] for name, column in columns.items()}
         if set(one) != set(names):
             raise ValueError(f"must name {' and '.join(names)}, but has {', '.join(map(str, one)) or 'no key'}.")
         return {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in one.items()}

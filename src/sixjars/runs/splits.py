@@ -111,6 +111,8 @@ class _Holder:
         self.examples = examples
         self.where = where
         self.group = _numbered(examples, together)
+        if len({type(own) for own in fields.inputs.values()}) < len(fields.inputs):
+            self.group = _paired(examples, list(fields.inputs), self.group)
         self.groups = int(self.group.max(initial=-1)) + 1
         self.label = self._labels(fields)
 
@@ -167,6 +169,27 @@ class _Holder:
 
     def _kept(self, groups: "NDArray[np.bool_]") -> Examples:
         return replace(self.examples, table=self.examples.table.filter(pyarrow.array(groups[self.group])))
+
+
+def _paired(examples: Examples, inputs: Sequence[str], group: Numbers) -> Numbers:
+    """Groups in which the same inputs in another order are together too: whether A follows B, and B from A.
+
+    Groups that share such rows become one; where that would join most rows, only the rows themselves are together.
+    """
+    columns = [examples.table.column(name).to_pylist() for name in inputs]
+    pairs: dict[tuple[str, ...], int] = {}
+    number = np.array([pairs.setdefault(tuple(sorted(row)), len(pairs)) for row in zip(*columns, strict=True)])
+    joined = group.copy()
+    while True:
+        lowest = np.full(len(pairs), len(joined))
+        np.minimum.at(lowest, number, joined)
+        of_group = np.full(int(group.max(initial=0)) + 1, len(joined))
+        np.minimum.at(of_group, group, lowest[number])
+        if (of_group[group] == joined).all():
+            break
+        joined = of_group[group]
+    whole = np.bincount(joined).max(initial=0) * 2 <= len(joined)
+    return np.unique(joined if whole else number, return_inverse=True)[1].astype(np.int64)
 
 
 def _numbered(examples: Examples, columns: Sequence[str]) -> Numbers:

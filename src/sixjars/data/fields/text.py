@@ -33,7 +33,7 @@ from sixjars.recipe.data import FieldSettings, FilePath
 
 SAME_WHEN_COPIED = ("tokens", "split", "lowercase")
 """What both sides of a decoder that copies must have in common, so that their words are the same."""
-SAME_VOCABULARY = (*SAME_WHEN_COPIED, "size", "min_count", "vectors")
+SAME_VOCABULARY = (*SAME_WHEN_COPIED, "size", "min_count", "vectors", "segments")
 """What texts with one vocabulary must have in common."""
 
 
