@@ -24,11 +24,11 @@ RUN_BY = {
     "docs/add_an_encoder.md": "test_docs",
     "docs/add_a_field.md": "test_docs_field",
     "docs/api.md": "test_surface",
+    "README.md": "test_readme_commands",  # in little; `make` aside, which installs and runs all tests
+    "docs/data.md": "test_readme_commands",  # in little; its Python and its recipes are run by test_doc_code
 }
 """The test that performs all blocks of a page that have no reason against it."""
 PARSED = {
-    "README.md": "most need files of the reader's own; like commands are run on the pages above",
-    "docs/data.md": "commands with the reader's own files; its Python and its recipes are run by test_doc_code",
     "docs/results.md": "they need real data, and most of them a GPU",
     "docs/index.md": "`sixjars demo` trains for a minute",
 }

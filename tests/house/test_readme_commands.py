@@ -1,0 +1,117 @@
+"""Every `sixjars` command of README.md and docs/data.md runs, in order and in little, on made-up files of a reader."""
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+import yaml
+from tests.house.test_doc_code import FEW, painted, written
+from tests.house.test_docs import blocks, commands
+
+import sixjars
+from sixjars.cli import app
+
+ROOT = Path(__file__).parents[2]
+TYPED = "a sentence of mine\n"
+"""What `echo` gives to a pipe, and what is said in a chat."""
+IN_LITTLE = {
+    "train": ["learning.steps=2", "evaluation.search.max_length=5"],
+    "sample": ["--size", "6"],  # the last --size counts
+}
+"""What is added to a command, so that it is quick."""
+MAKERS = ("new", "--out", "--output", "--pictures")
+"""The words before the name of a file or folder that a command makes."""
+IMAGES = {"beach.jpg": "two dogs run along a beach", "street.jpg": "a red bus", "hill.jpg": "a man climbs a hill"}
+PHOTOS = [{"image": name, "captions": [caption] * 5} for name, caption in IMAGES.items()]
+
+
+def write_photos() -> None:
+    """The folder `photos`: images, their captions, and the same once more as the files of Flickr8k."""
+    for name in [*(f"photos/{name}" for name in IMAGES), "holiday.jpg", "kitchen.jpg"]:
+        painted(Path(name))
+    lines = [json.dumps(row) for row in PHOTOS]
+    Path("photos/captions.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with gzip.open("photos/captions.jsonl.gz", "wt", encoding="utf-8") as file:
+        for row in PHOTOS:
+            split = "dev" if row["image"] == "hill.jpg" else "train"
+            file.write(json.dumps({**row, "split": split}) + "\n")
+    for part in [*(f"train.{number:02}" for number in range(6)), "dev"]:
+        with ZipFile(f"photos/images.{part}.zip", "w") as archive:
+            for name in IMAGES:
+                if (part, name) == ("dev", "hill.jpg") or (part == "train.00" and name != "hill.jpg"):
+                    archive.write(f"photos/{name}", name)
+
+
+def write_files(page: str) -> None:
+    """The files that a page speaks of, into the folder we are in."""
+    write_photos()
+    for clip in ("clips/one.mp4", "clips/two.mp4"):
+        painted(Path(clip))
+    for at in range(6):
+        painted(Path(f"videos/{('wave', 'nod')[at % 2]}/{at}.mp4"))
+    header = [] if page == "README.md" else ["en\tde"]
+    rows = [f"sentence {at} of mine\tSatz {at} von mir" for at in range(20)]
+    if page == "docs/data.md":
+        written("data.md")  # its own pairs.tsv has a third column, which `new` asks about
+        Path("news.csv").write_text("en,from\nsentence 3 of mine,web\n", encoding="utf-8")
+    for name in ("pairs.tsv", "test.tsv"):
+        Path(name).write_text("\n".join([*header, *rows]) + "\n", encoding="utf-8")
+
+
+def train_little(recipe: str, out: str) -> str:
+    """A run that a page presumes, or that is compared."""
+    sixjars.train(recipe, FEW, out=out)
+    return out
+
+
+def in_little(call: list[str]) -> list[str]:
+    """A call that does the same with less. `compare` takes no overrides, so it gets runs in place of recipes."""
+    if call[0] == "compare":
+        return ["compare", *(train_little(recipe, f"runs/{Path(recipe).name}") for recipe in call[1:])]
+    return [*call, *(FEW if call[0] == "train" and "/sample_" in call[1] else IN_LITTLE.get(call[0], []))]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/data.md"])
+def test_commands_run(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))  # a page prunes it
+    write_files(page)
+    text = (ROOT / page).read_text(encoding="utf-8")
+    if "runs/answers" in text:
+        train_little("image_question_answering/sample_attention", "runs/answers")
+        train_little("video_classification/sample_attention", "runs/actions")
+    calls = list(commands(text))
+    assert len(calls) > 15
+    for call in calls:
+        if call[0] == "new":
+            Path(call[1]).unlink(missing_ok=True)  # a page begins anew with the same name
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TYPED.encode())))
+        capsys.readouterr()
+        app(in_little(call), standalone_mode=False)
+        made = [Path(call[at + 1]) for at, word in enumerate(call) if word in MAKERS]
+        assert all(path.exists() for path in made), f"{call} makes no {made}"
+        said = capsys.readouterr()
+        assert made or said.out or (call[0] == "features" and said.err), f"{call} says nothing"
+
+
+def test_python_of_the_readme_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the recipe that `new` writes, and two updates."""
+    monkeypatch.chdir(tmp_path)
+    write_files("README.md")
+    recipe = sixjars.new("mine.yaml", task="translation", data="pairs.tsv")
+    values = yaml.safe_load(recipe.read_text(encoding="utf-8"))
+    values["learning"]["steps"] = 2
+    recipe.write_text(yaml.safe_dump(values), encoding="utf-8")
+    python = blocks((ROOT / "README.md").read_text(encoding="utf-8"), "python")
+    assert len(python) == 1
+    exec(compile(python[0], "README.md", "exec"), {"__name__": "readme"})  # noqa: S102
+    assert Path("runs/mine").is_dir()
+    assert capsys.readouterr().out
