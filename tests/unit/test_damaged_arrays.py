@@ -8,9 +8,12 @@ import h5py
 import numpy as np
 import pytest
 
+import sixjars
 from sixjars.data.media.arrays import read_array
 from sixjars.data.media.files import MediaFiles
 from sixjars.errors import DataError
+
+from .test_given_features import values, written
 
 
 @pytest.mark.parametrize(
@@ -46,3 +49,16 @@ def test_hdf5_objects_that_hold_no_numbers(tmp_path: Path) -> None:
         found.open("null")
     assert not found.has("type")
     assert found.has("good")
+
+
+def test_the_commonest_shape_decides(tmp_path: Path) -> None:
+    """Wherever the odd file is: here it is the first."""
+    written(tmp_path, (None, 6))
+    np.save(tmp_path / "feat" / "0.npy", np.zeros((2, 5)))
+    recipe = values(tmp_path)
+    with pytest.raises(
+        DataError, match=r"feat/0\.npy has vectors of 5 numbers, but feat/\d+\.npy has vectors of 6 num"
+    ):
+        sixjars.train(recipe, out=tmp_path / "run")
+    recipe["data"]["on_bad_row"] = "skip"
+    assert sixjars.train(recipe, out=tmp_path / "run").skipped == 1

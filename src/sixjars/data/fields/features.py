@@ -5,6 +5,7 @@ Dims: C channels, S positions (regions, cells or frames), H and W rows and colum
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
@@ -94,9 +95,11 @@ class FeaturesField(FileField):
         return replace(examples, table=table)
 
     def _shapes(self, names: Sequence[str], faults: dict[str, str]) -> dict[str, str]:
-        """The shape of each array, as text; what is wrong with the others goes to `faults`."""
-        found: dict[str, str] = {}
-        wanted, first = self.shape, "the training set"
+        """The shape of each array, as text; what is wrong with the others goes to `faults`.
+
+        Where none is known yet, the commonest is the right one.
+        """
+        found: dict[str, tuple[int, ...]] = {}
 
         def tried(name: str) -> tuple[int, ...] | str:
             try:
@@ -109,14 +112,15 @@ class FeaturesField(FileField):
                 self.equipment.reporter.preparing("reading features", done=done, total=len(names))
                 if isinstance(shape, str):
                     faults[name] = shape
-                    continue
-                own = FeatureShape.of(shape)
-                if wanted is None:
-                    wanted, first = own, name
-                if own != wanted:
-                    faults[name] = _differ(name, own, first, wanted)
-                found[name] = json.dumps(shape)
-        return found
+                else:
+                    found[name] = shape
+        owns = {name: FeatureShape.of(shape) for name, shape in found.items()}
+        wanted, other = self.shape, "the training set"
+        if wanted is None and owns:
+            [(wanted, _)] = Counter(owns.values()).most_common(1)
+            other = next(name for name, own in owns.items() if own == wanted)
+        faults |= {name: _differ(name, own, other, wanted) for name, own in owns.items() if wanted and own != wanted}
+        return {name: json.dumps(shape) for name, shape in found.items()}
 
     def _read(self, name: str) -> NDArray[np.float32]:
         with self.files.open(name) as file:
