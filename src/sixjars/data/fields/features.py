@@ -17,7 +17,7 @@ import pyarrow
 import torch
 from numpy.typing import NDArray
 
-from sixjars.data.bad_rows import without_bad
+from sixjars.data.bad_rows import LEAVE_FILES_OUT, without_bad
 from sixjars.data.batches import ArrayColumn, Column
 from sixjars.data.field import Positions
 from sixjars.data.fields.files import FileField, FileSettings
@@ -88,7 +88,7 @@ class FeaturesField(FileField):
         keys, faults = self.files.keys(names, self.equipment.reporter)
         shapes = self._shapes(list(keys), faults)
         bad = {at: f"the {self.name}: {faults[name]}" for at, name in enumerate(names) if name in faults}
-        examples = without_bad(examples, bad, skip=skip)
+        examples = without_bad(examples, bad, skip=skip, advice=LEAVE_FILES_OUT)
         kept, table = [name for name in names if name not in faults], examples.table
         for column, values in ((self.key_column, keys), (self.shape_column, shapes)):
             table = table.append_column(column, pyarrow.array([values[name] for name in kept], pyarrow.string()))
