@@ -134,6 +134,10 @@ class FeaturesField(FileField):
         with self.files.open(name) as file:
             return self._with(FeatureShape.of(shape_of(file, name, max_numbers=self.settings.max_numbers)))
 
+    def settled(self, train: Examples) -> Self:
+        """The shape of the training set is that of the others."""
+        return self.learned(train.table.column(self.name).slice(0, 1).to_pylist())
+
     def assumed(self) -> Self:
         """Regions, of as many numbers as is usual."""
         return self if self.shape is not None else self._with(ASSUMED)
