@@ -122,3 +122,42 @@ def test_without_openpyxl_the_extra_is_named(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(MissingExtra, match=r"^openpyxl is not installed\. Run: pip install 'sixjars\[excel\]'$"):
         list(sheet_rows(path))
+
+
+def changed(path: Path, part: str, old: bytes, new: bytes) -> Path:
+    """The workbook with something else in one of its files."""
+    with zipfile.ZipFile(path) as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    assert old in parts[part]
+    parts[part] = parts[part].replace(old, new)
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, content in parts.items():
+            packed.writestr(name, content)
+    return path
+
+
+def test_a_damaged_sheet_is_a_sentence(tmp_path: Path) -> None:
+    rows = [("review", "rating"), ("a", "good"), ("b", "bad")]
+    path = changed(workbook(tmp_path / "a.xlsx", {"One": rows}), "xl/worksheets/sheet1.xml", b"</sheetData>", b"<")
+    with pytest.raises(DataError, match=r"a\.xlsx is not an \.xlsx workbook, is damaged, or is locked with a password"):
+        list(sheet_rows(path))
+    path = workbook(tmp_path / "b.xlsx", {"One": rows})
+    changed(path, "xl/worksheets/sheet1.xml", b'<row r="3"', b'<row r="2000000"')
+    with pytest.raises(DataError, match=r"b\.xlsx has a row beyond 1,048,576, the most of a sheet; is it damaged\?$"):
+        list(sheet_rows(path))
+
+
+def test_an_empty_sheet_is_a_sentence(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", {"One": [], "Two": [("a",)]})
+    with pytest.raises(DataError, match=r"a\.xlsx is empty: the sheet 'One' has no cell with a value\.$"):
+        sixjars.train(recipe(path), out=tmp_path / "run")
+
+
+def test_a_sheet_with_a_chart_has_no_cells(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.worksheets[0].title = "One"
+    book.worksheets[0].append(("a",))
+    book.create_chartsheet("Chart").add_chart(openpyxl.chart.BarChart())
+    book.save(tmp_path / "a.xlsx")
+    with pytest.raises(DataError, match=r"a\.xlsx: sheet 'Chart' is unknown\. Known: One\.$"):
+        list(sheet_rows(tmp_path / "a.xlsx", "Chart"))

@@ -265,9 +265,13 @@ def test_the_validation_set_has_the_shape_of_the_training_set(tmp_path: Path) ->
     with pytest.raises(DataError) as error:
         sixjars.train(recipe, out=tmp_path / "run")
     assert str(error.value) == (
-        "the image: other.npy has vectors of 5 numbers, but the training set has vectors of 6 numbers; all must have "
-        "the same."
+        f"{tmp_path / 'valid.tsv'}, line 2: the image: other.npy has vectors of 5 numbers, but the training set has "
+        "vectors of 6 numbers; all must have the same. Mend or remove it, or leave such files out with "
+        "data.on_bad_row=skip."
     )
+    (tmp_path / "valid.tsv").write_text("image\tcaption\nother.npy\ta cat\nfeat/0.npy\ta cat\n")
+    recipe["data"]["on_bad_row"] = "skip"
+    assert sixjars.train(recipe, out=tmp_path / "run").skipped == 1
 
 
 def test_what_does_not_fit_is_a_sentence(tmp_path: Path) -> None:

@@ -92,6 +92,13 @@ def test_a_bad_image_is_an_error_unless_it_may_be_skipped(tmp_path: Path) -> Non
     assert splits.train.targets == ["all is red", "all is blue", "all is green"]
     assert (splits.train.skipped, splits.skipped) == (3, 6)
     assert splits.train.table.line(2) == 6
+    [note] = splits.notes
+    start = (
+        f"{tmp_path / 'captions.jsonl'}: 3 bad rows were skipped. Line 2: the image: broken.png is not an image, or "
+    )
+    assert note.startswith(start)
+    assert " Line 4: the image: There is no file 'gone.png' in " in note
+    assert note.count("broken.png") == 1
 
 
 def test_no_image_is_left(tmp_path: Path) -> None:
@@ -177,3 +184,20 @@ def test_an_image_with_several_captions_is_searched_once(tmp_path: Path, monkeyp
     apart = outcomes(made, settings.model_copy(update={"group": False}), "bleu4")
     assert sum(searched) == 4 + 12
     assert [outcome.candidates for outcome in together] == [outcome.candidates for outcome in apart[::3]]
+
+
+def test_a_bad_image_in_folders_is_named_without_a_line(tmp_path: Path) -> None:
+    for name in COLOURS:
+        (tmp_path / "album" / name).mkdir(parents=True)
+        for number in range(4):
+            Image.new("RGB", (WIDTH, HEIGHT), name).save(tmp_path / "album" / name / f"{number}.png")
+    (tmp_path / "album" / "red" / "x.png").write_bytes(b"no image")
+    files = {"folder": str(tmp_path), "train": "album", "valid": "album", "format": "folders"}
+    data = {**files, "image": {"size": 8}, "label": {}}
+    with pytest.raises(DataError) as error:
+        data_of(recipe_of({"task": "image_classification", "data": data}, "a test"))
+    assert str(error.value).startswith(f"{tmp_path / 'album'}: the image: red/x.png is not an image, or damaged from")
+    assert str(error.value).endswith(". Mend or remove it, or leave such files out with data.on_bad_row=skip.")
+    data["on_bad_row"] = "skip"
+    [note] = data_of(recipe_of({"task": "image_classification", "data": data}, "a test")).notes
+    assert note.startswith(f"{tmp_path / 'album'}: 1 bad row was skipped. The image: red/x.png is not an image, or ")

@@ -55,7 +55,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     if name.endswith(".parquet"):
         return list(pyarrow.parquet.read_table(path).to_pylist())
     raw = path.read_bytes()
-    text = (gzip.decompress(raw) if name.endswith(".gz") else raw).decode()
+    text = (gzip.decompress(raw) if name.endswith(".gz") else raw).decode("utf-8-sig")
     if ".csv" in name or ".tsv" in name:
         mark = "\t" if ".tsv" in name else ","
         return [{**row, "id": int(row["id"])} for row in csv.DictReader(text.splitlines(keepends=True), delimiter=mark)]
@@ -231,3 +231,26 @@ def test_unknown_tokens_are_told_whatever_is_written(call: Any, run: Path, tmp_p
     as_json = call("predict", run, "--input", tmp_path / "words.csv", "--json")
     assert [plain.err.strip(), table.err.strip(), as_json.err.strip()] == [told] * 3
     assert call("predict", run, "ghar").err == ""
+
+
+def test_a_row_that_is_longer_than_the_header_keeps_the_answer_in_its_column(
+    call: Any, run: Path, tmp_path: Path, answers: list[str]
+) -> None:
+    path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    path.write_text(f"id,roman\n1,{WORDS[0]},,\n2\n3,{WORDS[1]}\n")
+    call("predict", run, "--input", path, "--output", out)
+    first, _, third = csv.DictReader(out.read_text().splitlines())
+    assert [first, third] == [
+        {"id": "1", "roman": WORDS[0], "target": answers[0]},
+        {"id": "3", "roman": WORDS[1], "target": answers[1]},
+    ]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_the_mark_of_excel_is_kept(ending: str, call: Any, run: Path, tmp_path: Path) -> None:
+    """Without it, Excel shows umlauts as two letters each."""
+    path, out = tmp_path / f"in.{ending}", tmp_path / f"out.{ending}"
+    for mark in (b"\xef\xbb\xbf", b""):
+        path.write_bytes(mark + f"roman\n{WORDS[0]}\n".encode())
+        assert call("predict", run, "--input", path, "--output", out).code == 0
+        assert out.read_bytes().partition(b"roman")[0] == mark

@@ -1,22 +1,48 @@
 """Rows that a field cannot use."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 import pyarrow
 
 from sixjars.data.storage.cache import LINE, Examples
 from sixjars.errors import DataError
 
+SHOWN: Final = 5
+"""Bad rows that a note names."""
+LEAVE_FILES_OUT: Final = " Mend or remove it, or leave such files out with data.on_bad_row=skip."
+"""What to do about a file that cannot be used."""
 
-def without_bad(examples: Examples, faults: Mapping[int, str], *, skip: bool) -> Examples:
-    """The good rows; the first bad one is an error unless bad rows are skipped. `faults` has a sentence by row."""
+
+def without_bad(examples: Examples, faults: Mapping[int, str], *, skip: bool, advice: str = "") -> Examples:
+    """The good rows; the first bad one is an error unless bad rows are skipped. `faults` has a sentence by row.
+
+    A note names the first that are skipped, each file once; the `advice` follows an error.
+    """
     if not faults:
         return examples
     count, first = examples.table.num_rows, min(faults)
+    lines = examples.table.column(LINE)
     if not skip:
-        raise DataError(f"{examples.where}, line {examples.table.column(LINE)[first]}: {faults[first]}")
+        place = f", {examples.unit} {lines[first]}" if examples.unit else ""
+        raise DataError(f"{examples.where}{place}: {faults[first]}{advice}")
     if len(faults) == count:
         raise DataError(f"{examples.where}: no row is left of {count}; all were bad: {faults[first]}")
     table = examples.table.filter(pyarrow.array([row not in faults for row in range(count)]))
-    return replace(examples, table=table, skipped=examples.skipped + len(faults))
+    once = {faults[row]: lines[row].as_py() for row in sorted(faults, reverse=True)}
+    bad = sorted((line, sentence) for sentence, line in once.items())
+    note = told(bad, len(faults), name=examples.where, unit=examples.unit, more=len(bad) > SHOWN)
+    return replace(examples, table=table, skipped=examples.skipped + len(faults), notes=(*examples.notes, note))
+
+
+def told(bad: Sequence[tuple[int, str]], skipped: int, *, name: str, unit: str, more: bool) -> str:
+    """Where the first bad rows are, and what is wrong with each, in one note; `more` are not named.
+
+    >>> told([(3, "the line is empty.")], 1, name="a.tsv", unit="line", more=False)
+    'a.tsv: 1 bad row was skipped. Line 3: the line is empty.'
+    """
+    named = [(f"{unit} {line}: " if unit else "") + sentence for line, sentence in bad[:SHOWN]]
+    reasons = " ".join(one[:1].upper() + one[1:] for one in named)
+    rows = f"{skipped:,} bad rows were" if skipped > 1 else "1 bad row was"
+    return f"{name}: {rows} skipped.{' The first:' if more else ''} {reasons}"

@@ -189,6 +189,10 @@ class Field(ABC):
                 faults[at] = str(error)
         return without_bad(examples, faults, skip=skip)
 
+    def settled(self, train: Examples) -> Self:
+        """With what the admitted training set decides about which examples of the other sets are admitted."""
+        return self
+
     def normalize(self, text: str) -> str:
         """A value as it is compared with others."""
         return text

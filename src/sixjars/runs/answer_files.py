@@ -62,8 +62,8 @@ class _Stream(Answers):
 class DelimitedAnswers(_Stream):
     """CSV or TSV."""
 
-    def __init__(self, path: Path, delimiter: str) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, delimiter: str, head: str = "") -> None:
+        super().__init__(path, head)
         self.delimiter = delimiter
 
     def put_rows(self, rows: Sequence[Sequence[str]]) -> None:

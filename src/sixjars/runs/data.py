@@ -159,7 +159,9 @@ def admitted(blueprint: Blueprint) -> dict[str, Examples]:
     if recipe.data.sample is not None:
         _draw_sample(recipe, fields, examples)
     skip = recipe.data.on_bad_row == "skip"
-    return {name: fields.admit(found, skip=skip) for name, found in examples.items()}
+    train = fields.admit(examples.pop("train"), skip=skip)
+    settled = fields.mapped(lambda field: field.settled(train))
+    return {"train": train, **{name: settled.admit(found, skip=skip) for name, found in examples.items()}}
 
 
 def raw_examples(recipe: Recipe, fields: Fields) -> dict[str, Examples]:

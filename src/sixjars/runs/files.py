@@ -15,7 +15,7 @@ from typing import Any, Final, final
 from sixjars.data.readers.excel import sheet_rows
 from sixjars.data.readers.records import DECODER
 from sixjars.data.readers.rows import Fault, Key, value_of
-from sixjars.data.text.files import check_file, lines_of, opened
+from sixjars.data.text.files import MARK, UTF16, check_file, lines_of, opened
 from sixjars.errors import DataError
 from sixjars.runs.answer_files import Answers, DelimitedAnswers, JsonAnswers, ParquetAnswers, Row
 from sixjars.runs.requests import Unreadable
@@ -70,13 +70,15 @@ class Cells(InputFile):
         numbered = all(isinstance(key, int) for key in wanted.values())
         self.header = not numbered if header is None else header
         self.delimiter = ","
+        self.mark = ""
+        """What answers begin with."""
 
     @abstractmethod
     def records(self) -> Iterator[list[str]]:
         """The cells of each row, the header too."""
 
     def rows(self) -> Iterator[Row]:
-        """A row that is too short has empty cells."""
+        """A row that is too short has empty cells, and one that is too long is cut: answers are in their own column."""
         number, places = 0, dict[str, int]()
         try:
             for record in self.records():
@@ -85,7 +87,7 @@ class Cells(InputFile):
                     places = self._places(record)
                     if self.header:
                         continue
-                cells = record + [""] * (len(self.names) - len(record))
+                cells = (record + [""] * (len(self.names) - len(record)))[: len(self.names)]
                 yield Row({field: cells[place] for field, place in places.items()}, cells)
         except csv.Error as error:
             raise DataError(f"{self.path}, row {number + 1}: is not CSV: {error}.") from None
@@ -101,8 +103,8 @@ class Cells(InputFile):
         return {field: first.index(self._key(field, first)) for field in keys}
 
     def answers(self, path: Path, columns: Sequence[str]) -> Answers:
-        """The header again, where there is one."""
-        made = DelimitedAnswers(path, self.delimiter)
+        """The header again, where there is one; the byte order mark too, without which Excel misreads umlauts."""
+        made = DelimitedAnswers(path, self.delimiter, self.mark)
         if self.header:
             made.put_rows([[*self.names, *columns]])
         return made
@@ -114,6 +116,8 @@ class Delimited(Cells):
 
     def __init__(self, path: Path, wanted: Mapping[str, Key], delimiters: str, *, header: bool | None = None) -> None:
         super().__init__(path, wanted, header=header)
+        with opened(path) as stream:
+            self.mark = "\ufeff" if stream.read(3).startswith((MARK, *UTF16)) else ""
         first = next((line for _, line in lines_of(path)), b"").decode(errors="replace")
         names = [{key, field} for field, key in wanted.items() if not isinstance(key, int)]
         split = {mark: set(next(csv.reader([first.rstrip("\r\n")], delimiter=mark), [])) for mark in delimiters}

@@ -5,6 +5,7 @@ Dims: C channels, S positions (regions, cells or frames), H and W rows and colum
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
@@ -16,7 +17,7 @@ import pyarrow
 import torch
 from numpy.typing import NDArray
 
-from sixjars.data.bad_rows import without_bad
+from sixjars.data.bad_rows import LEAVE_FILES_OUT, without_bad
 from sixjars.data.batches import ArrayColumn, Column
 from sixjars.data.field import Positions
 from sixjars.data.fields.files import FileField, FileSettings
@@ -87,16 +88,18 @@ class FeaturesField(FileField):
         keys, faults = self.files.keys(names, self.equipment.reporter)
         shapes = self._shapes(list(keys), faults)
         bad = {at: f"the {self.name}: {faults[name]}" for at, name in enumerate(names) if name in faults}
-        examples = without_bad(examples, bad, skip=skip)
+        examples = without_bad(examples, bad, skip=skip, advice=LEAVE_FILES_OUT)
         kept, table = [name for name in names if name not in faults], examples.table
         for column, values in ((self.key_column, keys), (self.shape_column, shapes)):
             table = table.append_column(column, pyarrow.array([values[name] for name in kept], pyarrow.string()))
         return replace(examples, table=table)
 
     def _shapes(self, names: Sequence[str], faults: dict[str, str]) -> dict[str, str]:
-        """The shape of each array, as text; what is wrong with the others goes to `faults`."""
-        found: dict[str, str] = {}
-        wanted, first = self.shape, "the training set"
+        """The shape of each array, as text; what is wrong with the others goes to `faults`.
+
+        Where none is known yet, the commonest is the right one.
+        """
+        found: dict[str, tuple[int, ...]] = {}
 
         def tried(name: str) -> tuple[int, ...] | str:
             try:
@@ -109,14 +112,15 @@ class FeaturesField(FileField):
                 self.equipment.reporter.preparing("reading features", done=done, total=len(names))
                 if isinstance(shape, str):
                     faults[name] = shape
-                    continue
-                own = FeatureShape.of(shape)
-                if wanted is None:
-                    wanted, first = own, name
-                if own != wanted:
-                    faults[name] = _differ(name, own, first, wanted)
-                found[name] = json.dumps(shape)
-        return found
+                else:
+                    found[name] = shape
+        owns = {name: FeatureShape.of(shape) for name, shape in found.items()}
+        wanted, other = self.shape, "the training set"
+        if wanted is None and owns:
+            [(wanted, _)] = Counter(owns.values()).most_common(1)
+            other = next(name for name, own in owns.items() if own == wanted)
+        faults |= {name: _differ(name, own, other, wanted) for name, own in owns.items() if wanted and own != wanted}
+        return {name: json.dumps(shape) for name, shape in found.items()}
 
     def _read(self, name: str) -> NDArray[np.float32]:
         with self.files.open(name) as file:
@@ -129,6 +133,10 @@ class FeaturesField(FileField):
         name = next(iter(texts))
         with self.files.open(name) as file:
             return self._with(FeatureShape.of(shape_of(file, name, max_numbers=self.settings.max_numbers)))
+
+    def settled(self, train: Examples) -> Self:
+        """The shape of the training set is that of the others."""
+        return self.learned(train.table.column(self.name).slice(0, 1).to_pylist())
 
     def assumed(self) -> Self:
         """Regions, of as many numbers as is usual."""

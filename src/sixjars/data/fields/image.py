@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field as Limit
 
-from sixjars.data.bad_rows import without_bad
+from sixjars.data.bad_rows import LEAVE_FILES_OUT, without_bad
 from sixjars.data.batches import ArrayColumn, Column
 from sixjars.data.field import FeatureExtractor
 from sixjars.data.fields.files import FileField, FileSettings, all_end
@@ -82,7 +82,7 @@ class MediaField(FileField):
         names = examples.table.column(self.name).to_pylist()
         keys, faults = self._extracted(names)
         bad = {at: f"the {self.name}: {faults[name]}" for at, name in enumerate(names) if name in faults}
-        examples = without_bad(examples, bad, skip=skip)
+        examples = without_bad(examples, bad, skip=skip, advice=LEAVE_FILES_OUT)
         column = pyarrow.array([keys[name] for name in names if name not in faults], pyarrow.string())
         return replace(examples, table=examples.table.append_column(self.key_column, column))
 

@@ -1,6 +1,7 @@
 """Arrays of numbers from .npy files: checked before they are read, and never unpickled."""
 
 import math
+import tokenize
 from typing import Any, BinaryIO, Final
 
 import numpy as np
@@ -12,6 +13,10 @@ ARRAY_ENDINGS: Final = frozenset({".npy"})
 """How the names of such files end, lowercased."""
 ARRAY_ARCHIVES: Final = frozenset({".npz", ".h5", ".hdf5"})
 """How the names of files with many arrays end, lowercased."""
+_DAMAGED: Final = (
+    *(ValueError, KeyError, EOFError, SyntaxError, TypeError, AttributeError, IndexError, OverflowError),
+    *(tokenize.TokenError, MemoryError, RecursionError),
+)  # numpy parses a header as if it were Python
 _WANTED: Final = "features are (C), (N, C) or (H, W, C): one vector, one for each region or frame, or a grid of them"
 
 
@@ -56,6 +61,8 @@ def _header(file: BinaryIO, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
         version = np.lib.format.read_magic(file)
         read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
         shape, _, dtype = read(file)
-    except (ValueError, KeyError, EOFError, SyntaxError, TypeError) as error:
+        if any(isinstance(size, bool) or size >= 1 << 63 for size in shape):
+            raise ValueError("no such array can be")
+    except _DAMAGED as error:
         raise DataError(f"{name} is not a .npy file of numbers, or is damaged from its first bytes.") from error
     return shape, dtype

@@ -33,11 +33,13 @@ class Hdf5File:
         self._state = state.st_size, state.st_mtime_ns
         self._names: set[str] = set()
         with self._opened() as file:
-            file.visititems(self._note)
+            import h5py
 
-    def _note(self, name: str, one: Any) -> None:
-        if hasattr(one, "dtype"):
-            self._names.add(name)
+            def note(name: str, one: object) -> None:
+                if isinstance(one, h5py.Dataset):  # a named type has a dtype too
+                    self._names.add(name)
+
+            file.visititems(note)
 
     def has(self, name: str) -> bool:
         """Whether there is such an array."""
@@ -62,6 +64,8 @@ class Hdf5File:
             data = file[name]
             if data.is_virtual or data.external:
                 raise DataError(f"{whole} has its numbers in another file, which is not opened; copy them here.")
+            if data.size is None:
+                raise DataError(f"{whole} is an empty dataset (of no shape); write an array of numbers.")
             if self._largest is not None and data.size * data.dtype.itemsize > self._largest:
                 raise too_large(whole, data.size * data.dtype.itemsize, self._largest)
             try:

@@ -2,7 +2,9 @@
 
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import datetime, time
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +17,13 @@ from sixjars.errors import DataError, MissingExtra, unknown
 LARGEST: Final = 1 << 30
 """Bytes that a workbook may unpack to; texts that many cells share are all in memory."""
 
+MOST_ROWS: Final = 1 << 20
+"""Rows that a sheet can have."""
+_DAMAGED: Final = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, SyntaxError),
+    *(KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError),
+)
+
 
 def read_xlsx(path: Path, wanted: Wanted) -> Iterator[Record]:
     """The rows of a sheet; as in CSV, the first has the names where columns are named."""
@@ -26,24 +35,28 @@ def sheet_rows(path: Path, sheet: str | None = None) -> Iterator[Fields]:
 
     Without a name it is the first sheet.
     """
-    book = _opened(path)
-    try:
-        if sheet is not None and sheet not in book.sheetnames:
-            raise DataError(f"{path}: {unknown('sheet', sheet, book.sheetnames)}")
-        found = book[sheet] if sheet is not None else book.worksheets[0]
+    with _opened(path) as book:
+        sheets = {found.title: found for found in book.worksheets}  # a chart sheet has no cells
+        if sheet is not None and sheet not in sheets:
+            raise DataError(f"{path}: {unknown('sheet', sheet, list(sheets))}")
+        found = sheets[sheet] if sheet is not None else book.worksheets[0]
         found.reset_dimensions()  # some programs write a wrong size
         width = 0
         for number, values in enumerate(found.iter_rows(values_only=True), 1):
+            if number > MOST_ROWS:
+                raise DataError(f"{path} has a row beyond {MOST_ROWS:,}, the most of a sheet; is it damaged?")
             cells = [_text(value) for value in values]
             if not any(cells):
                 continue
             width = width or max(at for at, cell in enumerate(cells, 1) if cell)
             yield number, (cells + [""] * width)[: max(width, len(cells))]
-    finally:
-        book.close()
+    if not width:
+        raise DataError(f"{path} is empty: the sheet {found.title!r} has no cell with a value.")
 
 
-def _opened(path: Path) -> Any:
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """The workbook; every way in which it or one of its sheets cannot be read is a sentence."""
     check_file(path)
     try:
         import openpyxl
@@ -57,11 +70,12 @@ def _opened(path: Path) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles
             book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, OSError, SyntaxError) as error:
+        with closing(book):
+            if not book.worksheets:
+                raise DataError(f"{path} has no sheet of cells.")
+            yield book
+    except _DAMAGED as error:
         raise DataError(f"{path} is not an .xlsx workbook, is damaged, or is locked with a password.") from error
-    if not book.worksheets:
-        raise DataError(f"{path} has no sheet of cells.")
-    return book
 
 
 def _text(value: object) -> str:

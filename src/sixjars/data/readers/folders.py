@@ -4,6 +4,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Final, NoReturn
 
@@ -40,7 +41,7 @@ def read_folders(place: Places, wanted: Wanted) -> Examples:
             "put the files of each label into a folder with its name."
         )
     _check_depth(names, place)
-    return kept(_records(names), wanted, name=str(place), unit="file")
+    return replace(kept(_records(names), wanted, name=str(place), unit="file"), unit="")
 
 
 def _listed(path: Path) -> Iterable[str]:

@@ -12,6 +12,7 @@ import pyarrow
 import pyarrow.compute
 
 from sixjars.data.annotations import ANNOTATIONS
+from sixjars.data.bad_rows import SHOWN, told
 from sixjars.data.storage.cache import LINE, Examples
 from sixjars.data.text.segments import kind_of, texts_of
 from sixjars.errors import DataError, unknown
@@ -24,7 +25,6 @@ Places = Path | Mapping[str, Path]
 """Where a split of the data is: one place, or several by name."""
 ToText = Callable[[object], str]
 """Makes one text of a list; where it cannot, it raises ValueError with the end of a sentence: `holds ...`."""
-SHOWN = 5  # bad rows that a note names
 AT_ONCE = 1 << 14  # records that become a piece of the table together
 
 
@@ -102,17 +102,9 @@ def kept(records: Iterable[Record], wanted: Wanted, *, name: str, unit: str = "l
         why = f"{skipped} were bad and {seen - skipped} did not fit 'filter'."
         shown = f" The first bad one is {unit} {first.line}: {first.sentence}" if first is not None else ""
         raise DataError(f"{name}: no row is left of {seen}; {why}{shown}")
-    return Examples(table, skipped, name, _told(bad, skipped, name=name, unit=unit))
-
-
-def _told(bad: Sequence[Fault], skipped: int, *, name: str, unit: str) -> tuple[str, ...]:
-    """Where the first bad rows are, and what is wrong with each, in one sentence."""
-    if not bad:
-        return ()
-    reasons = " ".join(f"{unit.capitalize()} {fault.line}: {fault.sentence}" for fault in bad)
-    rows = f"{skipped:,} bad rows were" if skipped > 1 else "1 bad row was"
-    first = "" if skipped <= len(bad) else " The first:"
-    return (f"{name}: {rows} skipped.{first} {reasons}",)
+    named = [(fault.line, fault.sentence) for fault in bad]
+    notes = (told(named, skipped, name=name, unit=unit, more=skipped > len(bad)),) if bad else ()
+    return Examples(table, skipped, name, notes, unit)
 
 
 def _columns(records: Sequence[Record], wanted: Wanted) -> tuple[dict[Key, Any], list[int], list[Fault]]:

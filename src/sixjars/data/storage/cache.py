@@ -120,6 +120,8 @@ class Examples:
     """The file's name, for messages."""
     notes: tuple[str, ...] = ()
     """What a person should know of the reading, a sentence each."""
+    unit: str = "line"
+    """What `line` counts; nothing where every row is a file, which its name tells better."""
 
     @classmethod
     def of(cls, columns: Mapping[str, Sequence[str]], *, where: str) -> "Examples":
