@@ -15,7 +15,7 @@ def without_bad(examples: Examples, faults: Mapping[int, str], *, skip: bool) ->
         return examples
     count, first = examples.table.num_rows, min(faults)
     if not skip:
-        raise DataError(f"{examples.where}, line {examples.table.column(LINE)[first]}: {faults[first]}")
+        raise DataError(f"{examples.where}, {examples.unit} {examples.table.column(LINE)[first]}: {faults[first]}")
     if len(faults) == count:
         raise DataError(f"{examples.where}: no row is left of {count}; all were bad: {faults[first]}")
     table = examples.table.filter(pyarrow.array([row not in faults for row in range(count)]))

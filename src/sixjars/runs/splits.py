@@ -48,7 +48,8 @@ def read_training(recipe: Recipe, fields: Fields) -> Examples:
         tables.append(examples.table.append_column(DRAWN, drawn))
     where = " + ".join(examples.where for examples in found)
     notes = tuple(sentence for examples in found for sentence in examples.notes)
-    return Examples(pyarrow.concat_tables(tables), sum(examples.skipped for examples in found), where, notes)
+    skipped = sum(examples.skipped for examples in found)
+    return Examples(pyarrow.concat_tables(tables), skipped, where, notes, found[0].unit)
 
 
 def read_splits(recipe: Recipe, fields: Fields) -> dict[str, Examples]:

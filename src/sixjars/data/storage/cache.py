@@ -120,6 +120,7 @@ class Examples:
     """The file's name, for messages."""
     notes: tuple[str, ...] = ()
     """What a person should know of the reading, a sentence each."""
+    unit: str = "line"  # what `line` counts, for messages
 
     @classmethod
     def of(cls, columns: Mapping[str, Sequence[str]], *, where: str) -> "Examples":
