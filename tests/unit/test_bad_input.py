@@ -122,6 +122,7 @@ def test_no_such_data(call: Any, from_file: Maker, pairs: Maker, run: Path, tmp_
     assert wrong.sentence.startswith(f"{tmp_path / 'pairs.xls'}: ending '.xls' is unknown.")
 
 
+SEEN = "note: the run was trained on rows of this file; a score on them says little of new ones."
 ROWS: dict[str, tuple[bytes, str]] = {
     "too few columns": (b"alone", "line 14: "),
     "an empty column": (b"a\t ", "line 14: column 'de' is empty."),
@@ -141,8 +142,12 @@ def test_a_bad_row(kind: str, call: Any, from_file: Maker, pairs: Maker, tmp_pat
     assert "1 bad rows of the data were skipped" in said.out
     said = call("evaluate", tmp_path / "skipped", "--data", path)
     assert said.out.splitlines()[0] == f"13 examples of {path}, 1 bad rows skipped"
+    assert said.err.splitlines()[0] == SEEN
     said = call("evaluate", tmp_path / "skipped", "--data", path, "--json")
     assert yaml.safe_load(said.out)["skipped"] == 1
+    other = path.with_name("other.tsv")
+    other.write_bytes(path.read_bytes())
+    assert SEEN not in call("evaluate", tmp_path / "skipped", "--data", other).err
 
 
 def test_no_rows(call: Any, from_file: Maker, run: Path, tmp_path: Path) -> None:
