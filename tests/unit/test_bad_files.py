@@ -146,7 +146,7 @@ def test_no_row_left(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("kind\ten\tde\nx\ta\tb\ny\t\tc\n")
     path = tmp_path / "a.tsv"
     assert message(tmp_path, "a.tsv", filter={"kind": "y"}, on_bad_row="skip") == (
-        f"{path}: no row is left of 2; 1 were bad and 1 did not fit 'filter'. "
+        f"{path}: no row is left of 2; 1 was bad and 1 did not fit 'filter'. "
         "The first bad one is line 3: column 'en' is empty."
     )
     assert message(tmp_path, "a.tsv", filter={"kind": "z"}) == (

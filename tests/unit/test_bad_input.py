@@ -122,6 +122,7 @@ def test_no_such_data(call: Any, from_file: Maker, pairs: Maker, run: Path, tmp_
     assert wrong.sentence.startswith(f"{tmp_path / 'pairs.xls'}: ending '.xls' is unknown.")
 
 
+SEEN = "note: the run was trained on rows of this file; a score on them says little of new ones."
 ROWS: dict[str, tuple[bytes, str]] = {
     "too few columns": (b"alone", "line 14: "),
     "an empty column": (b"a\t ", "line 14: column 'de' is empty."),
@@ -138,11 +139,15 @@ def test_a_bad_row(kind: str, call: Any, from_file: Maker, pairs: Maker, tmp_pat
     skipping = from_file(path, data={"on_bad_row": "skip"})
     said = train(call, skipping, out=tmp_path / "skipped")
     assert said.code == 0, said
-    assert "1 bad rows of the data were skipped" in said.out
+    assert "1 bad row of the data was skipped" in said.out
     said = call("evaluate", tmp_path / "skipped", "--data", path)
-    assert said.out.splitlines()[0] == f"13 examples of {path}, 1 bad rows skipped"
+    assert said.out.splitlines()[0] == f"13 examples of {path}, 1 bad row skipped"
+    assert said.err.splitlines()[0] == SEEN
     said = call("evaluate", tmp_path / "skipped", "--data", path, "--json")
     assert yaml.safe_load(said.out)["skipped"] == 1
+    other = path.with_name("other.tsv")
+    other.write_bytes(path.read_bytes())
+    assert SEEN not in call("evaluate", tmp_path / "skipped", "--data", other).err
 
 
 def test_no_rows(call: Any, from_file: Maker, run: Path, tmp_path: Path) -> None:
@@ -155,7 +160,7 @@ def test_no_rows(call: Any, from_file: Maker, run: Path, tmp_path: Path) -> None
     assert call("evaluate", run, "--data", path).sentence == f"{path} has no rows."
     path.write_bytes(b"en\tde\na\tb\n")
     assert train(call, from_file(path), out=tmp_path / "one").sentence == (
-        f"data.valid: a fraction of 0.25 leaves nothing to train on; {path} has 1 inputs."
+        f"data.valid: a fraction of 0.25 leaves nothing to train on; {path} has 1 input."
     )
 
 

@@ -146,9 +146,31 @@ def test_one_odd_value_changes_no_other_row(pairs: list[tuple[Any, Any]], at_onc
         lines = (json.dumps({"en": one, "de": two}) + "\n" for one, two in pairs)
         Path(folder, "a.jsonl").write_text("".join(lines))
         if not good:
-            with pytest.raises(DataError, match=f"no row is left of {len(pairs)}; {len(pairs)} were bad"):
+            with pytest.raises(DataError, match=f"no row is left of {len(pairs)}; {len(pairs)} (was|were) bad"):
                 reading(Path(folder), "a.jsonl", on_bad_row="skip")
             return
         found = reading(Path(folder), "a.jsonl", on_bad_row="skip")
     assert [(*row, line) for row, line in zip(rows_of(found), line_numbers(found), strict=True)] == good
     assert found.skipped == len(pairs) - len(good)
+
+
+def test_rows_of_a_list_on_one_line_are_counted_and_named(tmp_path: Path) -> None:
+    pairs = [{"en": "a", "de": "b"}, {"en": "c"}, {"en": "d", "de": ""}, 5, {"en": "e", "de": "f"}]
+    (tmp_path / "a.json").write_text(json.dumps(pairs))
+    with pytest.raises(DataError, match=r"a\.json, row 2: column 'de' is unknown"):
+        reading(tmp_path, "a.json")
+    found = reading(tmp_path, "a.json", on_bad_row="skip")
+    assert (found.skipped, line_numbers(found)) == (3, [1, 5])
+    assert found.notes == (
+        f"{tmp_path / 'a.json'}: 3 bad rows were skipped. Row 2: column 'de' is unknown. Known: en. "
+        "Row 3: column 'de' is empty. Row 4: is no object; a list holds objects here.",
+    )
+    (tmp_path / "b.json").write_text(json.dumps(pairs, indent=0))
+    found = reading(tmp_path, "b.json", on_bad_row="skip")
+    assert (found.skipped, line_numbers(found)) == (3, [2, 14])
+
+
+def test_one_bad_row_is_told_of_in_the_singular(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"en": "a"}\n{"en": "a", "de": "b"}\n')
+    with pytest.raises(DataError, match=r"no row is left of 2; 1 was bad and 1 did not fit 'filter'\."):
+        reading(tmp_path, "a.jsonl", on_bad_row="skip", filter={"en": "x"})

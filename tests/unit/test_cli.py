@@ -200,6 +200,18 @@ def test_as_a_module() -> None:
     assert code.stderr == b"sixjars: recipe file no.yaml does not exist.\n"
 
 
+def test_a_text_that_is_the_name_of_a_file(
+    call: Any, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plain = call("predict", run, "neu.csv", "a" * 5000)
+    assert "neu.csv" not in plain.err
+    (tmp_path / "neu.csv").write_text("roman\nghar\n")
+    said = call("predict", run, "neu.csv", "a" * 5000)
+    assert (said.code, said.out) == (plain.code, plain.out)
+    assert said.err == f"note: neu.csv is the name of a file; to read it, say --input neu.csv.\n{plain.err}"
+
+
 def test_pictures_of_what_was_attended_to(call: Any, run: Path, tmp_path: Path) -> None:
     said = call("predict", run, "ghar", "ja", "--nbest", "2", "--pictures", tmp_path / "seen")
     assert said.code == 0

@@ -46,7 +46,7 @@ def test_each_weight_has_its_cell(tmp_path: Path, figures: list[Figure]) -> None
     assert [label.get_text() for label in axes.get_xticklabels()] == source
     assert [label.get_text() for label in axes.get_yticklabels()] == target
     assert [text.get_text() for text in axes.texts] == ["0.90", "0.10", "0.20", "0.80", "0.54", "0.46"]
-    assert bar.get_ylabel() == "attention weight α, at most 0.90"
+    assert bar.get_ylabel() == "attention weight α,\nat most 0.90"
     assert title.count("\n") == 2
     assert title.endswith(" …")
 
@@ -57,7 +57,23 @@ def test_attention_that_is_spread_thinly_shows(tmp_path: Path, figures: list[Fig
     assert axes.images[0].get_clim() == (0.0, 0.04)
     assert {text.get_text() for text in axes.texts} == {"0.04"}
     assert {text.get_color() for text in axes.texts} == {"white"}
-    assert bar.get_ylabel() == "attention weight α, at most 0.04"
+    assert bar.get_ylabel() == "attention weight α,\nat most 0.04"
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4, 5, 6])
+@pytest.mark.parametrize("title", ["", "I go", "word " * 60])
+@pytest.mark.parametrize("name", ["go", "a-long-name-of-thirty-two-letters"])
+def test_the_label_of_the_colour_bar_is_whole(
+    rows: int, title: str, name: str, tmp_path: Path, figures: list[Figure]
+) -> None:
+    heat_map(tmp_path / "map.png", [[0.36, 0.64]] * rows, source=["I", name], target=["b"] * rows, title=title)
+    (figure,) = figures
+    label = figure.axes[1].yaxis.label
+    assert label.get_text().split() == ["attention", "weight", "α,", "at", "most", "0.64"]
+    drawn, whole = label.get_window_extent(), figure.bbox
+    assert whole.y0 <= drawn.y0
+    assert drawn.y1 <= whole.y1
+    assert drawn.x1 <= whole.x1
 
 
 def test_large_weights_are_dark_in_the_file(tmp_path: Path) -> None:

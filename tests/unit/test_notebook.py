@@ -162,6 +162,8 @@ def test_a_dict_is_explained_and_overridden() -> None:
     assert sixjars.explain(recipe).count > 0
     assert sixjars.read_recipe(recipe, ["learning.epochs=7"]).learning.epochs == 7
     assert RECIPE["learning"] == {"epochs": 2}
+    once = str(sixjars.explain(recipe, ["learning.epochs=1", "learning.steps=1"]))
+    assert "'at most 1 epoch, 1 step'" in once
 
 
 # prediction

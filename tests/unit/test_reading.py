@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+import sixjars
 from sixjars.errors import DataError, RecipeError
 from sixjars.recipe.files import find, overridden, packaged, read_text, values_of
 from sixjars.runs.recipes import read_recipe, recipe_of
@@ -271,6 +272,14 @@ def test_finding(tmp_path: Path) -> None:
         with pytest.raises(DataError) as caught:
             find(name)
         assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("given", ["learning.epochs=2", {"learning.epochs": 2}])
+@pytest.mark.parametrize("use", [sixjars.train, sixjars.explain])
+def test_overrides_that_are_no_list(use: Any, given: Any) -> None:
+    with pytest.raises(RecipeError) as caught:
+        use("translation/sample_initial", given)
+    assert str(caught.value) == f'overrides: must be a list such as ["learning.epochs=2"], but is {given!r}.'
 
 
 def test_overrides() -> None:

@@ -110,7 +110,7 @@ def test_inputs_with_several_labels_are_not_held_out_by_label(tmp_path: Path) ->
 
 
 def test_one_row_cannot_be_split(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"data\.valid: holding out one leaves nothing to train on; .* has 1 inputs\."):
+    with pytest.raises(DataError, match=r"data\.valid: holding out one leaves nothing to train on; .* has 1 input\."):
         splits(values(tmp_path, rows(tmp_path, {"a": 1})))
 
 

@@ -143,6 +143,8 @@ def test_nothing_to_search() -> None:
     one = 'there is nothing to search: model.encoder.cell="gru" is one value'
     more = "write 'model.encoder.cell=[\"gru\",…]', or a range: 'model.encoder.cell=log(1e-4,1e-2)'."
     assert str(caught.value) == f"the search space: {one}; {more}"
+    with pytest.raises(RecipeError, match=r"is one value; write 'learning\.rate=\[0\.001,0\.01\]', or a range: "):
+        space_of(["learning.rate=0.001,0.01"])
 
 
 def test_all_faults_are_told_at_once() -> None:

@@ -164,7 +164,7 @@ def test_a_language_model_holds_out_rows(tmp_path: Path) -> None:
 
 def test_a_fraction_that_leaves_nothing(tmp_path: Path) -> None:
     file = write(tmp_path, PAIRS[:1])
-    with pytest.raises(DataError, match=r"data\.valid: a fraction of 0\.5 leaves nothing .* has 1 inputs\."):
+    with pytest.raises(DataError, match=r"data\.valid: a fraction of 0\.5 leaves nothing .* has 1 input\."):
         splits(recipe(folder=str(tmp_path), train=file, valid=0.5))
 
 

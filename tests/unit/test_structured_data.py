@@ -113,7 +113,7 @@ def test_a_conversation_of_one_turn(call: Any, tmp_path: Path) -> None:
     path = recipe(tmp_path, "conversation", whole, **columns)
     said = call("train", path, "--out", tmp_path / "whole")
     assert said.code == 0, said
-    assert "1 examples of" in said.out
+    assert "1 example of" in said.out
     path = recipe(tmp_path, "conversation", whole[:1], **columns)
     assert call("train", path, "--out", tmp_path / "none").sentence.startswith(f"{tmp_path / 'rows.jsonl'}")
 

@@ -2,12 +2,14 @@
 
 import gzip
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast, final
 
+from sixjars.cli.options import note
 from sixjars.errors import DataError
 
 if TYPE_CHECKING:
@@ -68,6 +70,15 @@ def on_one_line(predictor: "Predictor", texts: Sequence[str], questions: Sequenc
         names = " and ".join(predictor.inputs)
         raise DataError(f"{predictor.recipe.task} reads {names}: give {count} texts for each input, not {len(texts)}.")
     return ["\t".join(texts[at : at + count]) for at in range(0, len(texts), count)]
+
+
+def note_file_names(predictor: "Predictor", texts: Sequence[str]) -> None:
+    """A note where a text that is to be read is the name of a file: maybe what is in the file is meant."""
+    if any(field.is_media for field in predictor.inputs.values()):
+        return
+    named = next((text for text in texts if os.path.isfile(text)), None)  # false for a text too long
+    if named is not None:
+        note(f"note: {named} is the name of a file; to read it, say --input {named}.")
 
 
 def object_named(predictor: "Predictor", text: str) -> "Mapping[str, Any] | None":

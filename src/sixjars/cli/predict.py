@@ -13,7 +13,7 @@ import typer
 
 from sixjars.cli.answers import LineSink, Notes, Sink, TableSink
 from sixjars.cli.chat import hold_conversation
-from sixjars.cli.inputs import Lines, at_terminal, on_one_line, rows_given, texts_given
+from sixjars.cli.inputs import Lines, at_terminal, note_file_names, on_one_line, rows_given, texts_given
 from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, note
 from sixjars.cli.streaming import Pace, portions
 from sixjars.errors import DataError
@@ -114,6 +114,7 @@ class _Asked:
 
 def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
     predictor, settings, output = work.predictor, work.settings, asked.output
+    note_file_names(predictor, asked.texts)
     table = None if asked.texts else _table(asked.input, predictor)
     typed = not asked.texts and asked.input is None and at_terminal()
     lines = Lines(asked.input, predictor) if table is None and not asked.texts else None

@@ -12,6 +12,7 @@ def features(
     recipe: RecipeArgument, overrides: Overrides = None, *, device: DeviceOption = "auto", allow: AllowOption = None
 ) -> None:
     """Extract the features of all images or videos of a recipe ahead of training; one that is killed goes on."""
+    from sixjars.errors import number_of
     from sixjars.progress import ConsoleProgress
     from sixjars.recipe.outside import Outside
     from sixjars.runs.prepare import extract_features
@@ -21,7 +22,8 @@ def features(
     wanted = read_recipe(recipe, overrides or [], outside)
     made = extract_features(wanted, device=device, reporter=ConsoleProgress(notes()), outside=outside)
     console = results()
-    console.print(f"{made.files} files are ready" + (f", {made.skipped} rows skipped" if made.skipped else ""))
+    ready = "1 file is" if made.files == 1 else f"{made.files} files are"
+    console.print(f"{ready} ready" + (f", {number_of(made.skipped, 'row')} skipped" if made.skipped else ""))
     for folder in made.folders:
         console.print(f"stored in: {folder}")
 

@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sixjars.errors import number_of
+
 if TYPE_CHECKING:
     from sixjars.evaluation.by_length import Bucket
     from sixjars.evaluation.metrics import ClassRow, Confusion, Score
@@ -23,7 +25,8 @@ HEADLINE = "I am going home"
 
 def show_scores(console: Console, scores: "Sequence[Score]", *, examples: int, where: str, skipped: int = 0) -> None:
     """A line for each metric, with its signature."""
-    console.print(f"{examples} examples of {where}" + (f", {skipped} bad rows skipped" if skipped else ""))
+    bad = f", {number_of(skipped, 'bad row')} skipped" if skipped else ""
+    console.print(f"{number_of(examples, 'example')} of {where}{bad}")
     width = max(len(score.name) for score in scores)
     for score in scores:
         console.print(
@@ -50,12 +53,17 @@ def show_classes(console: Console, classes: "Sequence[ClassRow]", confusion: "Co
         console.print(confusion_in_terminal(confusion.labels, confusion.counts))
 
 
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
 def show_trained(console: Console, trained: "Run") -> None:
     """Where the run is, and how good."""
     if trained.skipped:
-        console.print(f"{trained.skipped} bad rows of the data were skipped")
+        console.print(f"{number_of(trained.skipped, 'bad row')} of the data {_were(trained.skipped)} skipped")
     if trained.dropped:
-        console.print(f"{trained.dropped} training rows were dropped: too long (max_length), or an unlisted label")
+        rows = f"{number_of(trained.dropped, 'training row')} {_were(trained.dropped)}"
+        console.print(f"{rows} dropped: too long (max_length), or an unlisted label")
     show_scores(console, trained.scores, examples=trained.examples, where=trained.where)
     if any("search:" in score.signature and "search:greedy" not in score.signature for score in trained.scores):
         console.print("  (the epochs above were scored with greedy search, which is quicker; these scores are final)")

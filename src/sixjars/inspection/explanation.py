@@ -4,6 +4,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
+from sixjars.errors import number_of
 from sixjars.flow.contracts import Component
 from sixjars.model.build import Network
 from sixjars.recipe.sections import Recipe
@@ -115,13 +116,15 @@ def _loss(recipe: Recipe, network: Network) -> list[str]:
 
 def _learning(recipe: Recipe) -> list[str]:
     learning = recipe.learning
-    size = f"{learning.batch_tokens} tokens" if learning.batch_tokens else f"{learning.batch_examples or 64} examples"
-    warmup = f" after {learning.warmup} steps" if learning.warmup else ""
+    examples = number_of(learning.batch_examples or 64, "example")
+    size = f"{learning.batch_tokens} tokens" if learning.batch_tokens else examples
+    warmup = f" after {number_of(learning.warmup, 'step')}" if learning.warmup else ""
     lines = [
         "gradient descent with backpropagation through time, all the way into the encoder",
         f"{learning.optimizer}, rate {learning.rate:g}, {learning.schedule} schedule{warmup}",
         f"batches of {size}" + (f", {learning.accumulate} added up" if learning.accumulate > 1 else ""),
-        f"at most {learning.epochs} epochs" + (f", {learning.steps} steps" if learning.steps else ""),
+        f"at most {number_of(learning.epochs, 'epoch')}"
+        + (f", {number_of(learning.steps, 'step')}" if learning.steps else ""),
         f"the best by {learning.metric} is kept",
     ]
     if learning.freeze:

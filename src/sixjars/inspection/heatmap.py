@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sixjars.errors import DataError
-from sixjars.inspection.page import Weights, checked, drawable, figure_of, ink, save
+from sixjars.inspection.page import SMALL, Weights, checked, drawable, figure_of, ink, save, title_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LONGEST = 32
 """Characters of a label."""
+LOW = 5
+"""Rows from which the label of the colour bar has room on one line."""
 
 
 def heat_map(
@@ -42,6 +44,7 @@ def heat_map(
     above, beside = _labels(source), _labels(target)
     width = 2.2 + 0.55 * len(source) + 0.08 * max(0, max(map(len, beside)) - 8)  # more room for long labels
     height = 1.6 + 0.42 * len(target) + 0.06 * max(0, max(map(len, above)) - 8)
+    height += 0.18 * max(0, len(title_lines(title, width)) - 1)
     figure = figure_of(width, height, "constrained")
     axes = figure.add_subplot()
     image = show_cells(axes, weights_TS)
@@ -54,7 +57,10 @@ def heat_map(
     axes.set_yticks([at - 0.5 for at in range(1, len(target))], minor=True)
     axes.grid(which="minor", color="#e8eef4", linewidth=1.0)
     axes.tick_params(which="minor", length=0)
-    figure.colorbar(image, ax=axes, shrink=0.8, label=f"attention weight α, at most {peak_of(weights_TS):.2f}")
+    low = len(target) < LOW  # then the label would be cut off, so it has two lines and small letters
+    bar = figure.colorbar(image, ax=axes, shrink=0.8)
+    between, size = ("\n", SMALL) if low else (" ", None)
+    bar.set_label(f"attention weight α,{between}at most {peak_of(weights_TS):.2f}", fontsize=size)
     save(figure, path, title)
 
 

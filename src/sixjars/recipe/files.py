@@ -187,6 +187,13 @@ def _refused(problem: str, event: Any) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
+def listed_overrides(overrides: Sequence[str]) -> list[str]:
+    """Overrides as a list; one text is none, though its letters could be taken for several."""
+    if isinstance(overrides, str | Mapping):
+        raise RecipeError([f'must be a list such as ["learning.epochs=2"], but is {shown(overrides)}.'], "overrides")
+    return [*overrides]
+
+
 def overridden(values: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
     """The values with `model.encoder.layers=2` and the like put in; the values given stay as they are.
 
@@ -195,7 +202,7 @@ def overridden(values: Mapping[str, Any], overrides: Sequence[str]) -> dict[str,
     """
     result: dict[str, Any] = {key: dict(value) if isinstance(value, dict) else value for key, value in values.items()}
     faults = []
-    for override in overrides:
+    for override in listed_overrides(overrides):
         key, equals, text = override.partition("=")
         if not equals or not key:
             faults.append(f"override {shown(override)} must look like KEY=VALUE, for example learning.rate=5e-4.")

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, final
 
@@ -100,6 +101,8 @@ def evaluate(
         with given_tables(tables), listening(reporter):
             file = next(iter(tables)) if tables else data
             dataset, training = _datasets(run, blueprint, fields, data=file, metrics=wanted)
+        if file is not None and _learned_from(run.recipe, Path(file)):
+            reporter.note("the run was trained on rows of this file; a score on them says little of new ones.")
     finally:
         reporter.end()
     found = judged(network, dataset, run.recipe.evaluation, wanted, training=training)
@@ -112,6 +115,14 @@ def evaluate(
     table = tuple(per_class(outcomes, multi_label=several))
     taken = None if several else confusion(outcomes)
     return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, table, taken, dataset.unknown, each)
+
+
+def _learned_from(recipe: Recipe, file: Path) -> bool:
+    """Whether a file is one of those that the recipe trains on."""
+    files = [one.file for one in recipe.data.training_files]
+    names = chain.from_iterable([one] if isinstance(one, str) else one.values() for one in files)
+    places = (recipe.data.path(name) for name in names)
+    return file.exists() and any(place.exists() and place.samefile(file) for place in places)
 
 
 def _metrics(run: RunFolder, names: Sequence[str] | None) -> list[Metric]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from statistics import fmean, stdev
 from typing import Any
 
-from sixjars.errors import RecipeError
+from sixjars.errors import RecipeError, number_of
 from sixjars.evaluation.metrics import Score, metric_named
 from sixjars.runs.folder import RunFolder
 from sixjars.runs.history import best_of, history_of
@@ -68,7 +68,7 @@ def cross_validate(run: RunFolder, train: Callable[[RunFolder], Any], note: Call
         note(f"fold {number} of {len(folds)}")
         results.append(train(one))
     final = final_run(run, folds)
-    note(f"all rows, for {final.recipe.learning.epochs} epochs, which were best on average")
+    note(f"all rows, for as long as was best on average: {number_of(final.recipe.learning.epochs, 'epoch')}")
     trained = train(final)
     scores = means([one.scores for one in results])
     if not scores:  # one of several processes, which does not score

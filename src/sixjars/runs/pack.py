@@ -11,7 +11,7 @@ from typing import Any
 
 from safetensors import safe_open
 
-from sixjars.errors import RunError
+from sixjars.errors import RunError, number_of
 from sixjars.recipe.outside import Outside
 from sixjars.runs.archive import CARD, ENDING, FILES
 from sixjars.runs.data import Blueprint
@@ -119,7 +119,7 @@ def _scores(run: RunFolder) -> list[str]:
     try:
         found = json.loads(read_limited(path))
         rows = [f"| {_plain(name)} | {float(one['value']):.4f} |" for name, one in found["scores"].items()]
-        what = f"On {int(found['examples'])} examples of the {_plain(found['split'])} set:"
+        what = f"On {number_of(int(found['examples']), 'example')} of the {_plain(found['split'])} set:"
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RunError):
         return ["None were kept."]
     return [what, "", "| metric | value |", "| --- | --- |", *rows]

@@ -195,8 +195,9 @@ def _nothing(fixed: Mapping[str, Any]) -> str:
         return "there is nothing to search; write KEY=SPACE, for example 'learning.rate=log(1e-4,1e-2)'."
     key, value = next(iter(fixed.items()))
     one = json.dumps(value)
+    several = f"{value}" if isinstance(value, str) and "," in value else f"{one},…"
     return (
-        f"there is nothing to search: {key}={one} is one value; write '{key}=[{one},…]', or a range: {_example(key)}."
+        f"there is nothing to search: {key}={one} is one value; write '{key}=[{several}]', or a range: {_example(key)}."
     )
 
 

@@ -12,7 +12,7 @@ from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import DRAWN, Fields
 from sixjars.data.readers import read
 from sixjars.data.storage.cache import LINE, Examples
-from sixjars.errors import DataError
+from sixjars.errors import DataError, number_of
 from sixjars.recipe.data import Column, Files
 from sixjars.recipe.sections import Recipe
 
@@ -132,7 +132,8 @@ class _Holder:
         if count >= self.groups:
             asked = "holding out one" if fraction is None else f"a fraction of {fraction}"
             raise DataError(
-                f"{self.where}: {asked} leaves nothing to train on; {self.examples.where} has {self.groups} inputs."
+                f"{self.where}: {asked} leaves nothing to train on; "
+                f"{self.examples.where} has {number_of(self.groups, 'input')}."
             )
         held = np.zeros(self.groups, dtype=bool)
         order = np.random.default_rng(seed).permutation(self.groups)
@@ -149,7 +150,7 @@ class _Holder:
         if not number <= count <= self.groups:
             raise DataError(
                 f"{self.where}: part {number} of {count} cannot be held out; "
-                f"{self.examples.where} has {self.groups} inputs."
+                f"{self.examples.where} has {number_of(self.groups, 'input')}."
             )
         order = np.random.default_rng(seed).permutation(self.groups)
         if self.label is not None:  # one label after the other, dealt out in turn

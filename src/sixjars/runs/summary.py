@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sixjars.data.dataset import Dataset
-from sixjars.errors import shown
+from sixjars.errors import number_of, shown
 from sixjars.flow.special import UNK
 from sixjars.learning.loop import Trainer
 from sixjars.progress import Summary
@@ -54,8 +54,8 @@ def summary_of(recipe: Recipe, splits: Splits, trainer: Trainer, fabric: "Fabric
     weights = list(trainer.network.parameters())
     count, trained = (sum(weight.numel() for weight in some) for some in (weights, filter(_is_trained, weights)))
     facts["parameters"] = f"{count:,}" + (f", {trained:,} of them trained" if trained < count else "")
-    epochs = trainer.total / trainer.per_epoch
-    facts["steps"] = f"{trainer.total:,} at most, {trainer.per_epoch:,} an epoch ({epochs:.3g} epochs)"
+    epochs = number_of(float(f"{trainer.total / trainer.per_epoch:.3g}"), "epoch")
+    facts["steps"] = f"{trainer.total:,} at most, {trainer.per_epoch:,} an epoch ({epochs})"
     searches = trainer.network.decoder.searches
     if searches:
         final = search_of(recipe.evaluation.search)

@@ -22,7 +22,7 @@ from sixjars.learning.parameters import freeze_named
 from sixjars.loss import Objective, class_weights
 from sixjars.model.build import Network, build, freeze_unused
 from sixjars.progress import Reporter, listening, usual_reporter
-from sixjars.recipe.files import RecipeLike
+from sixjars.recipe.files import RecipeLike, listed_overrides
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, add_vectors, splits_of
@@ -74,7 +74,7 @@ def train(  # noqa: PLR0913 - the options of one training
     ['exact_match', 'character_error_rate']
     """
     outside, tables = Outside(tuple(allow), tuple(components)), {} if data is None else tables_of(data, SPLITS)
-    overrides = [*overrides, *with_tables(tables)]
+    overrides = [*listed_overrides(overrides), *with_tables(tables)]
     folder = Path(out) if out is not None else default_folder(recipe)
     begins, resume = resume and not has_run(folder), resume and has_run(folder)
     wanted, start = recipe_of_training(recipe, overrides, outside, folder if resume else None, from_run)

@@ -15,7 +15,7 @@ from sixjars.data.readers.dialogs import read_dialogs
 from sixjars.data.readers.excel import read_xlsx, sheet_rows
 from sixjars.data.readers.folders import read_folders
 from sixjars.data.readers.memory import MEMORY, read_memory
-from sixjars.data.readers.records import HUB, read_hub, read_jsonl, read_parquet
+from sixjars.data.readers.records import HUB, json_unit, read_hub, read_jsonl, read_parquet
 from sixjars.data.readers.rows import Fault, Key, Places, Record, ToText, Wanted, kept
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, unknown
@@ -78,8 +78,9 @@ def read(
     reader = _reader(place)
     if settings.sheet is not None and reader is not read_xlsx:
         raise DataError(f"'sheet' names a sheet of an .xlsx workbook, but the data is {place}; remove it.")
-    unit = "row" if reader in (read_parquet, read_xlsx) else "line"
-    found = kept(reader(place, wanted), wanted, name=str(place), unit=unit)
+    records = reader(place, wanted)
+    unit = json_unit(place) if reader is read_jsonl else "row" if reader in (read_parquet, read_xlsx) else "line"
+    found = kept(records, wanted, name=str(place), unit=unit)
     return replace(found, notes=(*_header_as_data(place, reader, wanted), *found.notes))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from sixjars.data.readers.records import check_named, json_records
+from sixjars.data.readers.records import check_named, json_records, json_unit
 from sixjars.data.readers.rows import Fault, Key, Places, Record, Wanted, kept, listed, text_of, value_of
 from sixjars.data.storage.cache import Examples
 from sixjars.data.text.segments import marked
@@ -32,7 +32,7 @@ def read_dialogs(place: Places, wanted: Wanted) -> Examples:
     turns = wanted.fields["source"]
     check_named(place, [turns, *wanted.filter, *([] if wanted.speakers is None else [wanted.speakers])])
     pairs = replace(wanted, fields={name: _COLUMNS[name] for name in wanted.fields})
-    return kept(_records(place, turns, wanted), pairs, name=str(place))
+    return kept(_records(place, turns, wanted), pairs, name=str(place), unit=json_unit(place))
 
 
 def _records(path: Path, turns: Key, wanted: Wanted) -> Iterator[Record]:

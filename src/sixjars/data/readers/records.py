@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,8 +34,8 @@ def check_named(path: Path, keys: Iterable[Key]) -> None:
 
 
 def json_records(path: Path) -> Iterator[Record]:
-    """The object on each line, or those of a list, each with the line that it begins on."""
-    if path.name.lower().removesuffix(".gz").endswith(".json") and (text := _list_in(path)):
+    """The object on each line, or those of a list, each with the line that it begins on; or as `json_unit` says."""
+    if _may_be_list(path) and (text := _list_in(path)):
         yield from _listed_objects(path, text)
         return
     for number, line in decoded_lines(path):
@@ -42,6 +43,18 @@ def json_records(path: Path) -> Iterator[Record]:
             yield number, line if isinstance(line, Fault) else _object(line)
         except ValueError as error:
             yield number, Fault(number, str(error))
+
+
+def json_unit(path: Path) -> str:
+    """What the records of a JSON file are counted by: `line`, or `row` where a list has all of them on one line."""
+    if not _may_be_list(path):
+        return "line"
+    lines = [line for _, line in islice((one for one in lines_of(path) if one[1].strip()), 2)]
+    return "row" if len(lines) == 1 and lines[0].lstrip().startswith(b"[") else "line"
+
+
+def _may_be_list(path: Path) -> bool:
+    return path.name.lower().removesuffix(".gz").endswith(".json")
 
 
 def _list_in(path: Path) -> str:
@@ -63,16 +76,18 @@ def _list_in(path: Path) -> str:
 
 def _listed_objects(path: Path, text: str) -> Iterator[Record]:
     """The objects of a list, one after the other."""
-    at, line, counted = _skip(text, _skip(text, 0) + 1), 1, 0
+    at, line, counted, row = _skip(text, _skip(text, 0) + 1), 1, 0, 0
+    by_row = "\n" not in text.strip()
     while text[at : at + 1] != "]":
-        line, counted = line + text.count("\n", counted, at), at
+        line, counted, row = line + text.count("\n", counted, at), at, row + 1
+        number = row if by_row else line
         try:
             value, end = DECODER.raw_decode(text, at)
         except json.JSONDecodeError as error:
             raise DataError(f"{path}, line {error.lineno}: is not JSON: {error.msg} at column {error.colno}.") from None
         except RecursionError:
             raise DataError(f"{path}, line {line}: has too many brackets inside brackets.") from None
-        yield line, value if isinstance(value, dict) else Fault(line, "is no object; a list holds objects here.")
+        yield number, value if isinstance(value, dict) else Fault(number, "is no object; a list holds objects here.")
         at = _skip(text, end)
         if text[at : at + 1] == ",":
             at = _skip(text, at + 1)

@@ -99,7 +99,8 @@ def kept(records: Iterable[Record], wanted: Wanted, *, name: str, unit: str = "l
         raise DataError(f"{name} has no rows.")
     table = pyarrow.concat_tables(tables)
     if not len(table):
-        why = f"{skipped} were bad and {seen - skipped} did not fit 'filter'."
+        were = "was" if skipped == 1 else "were"
+        why = f"{skipped} {were} bad and {seen - skipped} did not fit 'filter'."
         shown = f" The first bad one is {unit} {first.line}: {first.sentence}" if first is not None else ""
         raise DataError(f"{name}: no row is left of {seen}; {why}{shown}")
     named = [(fault.line, fault.sentence) for fault in bad]
