@@ -6,7 +6,8 @@ median rule of Golovin et al. 2017, https://doi.org/10.1145/3097983.3098043).
 """
 
 import json
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import optuna
 
 FILE: Final = "study.journal"
+TRIALS_FOLDER: Final = "trials"
 NAME: Final = "sixjars"
 FEWEST, MOST = 2, 5
 """Complete trials before one is pruned: a fifth of all, but at least and at most so many."""
@@ -52,11 +54,20 @@ class Asked:
     values: dict[str, Any]
     key: int
     """Optuna's own number."""
+    folder: Path
+    """Where it is made."""
 
 
 def is_begun(folder: Path) -> bool:
     """Whether a folder holds a study."""
     return (folder / FILE).is_file()
+
+
+def check_free(folder: Path, names: Iterable[str]) -> None:
+    """A folder without a search has nothing that a search would write over."""
+    for name in names:
+        if (folder / name).exists():
+            raise RunError(f"{folder / name} is there already, and not of a search; choose another folder with --out.")
 
 
 def check_installed() -> None:
@@ -72,7 +83,7 @@ class Study:
     """What was tried, and what comes next; several threads may ask."""
 
     def __init__(self, folder: Path, aim: Aim, space: Space, *, trials: int) -> None:
-        self.aim, self.space, self.trials = aim, space, trials
+        self.folder, self.aim, self.space, self.trials = folder, aim, space, trials
         self.lock = Lock()
         self.running: dict[int, optuna.Trial] = {}
         self.scores: dict[int, list[float]] = {}
@@ -89,13 +100,23 @@ class Study:
             number = next((one for one in range(1, self.trials + 1) if one not in taken), None)
             if number is None:
                 return None
+            place = self._place(number)
             self.study.sampler = _sampler(self.aim.seed, number)
             dimensions = self.space.dimensions
             trial = self.study.ask({key: one.distribution() for key, one in dimensions.items()})
             trial.set_user_attr("number", number)
             self.running[trial.number], self.scores[trial.number] = trial, []
             values = {key: one.value(trial.params[key]) for key, one in dimensions.items()}
-            return Asked(number, values, trial.number)
+            return Asked(number, values, trial.number, place)
+
+    def _place(self, number: int) -> Path:
+        """The folder of a trial, which is not there; only what a stopped trial of this study left is removed."""
+        place = self.folder / TRIALS_FOLDER / f"{number:03}"
+        if any(trial.user_attrs.get("number") == number for trial in self.study.trials):
+            shutil.rmtree(place, ignore_errors=True)
+        elif place.exists():
+            raise RunError(f"{place} is not of this search; move it away, or choose another folder with --out.")
+        return place
 
     def told(self, asked: Asked, score: float) -> bool:
         """Take in the score of a validation; whether the trial goes on."""

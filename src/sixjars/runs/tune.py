@@ -26,11 +26,11 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.space import TRIALS, WHERE, Space, SpaceLike, overrides_of, space_of
 from sixjars.runs.splits import SPLITS
-from sixjars.runs.study import Aim, Asked, Study, check_installed, is_begun
+from sixjars.runs.study import TRIALS_FOLDER, Aim, Asked, Study, check_free, check_installed, is_begun
 from sixjars.runs.train import default_folder, recipe_of_training, with_tables
 from sixjars.runs.trial import End, Memory, Order, Told, try_order
 from sixjars.runs.trial_process import TrialProcess, place_of
-from sixjars.runs.tuning import TABLE, Tuning, line_of
+from sixjars.runs.tuning import TABLE, WRITTEN, Tuning, line_of
 from sixjars.tasks import TASKS
 
 HOPELESS: Final = 3
@@ -102,6 +102,8 @@ def _study(plan: "Plan", space: Space, *, trials: int, seed: int, resume: bool) 
         raise RecipeError([f"trials must be 1 or more, but is {trials}."], WHERE)
     if is_begun(folder) and not resume:
         raise RunError(f"{folder} holds a search already; go on with --resume, or choose another folder with --out.")
+    if not is_begun(folder):
+        check_free(folder, (TRIALS_FOLDER, *WRITTEN))
     check_values(plan, space)
     return Study(folder, _aim(base, space, seed, plan.outside), space, trials=trials)
 
@@ -146,9 +148,8 @@ class Plan:
 
     def order(self, asked: Asked) -> Order:
         """What a trial is told."""
-        at = self.folder / "trials" / f"{asked.number:03}"
         start = None if self.start is None else str(self.start)
-        return Order(self.recipe(asked.values).to_yaml(), str(at), self.device, start, self.outside.packages)
+        return Order(self.recipe(asked.values).to_yaml(), str(asked.folder), self.device, start, self.outside.packages)
 
     @property
     def options(self) -> tuple[str, ...]:
