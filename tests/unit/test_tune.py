@@ -15,11 +15,13 @@ import pytest
 import sixjars
 from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
 from sixjars.progress import Reporter
+from sixjars.recipe.outside import Outside
 from sixjars.runs import trial, trial_process
 from sixjars.runs.space import TRIALS, Space, space_of
 from sixjars.runs.study import FILE, Aim, Study, check_installed
 from sixjars.runs.trial import End, Memory, Order, try_order
 from sixjars.runs.trial_process import TrialProcess, place_of
+from sixjars.runs.tune import Plan, check_values
 from sixjars.runs.tuning import Tuning
 
 Maker = Callable[..., Any]
@@ -234,6 +236,18 @@ def test_values_that_no_recipe_takes(recipe: Maker, tmp_path: Path) -> None:
     assert not (tmp_path / "s").exists()
 
 
+def test_a_value_that_fits_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def recipe_with(plan: Plan, values: Any) -> Any:
+        seen.append(values)
+
+    monkeypatch.setattr(Plan, "recipe", recipe_with)
+    plan = Plan({}, "", tmp_path, Outside(), "cpu", None)
+    check_values(plan, space_of([f"learning.{key}=uniform(0,1)" for key in "abcdefg"]))
+    assert len(seen) == 14
+
+
 def test_values_that_only_fit_together(recipe: Maker, tmp_path: Path) -> None:
     """With tied weights two sizes must be equal: other combinations are failed trials."""
     sizes = ["model.decoder.size=[8,16]", "model.decoder.embedding.size=[8,16]", "model.decoder.tied=true"]
@@ -277,6 +291,8 @@ def test_searches_that_cannot_begin(recipe: Maker, tmp_path: Path, monkeypatch: 
     file, out = recipe(learning={"steps": 1}), tmp_path / "s"
     told = sentence_of(RecipeError, file, [RATE], trials=0, out=out)
     assert told == "the search space: trials must be 1 or more, but is 0."
+    told = sentence_of(RecipeError, file, [RATE], jobs=0, out=out)
+    assert told == "the search space: jobs must be 1 or more, but is 0."
     told = sentence_of(RecipeError, file, [RATE], jobs=2, components=[Kept], out=out)
     kept = "tables and classes in memory stay in this process; leave out jobs, or name files and allow=[…]."
     assert told == f"the search space: jobs: {kept}"

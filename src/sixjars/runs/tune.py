@@ -79,6 +79,9 @@ def tune(  # noqa: PLR0913 - the options of a search, and those of its trainings
     """
     check_installed()
     outside, tables = Outside(tuple(allow), tuple(components)), tables_of(data, SPLITS)
+    for name, number in (("trials", trials), ("jobs", jobs)):
+        if number < 1:
+            raise RecipeError([f"{name} must be 1 or more, but is {number}."], WHERE)
     if jobs > 1 and (tables or outside.components):
         raise RecipeError([STAYS_HERE], WHERE)
     usual, wanted = default_folder(recipe), space_of(space)
@@ -98,8 +101,6 @@ def _study(plan: "Plan", space: Space, *, trials: int, seed: int, resume: bool) 
     """The study of a folder, if what is asked for can be searched there."""
     folder, base = plan.folder, plan.recipe({})
     device_named(plan.device)
-    if trials < 1:
-        raise RecipeError([f"trials must be 1 or more, but is {trials}."], WHERE)
     if is_begun(folder) and not resume:
         raise RunError(f"{folder} holds a search already; go on with --resume, or choose another folder with --out.")
     if not is_begun(folder):
@@ -164,11 +165,11 @@ def check_values(plan: Plan, space: Space) -> None:
     faults: dict[str, None] = {}
     for key, values in corners.items():
         others = {name: some for name, some in corners.items() if name != key}
-        combined = [dict(zip(others, some, strict=True)) for some in islice(product(*others.values()), COMBINED)]
         for value in values:
-            wrong = [_faults(plan, {**rest, key: value}) for rest in ({}, *combined)]
-            if all(wrong):
-                faults |= dict.fromkeys(wrong[0])
+            wrong = _faults(plan, {key: value})
+            combined = islice(product(*others.values()), COMBINED if wrong else 0)
+            if wrong and all(_faults(plan, {**dict(zip(others, some, strict=True)), key: value}) for some in combined):
+                faults |= dict.fromkeys(wrong)
     if faults:
         raise RecipeError(list(faults), WHERE)
 
