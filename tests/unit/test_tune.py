@@ -101,15 +101,16 @@ def test_four_trials_and_two_more(
 def test_bad_values_are_pruned(recipe: Maker, tmp_path: Path) -> None:
     """Rates that learn nothing, after two that do."""
     file, kept = recipe(learning={"epochs": 3, "metric": "loss"}), Kept()
-    found = sixjars.tune(file, [BAD], trials=6, out=tmp_path / "search", device="cpu", reporter=kept)
+    space = [BAD, "data.source.max_length=[97,98,99]"]  # the length makes no difference
+    found = sixjars.tune(file, space, trials=6, out=tmp_path / "search", device="cpu", reporter=kept)
     by_rate = {rate: [row for row in found.trials if row["learning.rate"] == rate] for rate in (0.03, 1e-6)}
     assert all(row["state"] == "complete" for row in by_rate[0.03])
     pruned = [row for row in by_rate[1e-6] if row["state"] == "pruned"]
     assert pruned
     assert {row["epochs"] for row in pruned} == {2.0}
     assert any("pruned at epoch 2" in line for line in kept.lines)
-    assert found.best == {"learning.rate": 0.03}
-    assert found.trials == tuple(sixjars.tune(file, [BAD], trials=6, out=tmp_path / "search", resume=True).trials)
+    assert found.best["learning.rate"] == 0.03
+    assert found.trials == tuple(sixjars.tune(file, space, trials=6, out=tmp_path / "search", resume=True).trials)
     assert "<td>pruned</td>" in found._repr_html_()
 
 
@@ -323,6 +324,32 @@ def test_a_journal_that_is_damaged(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"no journal\n{}\n")
     with pytest.raises(RunError, match=r"study\.journal is damaged \(.*\); begin again with another --out\.$"):
         Study(tmp_path, Aim("", {}, "loss", "lower", 0), Space({}), trials=1)
+
+
+def test_no_combination_is_tried_twice(recipe: Maker, tmp_path: Path) -> None:
+    space, aim = space_of(["a.b=[1,true,null]", "a.c=int(1,3)", "a.d=[[x],[y]]"]), Aim("", {}, "loss", "lower", 0)
+    seen = []
+    for _ in range(2):
+        study = Study(tmp_path / "a", aim, space, trials=99)
+        assert study.trials == space.count == 18
+        left = study.ask()  # and killed: it is tried again
+        study = Study(tmp_path / "a", aim, space, trials=99)
+        for _ in range(9):
+            asked = study.ask()
+            assert asked is not None
+            assert left is None or asked.values == left.values
+            left = None
+            study.told(asked, 1.0)
+            study.end(asked, End("complete"), seconds=1.0)
+            seen.append(json.dumps(asked.values))
+    assert study.ask() is None
+    assert len(set(seen)) == 18
+    file, kept = recipe(learning={"steps": 1, "metric": "loss"}), Kept()
+    cells = ["model.encoder.cell=[gru,lstm]"]
+    found = sixjars.tune(file, cells, trials=5, out=tmp_path / "s", device="cpu", reporter=kept)
+    assert kept.lines[0] == "note: there are 2 combinations of these values, so there are as many trials."
+    assert {row["model.encoder.cell"] for row in found.trials} == {"gru", "lstm"}
+    assert len(found.trials) == 2
 
 
 def test_a_trial_that_had_ended_when_the_search_was_killed(tmp_path: Path) -> None:

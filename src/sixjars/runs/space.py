@@ -52,6 +52,20 @@ class Space:
         """Each dimension as a person would write it."""
         return {key: str(one) for key, one in self.dimensions.items()}
 
+    @property
+    def count(self) -> int | None:
+        """How many combinations of values there are; nothing where they cannot be counted."""
+        counts = [one.count for one in self.dimensions.values()]
+        return None if None in counts else math.prod(count for count in counts if count is not None)
+
+    def draw(self, at: int) -> dict[str, Any]:
+        """What Optuna would draw for a combination, by its place from 0, where they can be counted."""
+        drawn = {}
+        for key, one in self.dimensions.items():
+            at, place = divmod(at, one.count or 1)
+            drawn[key] = one.draw(place)
+        return drawn
+
 
 def overrides_of(values: Mapping[str, Any]) -> list[str]:
     """Values as overrides of a recipe.

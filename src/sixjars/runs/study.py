@@ -83,11 +83,12 @@ class Study:
     """What was tried, and what comes next; several threads may ask."""
 
     def __init__(self, folder: Path, aim: Aim, space: Space, *, trials: int) -> None:
-        self.folder, self.aim, self.space, self.trials = folder, aim, space, trials
+        self.folder, self.aim, self.space = folder, aim, space
+        self.trials = trials if space.count is None else min(trials, space.count)
         self.lock = Lock()
         self.running: dict[int, optuna.Trial] = {}
         self.scores: dict[int, list[float]] = {}
-        self.study = _opened(folder, aim, trials)
+        self.study = _opened(folder, aim, self.trials)
         _check_same(self.study, aim, folder)
         for trial in self.study.trials:
             if trial.state.name == "RUNNING":  # until a kill
@@ -102,12 +103,31 @@ class Study:
                 return None
             place = self._place(number)
             self.study.sampler = _sampler(self.aim.seed, number)
-            dimensions = self.space.dimensions
-            trial = self.study.ask({key: one.distribution() for key, one in dimensions.items()})
+            trial = self._drawn(number)
             trial.set_user_attr("number", number)
             self.running[trial.number], self.scores[trial.number] = trial, []
-            values = {key: one.value(trial.params[key]) for key, one in dimensions.items()}
-            return Asked(number, values, trial.number, place)
+            return Asked(number, self._values(trial.params), trial.number, place)
+
+    def _values(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: one.value(params[key]) for key, one in self.space.dimensions.items()}
+
+    def _drawn(self, number: int) -> "optuna.Trial":
+        """A trial with new values: where they can be counted, none are tried twice."""
+        from optuna.trial import TrialState
+
+        distributions = {key: one.distribution() for key, one in self.space.dimensions.items()}
+        trial, count = self.study.ask(distributions), self.space.count
+        if count is None:
+            return trial
+        made = [{key: row[key] for key in distributions} for row in self.rows()]
+        tried = {json.dumps(one) for one in (*made, *(self._values(one.params) for one in self.running.values()))}
+        if json.dumps(self._values(trial.params)) not in tried:
+            return trial
+        self.study.tell(trial, state=TrialState.FAIL)
+        first = int(np.random.default_rng([self.aim.seed, number]).integers(count))
+        others = (self.space.draw((first + step) % count) for step in range(count))
+        self.study.enqueue_trial(next(one for one in others if json.dumps(self._values(one)) not in tried))
+        return self.study.ask(distributions)
 
     def _place(self, number: int) -> Path:
         """The folder of a trial, which is not there; only what a stopped trial of this study left is removed."""

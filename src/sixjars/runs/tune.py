@@ -94,7 +94,9 @@ def tune(  # noqa: PLR0913 - the options of a search, and those of its trainings
     search = Search(plan, study, reporter or usual_reporter(), Memory(outside.components, tables))
     if begins:
         search.reporter.note(f"there is no search in {folder} to resume yet, so one is begun.")
-    return search.whole(min(jobs, trials))
+    if study.trials < trials:
+        search.reporter.note(f"there are {study.trials} combinations of these values, so there are as many trials.")
+    return search.whole(min(jobs, study.trials))
 
 
 def _study(plan: "Plan", space: Space, *, trials: int, seed: int, resume: bool) -> Study:
