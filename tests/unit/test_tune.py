@@ -267,6 +267,14 @@ def test_fine_tuning_is_searched_too(recipe: Maker, tmp_path: Path) -> None:
     assert found.command == f"sixjars train {tmp_path}/s/best.yaml --out {tmp_path}/s/best --from {old}"
     begun = sixjars.train(found.recipe, out=tmp_path / "new", from_run=old, device="cpu")
     assert begun.history[0]["loss"] == found.score
+    (tmp_path / "new" / "model.safetensors").rename(tmp_path / "away")
+    told = sentence_of(RunError, file, [RATE], out=tmp_path / "t", from_run=tmp_path / "new")
+    assert told == f"{tmp_path / 'new'} has no trained weights yet (model.safetensors); train it first."
+    (tmp_path / "away").rename(tmp_path / "new" / "model.safetensors")
+    for other in (None, tmp_path / "new"):
+        told = sentence_of(RunError, file, [RATE], trials=2, out=tmp_path / "s", from_run=other, resume=True)
+        assert told.startswith(f"{tmp_path / 's'} holds a search with another ")
+        assert told.endswith("--from; resume with the same, or choose another --out.")
 
 
 def test_a_table_in_memory_and_a_recipe_as_a_dict(tmp_path: Path) -> None:

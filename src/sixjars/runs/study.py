@@ -42,6 +42,8 @@ class Aim:
     metric: str
     better: Literal["higher", "lower"]
     seed: int
+    start: str | None = None
+    """The fingerprint of the weights that trials start from."""
 
 
 @final
@@ -222,11 +224,11 @@ def _mend(path: Path) -> None:
 
 
 def _check_same(study: "optuna.Study", aim: Aim, folder: Path) -> None:
-    """A search goes on with the same recipe, space, metric and seed."""
+    """A search goes on with the same recipe, space, metric, seed and start."""
     before, now = study.user_attrs["aim"], json.loads(json.dumps(asdict(aim)))
     changed = [name for name in now if before.get(name) != now[name]]
     if changed:
-        other = " and ".join(changed)
+        other = " and ".join("--from" if name == "start" else name for name in changed)
         raise RunError(f"{folder} holds a search with another {other}; resume with the same, or choose another --out.")
 
 

@@ -24,6 +24,7 @@ from sixjars.progress import Reporter, duration, usual_reporter
 from sixjars.recipe.files import RecipeLike, overridden, values_from
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
+from sixjars.runs.fine_tune import fingerprint
 from sixjars.runs.space import TRIALS, WHERE, Space, SpaceLike, overrides_of, space_of
 from sixjars.runs.splits import SPLITS
 from sixjars.runs.study import TRIALS_FOLDER, Aim, Asked, Study, check_free, check_installed, is_begun
@@ -108,7 +109,16 @@ def _study(plan: "Plan", space: Space, *, trials: int, seed: int, resume: bool) 
     if not is_begun(folder):
         check_free(folder, (TRIALS_FOLDER, *WRITTEN))
     check_values(plan, space)
-    return Study(folder, _aim(base, space, seed, plan.outside), space, trials=trials)
+    aim = _aim(base, space, seed, plan.outside)
+    return Study(folder, replace(aim, start=_start_of(plan.start)), space, trials=trials)
+
+
+def _start_of(run: Path | None) -> str | None:
+    """The fingerprint of the weights that all trials start from."""
+    try:
+        return None if run is None else fingerprint(run)
+    except FileNotFoundError:
+        raise RunError(f"{run} has no trained weights yet (model.safetensors); train it first.") from None
 
 
 def _aim(base: Recipe, space: Space, seed: int, outside: Outside) -> Aim:
