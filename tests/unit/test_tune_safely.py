@@ -1,5 +1,6 @@
 """Parameter search beside other files, other searches and other processes: nothing of anybody else's is touched."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,9 @@ import pytest
 
 import sixjars
 from sixjars.errors import RunError
+from sixjars.runs.alone import alone
 from sixjars.runs.space import space_of
-from sixjars.runs.study import Aim, Study
+from sixjars.runs.study import FILE, Aim, Study
 
 Maker = Callable[..., Any]
 RATE = "learning.rate=log(1e-3,1e-1)"
@@ -25,7 +27,7 @@ def test_files_of_others_stay(recipe: Maker, tmp_path: Path, name: str) -> None:
     there = tmp_path / "s" / name.partition("/")[0]
     assert str(caught.value) == f"{there} is there already, and not of a search; choose another folder with --out."
     assert theirs.read_text() == "theirs"
-    assert not (tmp_path / "s" / "study.journal").exists()
+    assert not (tmp_path / "s" / FILE).exists()
 
 
 def test_only_folders_of_stopped_trials_are_removed(tmp_path: Path) -> None:
@@ -44,3 +46,27 @@ def test_only_folders_of_stopped_trials_are_removed(tmp_path: Path) -> None:
         there = tmp_path / "trials" / "002"
         assert str(caught.value) == f"{there} is not of this search; move it away, or choose another folder with --out."
         assert there.is_dir()
+
+
+def test_one_search_at_a_time_in_a_folder(recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fcntl")
+    file, out = recipe(learning={"steps": 1, "metric": "loss"}), tmp_path / "s"
+    with alone(out / FILE), pytest.raises(RunError) as caught:
+        sixjars.tune(file, [RATE], trials=1, out=out, device="cpu", resume=True)
+    told = f"another search is at work in {out}; wait for its end, or choose another folder with --out."
+    assert str(caught.value) == told
+    sixjars.tune(file, [RATE], trials=1, out=out, device="cpu", resume=True)
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with alone(out / FILE), alone(out / FILE):
+        pass
+
+
+def test_a_disk_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fcntl = pytest.importorskip("fcntl")
+
+    def flock(*given: Any) -> None:
+        raise OSError(38, "no locks")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with alone(tmp_path / FILE), alone(tmp_path / FILE):
+        pass

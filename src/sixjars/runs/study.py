@@ -65,7 +65,7 @@ def is_begun(folder: Path) -> bool:
     return (folder / FILE).is_file()
 
 
-def check_free(folder: Path, names: Iterable[str]) -> None:
+def check_unused(folder: Path, names: Iterable[str]) -> None:
     """A folder without a search has nothing that a search would write over."""
     for name in names:
         if (folder / name).exists():

@@ -24,10 +24,11 @@ from sixjars.progress import Reporter, duration, usual_reporter
 from sixjars.recipe.files import RecipeLike, overridden, values_from
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
+from sixjars.runs.alone import alone
 from sixjars.runs.fine_tune import fingerprint
 from sixjars.runs.space import TRIALS, WHERE, Space, SpaceLike, overrides_of, space_of
 from sixjars.runs.splits import SPLITS
-from sixjars.runs.study import TRIALS_FOLDER, Aim, Asked, Study, check_free, check_installed, is_begun
+from sixjars.runs.study import FILE, TRIALS_FOLDER, Aim, Asked, Study, check_installed, check_unused, is_begun
 from sixjars.runs.train import default_folder, recipe_of_training, with_tables
 from sixjars.runs.trial import End, Memory, Order, Told, try_order
 from sixjars.runs.trial_process import TrialProcess, place_of
@@ -91,26 +92,28 @@ def tune(  # noqa: PLR0913 - the options of a search, and those of its trainings
     fixed = overridden(values, [*overrides_of(wanted.fixed), *with_tables(tables)])
     plan = Plan(fixed, where, folder, outside, device, None if from_run is None else Path(from_run))
     begins = resume and not is_begun(folder)
-    study = _study(plan, wanted, trials=trials, seed=seed, resume=resume)
-    search = Search(plan, study, reporter or usual_reporter(), Memory(outside.components, tables))
-    if begins:
-        search.reporter.note(f"there is no search in {folder} to resume yet, so one is begun.")
-    if study.trials < trials:
-        search.reporter.note(f"there are {study.trials} combinations of these values, so there are as many trials.")
-    return search.whole(min(jobs, study.trials))
+    aim = _checked(plan, wanted, seed=seed, resume=resume)
+    with alone(folder / FILE):
+        study = Study(folder, aim, wanted, trials=trials)
+        search = Search(plan, study, reporter or usual_reporter(), Memory(outside.components, tables))
+        if begins:
+            search.reporter.note(f"there is no search in {folder} to resume yet, so one is begun.")
+        if study.trials < trials:
+            search.reporter.note(f"there are {study.trials} combinations of these values, so there are as many trials.")
+        return search.whole(min(jobs, study.trials))
 
 
-def _study(plan: "Plan", space: Space, *, trials: int, seed: int, resume: bool) -> Study:
-    """The study of a folder, if what is asked for can be searched there."""
+def _checked(plan: "Plan", space: Space, *, seed: int, resume: bool) -> Aim:
+    """What is searched for, if it can be searched in this folder."""
     folder, base = plan.folder, plan.recipe({})
     device_named(plan.device)
     if is_begun(folder) and not resume:
         raise RunError(f"{folder} holds a search already; go on with --resume, or choose another folder with --out.")
     if not is_begun(folder):
-        check_free(folder, (TRIALS_FOLDER, *WRITTEN))
+        check_unused(folder, (TRIALS_FOLDER, *WRITTEN))
     check_values(plan, space)
     aim = _aim(base, space, seed, plan.outside)
-    return Study(folder, replace(aim, start=_start_of(plan.start)), space, trials=trials)
+    return replace(aim, start=_start_of(plan.start))
 
 
 def _start_of(run: Path | None) -> str | None:
