@@ -1,6 +1,9 @@
 """Parameter search beside other files, other searches and other processes: nothing of anybody else's is touched."""
 
+import os
+import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,3 +73,44 @@ def test_a_disk_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(fcntl, "flock", flock)
     with alone(tmp_path / FILE), alone(tmp_path / FILE):
         pass
+
+
+BUSY = """
+import os, pathlib, sys, time
+from sixjars.runs import trial_process
+def try_order(*given):
+    pathlib.Path({at!r}).write_text(str(os.getpid()))
+    time.sleep(120)
+trial_process.try_order = try_order
+trial_process.main()
+"""
+
+
+def is_running(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+        return ") Z " not in Path(f"/proc/{number}/stat").read_text()  # ended, but nobody has asked how
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="reads /proc")
+def test_trials_end_with_the_search_that_is_killed(server: Any, recipe: Maker, tmp_path: Path) -> None:
+    """Also in the middle of an epoch."""
+    at = tmp_path / "pid"
+    child = [sys.executable, "-c", BUSY.format(at=str(at))]
+    before = f"from sixjars.runs import trial_process; trial_process.ONE_OF = {child!r}"
+    space = ["learning.rate=[0.1,0.01]", "--jobs", 2, "--trials", 2]
+    process = server.start("tune", recipe(), *space, "--out", tmp_path / "s", "--device", "cpu", before=before)
+    until = time.monotonic() + 100
+    while not (at.is_file() and at.read_text()):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    busy = int(at.read_text())
+    assert is_running(busy)
+    process.kill(signal.SIGKILL)
+    process.wait()
+    until = time.monotonic() + 20
+    while is_running(busy):
+        assert time.monotonic() < until
+        time.sleep(0.1)
