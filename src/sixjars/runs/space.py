@@ -108,6 +108,13 @@ def space_of(given: SpaceLike) -> Space:
     return Space(dimensions, fixed)
 
 
+def check_counts(**counts: int) -> None:
+    """Numbers of things to do are 1 or more."""
+    faults = [f"{name} must be 1 or more, but is {count}." for name, count in counts.items() if count < 1]
+    if faults:
+        raise RecipeError(faults, WHERE)
+
+
 def _decides(key: str) -> bool:
     """Whether a key, or one below it, decides what is scored, or on what: validation rows may be training rows too."""
     section, *below = key.split(".")

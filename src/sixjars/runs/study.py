@@ -85,7 +85,7 @@ class Study:
     """What was tried, and what comes next; several threads may ask."""
 
     def __init__(self, folder: Path, aim: Aim, space: Space, *, trials: int) -> None:
-        self.folder, self.aim, self.space = folder, aim, space
+        self.folder, self.aim, self.space, self.wanted = folder, aim, space, trials
         self.trials = trials if space.count is None else min(trials, space.count)
         self.lock = Lock()
         self.running: dict[int, optuna.Trial] = {}

@@ -26,7 +26,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.alone import alone
 from sixjars.runs.fine_tune import fingerprint
-from sixjars.runs.space import TRIALS, WHERE, Space, SpaceLike, overrides_of, space_of
+from sixjars.runs.space import TRIALS, WHERE, Space, SpaceLike, check_counts, overrides_of, space_of
 from sixjars.runs.splits import SPLITS
 from sixjars.runs.study import FILE, TRIALS_FOLDER, Aim, Asked, Study, check_installed, check_unused, is_begun
 from sixjars.runs.train import default_folder, recipe_of_training, with_tables
@@ -81,9 +81,7 @@ def tune(  # noqa: PLR0913 - the options of a search, and those of its trainings
     """
     check_installed()
     outside, tables = Outside(tuple(allow), tuple(components)), tables_of(data, SPLITS)
-    for name, number in (("trials", trials), ("jobs", jobs)):
-        if number < 1:
-            raise RecipeError([f"{name} must be 1 or more, but is {number}."], WHERE)
+    check_counts(trials=trials, jobs=jobs)
     if jobs > 1 and (tables or outside.components):
         raise RecipeError([STAYS_HERE], WHERE)
     usual, wanted = default_folder(recipe), space_of(space)
@@ -98,8 +96,6 @@ def tune(  # noqa: PLR0913 - the options of a search, and those of its trainings
         search = Search(plan, study, reporter or usual_reporter(), Memory(outside.components, tables))
         if begins:
             search.reporter.note(f"there is no search in {folder} to resume yet, so one is begun.")
-        if study.trials < trials:
-            search.reporter.note(f"there are {study.trials} combinations of these values, so there are as many trials.")
         return search.whole(min(jobs, study.trials))
 
 
@@ -209,6 +205,9 @@ class Search:
 
     def whole(self, jobs: int) -> Tuning:
         """All of it, and the drawing, whatever ends it."""
+        count = self.study.trials
+        if count < self.study.wanted:
+            self.reporter.note(f"there are {count} combinations of these values, so there are as many trials.")
         try:
             self._run(jobs)
         finally:
