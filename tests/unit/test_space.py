@@ -1,11 +1,14 @@
 """Search spaces as people write them, and every sentence about those that cannot be read."""
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sixjars.errors import RecipeError
-from sixjars.runs.space import SCORING, Choices, Range, overrides_of, space_of
+from sixjars.runs.dimensions import Choices, Range
+from sixjars.runs.space import SCORING, overrides_of, space_of
 
 EXAMPLE = "for example 'learning.rate=log(1e-4,1e-2)'."
 
@@ -124,7 +127,32 @@ def test_choices_that_no_recipe_could_hold() -> None:
     assert str(caught.value) == "the search space: a.b: choices must be plain values, but they are [1, {2}]."
 
 
-@pytest.mark.parametrize("key", [*SCORING, "data.sample.size", "evaluation.search.width"])
+@pytest.mark.parametrize("given", [Path("a"), range(3), np.array([1, 2]), {1: {2}}])
+def test_values_that_no_recipe_could_hold(given: Any) -> None:
+    with pytest.raises(RecipeError) as caught:
+        space_of({"a.b": given, "x.y": [1, 2]})
+    told = "a.b: give a text such as 'log(1e-4,1e-2)', a list of choices, or a plain value; it is "
+    assert str(caught.value).startswith(f"the search space: {told}")
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    space = space_of({"a.b": np.int64(3), "x.y": [np.float32(0.5), np.int64(1)]})
+    assert (space.fixed, space.texts()) == ({"a.b": 3}, {"x.y": "[0.5, 1]"})
+
+
+GUARDED = [
+    *("learning", "data", "data.train", "data.folder", "data.format", "data.header", "data.sheet", "data.on_bad_row"),
+    *("data.valid", "data.seed", "data.split.column", "data.sample.size", "data.source", "data.source.column"),
+    "evaluation.search.width",
+]
+
+
+def test_what_a_field_makes_of_its_column_can_be_searched() -> None:
+    keys = ["data.source.max_length", "data.source.tokens.kind", "learning.rate"]
+    assert list(space_of([f"{key}=[1,2]" for key in keys]).dimensions) == keys
+
+
+@pytest.mark.parametrize("key", [*SCORING, *GUARDED])
 def test_keys_that_decide_what_is_scored(key: str) -> None:
     with pytest.raises(RecipeError) as caught:
         space_of([f"{key}=[1,2]"])

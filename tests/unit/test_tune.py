@@ -15,11 +15,13 @@ import pytest
 import sixjars
 from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
 from sixjars.progress import Reporter
+from sixjars.recipe.outside import Outside
 from sixjars.runs import trial, trial_process
 from sixjars.runs.space import TRIALS, Space, space_of
 from sixjars.runs.study import FILE, Aim, Study, check_installed
 from sixjars.runs.trial import End, Memory, Order, try_order
 from sixjars.runs.trial_process import TrialProcess, place_of
+from sixjars.runs.tune import Plan, check_values
 from sixjars.runs.tuning import Tuning
 
 Maker = Callable[..., Any]
@@ -99,15 +101,16 @@ def test_four_trials_and_two_more(
 def test_bad_values_are_pruned(recipe: Maker, tmp_path: Path) -> None:
     """Rates that learn nothing, after two that do."""
     file, kept = recipe(learning={"epochs": 3, "metric": "loss"}), Kept()
-    found = sixjars.tune(file, [BAD], trials=6, out=tmp_path / "search", device="cpu", reporter=kept)
+    space = [BAD, "data.source.max_length=[97,98,99]"]  # the length makes no difference
+    found = sixjars.tune(file, space, trials=6, out=tmp_path / "search", device="cpu", reporter=kept)
     by_rate = {rate: [row for row in found.trials if row["learning.rate"] == rate] for rate in (0.03, 1e-6)}
     assert all(row["state"] == "complete" for row in by_rate[0.03])
     pruned = [row for row in by_rate[1e-6] if row["state"] == "pruned"]
     assert pruned
     assert {row["epochs"] for row in pruned} == {2.0}
     assert any("pruned at epoch 2" in line for line in kept.lines)
-    assert found.best == {"learning.rate": 0.03}
-    assert found.trials == tuple(sixjars.tune(file, [BAD], trials=6, out=tmp_path / "search", resume=True).trials)
+    assert found.best["learning.rate"] == 0.03
+    assert found.trials == tuple(sixjars.tune(file, space, trials=6, out=tmp_path / "search", resume=True).trials)
     assert "<td>pruned</td>" in found._repr_html_()
 
 
@@ -234,6 +237,18 @@ def test_values_that_no_recipe_takes(recipe: Maker, tmp_path: Path) -> None:
     assert not (tmp_path / "s").exists()
 
 
+def test_a_value_that_fits_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def recipe_with(plan: Plan, values: Any) -> Any:
+        seen.append(values)
+
+    monkeypatch.setattr(Plan, "recipe", recipe_with)
+    plan = Plan({}, "", tmp_path, Outside(), "cpu", None)
+    check_values(plan, space_of([f"learning.{key}=uniform(0,1)" for key in "abcdefg"]))
+    assert len(seen) == 14
+
+
 def test_values_that_only_fit_together(recipe: Maker, tmp_path: Path) -> None:
     """With tied weights two sizes must be equal: other combinations are failed trials."""
     sizes = ["model.decoder.size=[8,16]", "model.decoder.embedding.size=[8,16]", "model.decoder.tied=true"]
@@ -252,6 +267,14 @@ def test_fine_tuning_is_searched_too(recipe: Maker, tmp_path: Path) -> None:
     assert found.command == f"sixjars train {tmp_path}/s/best.yaml --out {tmp_path}/s/best --from {old}"
     begun = sixjars.train(found.recipe, out=tmp_path / "new", from_run=old, device="cpu")
     assert begun.history[0]["loss"] == found.score
+    (tmp_path / "new" / "model.safetensors").rename(tmp_path / "away")
+    told = sentence_of(RunError, file, [RATE], out=tmp_path / "t", from_run=tmp_path / "new")
+    assert told == f"{tmp_path / 'new'} has no trained weights yet (model.safetensors); train it first."
+    (tmp_path / "away").rename(tmp_path / "new" / "model.safetensors")
+    for other in (None, tmp_path / "new"):
+        told = sentence_of(RunError, file, [RATE], trials=2, out=tmp_path / "s", from_run=other, resume=True)
+        assert told.startswith(f"{tmp_path / 's'} holds a search with another ")
+        assert told.endswith("--from; resume with the same, or choose another --out.")
 
 
 def test_a_table_in_memory_and_a_recipe_as_a_dict(tmp_path: Path) -> None:
@@ -277,6 +300,8 @@ def test_searches_that_cannot_begin(recipe: Maker, tmp_path: Path, monkeypatch: 
     file, out = recipe(learning={"steps": 1}), tmp_path / "s"
     told = sentence_of(RecipeError, file, [RATE], trials=0, out=out)
     assert told == "the search space: trials must be 1 or more, but is 0."
+    told = sentence_of(RecipeError, file, [RATE], jobs=0, out=out)
+    assert told == "the search space: jobs must be 1 or more, but is 0."
     told = sentence_of(RecipeError, file, [RATE], jobs=2, components=[Kept], out=out)
     kept = "tables and classes in memory stay in this process; leave out jobs, or name files and allow=[…]."
     assert told == f"the search space: jobs: {kept}"
@@ -307,6 +332,32 @@ def test_a_journal_that_is_damaged(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"no journal\n{}\n")
     with pytest.raises(RunError, match=r"study\.journal is damaged \(.*\); begin again with another --out\.$"):
         Study(tmp_path, Aim("", {}, "loss", "lower", 0), Space({}), trials=1)
+
+
+def test_no_combination_is_tried_twice(recipe: Maker, tmp_path: Path) -> None:
+    space, aim = space_of(["a.b=[1,true,null]", "a.c=int(1,3)", "a.d=[[x],[y]]"]), Aim("", {}, "loss", "lower", 0)
+    seen = []
+    for _ in range(2):
+        study = Study(tmp_path / "a", aim, space, trials=99)
+        assert study.trials == space.count == 18
+        left = study.ask()  # and killed: it is tried again
+        study = Study(tmp_path / "a", aim, space, trials=99)
+        for _ in range(9):
+            asked = study.ask()
+            assert asked is not None
+            assert left is None or asked.values == left.values
+            left = None
+            study.told(asked, 1.0)
+            study.end(asked, End("complete"), seconds=1.0)
+            seen.append(json.dumps(asked.values))
+    assert study.ask() is None
+    assert len(set(seen)) == 18
+    file, kept = recipe(learning={"steps": 1, "metric": "loss"}), Kept()
+    cells = ["model.encoder.cell=[gru,lstm]"]
+    found = sixjars.tune(file, cells, trials=5, out=tmp_path / "s", device="cpu", reporter=kept)
+    assert kept.lines[0] == "note: there are 2 combinations of these values, so there are as many trials."
+    assert {row["model.encoder.cell"] for row in found.trials} == {"gru", "lstm"}
+    assert len(found.trials) == 2
 
 
 def test_a_trial_that_had_ended_when_the_search_was_killed(tmp_path: Path) -> None:

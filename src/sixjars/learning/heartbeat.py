@@ -42,20 +42,25 @@ def ending_with_the_first() -> Iterator[None]:
     take. Only what is started here: whoever starts all processes by hand may log out.
     """
     first = os.environ.pop(_FIRST, None)
-
-    def watch() -> None:
-        while str(os.getppid()) == first:
-            time.sleep(TICK)
-        time.sleep(GRACE + 2 * TICK)  # a heartbeat ends this process sooner, where there is one already
-        _end(tell=os.environ.get("LOCAL_RANK") == "1")
-
-    if first is not None:
-        threading.Thread(target=watch, name="first process", daemon=True).start()
+    if first is not None:  # a heartbeat ends this process sooner, where there is one already
+        end_after(int(first), grace=GRACE + 2 * TICK, tell=os.environ.get("LOCAL_RANK") == "1")
     os.environ[_FIRST] = str(os.getpid())
     try:
         yield
     finally:
         del os.environ[_FIRST]
+
+
+def end_after(parent: int, *, grace: float = 0.0, tell: bool = False) -> None:
+    """From now on this process ends soon after the one that started it, whatever it is doing then."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(TICK)
+        time.sleep(grace)
+        _end(tell=tell)
+
+    threading.Thread(target=watch, name="first process", daemon=True).start()
 
 
 def _end(*, tell: bool) -> None:

@@ -46,7 +46,7 @@ class Origin:
 
     def note(self) -> dict[str, str]:
         """Where the weights come from, to be kept in the new run."""
-        return {"run": str(self.run.folder), "weights": _fingerprint(self.run.folder)}
+        return {"run": str(self.run.folder), "weights": fingerprint(self.run.folder)}
 
     def taught(self, blueprint: Blueprint) -> Blueprint:
         """The same with fields that know what those of the run learned."""
@@ -111,7 +111,8 @@ def _with_vectors(blueprint: Blueprint, fields: Fields) -> Iterator[str]:
             yield f"{inner.where.removeprefix('model.')}."
 
 
-def _fingerprint(folder: Path) -> str:
+def fingerprint(folder: Path) -> str:
+    """Of the weights of a run."""
     with (folder / "model.safetensors").open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -184,7 +185,7 @@ def recipe_and_origin(
     began, kept = Path(str(origin.get("run"))), open_run(resumed, outside)
     found = Path(from_run or began)
     goes_on = kept.is_under_way and found.resolve() == began.resolve()  # it has its own weights; those may have changed
-    if not goes_on and (found / "model.safetensors").is_file() and _fingerprint(found) != origin.get("weights"):
+    if not goes_on and (found / "model.safetensors").is_file() and fingerprint(found) != origin.get("weights"):
         raise RunError(
             f"{resumed} was begun from other weights than those in {found}; begin a new run with another --out."
         )

@@ -10,18 +10,17 @@ learning.epochs=5                     no search: the same in every trial
 import json
 import math
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
+import numpy as np
 import yaml
 
 from sixjars.errors import RecipeError, hint, shown
+from sixjars.recipe.data import DataSettings
 from sixjars.recipe.files import loaded
-
-if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
+from sixjars.runs.dimensions import Choices, Dimension, Range
 
 SpaceLike = Sequence[str] | Mapping[str, Any]
 """A space as people give it: `KEY=SPACE` texts, or a dict of them, in which a list holds choices."""
@@ -29,13 +28,8 @@ TRIALS: Final = 30
 """Of a search, when nobody says how many."""
 RANGES: Final = ("log", "uniform", "int")
 WHERE: Final = "the search space"
-DIGITS: Final = 4
-"""Of a number that is tried: more would only make it longer to write."""
-SCORING: Final = (
-    *("task", "evaluation", "expect", "learning.metric", "learning.folds"),
-    *(f"data.{key}" for key in ("sample", "valid", "test", "split", "fold", "seed", "filter")),
-)
-"""Keys that decide what is scored, or on what."""
+SCORING: Final = ("task", "evaluation", "expect", "learning.metric", "learning.folds")
+"""Keys that decide what is scored; so do those of `data`, but for what a field makes of its column."""
 _CALL: Final = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*\((?P<ends>.*)\)", re.DOTALL)
 _CHOOSERS: Final = {"choice", "choices", "categorical", "choose", "one_of"}
 _OTHER_NAMES: Final = {
@@ -44,96 +38,6 @@ _OTHER_NAMES: Final = {
     **dict.fromkeys(["range", "randint", "integer", "quniform", "int_uniform"], "int"),
 }
 """What other libraries call them."""
-
-
-class Dimension(ABC):
-    """The values that one key may have."""
-
-    @abstractmethod
-    def distribution(self) -> "BaseDistribution":
-        """The same for Optuna."""
-
-    @abstractmethod
-    def value(self, drawn: Any) -> Any:
-        """The value for the recipe, of what Optuna has drawn."""
-
-    @abstractmethod
-    def corners(self) -> tuple[Any, ...]:
-        """Values that show whether a recipe takes them all."""
-
-    @property
-    def axis(self) -> str:
-        """How a drawing shows it: `linear`, `log`, or `names`."""
-        return "names"
-
-
-@final
-@dataclass(frozen=True)
-class Range(Dimension):
-    """A number between two ends, both possible.
-
-    >>> str(Range(1e-4, 1e-2, log=True)), Range(0.0, 0.5).value(0.123456), Range(64, 512, whole=True).value(100)
-    ('log(0.0001,0.01)', 0.1235, 100)
-    """
-
-    low: float
-    high: float
-    log: bool = False
-    whole: bool = False
-
-    def __str__(self) -> str:
-        name = "log" if self.log else "int" if self.whole else "uniform"
-        return f"{name}({self.low!r},{self.high!r})"
-
-    def distribution(self) -> "BaseDistribution":
-        """A number or a whole number."""
-        from optuna.distributions import FloatDistribution, IntDistribution
-
-        if self.whole:
-            return IntDistribution(int(self.low), int(self.high), log=self.log)
-        return FloatDistribution(self.low, self.high, log=self.log)
-
-    def value(self, drawn: Any) -> Any:
-        """Rounded, but not beyond an end."""
-        return int(drawn) if self.whole else min(max(float(f"{drawn:.{DIGITS}g}"), self.low), self.high)
-
-    def corners(self) -> tuple[Any, ...]:
-        """The ends."""
-        return self.low, self.high
-
-    @property
-    def axis(self) -> str:
-        """Logarithmic where the values are."""
-        return "log" if self.log else "linear"
-
-
-@final
-@dataclass(frozen=True)
-class Choices(Dimension):
-    """One of several values.
-
-    >>> print(Choices((128, "auto", None)))
-    [128, "auto", null]
-    """
-
-    values: tuple[Any, ...]
-
-    def __str__(self) -> str:
-        return json.dumps(self.values)
-
-    def distribution(self) -> "BaseDistribution":
-        """Values as texts: `1`, `1.0` and `true` are three, and a list can be one."""
-        from optuna.distributions import CategoricalDistribution
-
-        return CategoricalDistribution([json.dumps(value) for value in self.values])
-
-    def value(self, drawn: Any) -> Any:
-        """The value of a text."""
-        return json.loads(drawn)
-
-    def corners(self) -> tuple[Any, ...]:
-        """All of them."""
-        return self.values
 
 
 @final
@@ -147,6 +51,20 @@ class Space:
     def texts(self) -> dict[str, str]:
         """Each dimension as a person would write it."""
         return {key: str(one) for key, one in self.dimensions.items()}
+
+    @property
+    def count(self) -> int | None:
+        """How many combinations of values there are; nothing where they cannot be counted."""
+        counts = [one.count for one in self.dimensions.values()]
+        return None if None in counts else math.prod(count for count in counts if count is not None)
+
+    def draw(self, at: int) -> dict[str, Any]:
+        """What Optuna would draw for a combination, by its place from 0, where they can be counted."""
+        drawn = {}
+        for key, one in self.dimensions.items():
+            at, place = divmod(at, one.count or 1)
+            drawn[key] = one.draw(place)
+        return drawn
 
 
 def overrides_of(values: Mapping[str, Any]) -> list[str]:
@@ -179,7 +97,7 @@ def space_of(given: SpaceLike) -> Space:
             found = None
         if isinstance(found, Dimension):
             dimensions[key] = found
-            if any(key == one or key.startswith(f"{one}.") for one in SCORING):
+            if _decides(key):
                 faults.append(f"{key} decides what is scored, so trials could not be compared; give it one value.")
         else:
             fixed[key] = found
@@ -188,6 +106,21 @@ def space_of(given: SpaceLike) -> Space:
     if faults:
         raise RecipeError(faults, WHERE)
     return Space(dimensions, fixed)
+
+
+def check_counts(**counts: int) -> None:
+    """Numbers of things to do are 1 or more."""
+    faults = [f"{name} must be 1 or more, but is {count}." for name, count in counts.items() if count < 1]
+    if faults:
+        raise RecipeError(faults, WHERE)
+
+
+def _decides(key: str) -> bool:
+    """Whether a key, or one below it, decides what is scored, or on what: validation rows may be training rows too."""
+    section, *below = key.split(".")
+    if section == "data":
+        return len(below) < 2 or below[0] in DataSettings.model_fields or below[1] == "column"
+    return any(f"{key}.".startswith(f"{one}.") or one.startswith(f"{key}.") for one in SCORING)
 
 
 def _nothing(fixed: Mapping[str, Any]) -> str:
@@ -225,9 +158,9 @@ def _pairs(given: SpaceLike, faults: list[str]) -> Iterable[tuple[str, Any]]:
 def _read(key: str, given: Any) -> Any:
     """What a key may be: a dimension, or one value."""
     if isinstance(given, list | tuple):
-        return _choices(key, list(given))
+        return _choices(key, [_plain(value) for value in given])
     if not isinstance(given, str):
-        return given
+        return _single(key, _plain(given))
     text = given.strip()
     call = _CALL.fullmatch(text)
     if call is not None:
@@ -241,6 +174,22 @@ def _read(key: str, given: Any) -> Any:
             f"{key}={shown(text)[1:-1]} is neither a value nor a space: brackets or quotes are open."
         ) from None
     return _choices(key, value) if isinstance(value, list) else value
+
+
+def _plain(value: Any) -> Any:
+    """The number of a NumPy number."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _single(key: str, value: Any) -> Any:
+    """One value, if a recipe can hold it."""
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        raise _fault(
+            f"{key}: give a text such as 'log(1e-4,1e-2)', a list of choices, or a plain value; it is {shown(value)}."
+        ) from None
+    return value
 
 
 def _choices(key: str, values: list[Any]) -> Any:

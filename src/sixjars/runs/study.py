@@ -6,7 +6,8 @@ median rule of Golovin et al. 2017, https://doi.org/10.1145/3097983.3098043).
 """
 
 import json
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import optuna
 
 FILE: Final = "study.journal"
+TRIALS_FOLDER: Final = "trials"
 NAME: Final = "sixjars"
 FEWEST, MOST = 2, 5
 """Complete trials before one is pruned: a fifth of all, but at least and at most so many."""
@@ -40,6 +42,8 @@ class Aim:
     metric: str
     better: Literal["higher", "lower"]
     seed: int
+    start: str | None = None
+    """The fingerprint of the weights that trials start from."""
 
 
 @final
@@ -52,11 +56,20 @@ class Asked:
     values: dict[str, Any]
     key: int
     """Optuna's own number."""
+    folder: Path
+    """Where it is made."""
 
 
 def is_begun(folder: Path) -> bool:
     """Whether a folder holds a study."""
     return (folder / FILE).is_file()
+
+
+def check_unused(folder: Path, names: Iterable[str]) -> None:
+    """A folder without a search has nothing that a search would write over."""
+    for name in names:
+        if (folder / name).exists():
+            raise RunError(f"{folder / name} is there already, and not of a search; choose another folder with --out.")
 
 
 def check_installed() -> None:
@@ -72,11 +85,12 @@ class Study:
     """What was tried, and what comes next; several threads may ask."""
 
     def __init__(self, folder: Path, aim: Aim, space: Space, *, trials: int) -> None:
-        self.aim, self.space, self.trials = aim, space, trials
+        self.folder, self.aim, self.space, self.wanted = folder, aim, space, trials
+        self.trials = trials if space.count is None else min(trials, space.count)
         self.lock = Lock()
         self.running: dict[int, optuna.Trial] = {}
         self.scores: dict[int, list[float]] = {}
-        self.study = _opened(folder, aim, trials)
+        self.study = _opened(folder, aim, self.trials)
         _check_same(self.study, aim, folder)
         for trial in self.study.trials:
             if trial.state.name == "RUNNING":  # until a kill
@@ -89,13 +103,42 @@ class Study:
             number = next((one for one in range(1, self.trials + 1) if one not in taken), None)
             if number is None:
                 return None
+            place = self._place(number)
             self.study.sampler = _sampler(self.aim.seed, number)
-            dimensions = self.space.dimensions
-            trial = self.study.ask({key: one.distribution() for key, one in dimensions.items()})
+            trial = self._drawn(number)
             trial.set_user_attr("number", number)
             self.running[trial.number], self.scores[trial.number] = trial, []
-            values = {key: one.value(trial.params[key]) for key, one in dimensions.items()}
-            return Asked(number, values, trial.number)
+            return Asked(number, self._values(trial.params), trial.number, place)
+
+    def _values(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: one.value(params[key]) for key, one in self.space.dimensions.items()}
+
+    def _drawn(self, number: int) -> "optuna.Trial":
+        """A trial with new values: where they can be counted, none are tried twice."""
+        from optuna.trial import TrialState
+
+        distributions = {key: one.distribution() for key, one in self.space.dimensions.items()}
+        trial, count = self.study.ask(distributions), self.space.count
+        if count is None:
+            return trial
+        made = [{key: row[key] for key in distributions} for row in self.rows()]
+        tried = {json.dumps(one) for one in (*made, *(self._values(one.params) for one in self.running.values()))}
+        if json.dumps(self._values(trial.params)) not in tried:
+            return trial
+        self.study.tell(trial, state=TrialState.FAIL)
+        first = int(np.random.default_rng([self.aim.seed, number]).integers(count))
+        others = (self.space.draw((first + step) % count) for step in range(count))
+        self.study.enqueue_trial(next(one for one in others if json.dumps(self._values(one)) not in tried))
+        return self.study.ask(distributions)
+
+    def _place(self, number: int) -> Path:
+        """The folder of a trial, which is not there; only what a stopped trial of this study left is removed."""
+        place = self.folder / TRIALS_FOLDER / f"{number:03}"
+        if any(trial.user_attrs.get("number") == number for trial in self.study.trials):
+            shutil.rmtree(place, ignore_errors=True)
+        elif place.exists():
+            raise RunError(f"{place} is not of this search; move it away, or choose another folder with --out.")
+        return place
 
     def told(self, asked: Asked, score: float) -> bool:
         """Take in the score of a validation; whether the trial goes on."""
@@ -181,11 +224,11 @@ def _mend(path: Path) -> None:
 
 
 def _check_same(study: "optuna.Study", aim: Aim, folder: Path) -> None:
-    """A search goes on with the same recipe, space, metric and seed."""
+    """A search goes on with the same recipe, space, metric, seed and start."""
     before, now = study.user_attrs["aim"], json.loads(json.dumps(asdict(aim)))
     changed = [name for name in now if before.get(name) != now[name]]
     if changed:
-        other = " and ".join(changed)
+        other = " and ".join("--from" if name == "start" else name for name in changed)
         raise RunError(f"{folder} holds a search with another {other}; resume with the same, or choose another --out.")
 
 

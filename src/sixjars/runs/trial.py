@@ -32,6 +32,7 @@ class Order:
     recipe: str
     """YAML, everything filled in."""
     folder: str
+    """Which is not there yet."""
     device: Device
     start: str | None = None
     """The run whose weights it starts from."""
@@ -104,7 +105,6 @@ def try_order(order: Order, told: Told, memory: Memory) -> End:
     outside = Outside(order.allow, memory.components)
     recipe = recipe_of(values_of(order.recipe, "recipe"), "recipe", outside)
     folder = Path(order.folder)
-    shutil.rmtree(folder, ignore_errors=True)  # of a trial that was killed
     watching = Watching(recipe.learning.metric or "loss", told, memory)
     try:
         fabric = fabric_for(device=order.device, devices=1, precision=recipe.learning.precision)

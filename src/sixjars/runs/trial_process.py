@@ -1,8 +1,7 @@
 """A trial in a process of its own, on a device of its own: orders and answers are lines of JSON through its pipes.
 
-`python -m sixjars.runs.trial_process` is that process. For each trial it reads an order, writes the score of each
-validation, reads whether to go on, and writes how it ended. When whoever started it is gone, it ends at its next
-validation.
+`python -m sixjars.runs.trial_process PARENT` is that process. For each trial it reads an order, writes the score of
+each validation, reads whether to go on, and writes how it ended. It ends soon after its parent.
 """
 
 import json
@@ -16,6 +15,7 @@ from dataclasses import asdict
 from typing import IO, Any, Final, final
 
 from sixjars.errors import Interrupted, RunError
+from sixjars.learning.heartbeat import end_after
 from sixjars.runs.trial import End, Memory, Order, Told, try_order
 
 GO, STOP = "go\n", "stop\n"
@@ -65,7 +65,7 @@ class TrialProcess:
 
     def _started(self) -> "subprocess.Popen[str]":
         pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self.complaints}
-        self.child = subprocess.Popen(ONE_OF, env={**os.environ, **self.place}, text=True, **pipes)
+        self.child = subprocess.Popen([*ONE_OF, str(os.getpid())], env={**os.environ, **self.place}, text=True, **pipes)
         return self.child
 
     def _explained(self, code: int) -> End:
@@ -120,6 +120,7 @@ def _say(stream: IO[str], event: Mapping[str, Any]) -> None:
 
 def main() -> None:
     """The process itself."""
+    end_after(int(sys.argv[1]))
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a library prints is no answer
 

@@ -24,13 +24,15 @@ from sixjars.progress import Reporter, duration, usual_reporter
 from sixjars.recipe.files import RecipeLike, overridden, values_from
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.space import TRIALS, WHERE, Space, SpaceLike, overrides_of, space_of
+from sixjars.runs.alone import alone
+from sixjars.runs.fine_tune import fingerprint
+from sixjars.runs.space import TRIALS, WHERE, Space, SpaceLike, check_counts, overrides_of, space_of
 from sixjars.runs.splits import SPLITS
-from sixjars.runs.study import Aim, Asked, Study, check_installed, is_begun
+from sixjars.runs.study import FILE, TRIALS_FOLDER, Aim, Asked, Study, check_installed, check_unused, is_begun
 from sixjars.runs.train import default_folder, recipe_of_training, with_tables
 from sixjars.runs.trial import End, Memory, Order, Told, try_order
 from sixjars.runs.trial_process import TrialProcess, place_of
-from sixjars.runs.tuning import TABLE, Tuning, line_of
+from sixjars.runs.tuning import TABLE, WRITTEN, Tuning, line_of
 from sixjars.tasks import TASKS
 
 HOPELESS: Final = 3
@@ -79,6 +81,7 @@ def tune(  # noqa: PLR0913 - the options of a search, and those of its trainings
     """
     check_installed()
     outside, tables = Outside(tuple(allow), tuple(components)), tables_of(data, SPLITS)
+    check_counts(trials=trials, jobs=jobs)
     if jobs > 1 and (tables or outside.components):
         raise RecipeError([STAYS_HERE], WHERE)
     usual, wanted = default_folder(recipe), space_of(space)
@@ -87,23 +90,34 @@ def tune(  # noqa: PLR0913 - the options of a search, and those of its trainings
     fixed = overridden(values, [*overrides_of(wanted.fixed), *with_tables(tables)])
     plan = Plan(fixed, where, folder, outside, device, None if from_run is None else Path(from_run))
     begins = resume and not is_begun(folder)
-    study = _study(plan, wanted, trials=trials, seed=seed, resume=resume)
-    search = Search(plan, study, reporter or usual_reporter(), Memory(outside.components, tables))
-    if begins:
-        search.reporter.note(f"there is no search in {folder} to resume yet, so one is begun.")
-    return search.whole(min(jobs, trials))
+    aim = _checked(plan, wanted, seed=seed, resume=resume)
+    with alone(folder / FILE):
+        study = Study(folder, aim, wanted, trials=trials)
+        search = Search(plan, study, reporter or usual_reporter(), Memory(outside.components, tables))
+        if begins:
+            search.reporter.note(f"there is no search in {folder} to resume yet, so one is begun.")
+        return search.whole(min(jobs, study.trials))
 
 
-def _study(plan: "Plan", space: Space, *, trials: int, seed: int, resume: bool) -> Study:
-    """The study of a folder, if what is asked for can be searched there."""
+def _checked(plan: "Plan", space: Space, *, seed: int, resume: bool) -> Aim:
+    """What is searched for, if it can be searched in this folder."""
     folder, base = plan.folder, plan.recipe({})
     device_named(plan.device)
-    if trials < 1:
-        raise RecipeError([f"trials must be 1 or more, but is {trials}."], WHERE)
     if is_begun(folder) and not resume:
         raise RunError(f"{folder} holds a search already; go on with --resume, or choose another folder with --out.")
+    if not is_begun(folder):
+        check_unused(folder, (TRIALS_FOLDER, *WRITTEN))
     check_values(plan, space)
-    return Study(folder, _aim(base, space, seed, plan.outside), space, trials=trials)
+    aim = _aim(base, space, seed, plan.outside)
+    return replace(aim, start=_start_of(plan.start))
+
+
+def _start_of(run: Path | None) -> str | None:
+    """The fingerprint of the weights that all trials start from."""
+    try:
+        return None if run is None else fingerprint(run)
+    except FileNotFoundError:
+        raise RunError(f"{run} has no trained weights yet (model.safetensors); train it first.") from None
 
 
 def _aim(base: Recipe, space: Space, seed: int, outside: Outside) -> Aim:
@@ -146,9 +160,8 @@ class Plan:
 
     def order(self, asked: Asked) -> Order:
         """What a trial is told."""
-        at = self.folder / "trials" / f"{asked.number:03}"
         start = None if self.start is None else str(self.start)
-        return Order(self.recipe(asked.values).to_yaml(), str(at), self.device, start, self.outside.packages)
+        return Order(self.recipe(asked.values).to_yaml(), str(asked.folder), self.device, start, self.outside.packages)
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -163,11 +176,11 @@ def check_values(plan: Plan, space: Space) -> None:
     faults: dict[str, None] = {}
     for key, values in corners.items():
         others = {name: some for name, some in corners.items() if name != key}
-        combined = [dict(zip(others, some, strict=True)) for some in islice(product(*others.values()), COMBINED)]
         for value in values:
-            wrong = [_faults(plan, {**rest, key: value}) for rest in ({}, *combined)]
-            if all(wrong):
-                faults |= dict.fromkeys(wrong[0])
+            wrong = _faults(plan, {key: value})
+            combined = islice(product(*others.values()), COMBINED if wrong else 0)
+            if wrong and all(_faults(plan, {**dict(zip(others, some, strict=True)), key: value}) for some in combined):
+                faults |= dict.fromkeys(wrong)
     if faults:
         raise RecipeError(list(faults), WHERE)
 
@@ -192,6 +205,9 @@ class Search:
 
     def whole(self, jobs: int) -> Tuning:
         """All of it, and the drawing, whatever ends it."""
+        count = self.study.trials
+        if count < self.study.wanted:
+            self.reporter.note(f"there are {count} combinations of these values, so there are as many trials.")
         try:
             self._run(jobs)
         finally:

@@ -15,6 +15,7 @@ from sixjars.recipe.sections import Recipe
 from sixjars.runs.html import table
 
 TABLE, RECIPE, PICTURE = "trials.csv", "best.yaml", "tune.png"
+WRITTEN = (TABLE, RECIPE, PICTURE)
 
 
 @final

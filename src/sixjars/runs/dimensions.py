@@ -1,0 +1,129 @@
+"""The values that one key may have in a parameter search: a range of numbers, or choices."""
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, final
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
+DIGITS: Final = 4
+"""Of a number that is tried: more would only make it longer to write."""
+
+
+class Dimension(ABC):
+    """The values that one key may have."""
+
+    @abstractmethod
+    def distribution(self) -> "BaseDistribution":
+        """The same for Optuna."""
+
+    @abstractmethod
+    def value(self, drawn: Any) -> Any:
+        """The value for the recipe, of what Optuna has drawn."""
+
+    @abstractmethod
+    def corners(self) -> tuple[Any, ...]:
+        """Values that show whether a recipe takes them all."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int | None:
+        """How many values there are; nothing where they cannot be counted."""
+
+    @abstractmethod
+    def draw(self, at: int) -> Any:
+        """What Optuna would draw, by its place from 0, where values can be counted."""
+
+    @property
+    def axis(self) -> str:
+        """How a drawing shows it: `linear`, `log`, or `names`."""
+        return "names"
+
+
+@final
+@dataclass(frozen=True)
+class Range(Dimension):
+    """A number between two ends, both possible.
+
+    >>> str(Range(1e-4, 1e-2, log=True)), Range(0.0, 0.5).value(0.123456), Range(64, 512, whole=True).value(100)
+    ('log(0.0001,0.01)', 0.1235, 100)
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+
+    def __str__(self) -> str:
+        name = "log" if self.log else "int" if self.whole else "uniform"
+        return f"{name}({self.low!r},{self.high!r})"
+
+    def distribution(self) -> "BaseDistribution":
+        """A number or a whole number."""
+        from optuna.distributions import FloatDistribution, IntDistribution
+
+        if self.whole:
+            return IntDistribution(int(self.low), int(self.high), log=self.log)
+        return FloatDistribution(self.low, self.high, log=self.log)
+
+    def value(self, drawn: Any) -> Any:
+        """Rounded, but not beyond an end."""
+        return int(drawn) if self.whole else min(max(float(f"{drawn:.{DIGITS}g}"), self.low), self.high)
+
+    def corners(self) -> tuple[Any, ...]:
+        """The ends."""
+        return self.low, self.high
+
+    @property
+    def count(self) -> int | None:
+        """Of whole numbers."""
+        return int(self.high) - int(self.low) + 1 if self.whole else None
+
+    def draw(self, at: int) -> Any:
+        """A whole number."""
+        return int(self.low) + at
+
+    @property
+    def axis(self) -> str:
+        """Logarithmic where the values are."""
+        return "log" if self.log else "linear"
+
+
+@final
+@dataclass(frozen=True)
+class Choices(Dimension):
+    """One of several values.
+
+    >>> print(Choices((128, "auto", None)))
+    [128, "auto", null]
+    """
+
+    values: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return json.dumps(self.values)
+
+    def distribution(self) -> "BaseDistribution":
+        """Values as texts: `1`, `1.0` and `true` are three, and a list can be one."""
+        from optuna.distributions import CategoricalDistribution
+
+        return CategoricalDistribution([json.dumps(value) for value in self.values])
+
+    def value(self, drawn: Any) -> Any:
+        """The value of a text."""
+        return json.loads(drawn)
+
+    def corners(self) -> tuple[Any, ...]:
+        """All of them."""
+        return self.values
+
+    @property
+    def count(self) -> int | None:
+        """Each is one."""
+        return len(self.values)
+
+    def draw(self, at: int) -> Any:
+        """Its text."""
+        return json.dumps(self.values[at])
