@@ -21,9 +21,9 @@ BAD: dict[str, tuple[str, bytes, int, str]] = {
     "white text": ("a.tsv", "en\tde\na\tb\n \u3000\tc\nd\te\n".encode(), 3, "column 'en' is empty."),
     "no UTF-8": (
         "a.tsv",
-        b"en\tde\na\tb\nc\td\xe9\nd\te\n",
+        b"en\tde\na\tb\nc\td\x81\nd\te\n",
         3,
-        "byte 4 of the line (0xe9) is not UTF-8; save the file as UTF-8.",
+        "byte 4 of the line (0x81) is not UTF-8; save the file as UTF-8.",
     ),
     "csv, few": ("a.csv", b'en,de\n"a\n\n",b\n"c"\nd,e\n', 5, "has 1 column, but column 2 is asked for."),
     "csv, empty": ("a.csv", b'en,de\n"a\n",b\nc,""\nd,e\n', 4, "column 'de' is empty."),

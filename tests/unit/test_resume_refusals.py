@@ -129,7 +129,7 @@ STATES: dict[str, tuple[dict[str, Any], str]] = {
     "text": ({"epoch": "25"}, f"{WRONG}epoch is '25'."),
     "nothing": ({"tokens": None}, f"{WRONG}tokens is None."),
     "no number": ({"loss": math.nan}, f"{WRONG}loss is nan."),
-    "best is no number": ({"best": [[math.nan, 4]]}, f"{WRONG}best.0.0 is nan."),
+    "best is no number": ({"best": [[math.nan, 1.5, 4]]}, f"{WRONG}best.0.0 is nan."),
     "enormous": ({"halvings": 10**300}, f"{WRONG}halvings is 1"),
     "stale": ({"stale": 101}, f"{WRONG}its counts do not agree with 100 steps."),
     "far beyond the plan": (
@@ -141,11 +141,11 @@ STATES: dict[str, tuple[dict[str, Any], str]] = {
         "does not belong to this recipe: it stands at step 104, 0 of epoch 27.",
     ),
     "a position outside its epoch": (
-        {"step": 8, "epoch": 0, "done_in_epoch": 8, "best": [[0.5, 4]], "finished": False},
+        {"step": 8, "epoch": 0, "done_in_epoch": 8, "best": [[0.5, 1.5, 4]], "finished": False},
         "does not belong to this recipe: it stands at step 8, 8 of epoch 1.",
     ),
     "updates and epochs differ": (
-        {"step": 50, "epoch": 20, "best": [[0.5, 4]], "finished": False},
+        {"step": 50, "epoch": 20, "best": [[0.5, 1.5, 4]], "finished": False},
         "does not belong to this recipe: it stands at step 50, 0 of epoch 21.",
     ),
     "not finished at the end": (
@@ -153,7 +153,7 @@ STATES: dict[str, tuple[dict[str, Any], str]] = {
         "does not belong to this recipe: it stands at step 100, 0 of epoch 26.",
     ),
     "finished too soon": (
-        {"step": 8, "epoch": 2, "best": [[0.5, 4]]},
+        {"step": 8, "epoch": 2, "best": [[0.5, 1.5, 4]]},
         "does not belong to this recipe: it stands at step 8, 0 of epoch 3.",
     ),
 }

@@ -80,6 +80,8 @@ def _one_sentence() -> Iterator[None]:
     except (KeyboardInterrupt, typer.Abort):
         _fail("stopped.", Interrupted.exit_code)
     except Exception as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # pydantic wraps whatever comes while it writes
+            _fail("stopped.", Interrupted.exit_code)
         sentence = _told(error)
         if sentence is None:  # our own mistake: show where
             raise
