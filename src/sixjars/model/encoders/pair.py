@@ -15,13 +15,13 @@ from sixjars.model.layers import masked_softmax
 
 @final
 class PairEncoder(Encoder):
-    r"""h_nk = RNN(h_{n,k-1}, E_enc[x_nk]) for both sentences, n = 1 and 2; h_T = [z_1, z_2, |z_1 - z_2|, z_1 ⊙ z_2].
+    r"""h_nk = RNN(h_{n,k-1}, E_enc[x_nk]) for both sentences, n = 1 and 2; h_T = [z_1, z_2, abs(z_1 - z_2), z_1 ⊙ z_2].
 
     One network encodes both sentences, so z_1 and z_2 can be compared: Conneau et al. 2017
     (https://arxiv.org/abs/1705.02364), section 3.1, with the last states in place of a maximum over all.
 
     For a bridge with attention each word of the second sentence is compared with the first: β_jk = softmax_k(h_2jᵀ
-    h_1k), a_j = Σ_k β_jk h_1k, and h_j = [h_2j, a_j, |h_2j - a_j|, h_2j ⊙ a_j]. Such word-by-word attention is that of
+    h_1k), a_j = Σ_k β_jk h_1k, and h_j = [h_2j, a_j, abs(h_2j - a_j), h_2j ⊙ a_j]. Such attention by word is that of
     Rocktäschel et al. 2016 (https://arxiv.org/abs/1509.06664), section 2.4; score and comparison are as in Chen et al.
     2017 (https://arxiv.org/abs/1609.06038), equations 11 to 14, without their second recurrence.
 
