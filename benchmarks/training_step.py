@@ -26,7 +26,7 @@ from sixjars import (
     WordEmbedding,
     token_loss,
 )
-from sixjars.learning.engine import optimizer_for
+from sixjars.learning.updates import optimizer_for
 from sixjars.recipe.sections import LearningSettings
 
 SIZE, VOCABULARY, WARM_UP = 512, 10_000, 2

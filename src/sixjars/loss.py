@@ -14,8 +14,9 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.errors import RecipeError, unknown
 from sixjars.flow.special import UNK
-from sixjars.flow.values import Batch, DecoderOutput, Padded
+from sixjars.flow.values import Batch, DecoderOutput, LinearLogits, Padded
 from sixjars.model.build import Network
+from sixjars.model.fast.output import output_loss
 from sixjars.model.layers import wide
 from sixjars.recipe.sections import LossSettings
 
@@ -137,12 +138,19 @@ class Objective(nn.Module):
         for name, share in self.word_dropout.items() if self.training else ():
             inputs[name] = without_words(inputs[name], share)
         output: DecoderOutput = self.network(inputs, batch.target)
-        loss_BT = truth_loss(output, batch.target, smoothing=self.settings.smoothing)
-        total = (loss_BT if self.weights is None else loss_BT * self.weights[batch.target.values]).sum()
-        plain = total.detach()
-        if self.settings.smoothing or self.weights is not None:
-            plain = truth_loss(output.mapped(Tensor.detach), batch.target).sum()
+        total, plain = self._of_truth(output, batch.target)
         return torch.stack([total + self._of_attention(output, batch), plain])
+
+    def _of_truth(self, output: DecoderOutput, target: Padded) -> tuple[Tensor, Tensor]:
+        """The loss of all tokens as it is minimized, and the plain one."""
+        if isinstance(output.scores, LinearLogits):
+            factor_BT = target.mask if self.weights is None else target.mask * self.weights[target.values]
+            return output_loss(output.scores, target.values, factor_BT, self.settings.smoothing)
+        loss_BT = truth_loss(output, target, smoothing=self.settings.smoothing)
+        total = (loss_BT if self.weights is None else loss_BT * self.weights[target.values]).sum()
+        if self.settings.smoothing or self.weights is not None:
+            return total, truth_loss(output.mapped(Tensor.detach), target).sum()
+        return total, total.detach()
 
     def _of_attention(self, output: DecoderOutput, batch: Batch) -> Tensor | float:
         """The cost of the weights: how far from the truth they are, and attending twice."""

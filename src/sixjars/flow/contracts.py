@@ -14,7 +14,17 @@ from typing import Any, ClassVar, Literal, Protocol, final
 
 from torch import Tensor, nn
 
-from sixjars.flow.values import Context, DecoderOutput, Encoded, Hypothesis, Padded, Prepared, Rows, StepOutput
+from sixjars.flow.values import (
+    Attended,
+    Context,
+    DecoderOutput,
+    Encoded,
+    Hypothesis,
+    Padded,
+    Prepared,
+    Rows,
+    StepOutput,
+)
 
 Holds = Literal["tokens", "classes", "positions", "points", "pixels", "features"]
 """What the values of a field are: tokens of a vocabulary, classes of a closed list, positions of an input, …"""
@@ -133,6 +143,10 @@ class Bridge(Component):
     @abstractmethod
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """The context for one step; the query is the decoder's previous state (B, H)."""
+
+    def attended(self, prepared: Prepared) -> Attended | None:
+        """What `step` attends to, where it is attention of one level and a faster path may take all steps at once."""
+        return None
 
     @classmethod
     def misfits(cls, plan: "ModelPlan") -> list[str]:

@@ -218,6 +218,26 @@ class Prepared(Rows):
 
 @final
 @dataclass(frozen=True)
+class Attended(Tensors):
+    """Attention of one level as its tensors, for a recurrence that computes it together with its own steps.
+
+    e_jt = V_attᵀ tanh(U_att s_{t-1} + k_j) where there is a U_att, else s_{t-1}ᵀ k_j.
+    """
+
+    keys: Tensor
+    """k, (B, S, A)."""
+    memory: Tensor
+    """(B, S, D)."""
+    mask: Tensor
+    """(B, S)."""
+    query: Tensor | None = None
+    """U_att, (A, H)."""
+    score: Tensor | None = None
+    """V_att, (A,)."""
+
+
+@final
+@dataclass(frozen=True)
 class Context(Rows):
     """What a bridge gives the decoder at one step."""
 
@@ -240,15 +260,37 @@ class State(Rows):
 
 @final
 @dataclass(frozen=True)
+class LinearLogits(Tensors):
+    """Logits that are not computed yet, V_out s_t + b_out, so that a loss need not have all of them in memory."""
+
+    states: Tensor
+    """(B, T, H)."""
+    weight: Tensor
+    """V_out, (V, H)."""
+    bias: Tensor
+    """b_out, (V,)."""
+
+    def logits(self) -> Tensor:
+        """All of them, (B, T, V)."""
+        return torch.nn.functional.linear(self.states, self.weight, self.bias)
+
+
+@final
+@dataclass(frozen=True)
 class DecoderOutput(Rows):
     """What a decoder outputs for a whole target at once, with teacher forcing."""
 
-    logits: Tensor
-    """Before the softmax, (B, T, V)."""
+    scores: "Tensor | LinearLogits"
+    """The logits, or what they are computed from."""
     weights: Tensor | None = None
     """Attention, (B, T, S)."""
     multi_label: bool = False
     """Whether any number of labels may be right, each with a probability of its own: σ in place of the softmax."""
+
+    @property
+    def logits(self) -> Tensor:
+        """Before the softmax, (B, T, V)."""
+        return self.scores if isinstance(self.scores, Tensor) else self.scores.logits()
 
 
 @final

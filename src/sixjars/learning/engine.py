@@ -1,27 +1,18 @@
-"""What training runs on: devices and processes by Lightning Fabric, the optimizer and its schedule, and one update.
-
-What an update learns from is prepared by a thread while the device computes the one before it.
-"""
+"""What training runs on: devices and processes, by Lightning Fabric."""
 
 import logging
-import math
 import os
 import subprocess
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, final, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
-from torch import Tensor, optim
 
 from sixjars.errors import Interrupted, LearningError, RecipeError, RunError, unknown
-from sixjars.flow.values import Batch
 from sixjars.learning.heartbeat import GONE, Heartbeat, ending_with_the_first
-from sixjars.recipe.sections import LearningSettings
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -132,93 +123,3 @@ def _end(children: "list[subprocess.Popen[bytes]]", patience: float) -> None:
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
-
-
-T = TypeVar("T")
-R = TypeVar("R")
-
-
-@final
-@dataclass(frozen=True)
-class Load:
-    """What one update of one process learns from."""
-
-    tokens: int
-    """Of all processes."""
-    batches: tuple[Batch, ...]
-    """Of this one; their gradients are added."""
-    counts: tuple[float, ...]
-    """1 for each batch that counts. A process without a row of its own takes part with one that does not: 0."""
-
-
-@final
-class Update:
-    """An update that was made, and its loss, which a device may still be computing."""
-
-    def __init__(self, step: int, tokens: int, loss: Tensor) -> None:
-        self.step = step
-        self.tokens = tokens
-        self._loss = loss.to("cpu", non_blocking=True)
-        self._ready: torch.cuda.Event | None = None
-        if loss.is_cuda:
-            self._ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            self._ready.record()
-
-    def loss(self) -> float:
-        """Summed over the tokens. Waits for the device to finish this update, not what it was given since."""
-        if self._ready is not None:
-            self._ready.synchronize()
-        return float(self._loss)
-
-
-def ahead(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """What `make` makes of each item, in order; a thread makes one while the one before it is used.
-
-    Whatever `make` raises is raised here, when its turn comes.
-
-    >>> list(ahead(str, [1, 2, 3]))
-    ['1', '2', '3']
-    """
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="ahead") as thread:
-        waiting: Future[R] | None = None
-        for item in items:
-            made, waiting = waiting, thread.submit(make, item)
-            if made is not None:
-                yield made.result()
-        if waiting is not None:
-            yield waiting.result()
-
-
-def optimizer_for(parameters: Iterable[Any], settings: LearningSettings) -> optim.Optimizer:
-    """The update rule that the recipe names, for parameters or groups of them."""
-    kinds = {"adam": optim.Adam, "adamw": optim.AdamW, "sgd": optim.SGD, "adadelta": optim.Adadelta}
-    more = {"momentum": settings.momentum} if settings.optimizer == "sgd" else {}
-    kind: Callable[..., optim.Optimizer] = kinds[settings.optimizer]
-    return kind(parameters, lr=settings.rate, weight_decay=settings.weight_decay, **more)
-
-
-def learning_rate(settings: LearningSettings, step: int, *, total: int, halvings: int = 0) -> float:
-    """The rate of update number `step` of `total`, counted from 1, after so many halvings by plateau.
-
-    After a linear warm-up: constant; rate √(warmup / step) (Vaswani et al. 2017,
-    https://arxiv.org/abs/1706.03762, section 5.3); half a cosine down to 0 at the last update; or, for plateau,
-    halved each time validation has stalled.
-
-    >>> settings = LearningSettings(rate=1.0, warmup=4, schedule="inverse_sqrt")
-    >>> [learning_rate(settings, step, total=100) for step in (1, 2, 4, 16)]
-    [0.25, 0.5, 1.0, 0.5]
-    """
-    warmup = settings.warmup
-    if step < warmup:
-        return settings.rate * step / warmup
-    match settings.schedule:
-        case "inverse_sqrt":
-            factor = math.sqrt(max(warmup, 1) / step)
-        case "cosine":
-            done = (step - warmup) / max(total - warmup, 1)
-            factor = 0.5 * (1.0 + math.cos(math.pi * min(done, 1.0)))
-        case "plateau":
-            factor = 0.5**halvings
-        case "constant":
-            factor = 1.0
-    return settings.rate * factor

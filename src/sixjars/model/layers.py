@@ -25,6 +25,12 @@ def wide(values: Tensor) -> Tensor:
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
+def computed_in(values: Tensor) -> torch.dtype:
+    """The type that products of these values are computed in: autocast may have another than theirs."""
+    kind = values.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else values.dtype
+
+
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Softmax over the last dimension among the places where `mask` holds; all zeros where it holds nowhere.
 

@@ -17,24 +17,20 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.flow.contracts import Bridge, StateShape
-from sixjars.flow.values import Context, Prepared, State
-from sixjars.model.equations import LAST, ZERO, layers_above, raised, recurrence
-from sixjars.model.layers import last_real, reordered, reversal
+from sixjars.flow.values import Attended, Context, Prepared, State
+from sixjars.model.equations import layers_above, raised, recurrence
+from sixjars.model.fast.attending import Sources
+from sixjars.model.fast.recurrence import recurrence as unrolled_over
+from sixjars.model.fast.unrolled import Layer, unrolled
+from sixjars.model.layers import computed_in
 
 CellName = Literal["rnn", "gru", "lstm"]
-Direction = Literal["forward", "backward", "both"]
 LayerState = tuple[Tensor, Tensor | None]
 """What one layer remembers: (hidden (B, H), memory cell (B, H) or nothing)."""
 
 FUSED: dict[CellName, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 GATES: dict[CellName, tuple[str, ...]] = {"rnn": ("",), "gru": (",o", ",i", ""), "lstm": (",i", ",f", "", ",o")}
 """The gates whose weights torch stacks in one matrix, in its order; the candidate state has no letter of its own."""
-READS: dict[Direction, tuple[str, ...]] = {
-    "forward": ("left_to_right",),
-    "backward": ("right_to_left",),
-    "both": ("left_to_right", "right_to_left"),
-}
-ARROWS = {"left_to_right": "→", "right_to_left": "←"}
 
 
 def states_of(cell: CellName) -> int:
@@ -80,6 +76,7 @@ class Recurrent(nn.Module):
         self.layers = layers
         self.dropout = dropout
         self.tag = "dec"
+        self.fast = True
         self.stack = FUSED[cell](input_size, size, layers, batch_first=True, dropout=dropout if layers > 1 else 0.0)
 
     @property
@@ -128,6 +125,9 @@ class Recurrent(nn.Module):
             once, steps = bridge.step(state.hidden[:, -1], prepared), inputs.shape[1]
             context = once.mapped(lambda tensor: tensor.unsqueeze(1).expand(-1, steps, -1))
             return self(torch.cat([inputs, context.vector], dim=-1), state), context
+        attended = bridge.attended(prepared) if self.fast and not torch.compiler.is_compiling() else None
+        if attended is not None:
+            return self._unrolled(inputs, state, attended)
         # U [x, c] is U_x x + U_c c: the first is computed for all steps at once, only the second waits for the state.
         layers, states, contexts = self.opened(state), [], []
         for given_BG in self.project(inputs).unbind(1):
@@ -137,6 +137,35 @@ class Recurrent(nn.Module):
         weights = [context.weights for context in contexts if context.weights is not None]
         vectors_BTC = torch.stack([context.vector for context in contexts], dim=1)
         return torch.stack(states, dim=1), Context(vectors_BTC, torch.stack(weights, dim=1) if weights else None)
+
+    def _unrolled(self, inputs: Tensor, state: State, attended: Attended) -> tuple[Tensor, Context]:
+        """The same by the fast path, which has the steps first."""
+        dtype = computed_in(inputs)
+        layers = []
+        for number in range(self.layers):
+            weight, bias = self._weight("weight_hh", number), self._weight("bias_hh", number)
+            if attended.query is not None and number == self.layers - 1:
+                weight = torch.cat([weight, attended.query])
+            below = self._weight("weight_ih", number)[:, inputs.shape[-1] if number == 0 else 0 :]
+            above = None if number == 0 else self._weight("bias_ih", number).to(dtype)
+            layers.append(Layer(below.to(dtype), above, weight.to(dtype), bias.to(dtype)))
+        first = (
+            state.hidden.transpose(0, 1).to(dtype),
+            None if state.cell is None else state.cell.transpose(0, 1).to(dtype),
+        )
+        score = None if attended.score is None else attended.score.to(dtype)
+        sources = Sources(attended.keys.to(dtype), attended.memory.to(dtype), attended.mask, score)
+        kept = self._kept(inputs.shape[1], first[0]) if self.training and self.dropout and self.layers > 1 else None
+        given_TBG = self.project(inputs.transpose(0, 1)).to(dtype)
+        made = unrolled(self.cell, given_TBG, first, sources, layers, kept)
+        states_BTH, vectors_BTC, weights_BTS = (tensor.transpose(0, 1) for tensor in made)
+        return states_BTH, Context(vectors_BTC, weights_BTS)
+
+    def _kept(self, steps: int, hidden_LBH: Tensor) -> Tensor:
+        """What dropout multiplies the states between layers by, (T, L - 1, B, H), drawn as step by step."""
+        ones_BH = torch.ones_like(hidden_LBH[0])
+        rows = [[F.dropout(ones_BH, self.dropout) for _ in hidden_LBH[1:]] for _ in range(steps)]
+        return torch.stack([torch.stack(row) for row in rows])
 
     def step(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[State, Context]:
         """The same for one step: inputs (B, I) to the state after them, and the context that they came with."""
@@ -176,84 +205,20 @@ class Recurrent(nn.Module):
         ]
 
 
-@final
-class DirectionalRNN(nn.Module):
-    r"""h_j = RNN(h_{j-1}, x_j), where x_j is a word's embedding, a frame's features, a segment's vector.
+def side_by_side(stacks: list[Recurrent], inputs: list[Tensor]) -> list[Tensor]:
+    """The states (B, T, H) of several stacks of one shape, each from zeros and over inputs of its own (B, T, I)."""
+    if not all(stack.fast and stack.layers == 1 for stack in stacks) or torch.compiler.is_compiling():
+        return [stack(values) for stack, values in zip(stacks, inputs, strict=True)]
+    dtype = computed_in(inputs[0])
 
-    `direction="backward"` reads in reverse order; the states still stand at the places of what was read. With `both`,
-    h_j = [h→_j, h←_j] and the summary joins the last state of each direction (Schuster & Paliwal 1997).
+    def weights(name: str) -> Tensor:
+        return torch.stack([stack._weight(name, 0) for stack in stacks]).to(dtype)
 
-    Rows are padded, not packed: the backward direction reads each row reversed within its own length, so padding comes
-    last for both and has no influence, and the whole can be exported.
-    """
-
-    def __init__(
-        self, input_size: int, cell: CellName, size: int, layers: int, direction: Direction, dropout: float
-    ) -> None:
-        super().__init__()
-        self.cell: CellName = cell
-        self.direction: Direction = direction
-        self.dropout = nn.Dropout(dropout)
-        self.output_size = size * len(READS[direction])
-        self.layers = nn.ModuleList(
-            nn.ModuleDict({read: Recurrent(cell=cell, input_size=width, size=size) for read in READS[direction]})
-            for width in [input_size, *[self.output_size] * (layers - 1)]
-        )
-        self.tag_as("enc")
-
-    def tag_as(self, tag: str) -> None:
-        """Name its weights, to distinguish them from those of other networks: U_enc, or U_enc2→."""
-        self.tag = tag
-        for depth, layer in enumerate(self.layers, start=1):
-            for read, cells in layer.named_children():
-                assert isinstance(cells, Recurrent)
-                arrow = ARROWS[read] if self.direction == "both" else ""
-                cells.tag = f"{tag}{depth if len(self.layers) > 1 else ''}{arrow}"
-
-    def forward(self, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """From (B, S, I) the states (B, S, D), zero where padded, and the summary (B, D)."""
-        states_BSD = inputs
-        real_BS1 = mask.unsqueeze(-1)
-        order_BS = reversal(mask)
-        for depth, layer in enumerate(self.layers):
-            assert isinstance(layer, nn.ModuleDict)
-            if depth > 0:
-                states_BSD = self.dropout(states_BSD)
-            read = [
-                cells(states_BSD)
-                if name == "left_to_right"
-                else reordered(cells(reordered(states_BSD, order_BS)), order_BS)
-                for name, cells in layer.items()
-            ]
-            states_BSD = torch.cat(read, dim=-1) * real_BS1  # a cell goes on over the padding behind a row
-        return self.dropout(states_BSD), self.dropout(self._summary(states_BSD, mask))
-
-    def _summary(self, states: Tensor, mask: Tensor) -> Tensor:
-        """The last state that each direction reached: at the last real position forwards, at the first backwards."""
-        reads = READS[self.direction]
-        halves = zip(reads, states.chunk(len(reads), dim=-1), strict=True)
-        return torch.cat(
-            [last_real(half, mask) if read == "left_to_right" else half[:, 0] for read, half in halves], dim=-1
-        )
-
-    def equations(self, *, reads: str, state: str = "h", at: str = "j", summary: str = "h_T") -> list[str]:
-        """The equations: `reads` is the input at the index `at`; `summary` is the letter of the last state, or ''."""
-        count, both = len(self.layers), self.direction == "both"
-        low, high = ("", "") if count == 1 else ("¹", raised(count))
-        tag, arrow = f"{self.tag}{1 if count > 1 else ''}", "→" if both else ""
-        onward = 1 if self.direction == "backward" else -1
-        lines = recurrence(self.cell, state=state, mark=low + arrow, tag=tag + arrow, reads=reads, at=at, step=onward)
-        if both:
-            word = at[-1]
-            lines += [
-                f"{state}{low}←_{at}: the same with ← for → and {word}+1 for {word}-1",
-                f"{state}{low}_{at} = [{state}{low}→_{at}, {state}{low}←_{at}]",
-            ]
-        lines += layers_above(count, state=state, tag=self.tag, reads=reads, at=at)
-        first, last = f"{at[:-1]}1", f"{at[:-1]}{LAST[at[-1]]}"
-        ends = {
-            "forward": f"{state}_{last}",
-            "backward": f"{state}_{first}",
-            "both": f"[{state}{high}→_{last}, {state}{high}←_{first}]",
-        }
-        return [*lines, ZERO, *([f"{summary} = {ends[self.direction]}"] if summary else [])]
+    values_KNI = torch.stack([values.transpose(0, 1) for values in inputs]).to(dtype).flatten(1, 2)
+    given_KNG = torch.baddbmm(weights("bias_ih").unsqueeze(1), values_KNI, weights("weight_ih").transpose(1, 2))
+    rows, steps = inputs[0].shape[:2]
+    given_KTBG = given_KNG.view(len(stacks), steps, rows, -1)
+    zeros_KBH = given_KTBG.new_zeros(len(stacks), rows, stacks[0].size)
+    memory = zeros_KBH if stacks[0].cell == "lstm" else None
+    states_KTBH = unrolled_over(stacks[0].cell, given_KTBG, zeros_KBH, memory, weights("weight_hh"), weights("bias_hh"))
+    return [states_TBH.transpose(0, 1) for states_TBH in states_KTBH]

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Bridge, ModelPlan
 from sixjars.flow.limits import Size
-from sixjars.flow.values import Context, Encoded, Prepared
+from sixjars.flow.values import Attended, Context, Encoded, Prepared
 from sixjars.model.layers import Start, StateProjection, masked_softmax
 
 ScoreName = Literal["additive", "dot", "general"]
@@ -136,6 +136,14 @@ class Attention(Bridge):
         weights_BS = masked_softmax(self.score(query, prepared.keys), prepared.mask)
         vector_BD = torch.bmm(weights_BS.unsqueeze(1), prepared.memory).squeeze(1)
         return Context(vector_BD, weights_BS)
+
+    def attended(self, prepared: Prepared) -> Attended:
+        """The same for all steps at once."""
+        assert prepared.keys is not None
+        sources = prepared.keys, prepared.memory, prepared.mask
+        if self.score.kind != "additive":
+            return Attended(*sources)
+        return Attended(*sources, self.score.query.weight, self.score.score.weight[0])
 
     def equations(self) -> list[str]:
         """Initial state, scores, weights and context vector."""

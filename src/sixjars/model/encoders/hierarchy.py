@@ -14,9 +14,10 @@ from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Encoder, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import Encoded, Layout, Padded, SegmentLevel, Segments
+from sixjars.model.directional import Direction, DirectionalRNN
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.layers import masked_softmax
-from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
+from sixjars.model.recurrent import CellName
 
 
 @final

@@ -10,7 +10,8 @@ from torch import nn
 from sixjars.flow.contracts import Encoder
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import Encoded, Layout, Padded
-from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
+from sixjars.model.directional import Direction, DirectionalRNN
+from sixjars.model.recurrent import CellName
 
 
 @final

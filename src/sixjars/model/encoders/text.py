@@ -8,8 +8,9 @@ from typing import Any, final
 from sixjars.flow.contracts import Encoder
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import Encoded, Padded
+from sixjars.model.directional import Direction, DirectionalRNN
 from sixjars.model.layers import WordEmbedding
-from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
+from sixjars.model.recurrent import CellName
 
 
 @final

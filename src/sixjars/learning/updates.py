@@ -1,0 +1,193 @@
+"""Updates: what one learns from, the optimizer and its schedule, and the step itself.
+
+What an update learns from is prepared by a thread while the device computes the one before it.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, final
+
+import torch
+from torch import Tensor, optim
+
+from sixjars.flow.values import Batch
+from sixjars.loss import Objective, Sealed
+from sixjars.model.recurrent import Recurrent
+from sixjars.recipe.sections import LearningSettings
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+    from sixjars.learning.captured import Captured
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@final
+@dataclass(frozen=True)
+class Load:
+    """What one update of one process learns from."""
+
+    tokens: int
+    """Of all processes."""
+    batches: tuple[Batch, ...]
+    """Of this one; their gradients are added."""
+    counts: tuple[float, ...]
+    """1 for each batch that counts. A process without a row of its own takes part with one that does not: 0."""
+
+
+@final
+class Update:
+    """An update that was made, and its loss, which a device may still be computing."""
+
+    def __init__(self, step: int, tokens: int, loss: Tensor) -> None:
+        self.step = step
+        self.tokens = tokens
+        self._loss = loss.to("cpu", non_blocking=True)
+        self._ready: torch.cuda.Event | None = None
+        if loss.is_cuda:
+            self._ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self._ready.record()
+
+    def loss(self) -> float:
+        """Summed over the tokens. Waits for the device to finish this update, not what it was given since."""
+        if self._ready is not None:
+            self._ready.synchronize()
+        return float(self._loss)
+
+
+def ahead(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """What `make` makes of each item, in order; a thread makes one while the one before it is used.
+
+    Whatever `make` raises is raised here, when its turn comes.
+
+    >>> list(ahead(str, [1, 2, 3]))
+    ['1', '2', '3']
+    """
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="ahead") as thread:
+        waiting: Future[R] | None = None
+        for item in items:
+            made, waiting = waiting, thread.submit(make, item)
+            if made is not None:
+                yield made.result()
+        if waiting is not None:
+            yield waiting.result()
+
+
+def optimizer_for(parameters: Iterable[Any], settings: LearningSettings, *, captured: bool = False) -> optim.Optimizer:
+    """The update rule that the recipe names, for parameters or groups of them; `captured` if a CUDA graph makes it."""
+    kinds = {"adam": optim.Adam, "adamw": optim.AdamW, "sgd": optim.SGD, "adadelta": optim.Adadelta}
+    more: dict[str, Any] = {"momentum": settings.momentum} if settings.optimizer == "sgd" else {}
+    rate: float | Tensor = settings.rate
+    if captured:
+        more, rate = more | {"fused": True, "capturable": True}, torch.tensor(settings.rate, device="cuda")
+    kind: Callable[..., optim.Optimizer] = kinds[settings.optimizer]
+    return kind(parameters, lr=rate, weight_decay=settings.weight_decay, **more)
+
+
+def uncaptured(fabric: "Fabric", settings: LearningSettings) -> str:
+    """Why training steps are not CUDA graphs here; nothing where they are."""
+    if fabric.device.type != "cuda":
+        return "no CUDA device"
+    if not settings.fast:
+        return "learning.fast is false"
+    if fabric.world_size > 1:
+        return "several processes"
+    if settings.precision == "fp16":
+        return "with fp16 an update waits for its gradients"
+    return "" if settings.optimizer in {"adam", "adamw"} else f"the optimizer is {settings.optimizer}"
+
+
+@final
+class Updates:
+    """Makes updates: on CUDA as graphs, where nothing stands in the way."""
+
+    def __init__(
+        self, objective: Objective, parameters: list[Any], settings: LearningSettings, fabric: "Fabric"
+    ) -> None:
+        self.settings = settings
+        self.fabric = fabric
+        self.captured: Captured | None = None
+        for module in objective.modules():
+            if isinstance(module, Recurrent):
+                module.fast = settings.fast
+        captures = not uncaptured(fabric, settings)
+        optimizer = optimizer_for(parameters, settings, captured=captures)
+        self.objective, self.optimizer = fabric.setup(objective, optimizer)
+        if captures:
+            from sixjars.learning import captured
+
+            self.captured = captured.Captured(self.learn, self.apply)
+
+    def ready(self, batch: Batch) -> Batch:
+        """A batch as the device wants it, still on the CPU."""
+        if self.fabric.device.type != "cuda":
+            return batch
+        if self.captured is not None:
+            batch = self.captured.widened(batch, rows=self.settings.batch_tokens is not None)
+        return batch.mapped(Tensor.pin_memory)
+
+    def made(self, load: Load, rate: float) -> Tensor:
+        """One step of the optimizer; the summed loss of this process, still on the device."""
+        share = self.fabric.world_size / load.tokens
+        loss = torch.zeros((), device=self.fabric.device)
+        for number, (batch, counts) in enumerate(zip(load.batches, load.counts, strict=True), start=1):
+            if self.captured is not None:
+                loss += self.captured.learned(batch, share * counts) * counts
+                continue
+            with self.fabric.no_backward_sync(self.objective, enabled=number < len(load.batches)):
+                loss += self.learn(batch.to(self.fabric.device), share * counts) * counts
+        for group in self.optimizer.param_groups:
+            own = rate * group.get("factor", 1.0)
+            group["lr"] = group["lr"].fill_(own) if isinstance(group["lr"], Tensor) else own
+        if self.captured is None:
+            self.apply()
+        else:
+            self.captured.applied()
+        return loss
+
+    def learn(self, batch: Batch, factor: Tensor | float) -> Tensor:
+        """Add the gradients of a batch, times a factor, to those of the weights; its plain loss."""
+        total, plain = self.objective(Sealed(batch))
+        self.fabric.backward(total * factor)
+        loss: Tensor = plain.detach()
+        return loss
+
+    def apply(self) -> None:
+        """An update of the gradients, which are zero after it."""
+        if self.settings.clip is not None:
+            self.fabric.clip_gradients(
+                self.objective, self.optimizer, max_norm=self.settings.clip, error_if_nonfinite=False
+            )
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=self.captured is None)
+
+
+def learning_rate(settings: LearningSettings, step: int, *, total: int, halvings: int = 0) -> float:
+    """The rate of update number `step` of `total`, counted from 1, after so many halvings by plateau.
+
+    After a linear warm-up: constant; rate √(warmup / step) (Vaswani et al. 2017,
+    https://arxiv.org/abs/1706.03762, section 5.3); half a cosine down to 0 at the last update; or, for plateau,
+    halved each time validation has stalled.
+
+    >>> settings = LearningSettings(rate=1.0, warmup=4, schedule="inverse_sqrt")
+    >>> [learning_rate(settings, step, total=100) for step in (1, 2, 4, 16)]
+    [0.25, 0.5, 1.0, 0.5]
+    """
+    warmup = settings.warmup
+    if step < warmup:
+        return settings.rate * step / warmup
+    match settings.schedule:
+        case "inverse_sqrt":
+            factor = math.sqrt(max(warmup, 1) / step)
+        case "cosine":
+            done = (step - warmup) / max(total - warmup, 1)
+            factor = 0.5 * (1.0 + math.cos(math.pi * min(done, 1.0)))
+        case "plateau":
+            factor = 0.5**halvings
+        case "constant":
+            factor = 1.0
+    return settings.rate * factor
