@@ -5,6 +5,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -13,7 +14,7 @@ from typing import Any, final
 
 import torch
 
-from .cases import Case
+from .cases import FIRST_WORD, Case
 
 PACKAGES = {
     "joeynmt": [
@@ -107,18 +108,23 @@ class JoeyNMT:
         return found
 
     def _model(self, case: Case) -> Any:
-        from joeynmt.config import _check_special_symbols
         from joeynmt.model import build_model
-        from joeynmt.vocabulary import Vocabulary
 
-        special, sizes = _check_special_symbols({}), case.sizes
-        words = Vocabulary([f"w{number}" for number in range(4, sizes.vocabulary)], SimpleNamespace(**special))
+        sizes, words = case.sizes, self._words(case.sizes.vocabulary)
         layer = {"type": "recurrent", "rnn_type": "gru", "hidden_size": sizes.hidden}
         layer["embeddings"] = {"embedding_dim": sizes.embedding}
         decoder = {**layer, "attention": "bahdanau", "init_hidden": "bridge"}
         model = build_model({"encoder": {**layer, "bidirectional": True}, "decoder": decoder}, words, words)
         model.loss_function = ("crossentropy", 0.0)
         return model.to(case.device)
+
+    @cache  # noqa: B019 - there is one of this class in a process, and a large vocabulary takes it seconds
+    def _words(self, count: int) -> Any:
+        from joeynmt.config import _check_special_symbols
+        from joeynmt.vocabulary import Vocabulary
+
+        words = [f"w{number}" for number in range(FIRST_WORD, count)]
+        return Vocabulary(words, SimpleNamespace(**_check_special_symbols({})))
 
     def _batch(self, case: Case) -> Any:
         """On the device already, with the target's beginning and end."""

@@ -21,7 +21,8 @@ from .cases import Case, Contestant
 ROOT = Path(__file__).parents[2]
 KINDS = {"ours": ("ours", "Ours"), "floor": ("floor", "Floor"), "joeynmt": ("peers", "JoeyNMT")}
 """The module and the class of each kind of contestant; imported where it runs, nowhere else."""
-WARM_UP = 2
+WARM_UP = {"cpu": 1, "cuda": 10}
+"""Turns before the first that counts: a GPU's may be compiled or captured in them."""
 TOP = 12
 """Operations that a profile shows."""
 
@@ -96,9 +97,8 @@ class Served:
             torch.cuda.empty_cache()
             torch.set_float32_matmul_precision("highest" if case.precision == "float32" else "high")
         self.case, self.turn = case, self.contestant.prepare(case)
-        for _ in range(WARM_UP if self.turn is not None else 0):
-            assert self.turn is not None
-            self.turn()
+        if self.turn is not None:
+            self._timed(case.device, WARM_UP[case.device])
 
     def _timed(self, device: str, turns: int) -> float:
         """Milliseconds of a turn, where so many are made without waiting between them."""
