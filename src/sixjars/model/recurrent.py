@@ -92,6 +92,10 @@ class Recurrent(nn.Module):
 
     def forward(self, inputs: Tensor, first: State | None = None) -> Tensor:
         """The top layer's states, (B, T, H), for a whole sequence of inputs (B, T, I)."""
+        return side_by_side([self], [inputs], first)[0]
+
+    def by_torch(self, inputs: Tensor, first: State | None) -> Tensor:
+        """The same by torch's own stack, which is the reference, and as fast where nothing is learned."""
         state: Tensor | tuple[Tensor, Tensor] | None = None
         if first is not None:
             state = first.hidden.transpose(0, 1).contiguous()
@@ -158,7 +162,7 @@ class Recurrent(nn.Module):
         kept = self._kept(inputs.shape[1], first[0]) if self.training and self.dropout and self.layers > 1 else None
         given_TBG = self.project(inputs.transpose(0, 1)).to(dtype)
         made = unrolled(self.cell, given_TBG, first, sources, layers, kept)
-        states_BTH, vectors_BTC, weights_BTS = (tensor.transpose(0, 1) for tensor in made)
+        states_BTH, vectors_BTC, weights_BTS = (tensor.transpose(0, 1).contiguous() for tensor in made)
         return states_BTH, Context(vectors_BTC, weights_BTS)
 
     def _kept(self, steps: int, hidden_LBH: Tensor) -> Tensor:
@@ -205,20 +209,24 @@ class Recurrent(nn.Module):
         ]
 
 
-def side_by_side(stacks: list[Recurrent], inputs: list[Tensor]) -> list[Tensor]:
-    """The states (B, T, H) of several stacks of one shape, each from zeros and over inputs of its own (B, T, I)."""
-    if not all(stack.fast and stack.layers == 1 for stack in stacks) or torch.compiler.is_compiling():
-        return [stack(values) for stack, values in zip(stacks, inputs, strict=True)]
-    dtype = computed_in(inputs[0])
-
-    def weights(name: str) -> Tensor:
-        return torch.stack([stack._weight(name, 0) for stack in stacks]).to(dtype)
-
-    values_KNI = torch.stack([values.transpose(0, 1) for values in inputs]).to(dtype).flatten(1, 2)
-    given_KNG = torch.baddbmm(weights("bias_ih").unsqueeze(1), values_KNI, weights("weight_ih").transpose(1, 2))
-    rows, steps = inputs[0].shape[:2]
-    given_KTBG = given_KNG.view(len(stacks), steps, rows, -1)
-    zeros_KBH = given_KTBG.new_zeros(len(stacks), rows, stacks[0].size)
-    memory = zeros_KBH if stacks[0].cell == "lstm" else None
-    states_KTBH = unrolled_over(stacks[0].cell, given_KTBG, zeros_KBH, memory, weights("weight_hh"), weights("bias_hh"))
-    return [states_TBH.transpose(0, 1) for states_TBH in states_KTBH]
+def side_by_side(stacks: list[Recurrent], inputs: list[Tensor], first: State | None = None) -> list[Tensor]:
+    """The states (B, T, H) of stacks of one shape over inputs of their own (B, T, I), from `first` or from zeros."""
+    if not (stacks[0].fast and torch.is_grad_enabled()) or torch.compiler.is_compiling():
+        return [stack.by_torch(values, first) for stack, values in zip(stacks, inputs, strict=True)]
+    dtype, (rows, steps, _) = computed_in(inputs[0]), inputs[0].shape
+    begins = [None, None] if first is None else [first.hidden, first.cell]
+    values_KTBF = torch.stack([values.transpose(0, 1) for values in inputs]).to(dtype)
+    for layer in range(stacks[0].layers):
+        names = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+        below, bias, weight, own = (
+            torch.stack([stack._weight(name, layer) for stack in stacks]).to(dtype) for name in names
+        )
+        values_KNF = F.dropout(values_KTBF, stacks[0].dropout, layer > 0 and stacks[0].training).flatten(1, 2)
+        given_KTBG = torch.baddbmm(bias.unsqueeze(1), values_KNF, below.transpose(1, 2)).view(
+            len(stacks), steps, rows, -1
+        )
+        zeros_KBH = given_KTBG.new_zeros(len(stacks), rows, stacks[0].size)
+        hidden, memory = (zeros_KBH if begin is None else begin[None, :, layer].to(dtype) for begin in begins)
+        cell = memory if stacks[0].cell == "lstm" else None
+        values_KTBF = unrolled_over(stacks[0].cell, given_KTBG, hidden, cell, weight, own)
+    return [states_TBH.transpose(0, 1) for states_TBH in values_KTBF]
