@@ -122,6 +122,14 @@ class Updates:
 
             self.captured = captured.Captured(self.learn, self.apply)
 
+    def graphs(self) -> str:
+        """Whether steps are graphs, to be told behind the path; nothing where there is no CUDA device."""
+        if self.fabric.device.type != "cuda":
+            return ""
+        return (
+            "; steps as CUDA graphs" if self.captured else f"; no CUDA graphs: {uncaptured(self.fabric, self.settings)}"
+        )
+
     def ready(self, batch: Batch) -> Batch:
         """A batch as the device wants it, still on the CPU."""
         if self.fabric.device.type != "cuda":

@@ -23,6 +23,7 @@ from torch import Tensor
 from sixjars.model.layers import masked_softmax, wide
 
 
+@final
 class Sources(NamedTuple):
     """What is attended to."""
 
@@ -144,14 +145,3 @@ class Additive(Plain):
         """They are ready."""
         assert self.sources.score is not None
         return self.d_keys * self.sources.score, self.d_score
-
-
-def attending(sources: Sources, steps: int) -> Attending:
-    """The attention of a batch: on CUDA, where the score is additive, one kernel for each step."""
-    if sources.score is None:
-        return Product(sources, steps)
-    if not sources.keys.is_cuda:
-        return Additive(sources, steps)
-    from sixjars.model.fast.attention_kernels import FusedAdditive
-
-    return FusedAdditive(sources, steps)

@@ -15,10 +15,12 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from sixjars.model.fast.attending import Sources, attending
-from sixjars.model.fast.recurrence import Saved, Summands, cell_of, summed, summed_rows
+from sixjars.model.fast.attending import Additive, Attending, Product, Sources
+from sixjars.model.fast.cells import Saved, Summands, summed
+from sixjars.model.fast.recurrence import cell_of, summed_rows
 
 
+@final
 class Layer(NamedTuple):
     """The weights of one layer; the first is given U x + b of its inputs, so that only the context is left."""
 
@@ -30,6 +32,17 @@ class Layer(NamedTuple):
     """W (G, H); of the last layer with U_att of the additive score below it, (Q, H)."""
     recurrent_bias: Tensor
     """b' (G,)."""
+
+
+def attending(sources: Sources, steps: int) -> Attending:
+    """The attention of a batch: on CUDA, where the score is additive, one kernel for each step."""
+    if sources.score is None:
+        return Product(sources, steps)
+    if not sources.keys.is_cuda:
+        return Additive(sources, steps)
+    from sixjars.model.fast.attention_kernels import FusedAdditive
+
+    return FusedAdditive(sources, steps)
 
 
 def unrolled(
