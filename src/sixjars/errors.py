@@ -188,15 +188,6 @@ def shown(value: object) -> str:
     return _SHORT.repr(value)
 
 
-def number_of(count: float, noun: str) -> str:
-    """So many of something, in the form that fits one too.
-
-    >>> number_of(1, "bad row"), number_of(2000, "epoch"), number_of(0, "input"), number_of(2.5, "epoch")
-    ('1 bad row', '2000 epochs', '0 inputs', '2.5 epochs')
-    """
-    return f"{count:.12g} {noun}" if count == 1 else f"{count:.12g} {noun}s"
-
-
 def hint(got: object, known: Collection[str]) -> str:
     """The right name that a wrong one probably stands for, as a sentence; nothing where none is near.
 
