@@ -21,7 +21,7 @@ from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.schema import checked
 from sixjars.recipe.sections import EvaluationSettings, LearningSettings, LossSettings, ModelSettings, Recipe
 from sixjars.samples import sample_named
-from sixjars.tasks import TASKS, Task, own_name
+from sixjars.tasks import TASK_NAMED, TASKS, Task
 
 SECTIONS: dict[str, type[BaseModel]]
 SECTIONS = {"loss": LossSettings, "learning": LearningSettings, "evaluation": EvaluationSettings}
@@ -42,7 +42,7 @@ def read_recipe(name: RecipeLike, overrides: Sequence[str] = (), outside: Outsid
 
 def recipe_of(values: Mapping[str, Any], where: str, outside: Outside = NOTHING) -> Recipe:
     """A recipe of plain values, every default filled in."""
-    task = TASKS.get(own_name(_word(values.get("task"))))
+    task = TASK_NAMED.get(_word(values.get("task")))
     faults = [unknown("key", key, list(Recipe.model_fields)) for key in values if key not in Recipe.model_fields]
     if "task" not in values:
         faults.append(f"key 'task' is missing. Known: {', '.join(sorted(TASKS))}.")
