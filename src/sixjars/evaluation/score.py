@@ -248,7 +248,7 @@ class _Judge:
         return Outcome(
             references=tuple(dict.fromkeys(dataset.targets[row] for row in group)),
             candidates=candidates,
-            sure=None if dataset.alignments is None else dataset.alignments[first],
+            sure=dataset.alignments[first] if "links" in self.needs and dataset.alignments is not None else None,
             given=next(iter(dataset.inputs[first].values()), None),
             familiar=None if familiar is None or not candidates else candidates[0] in familiar,
             **self.facts.get(first, {}),
