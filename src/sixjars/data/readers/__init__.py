@@ -20,8 +20,8 @@ from sixjars.data.readers.records import HUB, json_unit, read_hub, read_jsonl, r
 from sixjars.data.readers.rows import Fault, Key, Places, Record, ToText, Wanted, kept
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, unknown
-from sixjars.recipe.data import Column, DataSettings, Files
-from sixjars.recipe.tables import TableSettings
+from sixjars.recipe.data import Column, Files, TableSettings
+from sixjars.recipe.sections import DataSettings
 
 __all__ = ["Examples", "read"]
 
