@@ -11,11 +11,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from sixjars import loss as output_layer
 from sixjars.flow.contracts import Decoder, Encoder
 from sixjars.flow.values import Encoded, LinearLogits
-from sixjars.loss import truth_loss
-from sixjars.model.fast import output as output_layer
-from sixjars.model.fast.output import output_loss
+from sixjars.loss import output_loss, truth_loss
 from sixjars.model.recurrent import Recurrent
 
 from .decoder_cases import CASES as DECODERS

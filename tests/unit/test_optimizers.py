@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn, optim
 
-from sixjars.learning.updates import learning_rate, optimizer_for
+from sixjars.learning.engine import learning_rate, optimizer_for
 from sixjars.recipe.sections import LearningSettings
 
 RATE, DECAY = 0.3, 0.01

@@ -10,10 +10,9 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from sixjars.flow.values import Encoded, Padded, State
-from sixjars.model.directional import Direction
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.layers import WordEmbedding
-from sixjars.model.recurrent import CellName, Recurrent, states_of
+from sixjars.model.recurrent import CellName, Direction, Recurrent, states_of
 
 pytestmark = pytest.mark.usefixtures("in_64_bits")
 

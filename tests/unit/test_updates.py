@@ -13,7 +13,7 @@ from torch import nn, optim
 
 import sixjars
 from sixjars.errors import DataError
-from sixjars.learning.updates import ahead
+from sixjars.learning.engine import ahead
 
 
 def test_the_next_is_made_while_the_present_one_is_used() -> None:

@@ -14,17 +14,7 @@ from typing import Any, ClassVar, Literal, Protocol, final
 
 from torch import Tensor, nn
 
-from sixjars.flow.values import (
-    Attended,
-    Context,
-    DecoderOutput,
-    Encoded,
-    Hypothesis,
-    Padded,
-    Prepared,
-    Rows,
-    StepOutput,
-)
+from sixjars.flow.values import Context, DecoderOutput, Encoded, Hypothesis, Padded, Prepared, Rows, StepOutput
 
 Holds = Literal["tokens", "classes", "positions", "points", "pixels", "features"]
 """What the values of a field are: tokens of a vocabulary, classes of a closed list, positions of an input, …"""
@@ -144,8 +134,11 @@ class Bridge(Component):
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """The context for one step; the query is the decoder's previous state (B, H)."""
 
-    def attended(self, prepared: Prepared) -> Attended | None:
-        """What `step` attends to, where it is attention of one level and a faster path may take all steps at once."""
+    def scoring(self) -> tuple[Tensor | None, Tensor | None] | None:
+        """U_att (A, H) and V_att (A,) of attention over the memory, so that all steps of a target can be one call.
+
+        Neither where the score is the product of state and keys. Nothing where `step` is not such attention.
+        """
         return None
 
     @classmethod
@@ -194,8 +187,8 @@ class Search(Protocol):
     """How an output is chosen, as the settings say: greedily, by sampling, by a beam, or the most probable labels."""
 
     @property
-    def nbest(self) -> int:
-        """Outputs for each source."""
+    def settings(self) -> Any:
+        """Of the recipe; its `nbest` are the outputs for each source, also where nothing is searched for."""
         ...
 
     def find(

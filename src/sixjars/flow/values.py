@@ -218,26 +218,6 @@ class Prepared(Rows):
 
 @final
 @dataclass(frozen=True)
-class Attended(Tensors):
-    """Attention of one level as its tensors, for a recurrence that computes it together with its own steps.
-
-    e_jt = V_attᵀ tanh(U_att s_{t-1} + k_j) where there is a U_att, else s_{t-1}ᵀ k_j.
-    """
-
-    keys: Tensor
-    """k, (B, S, A)."""
-    memory: Tensor
-    """(B, S, D)."""
-    mask: Tensor
-    """(B, S)."""
-    query: Tensor | None = None
-    """U_att, (A, H)."""
-    score: Tensor | None = None
-    """V_att, (A,)."""
-
-
-@final
-@dataclass(frozen=True)
 class Context(Rows):
     """What a bridge gives the decoder at one step."""
 
@@ -261,14 +241,14 @@ class State(Rows):
 @final
 @dataclass(frozen=True)
 class LinearLogits(Tensors):
-    """Logits that are not computed yet, V_out s_t + b_out, so that a loss need not have all of them in memory."""
+    """Logits V_out s_t + b_out that are not computed yet, so that a loss need not have all of them in memory.
+
+    The states are (B, T, H), the weight V_out (V, H), the bias b_out (V,).
+    """
 
     states: Tensor
-    """(B, T, H)."""
     weight: Tensor
-    """V_out, (V, H)."""
     bias: Tensor
-    """b_out, (V,)."""
 
     def logits(self) -> Tensor:
         """All of them, (B, T, V)."""
@@ -280,7 +260,7 @@ class LinearLogits(Tensors):
 class DecoderOutput(Rows):
     """What a decoder outputs for a whole target at once, with teacher forcing."""
 
-    scores: "Tensor | LinearLogits"
+    scores: Tensor | LinearLogits
     """The logits, or what they are computed from."""
     weights: Tensor | None = None
     """Attention, (B, T, S)."""
@@ -296,23 +276,16 @@ class DecoderOutput(Rows):
 @final
 @dataclass(frozen=True)
 class StepOutput(Rows):
-    """What one step of search reads."""
+    """What one step of search reads: (R, V), and where there is attention (R, S)."""
 
     log_probabilities: Tensor
-    """(R, V)."""
     weights: Tensor | None = None
-    """(R, S)."""
 
 
 @final
 @dataclass(frozen=True)
 class Hypothesis:
-    """One output that search found, or the labels that were chosen.
-
-    >>> found = Hypothesis(tokens=(7, 9), score=-0.5, log_probability=-1.5)
-    >>> found.tokens, found.finished
-    ((7, 9), True)
-    """
+    """One output that search found, or the labels that were chosen."""
 
     tokens: tuple[int, ...]
     """Without `<go>` and `<stop>`; or the labels chosen, most often one."""

@@ -1,22 +1,34 @@
-"""What training runs on: devices and processes, by Lightning Fabric."""
+"""What training runs on, devices and processes by Lightning Fabric; its optimizer and schedule; and one update.
+
+What an update learns from is prepared by a thread while the device computes the one before it.
+"""
 
 import logging
+import math
 import os
-import subprocess
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, final, get_args
 
 import torch
+from torch import Tensor, optim
 
-from sixjars.errors import Interrupted, LearningError, RecipeError, RunError, unknown
-from sixjars.learning.heartbeat import GONE, Heartbeat, ending_with_the_first
+from sixjars.errors import RecipeError, unknown
+from sixjars.flow.values import Batch
+from sixjars.learning.heartbeat import ending_with_the_first
+from sixjars.loss import Objective, Sealed
+from sixjars.model.recurrent import Recurrent
+from sixjars.recipe.sections import LearningSettings
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
     from lightning_fabric.loggers.logger import Logger
+
+    from sixjars.learning.captured import Captured
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 PRECISIONS: Mapping[str, Literal["32-true", "bf16-mixed", "16-mixed"]] = {
@@ -25,8 +37,6 @@ PRECISIONS: Mapping[str, Literal["32-true", "bf16-mixed", "16-mixed"]] = {
     "fp16": "16-mixed",
 }
 WITHOUT_FP16: Mapping[str, str] = {"cpu": "a CPU", "mps": "an Apple GPU"}
-OF_A_BROKEN_LINE = ("gloo", "NCCL", "onnection", "Broken pipe")
-"""One of these words is in what torch says when another process has gone."""
 
 
 def device_named(device: Device) -> torch.device:
@@ -88,38 +98,180 @@ def _processes(devices: int) -> tuple[int, int]:
     return here, everywhere // here
 
 
-@contextmanager
-def all_or_none(fabric: "Fabric") -> Iterator[None]:
-    """If one of several processes fails, all end: none waits for ever, none is left, and one tells why."""
-    leads, patience, heartbeat = fabric.global_rank == 0, 0.0, None
-    started: list[subprocess.Popen[bytes]] = getattr(fabric.strategy.launcher, "procs", [])
-    children = list(started)
-    started.clear()  # Fabric watches this list, and kills this process without a word when one of them ends badly
-    try:
-        if fabric.world_size > 1 and torch.distributed.is_initialized():
-            heartbeat = Heartbeat(fabric, children)
-        yield
-        patience = 60.0
-    except (Interrupted, LearningError) as error:  # all have agreed on it, so one tells
-        raise (error if leads else SystemExit(error.exit_code)) from None
-    except KeyboardInterrupt:
-        raise (KeyboardInterrupt() if leads else SystemExit(Interrupted.exit_code)) from None
-    except RuntimeError as error:
-        if fabric.world_size == 1 or not any(word in str(error) for word in OF_A_BROKEN_LINE):
-            raise
-        tells = leads if heartbeat is None else heartbeat.tells()
-        raise (RunError(GONE) if tells else SystemExit(RunError.exit_code)) from None
-    finally:
-        if heartbeat is not None:
-            heartbeat.stop(done=patience > 0.0)
-        _end(children, patience)
+T = TypeVar("T")
+R = TypeVar("R")
 
 
-def _end(children: "list[subprocess.Popen[bytes]]", patience: float) -> None:
-    """The processes that this one started. They write nothing, so nothing is lost when they are killed."""
-    for child in children:
-        try:
-            child.wait(patience)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
+@final
+@dataclass(frozen=True)
+class Load:
+    """What one update of one process learns from."""
+
+    tokens: int
+    """Of all processes."""
+    batches: tuple[Batch, ...]
+    """Of this one; their gradients are added."""
+    counts: tuple[float, ...]
+    """1 for each batch that counts. A process without a row of its own takes part with one that does not: 0."""
+
+
+@final
+class Update:
+    """An update that was made, and its loss, which a device may still be computing."""
+
+    def __init__(self, step: int, tokens: int, loss: Tensor) -> None:
+        self.step = step
+        self.tokens = tokens
+        self._loss = loss.to("cpu", non_blocking=True)
+        self._ready: torch.cuda.Event | None = None
+        if loss.is_cuda:
+            self._ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self._ready.record()
+
+    def loss(self) -> float:
+        """Summed over the tokens. Waits for the device to finish this update, not what it was given since."""
+        if self._ready is not None:
+            self._ready.synchronize()
+        return float(self._loss)
+
+
+def ahead(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """What `make` makes of each item, in order; a thread makes one while the one before it is used.
+
+    Whatever `make` raises is raised here, when its turn comes.
+
+    >>> list(ahead(str, [1, 2, 3]))
+    ['1', '2', '3']
+    """
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="ahead") as thread:
+        waiting: Future[R] | None = None
+        for item in items:
+            made, waiting = waiting, thread.submit(make, item)
+            if made is not None:
+                yield made.result()
+        if waiting is not None:
+            yield waiting.result()
+
+
+def optimizer_for(parameters: Iterable[Any], settings: LearningSettings, *, captured: bool = False) -> optim.Optimizer:
+    """The update rule that the recipe names, for parameters or groups of them; `captured` if a CUDA graph makes it."""
+    kinds = {"adam": optim.Adam, "adamw": optim.AdamW, "sgd": optim.SGD, "adadelta": optim.Adadelta}
+    more: dict[str, Any] = {"momentum": settings.momentum} if settings.optimizer == "sgd" else {}
+    rate: float | Tensor = settings.rate
+    if captured:
+        more, rate = more | {"fused": True, "capturable": True}, torch.tensor(settings.rate, device="cuda")
+    kind: Callable[..., optim.Optimizer] = kinds[settings.optimizer]
+    return kind(parameters, lr=rate, weight_decay=settings.weight_decay, **more)
+
+
+def uncaptured(fabric: "Fabric", settings: LearningSettings) -> str:
+    """Why training steps are not CUDA graphs here; nothing where they are."""
+    if fabric.device.type != "cuda":
+        return "no CUDA device"
+    if not settings.fast:
+        return "learning.fast is false"
+    if fabric.world_size > 1:
+        return "several processes"
+    if settings.precision == "fp16":
+        return "with fp16 an update waits for its gradients"
+    return "" if settings.optimizer in {"adam", "adamw"} else f"the optimizer is {settings.optimizer}"
+
+
+@final
+class Updates:
+    """Makes updates: on CUDA as graphs, where nothing stands in the way."""
+
+    def __init__(
+        self, objective: Objective, parameters: list[Any], settings: LearningSettings, fabric: "Fabric"
+    ) -> None:
+        self.settings = settings
+        self.fabric = fabric
+        self.captured: Captured | None = None
+        for module in objective.modules():
+            if isinstance(module, Recurrent):
+                module.fast = settings.fast
+        captures = not uncaptured(fabric, settings)
+        optimizer = optimizer_for(parameters, settings, captured=captures)
+        self.objective, self.optimizer = fabric.setup(objective, optimizer)
+        if captures:
+            from sixjars.learning import captured
+
+            self.captured = captured.Captured(self.learn, self.apply)
+
+    def graphs(self) -> str:
+        """Whether steps are graphs, to be told behind the path; nothing where there is no CUDA device."""
+        if self.fabric.device.type != "cuda":
+            return ""
+        return (
+            "; steps as CUDA graphs" if self.captured else f"; no CUDA graphs: {uncaptured(self.fabric, self.settings)}"
+        )
+
+    def ready(self, batch: Batch) -> Batch:
+        """A batch as the device wants it, still on the CPU."""
+        if self.fabric.device.type != "cuda":
+            return batch
+        if self.captured is not None:
+            batch = self.captured.widened(batch, rows=self.settings.batch_tokens is not None)
+        return batch.mapped(Tensor.pin_memory)
+
+    def made(self, load: Load, rate: float) -> Tensor:
+        """One step of the optimizer; the summed loss of this process, still on the device."""
+        share = self.fabric.world_size / load.tokens
+        loss = torch.zeros((), device=self.fabric.device)
+        for number, (batch, counts) in enumerate(zip(load.batches, load.counts, strict=True), start=1):
+            if self.captured is not None:
+                loss += self.captured.learned(batch, share * counts) * counts
+                continue
+            with self.fabric.no_backward_sync(self.objective, enabled=number < len(load.batches)):
+                loss += self.learn(batch.to(self.fabric.device), share * counts) * counts
+        for group in self.optimizer.param_groups:
+            own = rate * group.get("factor", 1.0)
+            group["lr"] = group["lr"].fill_(own) if isinstance(group["lr"], Tensor) else own
+        if self.captured is None:
+            self.apply()
+        else:
+            self.captured.applied()
+        return loss
+
+    def learn(self, batch: Batch, factor: Tensor | float) -> Tensor:
+        """Add the gradients of a batch, times a factor, to those of the weights; its plain loss."""
+        total, plain = self.objective(Sealed(batch))
+        self.fabric.backward(total * factor)
+        loss: Tensor = plain.detach()
+        return loss
+
+    def apply(self) -> None:
+        """An update of the gradients, which are zero after it."""
+        if self.settings.clip is not None:
+            self.fabric.clip_gradients(
+                self.objective, self.optimizer, max_norm=self.settings.clip, error_if_nonfinite=False
+            )
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=self.captured is None)
+
+
+def learning_rate(settings: LearningSettings, step: int, *, total: int, halvings: int = 0) -> float:
+    """The rate of update number `step` of `total`, counted from 1, after so many halvings by plateau.
+
+    After a linear warm-up: constant; rate √(warmup / step) (Vaswani et al. 2017,
+    https://arxiv.org/abs/1706.03762, section 5.3); half a cosine down to 0 at the last update; or, for plateau,
+    halved each time validation has stalled.
+
+    >>> settings = LearningSettings(rate=1.0, warmup=4, schedule="inverse_sqrt")
+    >>> [learning_rate(settings, step, total=100) for step in (1, 2, 4, 16)]
+    [0.25, 0.5, 1.0, 0.5]
+    """
+    warmup = settings.warmup
+    if step < warmup:
+        return settings.rate * step / warmup
+    match settings.schedule:
+        case "inverse_sqrt":
+            factor = math.sqrt(max(warmup, 1) / step)
+        case "cosine":
+            done = (step - warmup) / max(total - warmup, 1)
+            factor = 0.5 * (1.0 + math.cos(math.pi * min(done, 1.0)))
+        case "plateau":
+            factor = 0.5**halvings
+        case "constant":
+            factor = 1.0
+    return settings.rate * factor

@@ -21,8 +21,8 @@ from torch import Tensor
 from sixjars.data.batches import Batches
 from sixjars.errors import Interrupted, LearningError, RunError
 from sixjars.learning.checkpoints import RunFiles, TrainingState
+from sixjars.learning.engine import Load, Update, Updates, ahead, learning_rate
 from sixjars.learning.parameters import parameter_groups
-from sixjars.learning.updates import Load, Update, Updates, ahead, learning_rate
 from sixjars.loss import Objective
 from sixjars.progress import Reporter
 from sixjars.recipe.sections import LearningSettings

@@ -74,7 +74,7 @@ def path_of(network: Network, *, fast: bool) -> str:
     if not fast:
         return "reference, step by step (learning.fast is false)"
     bridge = network.decoder.bridge
-    if bridge.follows_state and type(bridge).attended is Bridge.attended:
+    if bridge.follows_state and type(bridge).scoring is Bridge.scoring:
         return f"fast; the decoder step by step, because bridge {type(bridge).__name__} has no fast path"
     return "fast, backward passes by hand"
 

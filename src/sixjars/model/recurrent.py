@@ -11,27 +11,32 @@ and many times faster. The lecture calls an LSTM's memory cell s_t; here it is m
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, final
+from typing import Any, Literal, cast, final
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.flow.contracts import Bridge, StateShape
-from sixjars.flow.values import Attended, Context, Prepared, State
-from sixjars.model.equations import layers_above, raised, recurrence
-from sixjars.model.fast.attending import Sources
-from sixjars.model.fast.recurrence import recurrence as unrolled_over
+from sixjars.flow.values import Context, Prepared, State
+from sixjars.model.equations import LAST, ZERO, layers_above, raised, recurrence
+from sixjars.model.fast.steps import Sources
 from sixjars.model.fast.unrolled import Layer, unrolled
-from sixjars.model.layers import computed_in
+from sixjars.model.fast.unrolled import recurrence as unrolled_over
+from sixjars.model.layers import STEPS, LayerState, computed_in, last_real, reordered, reversal
 
 CellName = Literal["rnn", "gru", "lstm"]
-LayerState = tuple[Tensor, Tensor | None]
-"""What one layer remembers: (hidden (B, H), memory cell (B, H) or nothing)."""
 
 FUSED: dict[CellName, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 GATES: dict[CellName, tuple[str, ...]] = {"rnn": ("",), "gru": (",o", ",i", ""), "lstm": (",i", ",f", "", ",o")}
 """The gates whose weights torch stacks in one matrix, in its order; the candidate state has no letter of its own."""
+Direction = Literal["forward", "backward", "both"]
+READS: dict[Direction, tuple[str, ...]] = {
+    "forward": ("left_to_right",),
+    "backward": ("right_to_left",),
+    "both": ("left_to_right", "right_to_left"),
+}
+ARROWS = {"left_to_right": "→", "right_to_left": "←"}
 
 
 def states_of(cell: CellName) -> int:
@@ -42,28 +47,6 @@ def states_of(cell: CellName) -> int:
 def state_shape(settings: Mapping[str, Any]) -> StateShape:
     """What a recurrent decoder with these settings starts from: a vector for each layer and state of its cell."""
     return StateShape(settings["size"], state_count=settings["layers"] * states_of(settings["cell"]))
-
-
-def _rnn(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
-    return torch.tanh(given_BG + recurrent_BG), None
-
-
-def _gru(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
-    reset_given, update_given, new_given = given_BG.chunk(3, dim=-1)
-    reset_recurrent, update_recurrent, new_recurrent = recurrent_BG.chunk(3, dim=-1)
-    new_BH = torch.tanh(new_given + torch.sigmoid(reset_given + reset_recurrent) * new_recurrent)
-    kept_BH = before[0].to(new_BH.dtype)  # an initial state may be 32-bit where the rest is not
-    return torch.lerp(new_BH, kept_BH, torch.sigmoid(update_given + update_recurrent)), None
-
-
-def _lstm(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
-    enter, forget, new, output = (given_BG + recurrent_BG).chunk(4, dim=-1)
-    assert before[1] is not None
-    cell_BH = torch.sigmoid(forget) * before[1] + torch.sigmoid(enter) * torch.tanh(new)
-    return torch.sigmoid(output) * torch.tanh(cell_BH), cell_BH
-
-
-STEPS: dict[CellName, Callable[[Tensor, Tensor, LayerState], LayerState]] = {"rnn": _rnn, "gru": _gru, "lstm": _lstm}
 
 
 @final
@@ -130,9 +113,9 @@ class Recurrent(nn.Module):
             once, steps = bridge.step(state.hidden[:, -1], prepared), inputs.shape[1]
             context = once.mapped(lambda tensor: tensor.unsqueeze(1).expand(-1, steps, -1))
             return self(torch.cat([inputs, context.vector], dim=-1), state), context
-        attended = bridge.attended(prepared) if self.fast and not torch.compiler.is_compiling() else None
-        if attended is not None:
-            return self._unrolled(inputs, state, attended)
+        scoring = bridge.scoring() if self.fast and not torch.compiler.is_compiling() else None
+        if scoring is not None:
+            return self._unrolled(inputs, state, prepared, scoring)
         # U [x, c] is U_x x + U_c c: the first is computed for all steps at once, only the second waits for the state.
         layers, states, contexts = self.opened(state), [], []
         for given_BG in self.project(inputs).unbind(1):
@@ -143,23 +126,23 @@ class Recurrent(nn.Module):
         vectors_BTC = torch.stack([context.vector for context in contexts], dim=1)
         return torch.stack(states, dim=1), Context(vectors_BTC, torch.stack(weights, dim=1) if weights else None)
 
-    def _unrolled(self, inputs: Tensor, state: State, attended: Attended) -> tuple[Tensor, Context]:
+    def _unrolled(
+        self, inputs: Tensor, state: State, prepared: Prepared, scoring: tuple[Tensor | None, Tensor | None]
+    ) -> tuple[Tensor, Context]:
         """The same by the fast path, which has the steps first."""
-        dtype = computed_in(inputs)
-        layers = []
+        dtype, (query, score), layers = computed_in(inputs), scoring, []
         for number in range(self.layers):
             weight, bias = self._weight("weight_hh", number), self._weight("bias_hh", number)
-            if attended.query is not None and number == self.layers - 1:
-                weight = torch.cat([weight, attended.query])
+            if query is not None and number == self.layers - 1:
+                weight = torch.cat([weight, query])
             below = self._weight("weight_ih", number)[:, inputs.shape[-1] if number == 0 else 0 :]
             above = None if number == 0 else self._weight("bias_ih", number).to(dtype)
             layers.append(Layer(below.to(dtype), above, weight.to(dtype), bias.to(dtype)))
-        first = (
-            state.hidden.transpose(0, 1).to(dtype),
-            None if state.cell is None else state.cell.transpose(0, 1).to(dtype),
-        )
-        score = None if attended.score is None else attended.score.to(dtype)
-        sources = Sources(attended.keys.to(dtype), attended.memory.to(dtype), attended.mask, score)
+        by_layer = state.mapped(lambda tensor: tensor.transpose(0, 1).to(dtype))
+        first = by_layer.hidden, by_layer.cell
+        assert prepared.keys is not None
+        keys, memory = prepared.keys.to(dtype), prepared.memory.to(dtype)
+        sources = Sources(keys, memory, prepared.mask, None if score is None else score.to(dtype))
         kept = self._kept(inputs.shape[1], first[0]) if self.training and self.dropout and self.layers > 1 else None
         given_TBG = self.project(inputs.transpose(0, 1)).to(dtype)
         made = unrolled(self.cell, given_TBG, first, sources, layers, kept)
@@ -231,3 +214,86 @@ def side_by_side(stacks: list[Recurrent], inputs: list[Tensor], first: State | N
         cell = memory if stacks[0].cell == "lstm" else None
         values_KTBF = unrolled_over(stacks[0].cell, given_KTBG, hidden, cell, weight, own)
     return [states_TBH.transpose(0, 1) for states_TBH in values_KTBF]
+
+
+@final
+class DirectionalRNN(nn.Module):
+    r"""h_j = RNN(h_{j-1}, x_j), where x_j is a word's embedding, a frame's features, a segment's vector.
+
+    `direction="backward"` reads in reverse order; the states still stand at the places of what was read. With `both`,
+    h_j = [h→_j, h←_j] and the summary joins the last state of each direction (Schuster & Paliwal 1997).
+
+    Rows are padded, not packed: the backward direction reads each row reversed within its own length, so padding comes
+    last for both and has no influence, and the whole can be exported.
+    """
+
+    def __init__(
+        self, input_size: int, cell: CellName, size: int, layers: int, direction: Direction, dropout: float
+    ) -> None:
+        super().__init__()
+        self.cell: CellName = cell
+        self.direction: Direction = direction
+        self.dropout = nn.Dropout(dropout)
+        self.output_size = size * len(READS[direction])
+        self.layers = nn.ModuleList(
+            nn.ModuleDict({read: Recurrent(cell=cell, input_size=width, size=size) for read in READS[direction]})
+            for width in [input_size, *[self.output_size] * (layers - 1)]
+        )
+        self.tag_as("enc")
+
+    def tag_as(self, tag: str) -> None:
+        """Name its weights, to distinguish them from those of other networks: U_enc, or U_enc2→."""
+        self.tag = tag
+        for depth, layer in enumerate(self.layers, start=1):
+            for read, cells in layer.named_children():
+                assert isinstance(cells, Recurrent)
+                arrow = ARROWS[read] if self.direction == "both" else ""
+                cells.tag = f"{tag}{depth if len(self.layers) > 1 else ''}{arrow}"
+
+    def forward(self, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """From (B, S, I) the states (B, S, D), zero where padded, and the summary (B, D)."""
+        states_BSD = inputs
+        real_BS1 = mask.unsqueeze(-1)
+        order_BS = reversal(mask)
+        for depth, layer in enumerate(self.layers):
+            assert isinstance(layer, nn.ModuleDict)
+            if depth > 0:
+                states_BSD = self.dropout(states_BSD)
+            read = [name == "left_to_right" for name in layer]
+            given = [states_BSD if onward else reordered(states_BSD, order_BS) for onward in read]
+            made = side_by_side(cast("list[Recurrent]", list(layer.values())), given)
+            back = [
+                states if onward else reordered(states, order_BS) for states, onward in zip(made, read, strict=True)
+            ]
+            states_BSD = torch.cat(back, dim=-1) * real_BS1  # a cell goes on over the padding behind a row
+        return self.dropout(states_BSD), self.dropout(self._summary(states_BSD, mask))
+
+    def _summary(self, states: Tensor, mask: Tensor) -> Tensor:
+        """The last state that each direction reached: at the last real position forwards, at the first backwards."""
+        reads = READS[self.direction]
+        halves = zip(reads, states.chunk(len(reads), dim=-1), strict=True)
+        return torch.cat(
+            [last_real(half, mask) if read == "left_to_right" else half[:, 0] for read, half in halves], dim=-1
+        )
+
+    def equations(self, *, reads: str, state: str = "h", at: str = "j", summary: str = "h_T") -> list[str]:
+        """The equations: `reads` is the input at the index `at`; `summary` is the letter of the last state, or ''."""
+        count, both = len(self.layers), self.direction == "both"
+        low, high = ("", "") if count == 1 else ("¹", raised(count))
+        tag, arrow = f"{self.tag}{1 if count > 1 else ''}", "→" if both else ""
+        onward = 1 if self.direction == "backward" else -1
+        lines = recurrence(self.cell, state=state, mark=low + arrow, tag=tag + arrow, reads=reads, at=at, step=onward)
+        if both:
+            word = at[-1]
+            lines += [
+                f"{state}{low}←_{at}: the same with ← for → and {word}+1 for {word}-1",
+                f"{state}{low}_{at} = [{state}{low}→_{at}, {state}{low}←_{at}]",
+            ]
+        lines += layers_above(count, state=state, tag=self.tag, reads=reads, at=at)
+        first, last = f"{at[:-1]}1", f"{at[:-1]}{LAST[at[-1]]}"
+        ends = {
+            "forward": f"{state}_{last}",
+            "backward": f"{state}_{first}",
+            "both": f"[{state}{high}→_{last}, {state}{high}←_{first}]",
+        }
+        return [*lines, ZERO, *([f"{summary} = {ends[self.direction]}"] if summary else [])]

@@ -10,8 +10,7 @@ from torch import nn
 from sixjars.flow.contracts import Encoder
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import Encoded, Layout, Padded
-from sixjars.model.directional import Direction, DirectionalRNN
-from sixjars.model.recurrent import CellName
+from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
 
 
 @final

@@ -14,9 +14,8 @@ from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Encoder
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.values import Encoded, Layout, Padded
-from sixjars.model.directional import Direction, DirectionalRNN
 from sixjars.model.equations import NORM
-from sixjars.model.recurrent import CellName
+from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
 from sixjars.model.visual import VisualInput
 
 CLIP = 5

@@ -2,7 +2,7 @@
 
 Dims: B batch, S source positions, T steps, A attention features, D source features.
 
-`attending` has the equations. Everything is computed in 32 bits, whatever it is stored in. Where torch operations
+`steps` has the equations. Everything is computed in 32 bits, whatever it is stored in. Where torch operations
 would write the tanh of every position and feature to memory at each step, these kernels compute it again.
 """
 
@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from sixjars.model.fast.attending import Attending, Sources
+from sixjars.model.fast.steps import Attending, Sources
 
 NUMBERS = 2**14
 """Of a block of positions and features that one program holds at a time. Sums over a block cost more than its reads."""
