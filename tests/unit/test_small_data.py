@@ -109,6 +109,31 @@ def test_inputs_with_several_labels_are_not_held_out_by_label(tmp_path: Path) ->
     assert not {row["source"] for row in found.train.inputs} & {row["source"] for row in found.valid.inputs}
 
 
+def repeated(folder: Path, **data: Any) -> dict[str, Any]:
+    """900 rows with 60 inputs; the rare label has four of them, and one input has two labels."""
+    made = [{"text": f"word{n % 60}", "label": "rare" if n % 60 < 4 else "ab"[n % 2]} for n in range(900)]
+    made[10]["label"] = "b"
+    (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, made)))
+    return values(folder, "rows.jsonl", data=data)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_inputs_of_each_label_are_held_out_where_inputs_come_again(seed: int, tmp_path: Path) -> None:
+    found = splits(repeated(tmp_path, seed=seed))
+    held = {(row["source"], label) for row, label in zip(found.valid.inputs, found.valid.targets, strict=True)}
+    assert Counter(label for _, label in held)["rare"] == 2
+
+
+def test_rows_with_the_same_input_are_told_of_where_many_are_held_out(tmp_path: Path) -> None:
+    _, said = trained(tmp_path, repeated(tmp_path), overrides=["learning.steps=1"])
+    assert said[0] == (
+        "data.valid: 900 rows have only 60 different inputs, and rows with the same input are held out together: "
+        "300 rows (33%) with 20 inputs."
+    )
+    assert splits(repeated(tmp_path, valid=0.1)).notes == []
+    assert splits(values(tmp_path, rows(tmp_path, {"a": 30, "b": 30}))).notes == []
+
+
 def test_one_row_cannot_be_split(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"data\.valid: holding out one leaves nothing to train on; .* has 1 input\."):
         splits(values(tmp_path, rows(tmp_path, {"a": 1})))

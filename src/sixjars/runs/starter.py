@@ -1,11 +1,11 @@
 """A commented starter recipe: its columns found in the user's data, its sizes chosen from it."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+from sixjars.data.field import Field
 from sixjars.data.fields import FIELDS
 from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.model.decoders import DECODERS
@@ -16,6 +16,7 @@ from sixjars.recipe.files import inline
 from sixjars.runs.choice import SPEAKERS
 from sixjars.runs.columns import Found, field_of, found_in, is_media, usual_columns
 from sixjars.runs.shapes import cropped
+from sixjars.runs.starter_labels import counts_of, label_notes, single, unbalanced
 from sixjars.runs.starter_model import by_rows, is_flat, model_lines
 from sixjars.tasks import TASKS, Slot, Task, own_name
 
@@ -111,6 +112,7 @@ def started(
             *([found.chosen] if found.chosen else []),
             *told.sentences,
             *found.notes,
+            *label_notes(_output(declared, found), found.texts.get(declared.output.name, ())),
             *_shapes(declared, data, found),
         ),
     )
@@ -149,10 +151,10 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
     output, media = FIELDS[task.output.kind], any(is_media(slot) for slot in task.inputs)
     several = bool(found.settings.get(task.output.name, {}).get("multi_label"))
     searches, generates = DECODERS[task.decoder].searches, output.holds == "tokens"
-    made = field_of(task.output, found.settings.get(task.output.name))
+    made = _output(task, found)
     metrics = list(made.default_metrics or task.metrics)
-    unbalanced = made.single_label and _unbalanced(found.texts.get(task.output.name, ()))
-    if unbalanced:  # the share of right answers says little there
+    weighted = unbalanced(counts_of(made, found.texts.get(task.output.name, ())))
+    if weighted:  # the share of right answers says little there
         metrics.sort(key=lambda name: name != "macro_f1")
     folds = made.single_label and rows < TINY and not found.splits
     examples = f"batch_examples: {by_rows(rows, 8, 32, 64, 128)}"
@@ -167,7 +169,7 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
         rows="\n  ".join(_rows(data, found, media=media, folds=folds)),
         fields="\n  ".join(f"{slot.name}: {inline(_field(task, slot, found))}" for slot in task.slots),
         model="\n  ".join(model_lines(task, found, rows, places=_media_places(data, found) if media else [])),
-        balanced=", class_weights: balanced" if unbalanced else "",
+        balanced=", class_weights: balanced" if weighted else "",
         smoothing=0.1 if task.inputs and output.holds != "positions" and not several else 0.0,
         batch=examples if media or not generates else f"batch_tokens: {by_rows(rows, 250, 1_000, 2_500, 6_000)}",
         epochs=min(200, max(10, 200_000 // rows)),
@@ -188,14 +190,9 @@ def _choice(task: Task, found: Found, *, folds: bool, metric: str) -> str:
     return (", folds: 5" if folds else "") + (", metric: loss" if by_loss else "")
 
 
-def _unbalanced(labels: Sequence[str]) -> bool:
-    """Whether some of a few labels have many more examples than others.
-
-    >>> _unbalanced(["spam"] * 5 + ["mail"] * 15), _unbalanced(["spam"] * 5 + ["mail"] * 14)
-    (True, False)
-    """
-    counts = sorted(Counter(labels).values())
-    return 1 < len(counts) <= 20 and counts[0] >= 5 and counts[-1] >= 3 * counts[0]
+def _output(task: Task, found: Found) -> Field:
+    """The field of the output, as its values suggest it."""
+    return field_of(task.output, found.settings.get(task.output.name))
 
 
 def _rows(data: Path | None, found: Found, *, media: bool, folds: bool) -> list[str]:
@@ -236,6 +233,9 @@ def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
     lower = {"lowercase": True} if "tokens" in suggested and (few or any(map(is_media, task.inputs))) else {}
     if slot is not task.output and suggested.get("tokens") == "words":
         suggested["word_dropout"] = 0.1  # so that <unk> is learned
+    counts = counts_of(_output(task, found), found.texts.get(slot.name, ())) if slot is task.output else {}
+    if unbalanced(counts) and single(counts):  # else the weight of that row would be the weight of a whole class
+        suggested["min_count"] = 2
     return {**column, **suggested, **guess, **lower}
 
 
