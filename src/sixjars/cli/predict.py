@@ -90,7 +90,7 @@ def predict(
     given = overridden({}, setting or []) | ({} if nbest is None else {"nbest": nbest})
     settings = search_of(predictor.recipe.evaluation.search, search, given, predictor.ability, "the command line")
     if pictures is not None and not predictor.has_attention:
-        raise DataError(f"--pictures draws attention, but {run} has none; its bridge is of another kind.")
+        raise DataError(f"--pictures draws attention, but {run} has none; {_with_attention(predictor)}")
     if chat:
         if texts or input_file or output_file or pictures or as_json:
             raise DataError("--chat reads and writes a conversation; give it no texts, files, pictures or --json.")
@@ -128,6 +128,16 @@ def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
     pace = Pace(table or lines, to_terminal=output is None and sys.stdout.isatty())
     waiting = portions(items, typed=typed, slow=lines is not None and asked.input is None)
     work.through(waiting, sink, Notes(pace))
+
+
+def _with_attention(predictor: "Predictor") -> str:
+    """What to train so that there is attention to draw."""
+    from sixjars.model.bridges import BRIDGES
+    from sixjars.tasks import TASKS
+
+    kinds = [kind for kind in TASKS[predictor.recipe.task].bridges if BRIDGES[kind].has_attention]
+    again = f": train again with 'model.bridge={{kind: {kinds[0]}}}'." if kinds else "."
+    return f"its bridge is of another kind{again}"
 
 
 def _check_files(read: Path | None, written: Path | None) -> None:

@@ -148,7 +148,7 @@ def _format(task: Task, data: Path) -> tuple[str, Sample | None]:
     """How the data is written down, and the first rows of a table or of conversations."""
     media = [slot for slot in task.inputs if is_media(slot)]
     if data.is_dir() or data.suffix.lower() == ".zip":
-        if len(task.inputs) != 1 or not media:
+        if len(task.inputs) != 1 or not media or FIELDS[task.output.kind].holds != "classes":
             kind = "folder" if data.is_dir() else ".zip file"
             names = ", ".join(str(name) for name in usual_columns(task).values())
             raise DataError(f"{data} is a {kind}; {task.name} needs a file with {names} in each row.")

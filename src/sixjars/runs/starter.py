@@ -1,7 +1,7 @@
 """A commented starter recipe: its columns found in the user's data, its sizes chosen from it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -15,7 +15,7 @@ from sixjars.recipe.data import Column
 from sixjars.recipe.files import inline
 from sixjars.runs.choice import SPEAKERS
 from sixjars.runs.columns import Found, field_of, found_in, is_media, usual_columns
-from sixjars.runs.shapes import cropped
+from sixjars.runs.starter_files import LookedThrough, look_through
 from sixjars.runs.starter_labels import counts_of, label_notes, single, unbalanced
 from sixjars.runs.starter_model import by_rows, is_flat, model_lines
 from sixjars.tasks import TASKS, Slot, Task, own_name
@@ -103,6 +103,8 @@ def started(
     told = _Told()
     with listening(told):
         found = Found(usual_columns(declared)) if data is None else found_in(declared, Path(data), columns)
+    files = _files(declared, data, found)
+    found = replace(found, skipped=found.skipped + sum(len(one.faults) for one in files))
     text = _text(declared, None if data is None else Path(data), found, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
@@ -113,7 +115,7 @@ def started(
             *told.sentences,
             *found.notes,
             *label_notes(_output(declared, found), found.texts.get(declared.output.name, ())),
-            *_shapes(declared, data, found),
+            *(sentence for one in files for sentence in one.notes(_on_bad_row(found))),
         ),
     )
 
@@ -130,13 +132,13 @@ class _Told(Reporter):
         self.sentences.append(sentence)
 
 
-def _shapes(task: Task, data: str | Path | None, found: Found) -> list[str]:
-    """What is cut away of images."""
+def _files(task: Task, data: str | Path | None, found: Found) -> list[LookedThrough]:
+    """What there is to know of the files that the rows name."""
     if data is None:
         return []
     places = _media_places(Path(data), found)
     media = [slot.name for slot in task.inputs if is_media(slot) and slot.name in found.texts]
-    return [note for name in media if places for note in cropped(name, places, list(found.texts[name]))]
+    return [look_through(name, places, list(found.texts[name])) for name in media if places]
 
 
 def _media_places(data: Path | None, found: Found) -> list[Path]:
@@ -165,7 +167,7 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
         file=file,
         chosen=f"chosen for {rows:,} rows" if data else "guesses until you give your data",
         columns=f"# Columns {_plain(found.chosen)}\n" if found.chosen else "",
-        bad="skip" if 0 < found.skipped <= MOST_BAD * rows else "error",
+        bad=_on_bad_row(found),
         rows="\n  ".join(_rows(data, found, media=media, folds=folds)),
         fields="\n  ".join(f"{slot.name}: {inline(_field(task, slot, found))}" for slot in task.slots),
         model="\n  ".join(model_lines(task, found, rows, places=_media_places(data, found) if media else [])),
@@ -188,6 +190,10 @@ def _choice(task: Task, found: Found, *, folds: bool, metric: str) -> str:
     short = sum(len(text.split()) < 4 for text in texts) * 2 > len(texts)
     by_loss = folds or (short and metric.startswith("bleu"))
     return (", folds: 5" if folds else "") + (", metric: loss" if by_loss else "")
+
+
+def _on_bad_row(found: Found) -> str:
+    return "skip" if 0 < found.skipped <= MOST_BAD * (found.rows or 0) else "error"
 
 
 def _output(task: Task, found: Found) -> Field:
