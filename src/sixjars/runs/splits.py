@@ -151,7 +151,13 @@ class _Holder:
 
     def fold(self, number: int, count: int, *, seed: int) -> tuple[Examples, Examples]:
         """All but one of `count` parts, and that one, from 1."""
-        if not number <= count <= self.groups:
+        if count > self.groups:
+            few = number_of(self.groups, "different input")
+            raise DataError(
+                f"learning.folds: {count} folds need {count} different inputs or more, but {self.examples.where} has "
+                f"{few}; give more data{f', or say learning.folds: {self.groups}' if self.groups > 1 else ''}."
+            )
+        if number > count:
             raise DataError(
                 f"{self.where}: part {number} of {count} cannot be held out; "
                 f"{self.examples.where} has {number_of(self.groups, 'input')}."

@@ -48,7 +48,13 @@ HELD_OUT = """\
 # validation and test set: a file, or a fraction to hold out; without `valid`, 5 %, but at least 20 rows
   # and 2 of each label
   {test}"""
-FOLDS = "# learning.folds trains several models; each row is held out by one of them, so no valid or test is named"
+FOLDS = 5
+"""Models of a cross-validation."""
+BY_FOLDS = "# learning.folds trains several models; each row is held out by one of them, so no valid or test is named"
+FEW_ROWS = (
+    "{found.rows} rows are few, so the recipe cross-validates (learning.folds: {folds}): a score on a small part of "
+    "them would be luck."
+)
 TINY = 100
 """Rows of labelled examples below which a starter recipe cross-validates."""
 FEW = 200
@@ -115,6 +121,7 @@ def started(
             *told.sentences,
             *found.notes,
             *label_notes(_output(declared, found), found.texts.get(declared.output.name, ())),
+            *([FEW_ROWS.format(found=found, folds=_folds(found))] if _cross_validates(declared, found) else []),
             *(sentence for one in files for sentence in one.notes(_on_bad_row(found))),
         ),
     )
@@ -158,7 +165,7 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
     weighted = unbalanced(counts_of(made, found.texts.get(task.output.name, ())))
     if weighted:  # the share of right answers says little there
         metrics.sort(key=lambda name: name != "macro_f1")
-    folds = made.single_label and rows < TINY and not found.splits
+    folds = _cross_validates(task, found)
     examples = f"batch_examples: {by_rows(rows, 8, 32, 64, 128)}"
     search = "search: {kind: beam, width: 5}, " if searches else ""
     search += "group: true, " if media and search else ""
@@ -189,7 +196,15 @@ def _choice(task: Task, found: Found, *, folds: bool, metric: str) -> str:
     texts = found.texts.get(task.output.name, ())
     short = sum(len(text.split()) < 4 for text in texts) * 2 > len(texts)
     by_loss = folds or (short and metric.startswith("bleu"))
-    return (", folds: 5" if folds else "") + (", metric: loss" if by_loss else "")
+    return (f", folds: {_folds(found)}" if folds else "") + (", metric: loss" if by_loss else "")
+
+
+def _cross_validates(task: Task, found: Found) -> bool:
+    return _output(task, found).single_label and (found.rows or ASSUMED_ROWS) < TINY and not found.splits
+
+
+def _folds(found: Found) -> int:
+    return max(2, min(FOLDS, found.rows or FOLDS))
 
 
 def _on_bad_row(found: Found) -> str:
@@ -216,7 +231,7 @@ def _rows(data: Path | None, found: Found, *, media: bool, folds: bool) -> list[
     kept = {str(found.split_column): found.splits["train"]} if "train" in found.splits else {}
     only = [f"filter: {inline(kept)}"] if kept else []
     if folds:
-        return [*lines, *only, FOLDS]
+        return [*lines, *only, BY_FOLDS]
     small = found.rows is not None and found.rows < FEW
     return [*lines, *only, HELD_OUT.format(test="# test: 0.1" if small else "test: 0.1")]
 
