@@ -75,6 +75,7 @@ def test_another_delimiter_is_asked_for(mark: str, train: Train) -> None:
         ('[{"en": "a", "de": "b"}\n {"en": "a"}]', "line 2: is not JSON: a comma or the end of the list is missing."),
         ('[{"en": "a", "de": "b"},\n x]', "line 2: is not JSON: Expecting value at column 2."),
         ('[{"en": "a", "de": "b"},\n 3]', "line 2: is no object; a list holds objects here."),
+        ('{\n"data": [{"en": "a", "de": "b"},\n 3]}', "line 3: is no object; a list holds objects here."),
         (b'[\n{"en": "\x81"}]', "line 2: is not UTF-8; save the file as UTF-8."),
         ("[" * 100_000, "line 1: has too many brackets inside brackets."),
     ],

@@ -128,7 +128,7 @@ def _keys(sample: Sample, choice: Choice, ending: str) -> tuple[dict[str, Column
         if one.name == SPLIT and isinstance(one.values[0], str) and one.number not in taken
     ]
     keys, header = sample.keys([*choice.columns.values(), *splits])
-    table: dict[str, Any] = {"header": True} if header else {}
+    table: dict[str, Any] = ({"header": True} if header else {}) | ({"sheet": sample.sheet} if sample.sheet else {})
     dialect = sample.dialect
     if dialect is not None and dialect.delimiter and len(sample.columns) > 1:
         if dialect.delimiter != {".csv": ",", ".tsv": "\t"}.get(ending):
