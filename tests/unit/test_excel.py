@@ -49,8 +49,9 @@ def test_from_new_to_predict(reviews: Path, tmp_path: Path, call: Call, monkeypa
     assert call("train", "mine.yaml", *few, "--out", "run").code == 0
     assert call("evaluate", "run", "--data", "reviews.xlsx").code == 0
     assert call("predict", "run", "--input", "reviews.xlsx", "--output", "out.csv").code == 0
-    lines = Path("out.csv").read_text().splitlines()
-    assert lines[0] == "id,review,rating,label,probability"
+    assert Path("out.csv").read_bytes().startswith(b"\xef\xbb\xbf")  # without it, Excel misreads umlauts
+    lines = Path("out.csv").read_text(encoding="utf-8-sig").splitlines()
+    assert lines[0] == "id,review,rating,predicted_rating,predicted_probability"
     assert len(lines) == 61
     assert lines[1].startswith("0,word0 and more,good,")
     assert len(call("predict", "run", "--input", "reviews.xlsx").out.splitlines()) == 60

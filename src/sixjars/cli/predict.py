@@ -14,7 +14,7 @@ import typer
 from sixjars.cli.answers import LineSink, Notes, Sink, TableSink
 from sixjars.cli.chat import hold_conversation
 from sixjars.cli.inputs import Lines, at_terminal, note_file_names, on_one_line, rows_given, texts_given
-from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, note
+from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, check_output, note
 from sixjars.cli.streaming import Pace, portions
 from sixjars.errors import DataError
 
@@ -143,6 +143,7 @@ def _with_attention(predictor: "Predictor") -> str:
 def _check_files(read: Path | None, written: Path | None) -> None:
     if read and written and written.exists() and written.resolve() == read.resolve():
         raise DataError(f"--input and --output are the same file, {read}; name another one to write.")
+    check_output(written)
 
 
 def _table(file: Path | None, predictor: "Predictor") -> "InputFile | None":

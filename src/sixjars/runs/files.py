@@ -49,8 +49,8 @@ class InputFile(ABC):
         """One row after the other."""
 
     @abstractmethod
-    def answers(self, path: Path, columns: Sequence[str]) -> Answers:
-        """A file of the same kind to write, with these columns added; the first row has been read then."""
+    def answers(self, path: Path, columns: Mapping[str, type]) -> Answers:
+        """A file of the same kind to write, with columns of texts or numbers added; the first row has been read."""
 
     def _key(self, field: str, names: Sequence[str]) -> str:
         """The column of a field: the one of the recipe, or one that is called as the field is."""
@@ -103,7 +103,7 @@ class Cells(InputFile):
             return {field: int(key) - 1 for field, key in keys.items()}
         return {field: first.index(self._key(field, first)) for field in keys}
 
-    def answers(self, path: Path, columns: Sequence[str]) -> Answers:
+    def answers(self, path: Path, columns: Mapping[str, type]) -> Answers:
         """The header again, where there is one; the byte order mark too, without which Excel misreads umlauts."""
         made = DelimitedAnswers(path, self.delimiter, self.mark)
         if self.header:
@@ -150,6 +150,7 @@ class ExcelFile(Cells):
         self.sheet = None if alone else sheet
         self.size = None
         self.answer_ending = ".csv"
+        self.mark = "\ufeff"  # what was made with Excel is opened with Excel
 
     def records(self) -> Iterator[list[str]]:
         """As rows are read; those without a value are left out."""
@@ -223,7 +224,7 @@ class JsonFile(InputFile):
                 self.read += len(raw)
                 text, at, ended = text[at:] + decoder.decode(raw, final=not raw), 0, not raw
 
-    def answers(self, path: Path, columns: Sequence[str]) -> Answers:
+    def answers(self, path: Path, columns: Mapping[str, type]) -> Answers:
         """Lines, or a list."""
         return JsonAnswers(path, columns, listed=self.listed)
 
@@ -260,8 +261,8 @@ class ParquetFile(InputFile):
     def _named(self, key: Key) -> str:
         return "".join(self.names[key - 1 : key]) if isinstance(key, int) else ""
 
-    def answers(self, path: Path, columns: Sequence[str]) -> Answers:
-        """With columns of text added."""
+    def answers(self, path: Path, columns: Mapping[str, type]) -> Answers:
+        """With columns added."""
         return ParquetAnswers(path, self.schema, columns)
 
 
