@@ -15,7 +15,7 @@ from sixjars.data.readers import read
 from sixjars.data.text.files import lines_of, opened
 from sixjars.errors import DataError
 from sixjars.recipe.data import Column, DataSettings
-from sixjars.runs.choice import SPEAKERS, SPLIT, Choice, choose, guess, odd_labels
+from sixjars.runs.choice import SPEAKERS, SPLIT, Choice, choose, guess, is_label, odd_labels
 from sixjars.runs.sampled import Sample, sample_of
 from sixjars.tasks import Slot, Task
 
@@ -148,7 +148,7 @@ def _format(task: Task, data: Path) -> tuple[str, Sample | None]:
     """How the data is written down, and the first rows of a table or of conversations."""
     media = [slot for slot in task.inputs if is_media(slot)]
     if data.is_dir() or data.suffix.lower() == ".zip":
-        if len(task.inputs) != 1 or not media or FIELDS[task.output.kind].holds != "classes":
+        if len(task.inputs) != 1 or not media or not is_label(task.output):
             kind = "folder" if data.is_dir() else ".zip file"
             names = ", ".join(str(name) for name in usual_columns(task).values())
             raise DataError(f"{data} is a {kind}; {task.name} needs a file with {names} in each row.")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
-from sixjars.data.field import Field
+from sixjars.data.field import Equipment, Field
 from sixjars.data.fields import FIELDS
 from sixjars.errors import DataError, RecipeError, unknown
 from sixjars.model.decoders import DECODERS
@@ -143,9 +143,10 @@ def _files(task: Task, data: str | Path | None, found: Found) -> list[LookedThro
     """What there is to know of the files that the rows name."""
     if data is None:
         return []
-    places = _media_places(Path(data), found)
-    media = [slot.name for slot in task.inputs if is_media(slot) and slot.name in found.texts]
-    return [look_through(name, places, list(found.texts[name])) for name in media if places]
+    kit = Equipment(places=tuple(_media_places(Path(data), found)))
+    media = [slot for slot in task.inputs if is_media(slot) and slot.name in found.texts]
+    fields = [field_of(slot, found.settings.get(slot.name)).equipped(kit) for slot in media]
+    return [look_through(field, found.texts[field.name]) for field in fields if kit.places]
 
 
 def _media_places(data: Path | None, found: Found) -> list[Path]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Final, final
 
+from sixjars.data.field import Field
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.media.images import IMAGE_ENDINGS, need_pillow, read_image, size_of
 from sixjars.errors import DataError, MissingExtra, SixJarsError, number_of
@@ -52,14 +52,14 @@ class LookedThrough:
             )
 
 
-def look_through(field: str, places: Sequence[Path], names: Sequence[str]) -> LookedThrough:
-    """Whether all files are there, and whether images can be decoded; of many images, some of all."""
+def look_through(field: Field, names: Sequence[str]) -> LookedThrough:
+    """Whether all files are where the field looks, and whether images can be decoded; of many images, some of all."""
     files = tuple(dict.fromkeys(names))
     try:
-        media = MediaFiles(places, memory=places[0])
+        media: MediaFiles = field.files  # type: ignore[attr-defined]  # of a field whose values name files
         need_pillow()
     except (DataError, MissingExtra):  # of which training will tell
-        return LookedThrough(field, files)
+        return LookedThrough(field.name, files)
     faults = [_fault(media, name) for name in files if not media.has(name)]
     images = [name for name in files if name.lower().endswith(tuple(IMAGE_ENDINGS)) and media.has(name)]
     sizes = []
@@ -70,7 +70,7 @@ def look_through(field: str, places: Sequence[Path], names: Sequence[str]) -> Lo
                 read_image(file, name, size=_SMALL, fit="stretch", max_pixels=_MOST_PIXELS)
         except SixJarsError as error:
             faults.append(str(error))
-    return LookedThrough(field, files, tuple(sizes), tuple(faults))
+    return LookedThrough(field.name, files, tuple(sizes), tuple(faults))
 
 
 def _fault(media: MediaFiles, name: str) -> str:
