@@ -369,13 +369,17 @@ def test_what_is_told_of_folds(call: Call, tmp_path: Path) -> None:
         "30 training; validation below is on these same rows, the final score on the folds",
     ]
     rows(tmp_path, {"a": 2, "b": 1})
-    (tmp_path / "few.yaml").unlink(missing_ok=True)
     said = call("new", tmp_path / "few.yaml", "--task", "text_classification", "--data", tmp_path / "rows.jsonl")
     assert "3 rows are few, so the recipe cross-validates (learning.folds: 3): a score on a small part" in said.err
     said = call("train", tmp_path / "few.yaml", "learning.folds=5", "--out", tmp_path / "few")
     assert said.err.endswith(
         f"sixjars: learning.folds: 5 folds need 5 different inputs or more, but {tmp_path / 'rows.jsonl'} has "
         "3 different inputs; give more data, or say learning.folds: 3.\n"
+    )
+    said = call("train", tmp_path / "few.yaml", "--out", tmp_path / "few")
+    assert said.err.endswith(
+        f"sixjars: learning.folds: one of the two labels of {tmp_path / 'rows.jsonl'} has one input alone, and "
+        "nothing is left to learn it from where that is held out; give it more rows.\n"
     )
 
 

@@ -157,6 +157,11 @@ class _Holder:
                 f"learning.folds: {count} folds need {count} different inputs or more, but {self.examples.where} has "
                 f"{few}; give more data{f', or say learning.folds: {self.groups}' if self.groups > 1 else ''}."
             )
+        if self.label is not None and len(sizes := np.bincount(self.label)) == 2 and sizes.min() == 1:
+            raise DataError(
+                f"learning.folds: one of the two labels of {self.examples.where} has one input alone, and nothing "
+                "is left to learn it from where that is held out; give it more rows."
+            )
         if number > count:
             raise DataError(
                 f"{self.where}: part {number} of {count} cannot be held out; "
