@@ -21,6 +21,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, media_places, sample_columns, splits_of
 from sixjars.runs.folder import RunFolder, open_run
+from sixjars.runs.folds import note_of_folds
 from sixjars.runs.html import score_table, table
 from sixjars.runs.recipes import metrics_of, misfits, named_metrics
 from sixjars.runs.splits import read_files
@@ -103,6 +104,8 @@ def evaluate(
             dataset, training = _datasets(run, blueprint, fields, data=file, metrics=wanted)
         if file is not None and _learned_from(run.recipe, Path(file)):
             reporter.note("the run was trained on rows of this file; a score on them says little of new ones.")
+        if file is None and run.recipe.learning.folds is not None:
+            reporter.note(note_of_folds(run))
     finally:
         reporter.end()
     found = judged(network, dataset, run.recipe.evaluation, wanted, training=training)
