@@ -109,6 +109,14 @@ def test_evaluate_finds_the_delimiter_of_another_file(capsys: pytest.CaptureFixt
     assert sixjars.evaluate("other", data="tabs.tsv").examples == len(ROWS)
     assert sixjars.evaluate("other", data="file.csv").examples == len(ROWS)
     assert told(DataError, sixjars.evaluate, "run", data=write("typo.csv", ";", "txt")).startswith("typo.csv: column")
+    numbers = {
+        **LABELS["data"],
+        "source": {"column": 1, "segments": "sentences"},
+        "label": {"column": 2},
+        "header": True,
+    }
+    sixjars.train({**LABELS, "data": {**numbers, "train": "file.csv"}}, out="numbers")
+    assert sixjars.evaluate("numbers", data="semicolons.csv").examples == len(ROWS)
 
 
 def test_a_misspelt_header_is_shown_in_columns() -> None:

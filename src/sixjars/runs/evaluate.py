@@ -231,6 +231,5 @@ def _from_here(recipe: Recipe, file: str, annotations: Collection[str]) -> Recip
     changes: dict[str, Any] = {"folder": ".", "sample": None, "train": file, "fields": fields}
     changes |= {key: columns[key] if key in annotations else None for key in ANNOTATIONS}
     if data.format == "table":
-        read = [*(columns[name] for name in fields), *(columns[key] for key in annotations), *data.filter]
-        changes |= refitted(Path(file), read, data)
+        changes |= refitted(Path(file), [columns[name] for name in (*fields, *annotations)], data)
     return recipe.model_copy(update={"data": data.model_copy(update=changes)})
