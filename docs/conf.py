@@ -80,6 +80,7 @@ CONTENTS = {
         "project/recipes": "Recipes",
         "settings": "",
         "results": "",
+        "speed": "",
         "glossary": "",
         "api": "",
         "api/runs": "",

@@ -121,6 +121,15 @@ def counted(items: Iterable[T], what: str, *, each: int = 1) -> Iterator[T]:
         yield item
 
 
+def number_of(count: float, noun: str) -> str:
+    """So many of something, in the form that fits one too.
+
+    >>> number_of(1, "bad row"), number_of(2000, "epoch"), number_of(0, "input"), number_of(2.5, "epoch")
+    ('1 bad row', '2000 epochs', '0 inputs', '2.5 epochs')
+    """
+    return f"{count:.12g} {noun}" if count == 1 else f"{count:.12g} {noun}s"
+
+
 def duration(seconds: float) -> str:
     """A time for a person, who needs no more than one unit or two.
 

@@ -13,6 +13,7 @@ from PIL import Image
 
 from sixjars.cli import app
 from sixjars.data.media.videos import write_video
+from sixjars.evaluation.score import true_boxes, true_rationales
 from sixjars.model.build import build
 from sixjars.recipe.files import packaged
 from sixjars.runs.data import Blueprint, add_vectors, splits_of
@@ -109,8 +110,8 @@ def test_recipes_of_a_page_read_their_data(
     sample = recipe.data.sample
     made = sample_named(recipe.task, sample.kind) if sample is not None else recipe.data
     assert (splits.train.alignments is None) == (made.alignment is None)
-    assert (splits.train.boxes is None) == (made.boxes is None)
-    assert (splits.train.rationales is None) == (made.rationale is None)
+    assert (true_boxes(splits.train) is None) == (made.boxes is None)
+    assert (true_rationales(splits.train) is None) == (made.rationale is None)
     source = recipe.data.fields.get("source")
     assert (facts.get("source", {}).get("vectors") is None) == (getattr(source, "vectors", None) is None)
     assert network.decoder.equations()

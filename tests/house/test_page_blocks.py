@@ -34,6 +34,7 @@ OTHERWISE = {
     "docs/quickstart.md": "test_inline_code",  # `pip install sixjars`; there the name is compared
     "docs/situations/photographs.md": "test_pages",
     "docs/fine_tuning.md": "test_benchmarks",
+    "docs/speed.md": "test_speed",  # what `make bench` measures, on small cases
 }
 """The test that performs, in little or in part, the blocks of a page that say why they are not run as they are."""
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

@@ -180,8 +180,8 @@ class Search(Protocol):
     """How an output is chosen, as the settings say: greedily, by sampling, by a beam, or the most probable labels."""
 
     @property
-    def nbest(self) -> int:
-        """Outputs for each source."""
+    def settings(self) -> Any:
+        """Of the recipe; its `nbest` are the outputs for each source, also where nothing is searched for."""
         ...
 
     def find(

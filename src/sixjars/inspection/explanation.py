@@ -4,9 +4,9 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
-from sixjars.errors import number_of
 from sixjars.flow.contracts import Component
 from sixjars.model.build import Network
+from sixjars.progress import number_of
 from sixjars.recipe.sections import Recipe
 
 

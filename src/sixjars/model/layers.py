@@ -1,10 +1,11 @@
 """Small layers that several components share.
 
 Dims: B batch, S source positions, T target positions, E embedding features, K summary features, H state features,
-      V vocabulary, F any features.
+      P segments of a row, V vocabulary, F any features.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, final
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from sixjars.errors import ShapeError
 from sixjars.flow.limits import Share, Size
+from sixjars.flow.values import SegmentLevel
 
 Start = Literal["linear", "copy"]
 
@@ -181,3 +183,27 @@ class StateProjection(nn.Module):
             ("s_0", summary) if self.state_count == 1 else ("d_0", f"[{', '.join([summary] * self.state_count)}]")
         )
         return [f"{first} = {copies}" if self.project is None else f"{first} = tanh(W_0 {summary} + b_0)"]
+
+
+def softmax_in_segments(scores: Tensor, mask: Tensor, level: SegmentLevel) -> Tensor:
+    """Softmax of scores (B, S) among the real positions of each segment: sums to 1 over every segment that has some.
+
+    >>> level = SegmentLevel(torch.zeros(1, 2, 3), torch.ones(1, 2, dtype=torch.bool), torch.tensor([[0, 0, 1, 0]]))
+    >>> softmax_in_segments(torch.zeros(1, 4), torch.tensor([[True, True, True, False]]), level)
+    tensor([[0.5000, 0.5000, 1.0000, 0.0000]])
+    """
+    lowest = torch.finfo(scores.dtype).min
+    shown_BS = scores.detach().masked_fill(~mask, lowest)
+    highest_BP = shown_BS.new_full(level.mask.shape, lowest).scatter_reduce(1, level.segment_of, shown_BS, "amax")
+    # What stands in the padding may be higher than all that is real, and must not overflow.
+    below_BS = (scores - highest_BP.gather(1, level.segment_of)).masked_fill(~mask, 0)
+    raised_BS = torch.exp(below_BS) * mask
+    total_BP = raised_BS.new_zeros(level.mask.shape).scatter_add(1, level.segment_of, raised_BS)
+    # No clamp: a word alone in its segment stands exactly at the bound, where versions of torch differ in the gradient.
+    return raised_BS / (total_BP + (total_BP == 0)).gather(1, level.segment_of)
+
+
+def non_empty(level: SegmentLevel, mask: Tensor) -> SegmentLevel:
+    """The upper level without the segments that have no real position: attention on them would be lost."""
+    positions_BP = torch.zeros_like(level.mask, dtype=torch.long).scatter_add(1, level.segment_of, mask.long())
+    return replace(level, mask=level.mask & (positions_BP > 0))

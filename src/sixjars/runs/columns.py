@@ -14,7 +14,8 @@ from sixjars.data.media.files import MediaFiles
 from sixjars.data.readers import read
 from sixjars.data.text.files import lines_of, opened
 from sixjars.errors import DataError
-from sixjars.recipe.data import Column, DataSettings
+from sixjars.recipe.data import Column
+from sixjars.recipe.sections import DataSettings
 from sixjars.runs.choice import SPEAKERS, SPLIT, Choice, choose, guess, odd_labels
 from sixjars.runs.sampled import Sample, sample_of
 from sixjars.tasks import Slot, Task

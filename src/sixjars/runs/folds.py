@@ -5,10 +5,11 @@ from dataclasses import replace
 from statistics import fmean, stdev
 from typing import Any
 
-from sixjars.errors import RecipeError, number_of
+from sixjars.errors import RecipeError
 from sixjars.evaluation.metrics import Score, metric_named
+from sixjars.progress import number_of
 from sixjars.runs.folder import RunFolder
-from sixjars.runs.history import best_of, history_of
+from sixjars.runs.summary import best_of, history_of
 
 
 def fold_runs(run: RunFolder) -> list[RunFolder]:

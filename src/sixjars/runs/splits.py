@@ -12,7 +12,8 @@ from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import DRAWN, Fields
 from sixjars.data.readers import read
 from sixjars.data.storage.cache import LINE, Examples
-from sixjars.errors import DataError, number_of
+from sixjars.errors import DataError
+from sixjars.progress import number_of
 from sixjars.recipe.data import Column, Files
 from sixjars.recipe.sections import Recipe
 

@@ -18,7 +18,7 @@ from sixjars.runs.choice import SPEAKERS
 from sixjars.runs.columns import Found, field_of, found_in, is_media, usual_columns
 from sixjars.runs.shapes import cropped
 from sixjars.runs.starter_model import by_rows, is_flat, model_lines
-from sixjars.tasks import TASKS, Slot, Task, own_name
+from sixjars.tasks import TASK_NAMED, TASKS, Slot, Task
 
 ASSUMED_ROWS = 10_000
 MOST_BAD = 0.1
@@ -94,7 +94,7 @@ def started(
     """Write a starter recipe, and tell what was chosen."""
     _check_types(file, data)
     path = Path(file)
-    declared = TASKS.get(own_name(task)) if isinstance(task, str) else None
+    declared = TASK_NAMED.get(str(task))
     if declared is None:
         raise RecipeError([unknown("task", task, list(TASKS))], "the command line")
     if path.exists():

@@ -30,11 +30,10 @@ from sixjars.runs.extension import Extension, extension_of
 from sixjars.runs.fine_tune import Origin, recipe_and_origin
 from sixjars.runs.folder import RunFolder, begin_run, check_free, has_run
 from sixjars.runs.folds import cross_validate
-from sixjars.runs.history import draw_history
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.result import Run
 from sixjars.runs.splits import SPLITS
-from sixjars.runs.summary import label_counts, notes_on, summary_of
+from sixjars.runs.summary import draw_history, label_counts, notes_on, summary_of
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

@@ -17,7 +17,7 @@ from sixjars.data.readers.rows import Fault, Key
 from sixjars.data.text.files import lines_of
 from sixjars.errors import DataError
 from sixjars.progress import tell
-from sixjars.recipe.tables import TableSettings
+from sixjars.recipe.data import TableSettings
 
 ROWS: Final = 1000
 """How many rows are looked at."""
