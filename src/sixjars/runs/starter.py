@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any, final
 
 from sixjars.data.field import Equipment, Field
 from sixjars.data.fields import FIELDS
-from sixjars.errors import DataError, RecipeError, unknown
+from sixjars.errors import DataError, RecipeError, shown, unknown
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
 from sixjars.progress import Reporter, listening
@@ -98,8 +99,9 @@ def started(
     file: str | Path, *, task: str, data: str | Path | None = None, columns: Mapping[str, Column] | None = None
 ) -> Started:
     """Write a starter recipe, and tell what was chosen."""
+    _check_types(file, data)
     path = Path(file)
-    declared = TASK_NAMED.get(task)
+    declared = TASK_NAMED.get(str(task))
     if declared is None:
         raise RecipeError([unknown("task", task, list(TASKS))], "the command line")
     if path.exists():
@@ -125,6 +127,17 @@ def started(
             *(sentence for one in files for sentence in one.notes(_on_bad_row(found))),
         ),
     )
+
+
+def _check_types(file: object, data: object) -> None:
+    """Refuse what is no name of a file."""
+    if not isinstance(file, str | PathLike):
+        raise DataError(f"the recipe to write is given by its file, but this is {shown(file)}.")
+    if data is not None and not isinstance(data, str | PathLike):
+        raise DataError(
+            f"data must be a file or a folder, but is of type {type(data).__name__}; give a table in memory to "
+            "sixjars.train with a recipe as a dict, or save it as a .csv file first."
+        )
 
 
 @final
