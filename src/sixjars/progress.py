@@ -75,6 +75,9 @@ class Reporter:
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
         """The model was scored."""
 
+    def stopped(self, sentence: str) -> None:
+        """Training ended before its last step, and why."""
+
     def tried(self, sentence: str) -> None:
         """A trial of a parameter search is over."""
 
@@ -258,6 +261,10 @@ class ConsoleProgress(Reporter):
             line += "".join(f"  {score}" for score in scores) + (f" ({self.search})" if self.search else "")
         self._line(line + ("  best" if is_best else ""))
         self.told_at = self.clock()
+
+    def stopped(self, sentence: str) -> None:
+        """A line that stays."""
+        self._line(sentence)
 
     def tried(self, sentence: str) -> None:
         """A line that stays."""

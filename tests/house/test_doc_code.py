@@ -140,18 +140,3 @@ def test_every_system_is_trained_and_used() -> None:
     assert used == {call[-1] for call in calls("systems.md") if call[0] == "train"}
     text = (DOCS / "systems.md").read_text(encoding="utf-8")
     assert [name for name in packaged() if not re.search(rf"{name}(?!\w)", text)] == []
-
-
-def test_commands_of_the_systems_do_what_they_say(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Each one, with little data and two updates; `compare` aside, which trains three models."""
-    monkeypatch.chdir(tmp_path)
-    Path("documents.txt").write_text("a bridge was built in oslo .\n", encoding="utf-8")
-    for call in calls("systems.md"):
-        if call[0] == "compare":
-            continue
-        app([*call, *(FEW if call[0] == "train" else [])], standalone_mode=False)
-        said = capsys.readouterr().out
-        assert said or "--output" in call, f"{call} says nothing"
-    assert len(Path("headlines.txt").read_text(encoding="utf-8").splitlines()) == 1

@@ -221,8 +221,9 @@ def test_pictures_of_what_was_attended_to(call: Any, run: Path, tmp_path: Path) 
         "transliteration/sample_initial", ["learning.steps=1", "data.sample.size=32"], out=tmp_path / "p"
     )
     refused = call("predict", plain.folder, "ghar", "--pictures", tmp_path / "none")
-    assert (
-        refused.sentence == f"--pictures draws attention, but {plain.folder} has none; its bridge is of another kind."
+    assert refused.sentence == (
+        f"--pictures draws attention, but {plain.folder} has none; its bridge is of another kind: "
+        "train again with 'model.bridge={kind: attention}'."
     )
 
 

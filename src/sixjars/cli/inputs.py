@@ -155,5 +155,6 @@ def rows_given(predictor: "Predictor", file: "InputFile") -> "Iterator[Item]":
 
 
 def _beside(file: Path, name: Any) -> Any:
-    found = file.parent / str(name)
-    return str(found) if name and found.exists() else name
+    """A name from the folder of the file, where a table that was written on Windows may have another slash."""
+    places = [file.parent / str(name), file.parent / str(name).replace("\\", "/")]
+    return next((str(found) for found in places if name and found.exists()), name)

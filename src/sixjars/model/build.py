@@ -3,7 +3,7 @@
 Dims: B batch, S source positions, T target positions, V vocabulary.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, final, get_type_hints
@@ -120,9 +120,26 @@ def resolved(
         component = class_of(role, section, outside)
     except RecipeError as error:
         return {}, list(error.faults)
-    rest = {key: value for key, value in section.items() if key != "kind"}
-    settings, faults = checked(schema_of(component, {*GIVEN[role], *facts}, is_section), rest, f"model.{role}")
-    return {} if settings is None else {"kind": section["kind"], **settings.model_dump()}, faults
+    schema = schema_of(component, {*GIVEN[role], *facts}, is_section)
+    kind, own = section["kind"], {"kind", *schema.model_fields, *schema.filled_in}
+    others = {key: kinds for key in section if key not in own and (kinds := _kinds_with(key, role))}
+    rest = {key: value for key, value in section.items() if key not in {"kind", *others}}
+    settings, faults = checked(schema, rest, f"model.{role}")
+    faults += [_of_other_kinds(role, kind, key, kinds) for key, kinds in others.items()]
+    return {} if settings is None or faults else {"kind": kind, **settings.model_dump()}, faults
+
+
+def _kinds_with(key: str, role: str) -> list[str]:
+    """The kinds of a component that have a key."""
+    return [kind for kind, component in TABLES[role].items() if key in signature(component).parameters]
+
+
+def _of_other_kinds(role: str, kind: str, key: str, kinds: Sequence[str]) -> str:
+    """For somebody who has changed the kind alone."""
+    return (
+        f"model.{role}: key {key!r} is one of kind {' or '.join(kinds)}, but the kind is {kind}; remove it, "
+        f"or replace the section: 'model.{role}={{kind: {kind}}}'."
+    )
 
 
 @final

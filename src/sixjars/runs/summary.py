@@ -5,7 +5,7 @@ validations, and a picture of the learning curves.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -54,11 +54,10 @@ def known_tokens(dataset: Dataset, name: str) -> tuple[int, float] | None:
 def summary_of(recipe: Recipe, splits: Splits, trainer: Trainer, fabric: "Fabric") -> Summary:
     """The block that is shown before training."""
     made = dict(zip(SPLITS.values(), (splits.train, splits.valid, splits.test), strict=True))
-    rows = [f"{len(one):,} {name}" for name, one in made.items() if one is not None]
     several = f" × {fabric.world_size} processes" if fabric.world_size > 1 else ""
     facts = {
         "device": f"{fabric.device.type}{several}, {BITS[recipe.learning.precision]}",
-        "rows": ", ".join(rows) + ("" if splits.test else "; no test set, so the final score is on the validation set"),
+        "rows": _rows(recipe, {name: len(one) for name, one in made.items() if one is not None}),
     }
     facts |= {name: _field(splits, name) for name in splits.fields.all}
     weights = list(trainer.network.parameters())
@@ -75,6 +74,28 @@ def summary_of(recipe: Recipe, splits: Splits, trainer: Trainer, fabric: "Fabric
         greedy = final == "greedy search"
         facts["search"] = final if greedy else f"greedy search after each epoch, {final} for the final score"
     return Summary(facts, "greedy search" if searches else "")
+
+
+def _rows(recipe: Recipe, counts: Mapping[str, int]) -> str:
+    """The rows of each split, and what the final score is of."""
+    if recipe.learning.folds is not None:
+        return f"{counts['training']:,} training; validation below is on these same rows, the final score on the folds"
+    if recipe.data.fold is not None:
+        training, held = counts["training"], counts["validation"]
+        fold = "fold {} of {}".format(*recipe.data.fold.split("/"))
+        return f"{training:,} training, {held:,} held out ({fold}); over all folds, each row is held out once"
+    told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    return told + ("" if "test" in counts else "; no test set, so the final score is on the validation set")
+
+
+def stopped_early(trainer: Trainer) -> str:
+    """Why a training ended before its last step."""
+    learning, step = trainer.settings, trainer.state.step
+    times = number_of(learning.patience or 0, "validation")
+    return (
+        f"stopped early at step {step:,} of {trainer.total:,}: {learning.metric or 'loss'} has not improved for "
+        f"{times} (learning.patience); the best weights are kept."
+    )
 
 
 def _is_trained(weight: "object") -> bool:

@@ -34,7 +34,7 @@ from sixjars.runs.folds import cross_validate
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.result import Run
 from sixjars.runs.splits import SPLITS
-from sixjars.runs.summary import draw_history, label_counts, notes_on, summary_of
+from sixjars.runs.summary import draw_history, label_counts, notes_on, stopped_early, summary_of
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -173,8 +173,14 @@ def fit(
     reporter.summary(summary_of(recipe, splits, trainer, fabric))
     for sentence in notes_on(splits) if recipe.learning.folds is None and recipe.data.fold is None else ():
         reporter.note(sentence)
-    trainer.run()
+    _run(trainer)
     return blueprint, splits
+
+
+def _run(trainer: Trainer) -> None:
+    trainer.run()
+    if trainer.state.step < trainer.total:
+        trainer.around.reporter.stopped(stopped_early(trainer))
 
 
 def _extension(run: RunFolder, *, resume: bool) -> Extension:

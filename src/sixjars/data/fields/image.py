@@ -91,7 +91,7 @@ class FileField(Field):
         """The files that a path, a folder or a glob means; in folders and globs only those of a known ending."""
         if isfile(given) or not (isdir(given) or has_magic(given)):
             return [given]
-        found = glob(given, recursive=True)
+        found = glob(_any_case(given, self.endings), recursive=True)
         if isdir(given):
             below = (file for file in Path(given).rglob("*") if not is_hidden(file.relative_to(given)))
             found = [str(file) for file in below]
@@ -250,6 +250,19 @@ class ImageField(MediaField):
         with self.files.open(text) as file:
             image_HWC = upright(file, text, max_pixels=self.settings.max_pixels)
         return image_HWC, placed(image_HWC.shape[0], image_HWC.shape[1], self.settings.fit)
+
+
+def _any_case(pattern: str, endings: Collection[str]) -> str:
+    """A pattern whose ending is taken in whatever case, as cameras write it.
+
+    >>> _any_case("new/*.jpg", [".jpg"]), _any_case("new/*", [".jpg"])
+    ('new/*.[jJ][pP][gG]', 'new/*')
+    """
+    ending = Path(pattern).suffix
+    if ending.lower() not in endings:
+        return pattern
+    letters = "".join(f"[{one.lower()}{one.upper()}]" if one.isalpha() else one for one in ending)
+    return pattern.removesuffix(ending) + letters
 
 
 def all_end(values: Sequence[object], endings: Collection[str]) -> bool:

@@ -29,6 +29,8 @@ _IN_MEMORY: Final = 1 << 26
 """A packed file of more bytes is unpacked to a temporary file, not to memory."""
 HASHED_AT_ONCE: Final = 64
 """Files whose hashes are remembered together: what a kill can cost."""
+_OTHERS: Final = (".jpg", ".JPG", ".jpeg", ".JPEG", ".png", ".PNG", ".webp", ".mp4", ".MP4", ".avi", ".npy")
+"""Endings that a file may have while its name has another."""
 _SILENT: Final = Reporter()
 _BROKEN_ZIP: Final = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, ValueError)
 
@@ -96,6 +98,9 @@ class MediaFiles:
             if place.has_folder(name):
                 raise DataError(f"{name} is a folder in {place.path}, not a file.")
         looked = ", ".join(str(place.path) for place in self._places) or "no place at all"
+        others = [f"{os.path.splitext(name)[0]}{ending}" for ending in _OTHERS]
+        if there := [other for other in others for place in self._places if place.has(other)]:
+            raise DataError(f"There is no file {name!r} in {looked}, but {there[0]!r} is there; is that one meant?")
         raise DataError(f"There is no file {name!r} in {looked}; 'media' names the folders and .zip files to look in.")
 
     def _matches(self, name: str) -> "list[tuple[_Place, str]]":
@@ -103,9 +108,11 @@ class MediaFiles:
         whole = [f"{name}{ending}" for ending in self._endings]
         places: Sequence[_Place] = [_Folder(Path())] if os.path.isabs(name) else self._places
         for place in places:
-            if found := [one for one in whole if place.has(one)]:
-                return [(place, found[0])]
-        return [(place, member) for place in places for one in whole for member in place.ending(one)]
+            if there := [one for one in whole if place.has(one)]:
+                return [(place, there[0])]
+        found = [(place, member) for place in places for one in whole for member in place.ending(one)]
+        # a table that was written on Windows has \ where others have /
+        return found if found or "\\" not in name else self._matches(name.replace("\\", "/"))
 
 
 @final

@@ -139,7 +139,10 @@ class HierarchyEncoder(Encoder):
         """The source must be in segments."""
         if all(field.in_segments for field in plan.inputs.values()):
             return []
-        return ["data.source.segments: a hierarchy encodes the segments of a text; say sentences, lines or turns."]
+        return [
+            "data.source.segments: must be sentences, lines or turns, for an encoder of kind hierarchy reads a text in "
+            "segments; say which (segments: sentences), or take another encoder (model.encoder: {kind: text})."
+        ]
 
     @classmethod
     def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
