@@ -241,10 +241,7 @@ class State(Rows):
 @final
 @dataclass(frozen=True)
 class LinearLogits(Tensors):
-    """Logits V_out s_t + b_out that are not computed yet, so that a loss need not have all of them in memory.
-
-    The states are (B, T, H), the weight V_out (V, H), the bias b_out (V,).
-    """
+    """Logits V_out s_t + b_out not computed yet, for losses that need not have all: (B, T, H), (V, H) and (V,)."""
 
     states: Tensor
     weight: Tensor
@@ -285,7 +282,11 @@ class StepOutput(Rows):
 @final
 @dataclass(frozen=True)
 class Hypothesis:
-    """One output that search found, or the labels that were chosen."""
+    """One output that search found, or the labels that were chosen.
+
+    >>> Hypothesis(tokens=(7, 9), score=-0.5, log_probability=-1.5).finished
+    True
+    """
 
     tokens: tuple[int, ...]
     """Without `<go>` and `<stop>`; or the labels chosen, most often one."""

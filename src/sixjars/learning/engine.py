@@ -9,7 +9,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, final, get_args
@@ -19,7 +19,7 @@ from torch import Tensor, optim
 
 from sixjars.errors import RecipeError, unknown
 from sixjars.flow.values import Batch
-from sixjars.learning.heartbeat import ending_with_the_first
+from sixjars.learning.heartbeat import all_or_none, ending_with_the_first
 from sixjars.loss import Objective, Sealed
 from sixjars.model.recurrent import Recurrent
 from sixjars.recipe.sections import LearningSettings
@@ -85,6 +85,11 @@ def fabric_for(*, device: Device, devices: int, precision: str, loggers: "Sequen
         with ending_with_the_first() if several else nullcontext():
             fabric.launch()
     return fabric
+
+
+def together(fabric: "Fabric") -> AbstractContextManager[None]:
+    """All processes end when one fails; where there is one, there is nothing to do."""
+    return all_or_none(fabric) if fabric.world_size > 1 else nullcontext()
 
 
 def _processes(devices: int) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """Small layers that several components share.
 
 Dims: B batch, S source positions, T target positions, E embedding features, K summary features, H state features,
-      P segments of a row, V vocabulary, F any features.
+      P segments of a row, V vocabulary, F any features, G gate features.
 """
 
 from collections.abc import Callable, Mapping

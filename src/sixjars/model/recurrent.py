@@ -1,8 +1,8 @@
 r"""Recurrent cells, stacked: whole sequences at once, or one step at a time with the same weights.
 
 Dims: B batch, T positions, I input features, H state features, G gate features (H times 1, 3 or 4), L layers,
-      C context features, K stacks side by side, F input features of a layer, N batch times
-      positions, S source positions.
+      C context features, D output features, K stacks side by side, F input features of a layer, S source positions,
+      N batch times positions.
 
 Elman 1990; Cho et al. 2014 (https://arxiv.org/abs/1406.1078); Hochreiter & Schmidhuber 1997 with the forget gate of
 Gers et al. 2000; `equations.recurrence` writes them down. Where we differ: the lecture's GRU has W (o_t ⊙ h_{t-1}),
