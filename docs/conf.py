@@ -81,6 +81,7 @@ CONTENTS = {
         "settings": "",
         "results": "",
         "speed": "",
+        "how_it_is_fast": "",
         "glossary": "",
         "api": "",
         "api/runs": "",

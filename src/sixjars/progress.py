@@ -1,10 +1,12 @@
 """What a person sees while a model trains: a bar with rate and time left in a terminal, plain lines elsewhere."""
 
+import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final, TypeVar, final
 
 from rich.console import Console
@@ -170,6 +172,7 @@ class ConsoleProgress(Reporter):
         self.first, self.total, self.began_at = 0, 0, clock()
         """The step that the clock was started at, and when; the estimate is made from what came since."""
         self.estimates = False
+        self.steps_at: list[float] = []
 
     def _begin(self, what: str, total: int | None, **values: Any) -> Progress:
         """A bar with count, rate and time left, where there is a terminal."""
@@ -226,6 +229,7 @@ class ConsoleProgress(Reporter):
         self._begin("training", total, completed=step)
         self.first, self.total, self.began_at = step, total, self.clock()
         self.estimates = total - step >= 3 * MEASURED
+        self.steps_at = [self.clock()]
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
         """Move the bar, or write a line now and then; after a few steps, how long all of them will take."""
@@ -234,9 +238,13 @@ class ConsoleProgress(Reporter):
             self.bar.update(self.task, completed=step, more=more)
         took, made = self.clock() - self.began_at, step - self.first
         left = duration(took / max(made, 1) * (self.total - step))
+        if self.estimates:
+            self.steps_at.append(self.clock())
         if self.estimates and made >= MEASURED:
             self.estimates = False
-            whole = duration(took / made * (self.total - self.first))
+            # The median: the first steps of a shape may be slow, where kernels are compiled for it.
+            one = statistics.median(after - before for before, after in pairwise(self.steps_at))
+            whole = duration(one * (self.total - self.first))
             self._line(f"{'time':12}  about {whole} for {self.total - self.first:,} steps, validation not counted")
         elif self._is_due():
             self._line(f"step {step:,} of {self.total:,}  {more}  about {left} left")

@@ -91,7 +91,7 @@ def test_training_shows_its_way_and_its_end(call: Any, recipe: Callable[..., str
     said = call("train", name, "--out", tmp_path / "run", "--seed", 3)
     assert said.code == 0
     shown = said.err.splitlines()
-    facts = ["device", "rows", "source", "target", "parameters", "steps", "search"]
+    facts = ["device", "rows", "source", "target", "parameters", "steps", "path", "search"]
     assert [line.split()[0] for line in shown[:7]] == facts
     assert shown[7].startswith("note: the validation set has 8 examples, too few to choose a checkpoint by; ")
     assert [line.split("train loss")[0].split() for line in shown[8:10]] == [

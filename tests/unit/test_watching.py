@@ -48,7 +48,7 @@ def test_the_block_the_curves_and_the_csv_logger(tmp_path: Path, monkeypatch: py
     kept = trained(folder, *beam, "learning.batch_examples=4")
     assert kept.block is not None
     facts = kept.block.facts
-    assert list(facts) == ["device", "rows", "source", "target", "parameters", "steps", "search"]
+    assert list(facts) == ["device", "rows", "source", "target", "parameters", "steps", "path", "search"]
     assert facts["device"] == "cpu, 32-bit"
     assert facts["rows"] == "64 training, 4 validation, 12 test"
     assert facts["source"].startswith("characters, a vocabulary of ")

@@ -134,6 +134,13 @@ class Bridge(Component):
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """The context for one step; the query is the decoder's previous state (B, H)."""
 
+    def scoring(self) -> tuple[Tensor | None, Tensor | None] | None:
+        """U_att (A, H) and V_att (A,) of attention over the memory, so that all steps of a target can be one call.
+
+        Neither where the score is the product of state and keys. Nothing where `step` is not such attention.
+        """
+        return None
+
     @classmethod
     def misfits(cls, plan: "ModelPlan") -> list[str]:
         """Attention needs positions."""

@@ -17,6 +17,7 @@ from sixjars.flow.values import Batch, DecoderOutput, Encoded, Padded
 from sixjars.model.bridges import BRIDGES
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
+from sixjars.model.recurrent import Recurrent
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.schema import checked, schema_of
 
@@ -64,6 +65,18 @@ class Network(nn.Module):
     def forward(self, inputs: Mapping[str, Padded], target: Padded) -> DecoderOutput:
         """Teacher forcing: logits (B, T, V) for every token of the target."""
         return self.decoder.teach(self.encode(inputs), target)
+
+
+def path_of(network: Network, *, fast: bool) -> str:
+    """Which path training takes through the recurrences of a network, and why; nothing where it has none."""
+    if not any(isinstance(module, Recurrent) for module in network.modules()):
+        return ""
+    if not fast:
+        return "reference, step by step (learning.fast is false)"
+    bridge = network.decoder.bridge
+    if bridge.follows_state and type(bridge).scoring is Bridge.scoring:
+        return f"fast; the decoder step by step, because bridge {type(bridge).__name__} has no fast path"
+    return "fast, backward passes by hand"
 
 
 def _check_encoded(encoder: Encoder, encoded: Encoded) -> None:

@@ -1,10 +1,10 @@
 """Small layers that several components share.
 
 Dims: B batch, S source positions, T target positions, E embedding features, K summary features, H state features,
-      P segments of a row, V vocabulary, F any features.
+      P segments of a row, V vocabulary, F any features, G gate features.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, final
 
@@ -25,6 +25,12 @@ def wide(values: Tensor) -> Tensor:
     (torch.float32, torch.float64)
     """
     return values.to(torch.promote_types(values.dtype, torch.float32))
+
+
+def computed_in(values: Tensor) -> torch.dtype:
+    """The type that products of these values are computed in: autocast may have another than theirs."""
+    kind = values.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else values.dtype
 
 
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
@@ -68,6 +74,32 @@ def shift_right(target: Tensor, first: int) -> Tensor:
     tensor([[1, 7, 8]])
     """
     return torch.cat([target.new_full((target.shape[0], 1), first), target[:, :-1]], dim=1)
+
+
+LayerState = tuple[Tensor, Tensor | None]
+"""What one layer remembers: (hidden (B, H), memory cell (B, H) or nothing)."""
+
+
+def _rnn(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
+    return torch.tanh(given_BG + recurrent_BG), None
+
+
+def _gru(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
+    reset_given, update_given, new_given = given_BG.chunk(3, dim=-1)
+    reset_recurrent, update_recurrent, new_recurrent = recurrent_BG.chunk(3, dim=-1)
+    new_BH = torch.tanh(new_given + torch.sigmoid(reset_given + reset_recurrent) * new_recurrent)
+    kept_BH = before[0].to(new_BH.dtype)  # an initial state may be 32-bit where the rest is not
+    return torch.lerp(new_BH, kept_BH, torch.sigmoid(update_given + update_recurrent)), None
+
+
+def _lstm(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
+    enter, forget, new, output = (given_BG + recurrent_BG).chunk(4, dim=-1)
+    assert before[1] is not None
+    cell_BH = torch.sigmoid(forget) * before[1] + torch.sigmoid(enter) * torch.tanh(new)
+    return torch.sigmoid(output) * torch.tanh(cell_BH), cell_BH
+
+
+STEPS: dict[str, Callable[[Tensor, Tensor, LayerState], LayerState]] = {"rnn": _rnn, "gru": _gru, "lstm": _lstm}
 
 
 @final

@@ -181,6 +181,9 @@ class LearningSettings(Settings):
     """Seconds between saves for `--resume`, besides those after each validation; never changes the result."""
     precision: Annotated[Literal["32", "bf16", "fp16"], BeforeValidator(str)] = "32"
     """Precision of the forward and backward pass; weights stay 32-bit."""
+    fast: bool = True
+    """The fast path: the backward pass of recurrences by hand, and on CUDA whole steps as graphs; `false` computes
+    step by step as the equations are written, with the same result up to rounding."""
     loggers: tuple[Literal["tensorboard", "csv", "wandb", "mlflow"], ...] = ()
     """Where losses and scores are logged too, besides `log.jsonl`."""
     seed: Seed = 0

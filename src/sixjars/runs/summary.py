@@ -16,6 +16,7 @@ from sixjars.evaluation.metrics import metric_named
 from sixjars.flow.special import UNK
 from sixjars.inspection.page import draw_learning
 from sixjars.learning.loop import Trainer
+from sixjars.model.build import path_of
 from sixjars.progress import Summary, number_of
 from sixjars.recipe.sections import Recipe, SearchSettings
 from sixjars.runs.data import Splits
@@ -64,6 +65,9 @@ def summary_of(recipe: Recipe, splits: Splits, trainer: Trainer, fabric: "Fabric
     facts["parameters"] = f"{count:,}" + (f", {trained:,} of them trained" if trained < count else "")
     epochs = number_of(float(f"{trainer.total / trainer.per_epoch:.3g}"), "epoch")
     facts["steps"] = f"{trainer.total:,} at most, {trainer.per_epoch:,} an epoch ({epochs})"
+    path = path_of(trainer.network, fast=recipe.learning.fast)
+    if path:
+        facts["path"] = path + trainer.updates.graphs()
     searches = trainer.network.decoder.searches
     if searches:
         final = search_of(recipe.evaluation.search)

@@ -15,7 +15,7 @@ from sixjars.errors import Interrupted, LearningError
 from sixjars.evaluation.metrics import Metric, Score, metric_named
 from sixjars.evaluation.score import judged
 from sixjars.flow.values import Batch
-from sixjars.learning.engine import Device, all_or_none, fabric_for
+from sixjars.learning.engine import Device, fabric_for, together
 from sixjars.learning.loggers import loggers_for
 from sixjars.learning.loop import Surroundings, Trainer
 from sixjars.learning.parameters import freeze_named
@@ -81,7 +81,7 @@ def train(  # noqa: PLR0913 - the options of one training
     fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision, loggers=loggers)
     reporter = reporter or usual_reporter()
     try:
-        with given_tables(tables) if tables else nullcontext(), all_or_none(fabric), listening(reporter):
+        with given_tables(tables) if tables else nullcontext(), together(fabric), listening(reporter):
             reporter = reporter if fabric.global_rank == 0 else Reporter()
             if begins:
                 reporter.note(f"there is no run in {folder} to resume yet, so one is begun.")

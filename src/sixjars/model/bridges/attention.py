@@ -138,6 +138,10 @@ class Attention(Bridge):
         vector_BD = torch.bmm(weights_BS.unsqueeze(1), prepared.memory).squeeze(1)
         return Context(vector_BD, weights_BS)
 
+    def scoring(self) -> tuple[Tensor | None, Tensor | None]:
+        """The weights of the score."""
+        return (self.score.query.weight, self.score.score.weight[0]) if self.score.kind == "additive" else (None, None)
+
     def equations(self) -> list[str]:
         """Initial state, scores, weights and context vector."""
         score = f"e_jt = {self.score.equation('h_j')}"

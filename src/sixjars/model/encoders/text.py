@@ -1,7 +1,8 @@
 """Words (or characters, or subwords) encoded by a recurrent network: of a whole text, or of each of its segments.
 
 Dims: B batch, S source positions, D source features (of a word), P segments of a row, N segments of a pack, L the
-      longest of them, M all segments, Q all places of all packs, U features of a segment, F any features.
+      longest of them, M all segments, Q all places of all packs, U features of a segment, F any features,
+      I input features.
 """
 
 from collections.abc import Mapping
