@@ -6,6 +6,8 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from matplotlib.figure import Figure
 from sixjars.cli import main
 from sixjars.inspection import curves
 from sixjars.runs import history, trial_process
+from sixjars.samples import generate
 from tests.warm import Warm
 
 
@@ -73,10 +76,12 @@ def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _quick_trainings() -> Iterator[None]:
-    """A third of a training of two steps is its picture, and much of the rest is to wait for the disk."""
+    """Half of a training of two steps is its picture, the same data again, and to wait for the disk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(history, "draw_learning", lambda *given, **more: None)
         patch.setattr(os, "fsync", lambda file: None)
+        patch.setattr("sixjars.runs.data.generate", lru_cache(50)(generate))
+        patch.setattr("lightning_fabric.utilities.registry.entry_points", lru_cache(entry_points))
         yield
 
 

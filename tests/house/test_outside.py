@@ -12,10 +12,11 @@ from types import SimpleNamespace
 from typing import final
 
 import pytest
-from tests.house.copies import CALLS
+from tests.house.copies import CALLS, ROOT
 
 from sixjars import FieldSettings, WordEmbedding
 
+SOURCE = str(ROOT / "src")
 MODULES = {
     "my_lab/__init__.py": """
 import os
@@ -179,6 +180,7 @@ class Lab:
         subprocess.run(command, check=True)
         ours = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
         lines = "".join(f"import site; site.addsitedir({path!r})\n" for path in sorted(ours))
+        lines += f"import sys; sys.path.insert(0, {SOURCE!r})\n"  # the toolkit of this folder, wherever it is installed
         self.packages = next(self.environment.glob("lib/python*/site-packages"))
         (self.packages / "ours.pth").write_text(lines, encoding="utf-8")
         (self.folder / "signs.yaml").write_text(RECIPE, encoding="utf-8")
@@ -209,7 +211,7 @@ class Lab:
         The Python of the environment takes seconds to start, so most programs get a warm one with its packages.
         """
         paths = {"PYTHONSAFEPATH": "1", "IMPORTED": str(self.imported), "SIXJARS_CACHE": str(self.folder / "cache")}
-        paths |= {} if real else {"PYTHONPATH": str(self.packages)}
+        paths |= {} if real else {"PYTHONPATH": os.pathsep.join([SOURCE, str(self.packages)])}
         around = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
         python = str(self.environment / "bin" / "python") if real else self.warm_python
         done = subprocess.run(
