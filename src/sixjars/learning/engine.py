@@ -199,7 +199,7 @@ class Updates:
             if isinstance(module, Recurrent):
                 module.fast = settings.fast
                 # Without graphs a GPU waits for Python, and torch has a whole recurrence without attention as one call.
-                module.by_hand = settings.fast and (fabric.device.type != "cuda" or not self.why)
+                module.by_hand = settings.fast and (fabric.device.type == "cpu" or not self.why)
         optimizer = optimizer_for(parameters, settings, captured=not self.why)
         self.objective, self.optimizer = fabric.setup(objective, optimizer)
         if not self.why:
@@ -211,9 +211,7 @@ class Updates:
         """Whether steps are graphs, to be told behind the path; nothing where there is no CUDA device."""
         if self.fabric.device.type != "cuda":
             return ""
-        return (
-            "; steps as CUDA graphs" if self.captured else f"; no CUDA graphs: {uncaptured(self.fabric, self.settings)}"
-        )
+        return f"; no CUDA graphs: {self.why}" if self.why else "; steps as CUDA graphs"
 
     def ready(self, batch: Batch) -> Batch:
         """A batch as the device wants it, still on the CPU."""
