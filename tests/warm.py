@@ -68,8 +68,15 @@ def run(order, files):
 def order_of(line):
     size, files, _, _ = socket.recv_fds(line, 8, 3)
     text = b""
-    while len(text) < int(size):
-        text += line.recv(int(size) - len(text))
+    while size and len(text) < int(size):
+        part = line.recv(int(size) - len(text))
+        if not part:
+            break
+        text += part
+    if not size or len(text) < int(size):  # the caller was killed before it had said all
+        for file in files:
+            os.close(file)
+        return None, []
     return json.loads(text), files
 
 name, *modules = sys.argv[1:]
@@ -85,7 +92,13 @@ os.rename(name + ".new", name)  # now it can be called
 running = []
 while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:  # which is closed at the end of the tests
     line, _ = listening.accept()
-    order, files = order_of(line)
+    try:
+        order, files = order_of(line)
+    except ConnectionError:
+        order, files = None, []
+    if order is None:
+        line.close()
+        continue
     if keeper := os.fork():  # who waits for the end, however it comes
         running = [one for one in [*running, keeper] if not os.waitpid(one, os.WNOHANG)[0]]
     elif number := os.fork():
