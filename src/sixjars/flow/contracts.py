@@ -125,6 +125,9 @@ class Bridge(Component):
     """Whether the context depends on the decoder's state (then the steps of a target cannot be computed at once)."""
     reads_summary: ClassVar[bool] = True
     """Whether the decoder's initial state is made from the encoder's summary."""
+    grouped: ClassVar[bool] = False
+    """Whether `step` takes several queries for each source, side by side, so that search need not copy what is
+    prepared for it; such a step also copies nothing to the host."""
 
     @abstractmethod
     def start(self, encoded: Encoded) -> Prepared:
@@ -132,7 +135,7 @@ class Bridge(Component):
 
     @abstractmethod
     def step(self, query: Tensor, prepared: Prepared) -> Context:
-        """The context for one step; the query is the decoder's previous state (B, H)."""
+        """The context for one step; the query is the decoder's previous state (B, H), or (R, H) where `grouped`."""
 
     @classmethod
     def misfits(cls, plan: "ModelPlan") -> list[str]:
@@ -146,8 +149,6 @@ class Bridge(Component):
 Step = Callable[[Tensor, Any], tuple[StepOutput, Any]]
 """All that search knows of a model: a token for each row, (R,), and a state (any `Rows`) to log probabilities and a
 new state."""
-PreparedStep = Callable[[Tensor, Any, Prepared], tuple[StepOutput, Any]]
-"""A step that is also given what was prepared for each source; state and prepared have R rows."""
 
 
 @final
@@ -186,10 +187,9 @@ class Search(Protocol):
 
     def find(
         self,
-        step: PreparedStep,
+        generator: "Generator",
         state: Rows,
         prepared: Prepared,
-        special: SpecialTokens,
         *,
         longest: int | None = None,
         prefix: Padded | None = None,
@@ -248,6 +248,11 @@ class Generator(Decoder):
 
     special: ClassVar[SpecialTokens]
 
+    @property
+    def grouped(self) -> bool:
+        """Whether `step` takes several rows of the state for each row of what is prepared; see `Bridge`."""
+        return False
+
     @abstractmethod
     def start(self, encoded: Encoded) -> tuple[Any, Prepared]:
         """The state before the first token (some `Rows`), and what stays the same for each source."""
@@ -264,7 +269,7 @@ class Generator(Decoder):
         """What search finds."""
         state, prepared = self.start(encoded)
         longest = self.longest(encoded)
-        return search.find(self.step, state, prepared, self.special, longest=longest, prefix=prefix)
+        return search.find(self, state, prepared, longest=longest, prefix=prefix)
 
     def loss_equation(self) -> str:
         """Cross entropy of every token."""

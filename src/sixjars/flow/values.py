@@ -30,6 +30,17 @@ class Tensors:
         """The same value with every tensor changed, those of nested values included; these must be of the `kind`."""
         return replace(self, **{one.name: _mapped(getattr(self, one.name), change, kind) for one in fields(self)})
 
+    def tensors(self) -> list[Tensor]:
+        """All of them, in the order in which `mapped` changes them."""
+        found: list[Tensor] = []
+
+        def seen(tensor: Tensor) -> Tensor:
+            found.append(tensor)
+            return tensor
+
+        self.mapped(seen)
+        return found
+
 
 def _mapped(value: Any, change: Callable[[Tensor], Tensor], kind: type[Tensors] | None) -> Any:
     if isinstance(value, Tensor):
@@ -214,6 +225,8 @@ class Prepared(Rows):
     """Its memory as the score function needs it, (B, P, A)."""
     copy_ids: Tensor | None = None
     """What copying each position would output, (B, S); see `Padded`."""
+    pointer_keys: Tensor | None = None
+    """The memory as a decoder that points at it needs it, (B, S, A)."""
 
 
 @final

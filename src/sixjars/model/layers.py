@@ -35,6 +35,22 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     return torch.softmax(scores.masked_fill(~mask, lowest), dim=-1) * mask.any(-1, keepdim=True)
 
 
+def by_source(values: Tensor, sources: int) -> Tensor:
+    """Rows (R, …) as (B, N, …): those of one source lie side by side, N of each of the B sources.
+
+    >>> by_source(torch.zeros(6, 5), 2).shape
+    torch.Size([2, 3, 5])
+    """
+    rows, *rest = values.shape
+    return values.unsqueeze(1) if rows == sources else values.reshape(sources, rows // sources, *rest)
+
+
+def for_queries(values: Tensor, query: Tensor) -> Tensor:
+    """What there is once for each source (B, …), once for each query (R, …)."""
+    sources, queries = values.shape[0], query.shape[0]
+    return values if sources == queries else values.repeat_interleave(queries // sources, dim=0)
+
+
 def reversal(mask: Tensor) -> Tensor:
     """For each row the order that reads its real positions backwards and leaves the padding where it is, (B, S).
 

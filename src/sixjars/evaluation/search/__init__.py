@@ -1,7 +1,7 @@
 """Search: from one step function to hypotheses, greedily, by sampling or by a beam. It imports no model.
 
-Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, K tokens that may be drawn,
-      S source positions, T all tokens, t tokens output so far, G n-grams among them, n their length.
+Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S source positions,
+      T all tokens, t tokens output so far.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +13,18 @@ from torch import Tensor
 
 from sixjars.errors import ShapeError
 from sixjars.evaluation.search.beam import beam
-from sixjars.evaluation.search.problem import NEVER, Problem, Ranking, hypotheses_of, rule_of
-from sixjars.flow.contracts import PreparedStep, SpecialTokens, Step
+from sixjars.evaluation.search.problem import (
+    Column,
+    Part,
+    Problem,
+    Ranking,
+    best_tokens,
+    hypotheses_of,
+    walked,
+)
+from sixjars.evaluation.search.rules import NEVER
+from sixjars.evaluation.search.sampling import draw, likely, row_seeds
+from sixjars.flow.contracts import Generator, SpecialTokens, Step
 from sixjars.flow.values import Hypothesis, Padded, Prepared, Rows, StepOutput
 from sixjars.recipe.sections import SearchSettings
 
@@ -45,34 +55,38 @@ class Searcher:
 
     def find(
         self,
-        step: PreparedStep,
+        generator: Generator,
         state: Rows,
         prepared: Prepared,
-        special: SpecialTokens,
         *,
         longest: int | None = None,
         prefix: Padded | None = None,
     ) -> list[list[Hypothesis]]:
-        """For each source at least one hypothesis, the best first; see `search`."""
-        rows = beam_rows(self.settings)
-        state, prepared = state.repeat(rows), prepared.repeat(rows)
-        begun = None if prefix is None else prefix.repeat(rows)
-        keeps = self.attention or self.settings.coverage_penalty != 0.0
+        """For each source at least one hypothesis, the best first; see `search`.
 
-        def stepped(token: Tensor, state: Rows) -> tuple[StepOutput, Rows]:
-            output, after = step(token, state, prepared)
+        What is prepared for a source is not copied for each of its rows, unless the generator needs that.
+        """
+        settings = self.settings
+        rows = beam_rows(settings)
+        keeps = self.attention or settings.coverage_penalty != 0.0
+
+        def step(token: Tensor, state: Rows, prepared: Prepared) -> tuple[StepOutput, Rows]:
+            output, after = generator.step(token, state, prepared)
             return (output if keeps else StepOutput(output.log_probabilities)), after
 
-        return search(
-            stepped,
-            state,
-            self.settings,
-            special,
-            prefix=begun,
-            mask=prepared.mask,
-            longest=longest,
-            seeds=self.seeds or None,
+        problem = Problem(
+            step=step,
+            state=state.repeat(rows),
+            prepared=prepared if generator.grouped else prepared.repeat(rows),
+            longest=longest or settings.max_length,
+            rows=rows,
+            settings=settings,
+            special=generator.special,
+            ranking=_ranking(settings, prepared.mask.repeat_interleave(rows, dim=0)),
+            seeds=_seeds(settings, state.rows, self.seeds or None),
+            prefix=None if prefix is None else prefix.repeat(rows),
         )
+        return _found(problem)
 
 
 def search(  # noqa: PLR0913 - what search knows of a model, and what a caller may add
@@ -101,56 +115,39 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
     >>> search(count, State(torch.zeros(1, 1, 1)), SearchSettings(), SpecialTokens(go=0, stop=5))[0][0].tokens
     (1, 2, 3, 4)
     """
-    rows = state.rows
-    _check_rows(rows, settings, prefix=prefix, mask=mask)
-    if rows == 0:
+    rows = beam_rows(settings)
+    _check_rows(state.rows, settings, prefix=prefix, mask=mask)
+    problem = Problem(
+        step=lambda token, state, _: step(token, state),
+        state=state,
+        prepared=None,
+        longest=longest or settings.max_length,
+        rows=rows,
+        settings=settings,
+        special=special,
+        ranking=_ranking(settings, mask),
+        seeds=_seeds(settings, state.rows // rows, seeds),
+        prefix=prefix,
+    )
+    return _found(problem)
+
+
+def _ranking(settings: SearchSettings, mask: Tensor | None) -> Ranking:
+    return Ranking(settings.length_penalty, settings.coverage_penalty, mask if settings.coverage_penalty else None)
+
+
+def _seeds(settings: SearchSettings, sources: int, seeds: Sequence[int] | None) -> Tensor | None:
+    """Of sampling, one for each row; where none are given, a source's is its place."""
+    if settings.kind != "sample":
+        return None
+    return row_seeds(settings.seed, range(sources) if seeds is None else seeds, beam_rows(settings))
+
+
+def _found(problem: Problem) -> list[list[Hypothesis]]:
+    if problem.state.rows == 0:
         return []
     with torch.inference_mode():
-        problem = Problem(
-            step=step,
-            state=state,
-            longest=longest or settings.max_length,
-            seeds=_seeds(settings, rows, seeds).to(state.device),
-            settings=settings,
-            special=special,
-            rule=rule_of(settings, special, prefix=prefix, device=state.device),
-            ranking=Ranking(settings.length_penalty, settings.coverage_penalty, mask),
-        )
-        return KINDS[settings.kind](problem)
-
-
-def _seeds(settings: SearchSettings, rows: int, seeds: Sequence[int] | None) -> Tensor:
-    """One for each row, (R,): each source has its own, and each of its rows another.
-
-    Hashed at every level: numbers that were added or combined by XOR alone would make seed 1 of source 0 the same as
-    seed 0 of source 1, or give a row the draws of its neighbour, a step later.
-    """
-    count = beam_rows(settings)
-    own_B = torch.tensor(range(rows // count) if seeds is None else seeds, dtype=torch.int64)
-    source_B = hashed(hashed(torch.tensor(settings.seed)) ^ own_B)
-    return hashed(source_B.repeat_interleave(count) ^ (torch.arange(rows) % count))
-
-
-def hashed(numbers: Tensor) -> Tensor:
-    """Well mixed 64-bit numbers of any others: splitmix64 (Steele, Lea & Flood 2014, doi 10.1145/2660193.2660195).
-
-    A random number that is a hash of seed, step and token needs no generator, so it depends neither on what else is
-    drawn in a batch, nor on the device.
-    """
-    mixed = numbers + _wrapped(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ _shifted(mixed, 30)) * _wrapped(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ _shifted(mixed, 27)) * _wrapped(0x94D049BB133111EB)
-    return mixed ^ _shifted(mixed, 31)
-
-
-def _wrapped(number: int) -> int:
-    """An unsigned 64-bit number as torch has it."""
-    return number - (1 << 64) if number >> 63 else number
-
-
-def _shifted(numbers: Tensor, by: int) -> Tensor:
-    """To the right, zeros coming in from the left: torch's own shift brings copies of the sign."""
-    return (numbers >> by) & ((1 << (64 - by)) - 1)
+        return KINDS[problem.settings.kind](problem.on_device())
 
 
 def _check_rows(rows: int, settings: SearchSettings, *, prefix: Padded | None, mask: Tensor | None) -> None:
@@ -174,83 +171,112 @@ def greedy(problem: Problem) -> list[list[Hypothesis]]:
 
     .. math:: \hat y_t = \arg\max_v P(v | \hat y_1 .. \hat y_{t-1}, x)
     """
-    return _row_by_row(problem, lambda allowed_RV, _: allowed_RV.argmax(dim=1), rows=1)
+    return _row_by_row(problem, lambda _, allowed_RV, __: best_tokens(allowed_RV, 1)[1].squeeze(1))
 
 
 def sample(problem: Problem) -> list[list[Hypothesis]]:
     """As many draws for each source as `nbest` says, the most probable first; two may be the same."""
-    settings = problem.settings
-
-    def choose(allowed_RV: Tensor, step: int) -> Tensor:
-        scores_RV = allowed_RV / settings.temperature
-        if settings.top_k or settings.top_p < 1.0:
-            scores_RV = likely(scores_RV, top_k=settings.top_k, top_p=settings.top_p)
-        return draw(scores_RV, problem.seeds, step)
-
-    found = _row_by_row(problem, choose, rows=settings.nbest)
+    found = _row_by_row(problem, _drawn)
     return [sorted(drawn, key=lambda each: each.log_probability, reverse=True) for drawn in found]
 
 
-def likely(scores: Tensor, *, top_k: int, top_p: float) -> Tensor:
-    """The same scores, (R, V), with -inf for the tokens that may not be drawn.
-
-    The `top_k` best may (0: all). Of these, with their probabilities made to sum to 1, the fewest whose sum is at
-    least `top_p` (Holtzman et al. 2020, https://arxiv.org/abs/1904.09751).
-
-    >>> likely(torch.tensor([[0.2, 0.5, 0.3]]).log(), top_k=0, top_p=0.6).exp()
-    tensor([[0.0000, 0.5000, 0.3000]])
-    """
-    scores_RK, tokens_RK = scores.topk(min(top_k or scores.shape[1], scores.shape[1]), dim=1)
-    if top_p < 1.0:
-        shares_RK = scores_RK.softmax(dim=1)
-        before_RK = shares_RK.cumsum(dim=1) - shares_RK
-        scores_RK = scores_RK.masked_fill(before_RK >= top_p, NEVER)
-    return torch.full_like(scores, NEVER).scatter(1, tokens_RK, scores_RK)
+def _drawn(problem: Problem, allowed_RV: Tensor, made: int | Tensor) -> Tensor:
+    settings, scores_RV, tokens_RV = problem.settings, allowed_RV / problem.settings.temperature, None
+    assert problem.seeds is not None
+    if settings.top_k or settings.top_p < 1.0:
+        scores_RV, tokens_RV = likely(scores_RV, top_k=settings.top_k, top_p=settings.top_p)
+    return draw(scores_RV, problem.seeds, made, tokens_RV)
 
 
-def draw(scores: Tensor, seeds: Tensor, step: int) -> Tensor:
-    r"""A token for each row, (R,), drawn with the probabilities softmax(scores) by the seed of that row.
+@final
+@dataclass(frozen=True)
+class RowEnds(Rows):
+    """How far each row came."""
 
-    .. math:: \arg\max_v (s_v - \log E_v), \quad E_v = -\log U_v \sim \mathrm{Exponential}(1)
-
-    is such a draw (the Gumbel-max trick: Maddison, Tarlow & Minka 2014, https://arxiv.org/abs/1411.0030).
-    It needs no sum, so a row in which everything is forbidden does no harm.
-    """
-    tokens_V = torch.arange(scores.shape[1], device=scores.device)
-    bits_RV = hashed(hashed(seeds + step).unsqueeze(1) ^ tokens_V)
-    uniform_RV = (_shifted(bits_RV, 12).double() + 0.5) * 2.0**-52  # exact, and neither 0 nor 1
-    return (scores.double() - (-uniform_RV.log()).log()).argmax(dim=1)
+    log_probability: Tensor
+    count: Tensor
+    """Tokens, `<stop>` not counted."""
+    finished: Tensor
+    """Whether `<stop>` came after them."""
+    covered: Tensor | None
+    """The weights of all its steps, summed, (R, S)."""
 
 
-def _row_by_row(problem: Problem, choose: Callable[[Tensor, int], Tensor], *, rows: int) -> list[list[Hypothesis]]:
-    """One hypothesis for each row, `rows` for each source, in their order.
+@final
+@dataclass(frozen=True)
+class RowsRunning(Rows):
+    """What greedy search and sampling know between two steps."""
+
+    token: Tensor
+    state: Rows
+    open: Tensor
+    """Whether a row goes on, (R,)."""
+    ends: RowEnds
+    output: Tensor | None
+    """All tokens so far, (R, t), where a rule reads them."""
+    each: int
+    """Rows of a source."""
+
+    def going(self) -> Tensor:
+        """Sources with an open row."""
+        return self.open.view(-1, self.each).any(1)
+
+    def kept(self, sources: Tensor, rows: Tensor) -> "RowsRunning":
+        """Those rows."""
+        return self.pick(rows)
+
+
+def _row_by_row(problem: Problem, choose: Callable[[Problem, Tensor, int | Tensor], Tensor]) -> list[list[Hypothesis]]:
+    """One hypothesis for each row, in their order.
 
     `choose` picks one token for each row, (R,), from log probabilities (R, V) and the number of the step. A row ends
     with `<stop>`, at the limit, or where no token may follow; only the first is finished.
     """
-    stop, ranking, state = problem.special.stop, problem.ranking, problem.state
-    token_R, output_Rt = problem.first()
-    open_R = torch.ones_like(token_R, dtype=torch.bool)
-    finished_R, count_R, total_R = ~open_R, torch.zeros_like(token_R), torch.zeros((), device=token_R.device)
-    covered_RS, weights = None, []
-    for step in range(problem.longest):
+    stop = problem.special.stop
+
+    def advance(problem: Problem, running: RowsRunning, made: int | Tensor) -> tuple[RowsRunning, Column]:
         # Rows that have ended are computed with the others, since a batch keeps its shape, but add to nothing.
-        allowed_RV, weights_RS, state = problem.step_on(token_R, state, output_Rt)
-        token_R = choose(allowed_RV, step)
+        ends = running.ends
+        allowed_RV, weights_RS, state = problem.step_on(running.token, running.state, running.output, made)
+        token_R = choose(problem, allowed_RV, made)
         gained_R = allowed_RV.gather(1, token_R.unsqueeze(1)).squeeze(1)
-        open_R = open_R & (gained_R > NEVER)
-        covered_RS = ranking.covered(covered_RS, weights_RS, open_R)
-        total_R = total_R + torch.where(open_R, gained_R, 0.0)
-        finished_R = finished_R | (open_R & (token_R == stop))
-        open_R = open_R & ~finished_R
-        count_R = count_R + open_R
-        output_Rt = torch.cat([output_Rt, token_R.unsqueeze(1)], dim=1)
-        weights += [] if weights_RS is None else [weights_RS]
-        if not bool(open_R.any()):
-            break
-    score_R = ranking.scores(total_R, count_R + finished_R, ranking.penalty(covered_RS))
-    weights_RTS = torch.stack(weights, dim=1) if weights else None
-    return hypotheses_of(output_Rt, score_R, total_R, count_R, finished_R, weights_RTS, rows)
+        open_R = running.open & (gained_R > NEVER)
+        covered_RS = problem.ranking.covered(ends.covered, weights_RS, open_R)
+        total_R = ends.log_probability + torch.where(open_R, gained_R, 0.0)
+        stops_R = token_R == stop
+        finished_R, open_R = ends.finished | (open_R & stops_R), open_R & ~stops_R
+        after = RowEnds(total_R, ends.count + open_R, finished_R, covered_RS)
+        output_Rt = None if running.output is None else torch.cat([running.output, token_R.unsqueeze(1)], dim=1)
+        return RowsRunning(token_R, state, open_R, after, output_Rt, running.each), Column(token_R, weights=weights_RS)
+
+    return _gathered(problem, walked(problem, _begun(problem), advance))
+
+
+def _begun(problem: Problem) -> RowsRunning:
+    token_R = problem.first()
+    open_R = torch.ones_like(token_R, dtype=torch.bool)
+    total_R = torch.zeros_like(token_R, dtype=torch.float32)
+    ends = RowEnds(total_R, torch.zeros_like(token_R), ~open_R, None)
+    output_Rt = token_R.new_empty(len(token_R), 0) if problem.reads_output else None
+    return RowsRunning(token_R, problem.state, open_R, ends, output_Rt, problem.rows)
+
+
+def _gathered(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]:
+    """The hypotheses of all rows, from the parts of the search that each was in."""
+    ends, ranking = parts[0].running.ends, problem.ranking
+    columns = [(part.places, column) for part in parts for column in part.columns]
+    tokens_RT = ends.count.new_zeros(ends.rows, len(columns))
+    weights = columns[0][1].weights
+    weights_RTS = None if weights is None else weights.new_zeros(ends.rows, len(columns), weights.shape[1])
+    for at, (places_R, column) in enumerate(columns):
+        tokens_RT[places_R, at] = column.token
+        if weights_RTS is not None and column.weights is not None:
+            weights_RTS[places_R, at] = column.weights
+    for part in parts[1:]:
+        rest = iter(part.running.ends.tensors())
+        ends = ends.mapped(lambda tensor, rest=rest, part=part: tensor.index_copy(0, part.places, next(rest)))
+    score_R = ranking.scores(ends.log_probability, ends.count + ends.finished, ranking.penalty(ends.covered))
+    return hypotheses_of(tokens_RT, score_R, ends.log_probability, ends.count, ends.finished, weights_RTS, problem.rows)
 
 
 KINDS: Mapping[str, Callable[[Problem], list[list[Hypothesis]]]] = {"greedy": greedy, "sample": sample, "beam": beam}

@@ -1,28 +1,28 @@
-"""What every kind of search is given: the step, how hypotheses are ranked, and rules for what may not be output next.
+"""What every kind of search has in common: what is searched, how hypotheses are ranked, and the loop over steps.
 
-Dims: R rows open in search, V vocabulary, S source positions, t tokens output so far, G n-grams among them, n their
-      length.
-
-A rule sets the scores of forbidden tokens to -inf and leaves the others as they are: what is left are the model's own
-log probabilities.
+Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S source positions, t tokens output so
+      far, G chunks of the vocabulary, W tokens of a chunk, C tokens that are wanted, X those that are compared for it.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol, Self, final
 
 import torch
 from torch import Tensor
 
 from sixjars.errors import RecipeError
-from sixjars.flow.contracts import SpecialTokens, Step
-from sixjars.flow.values import Hypothesis, Padded, Rows
+from sixjars.evaluation.search.rules import NEVER, Rule, rule_of
+from sixjars.flow.contracts import SpecialTokens
+from sixjars.flow.values import Hypothesis, Padded, Prepared, Rows, StepOutput
 from sixjars.recipe.sections import SearchSettings
 
-Rule = Callable[[Tensor, Tensor], Tensor]
-"""`(scores (R, V), output (R, t)) -> scores (R, V)`: -inf where a token is forbidden."""
-NEVER = -torch.inf
+ModelStep = Callable[[Tensor, Any, Any], tuple[StepOutput, Any]]
+"""A token for each row, (R,), a state and what is prepared to log probabilities and a new state."""
+CHUNK = 64
+"""Scores of a row that are compared together."""
 
 
 @final
@@ -74,9 +74,9 @@ class Ranking:
         penalty_R = self.coverage_penalty * terms_RS.sum(dim=1)
         return penalty_R if rows is None else penalty_R[rows]
 
-    def score(self, log_probability: Tensor, length: int, penalty: Tensor | None) -> Tensor:
+    def score(self, log_probability: Tensor, length: int | Tensor, penalty: Tensor | None) -> Tensor:
         """The score of hypotheses that are all of the same length, which is at least 1."""
-        share = log_probability / math.pow(length, self.length_penalty)
+        share = log_probability / length**self.length_penalty
         return share if penalty is None else share + penalty
 
     def scores(self, log_probability: Tensor, lengths: Tensor, penalty: Tensor | None) -> Tensor:
@@ -98,29 +98,170 @@ class Ranking:
 class Problem:
     """One batch to search."""
 
-    step: Step
+    step: ModelStep
     state: Rows
+    prepared: Prepared | None
+    """What `step` is given of the sources, for each of them or for each row; absent where it knows them by itself."""
     longest: int
     """Most tokens of an output, `<stop>` included."""
-    seeds: Tensor
-    """Of sampling, one for each row, (R,)."""
+    rows: int
+    """N, how many rows each source has."""
     settings: SearchSettings
     special: SpecialTokens
-    rule: Rule
     ranking: Ranking
+    seeds: Tensor | None = None
+    """Of sampling, one for each row, (R,)."""
+    prefix: Padded | None = None
+    """What each row must begin with."""
 
-    def first(self) -> tuple[Tensor, Tensor]:
-        """Before the first step: `<go>` in every row, (R,), and nothing output, (R, 0)."""
-        rows, device = self.state.rows, self.state.device
-        tokens_R = torch.full((rows,), self.special.go, dtype=torch.long, device=device)
-        return tokens_R, tokens_R.new_empty(rows, 0)
+    def on_device(self) -> "Problem":
+        """The same with all of it where the state is."""
+        device = self.state.device
+        return replace(
+            self,
+            seeds=None if self.seeds is None else self.seeds.to(device),
+            prefix=None if self.prefix is None else self.prefix.to(device),
+        )
 
-    def step_on(self, token: Tensor, state: Rows, output: Tensor) -> tuple[Tensor, Tensor | None, Rows]:
-        """One step: the log probability of what may come next (R, V), the weights (R, S), the state."""
-        scored, state = self.step(token, state)
+    @cached_property
+    def rule(self) -> Rule:
+        """What may not be output next."""
+        return rule_of(self.settings, self.special, prefix=self.prefix, device=self.state.device)
+
+    @property
+    def reads_output(self) -> bool:
+        """Whether a rule reads what was output, and not only how long it is."""
+        return self.settings.no_repeat_ngram > 0
+
+    def first(self) -> Tensor:
+        """Before the first step: `<go>` in every row, (R,)."""
+        return torch.full((self.state.rows,), self.special.go, dtype=torch.long, device=self.state.device)
+
+    def step_on(
+        self, token: Tensor, state: Rows, output: Tensor | None, made: int | Tensor
+    ) -> tuple[Tensor, Tensor | None, Rows]:
+        """One step: the log probability of what may come next (R, V), the weights (R, S), the state.
+
+        `output` is what `made` steps output, (R, t), where a rule reads it.
+        """
+        scored, state = self.step(token, state, self.prepared)
         model_RV = scored.log_probabilities
         model_RV = model_RV.to(torch.promote_types(model_RV.dtype, torch.float32))
+        if output is None:  # only its width counts; a captured step has no rule that counts
+            output = token.unsqueeze(1).expand(-1, made if isinstance(made, int) else 1)
         return self.rule(model_RV, output), scored.weights, state
+
+    def rows_of(self, sources: Tensor) -> Tensor:
+        """The rows of some sources, (B,) -> (R,)."""
+        each_N = torch.arange(self.rows, device=sources.device)
+        return (sources.unsqueeze(1) * self.rows + each_N).flatten()
+
+    def pick(self, sources: Tensor) -> "Problem":
+        """The same for some of its sources only; of the state the search itself keeps some."""
+        assert self.prepared is not None
+        rows, mask = self.rows_of(sources), self.ranking.mask
+        return replace(
+            self,
+            prepared=self.prepared.pick(sources if self.prepared.rows * self.rows == self.state.rows else rows),
+            state=self.state.pick(rows),
+            seeds=None if self.seeds is None else self.seeds.index_select(0, rows),
+            prefix=None if self.prefix is None else self.prefix.pick(rows),
+            ranking=replace(self.ranking, mask=None if mask is None else mask.index_select(0, rows)),
+        )
+
+
+def best_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The highest `count` scores of each row and their tokens, (R, count) each, the best first.
+
+    A long row is compared in chunks: the best tokens are in the chunks with the highest maxima, and maxima take a
+    fraction of the time of `topk` or `argmax`.
+    """
+    size = scores.shape[1]
+    chunks = size // CHUNK
+    if chunks < 2 * count:
+        values, tokens = scores.topk(count, dim=1)
+        return values, tokens
+    chunked_RGW = torch.unflatten(scores[:, : chunks * CHUNK], 1, (chunks, CHUNK))
+    chunk_RC = chunked_RGW.amax(2).topk(count, dim=1).indices
+    few_RX = chunked_RGW.gather(1, chunk_RC.unsqueeze(2).expand(-1, -1, CHUNK)).flatten(1)
+    token_RX = (chunk_RC.unsqueeze(2) * CHUNK + torch.arange(CHUNK, device=scores.device)).flatten(1)
+    if size % CHUNK:
+        rest_X = torch.arange(chunks * CHUNK, size, device=scores.device)
+        few_RX = torch.cat([few_RX, scores[:, chunks * CHUNK :]], dim=1)
+        token_RX = torch.cat([token_RX, rest_X.expand(len(scores), -1)], dim=1)
+    values, places = few_RX.topk(count, dim=1)
+    return values, token_RX.gather(1, places)
+
+
+@final
+@dataclass(frozen=True)
+class Column(Rows):
+    """What one step made."""
+
+    token: Tensor
+    """What each row output, (R,)."""
+    parent: Tensor | None = None
+    """Which row of the step before it goes on from, (R,), where rows move."""
+    weights: Tensor | None = None
+    """Attention as it was before the rows moved, (R, S)."""
+
+
+class Running(Protocol):
+    """The rows that are open, and all that a kind of search knows of them between two steps."""
+
+    def going(self) -> Tensor:
+        """Which sources are not done, (B,)."""
+        ...
+
+    def kept(self, sources: Tensor, rows: Tensor) -> Self:
+        """Some sources only, (B,), and their rows, (R,)."""
+        ...
+
+
+Advance = Callable[[Problem, Any, int | Tensor], tuple[Any, Column]]
+"""One step: what is running after so many steps to what is running after it, and what it made."""
+
+
+@final
+@dataclass(frozen=True)
+class Part:
+    """Some steps in a row that were made with the same sources."""
+
+    places: Tensor
+    """Which of all rows each of its rows is, (R,)."""
+    columns: list[Column]
+    running: Any
+    """What was running at the end of it."""
+
+    def own(self, places: Tensor) -> Tensor:
+        """Which of its rows the given ones of all rows are; the first where it has none."""
+        return torch.searchsorted(self.places, places).clamp(max=len(self.places) - 1)
+
+
+def walked(problem: Problem, running: Running, advance: Advance) -> list[Part]:
+    """All steps until nothing is left to do. Sources that are done leave once that saves more than it costs.
+
+    To know it, something must be copied from the device. On a CPU that costs nothing.
+    """
+    often, share = (1, 0.75) if problem.state.device.type == "cpu" else (8, 0.5)
+    parts = [Part(torch.arange(problem.state.rows, device=problem.state.device), [], running)]
+    for made in range(problem.longest):
+        running, column = advance(problem, running, made)
+        parts[-1].columns.append(column)
+        if (made + 1) % often:
+            continue
+        going_B = running.going()
+        left = int(going_B.sum())
+        if left == 0:
+            break
+        if problem.prepared is not None and left <= share * len(going_B):
+            parts[-1] = replace(parts[-1], running=running)
+            sources = going_B.nonzero().squeeze(1)
+            rows = problem.rows_of(sources)
+            problem, running = problem.pick(sources), running.kept(sources, rows)
+            parts.append(Part(parts[-1].places.index_select(0, rows), [], running))
+    parts[-1] = replace(parts[-1], running=running)
+    return parts
 
 
 def hypotheses_of(
@@ -140,96 +281,3 @@ def hypotheses_of(
         for output, worth, total, length, ends, rows in zip(*columns, attention, strict=True)
     ]
     return [[one for one in found[at : at + places] if one.score > NEVER] for at in range(0, len(found), places)]
-
-
-def rule_of(settings: SearchSettings, special: SpecialTokens, *, prefix: Padded | None, device: torch.device) -> Rule:
-    """All that the settings and the caller forbid, as one rule."""
-    rules: list[Rule] = []
-    never = {*special.banned, special.go} - {special.stop}
-    if special.unknown is not None and settings.unknown == "ban":
-        never.add(special.unknown)
-    if never:
-        rules.append(banned(torch.tensor(sorted(never), device=device)))
-    if settings.no_repeat_ngram:
-        rules.append(no_repeated_ngram(settings.no_repeat_ngram))
-    if settings.min_length:  # last, because it must know what the others leave
-        rules.append(min_length(settings.min_length, stop=special.stop))
-
-    def rule(scores: Tensor, output: Tensor) -> Tensor:
-        for each in rules:
-            scores = each(scores, output)
-        return scores
-
-    return rule if prefix is None else forced_prefix(prefix.to(device), otherwise=rule)
-
-
-def banned(tokens: Tensor) -> Rule:
-    """These tokens, `(n,)`, are never output.
-
-    >>> banned(torch.tensor([0, 2]))(torch.zeros(1, 4), torch.zeros(1, 0))
-    tensor([[-inf, 0., -inf, 0.]])
-    """
-
-    def rule(scores: Tensor, output: Tensor) -> Tensor:
-        return scores.index_fill(1, tokens, NEVER)
-
-    return rule
-
-
-def min_length(fewest: int, *, stop: int) -> Rule:
-    """No `<stop>` before `fewest` tokens are output, unless nothing else may follow (an order that is complete).
-
-    >>> scores = torch.tensor([[-torch.inf, 0.0], [0.0, 0.0]])  # in the first row only <stop> may follow
-    >>> min_length(3, stop=1)(scores, torch.zeros(2, 1))
-    tensor([[-inf, 0.],
-            [0., -inf]])
-    """
-
-    def rule(scores: Tensor, output: Tensor) -> Tensor:
-        if output.shape[1] >= fewest:
-            return scores
-        without = scores.clone()
-        without[:, stop] = NEVER
-        return torch.where((without > NEVER).any(1, keepdim=True), without, scores)
-
-    return rule
-
-
-def no_repeated_ngram(length: int) -> Rule:
-    """No n-gram of this length twice in one row.
-
-    Token v is ruled out where the last n - 1 tokens, followed by v, are already somewhere in the row.
-
-    >>> output = torch.tensor([[1, 2, 1]])  # after 1 came 2
-    >>> no_repeated_ngram(2)(torch.zeros(1, 4), output)
-    tensor([[0., 0., -inf, 0.]])
-    """
-
-    def rule(scores: Tensor, output: Tensor) -> Tensor:
-        if output.shape[1] < length:
-            return scores
-        ngrams_RGn = output.unfold(1, length, 1)
-        latest_R1n = output[:, output.shape[1] - length + 1 :].unsqueeze(1)
-        seen_RG = (ngrams_RGn[..., :-1] == latest_R1n).all(dim=-1)
-        most_RG = torch.where(seen_RG, NEVER, torch.inf).to(scores.dtype)
-        return scores.scatter_reduce(1, ngrams_RGn[..., -1], most_RG, "amin")
-
-    return rule
-
-
-def forced_prefix(prefix: Padded, *, otherwise: Rule) -> Rule:
-    """Each row first outputs its prefix, `(R, longest)`, whatever the other rules say; then those hold.
-
-    Rows with a shorter prefix are free sooner.
-    """
-    longest = prefix.values.shape[1]
-
-    def rule(scores: Tensor, output: Tensor) -> Tensor:
-        now = output.shape[1]
-        if now >= longest:
-            return otherwise(scores, output)
-        forced_R1 = prefix.values[:, now : now + 1]
-        only_RV = torch.full_like(scores, NEVER).scatter(1, forced_R1, scores.gather(1, forced_R1))
-        return torch.where(prefix.mask[:, now : now + 1], only_RV, otherwise(scores, output))
-
-    return rule

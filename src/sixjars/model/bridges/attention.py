@@ -1,6 +1,7 @@
 r"""Attention: at every step the decoder computes a weighted sum of all source positions.
 
-Dims: B batch, S source positions, D source features, K summary features, H decoder features, A attention features.
+Dims: B batch, N queries of each source, R = B * N, S source positions, D source features, K summary features,
+      H decoder features, A attention features.
 
     e_jt = score(s_{t-1}, h_j),   α_jt = softmax_j(e_jt),   c_t = Σ_j α_jt h_j
 """
@@ -15,7 +16,7 @@ from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Bridge, ModelPlan
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Context, Encoded, Prepared
-from sixjars.model.layers import Start, StateProjection, masked_softmax
+from sixjars.model.layers import Start, StateProjection, by_source, masked_softmax
 
 ScoreName = Literal["additive", "dot", "general"]
 HIDDEN = 128
@@ -60,11 +61,12 @@ class Score(nn.Module):
         return keys_BSA
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        """The scores (B, S) of one query (B, H) for each row."""
+        """The scores (B, N, S) of queries (R, H), N for each source."""
         if self.kind != "additive":
-            return torch.bmm(keys, query.unsqueeze(-1)).squeeze(-1)
-        scores_BS1: Tensor = self.score(torch.tanh(self.query(query).unsqueeze(1) + keys))
-        return scores_BS1.squeeze(-1)
+            return torch.bmm(keys, by_source(query, keys.shape[0]).transpose(1, 2)).transpose(1, 2)
+        query_BN1A = by_source(self.query(query), keys.shape[0]).unsqueeze(2)
+        scores_BNS1: Tensor = self.score(torch.tanh(query_BN1A + keys.unsqueeze(1)))
+        return scores_BNS1.squeeze(-1)
 
     def equation(self, vector: str) -> str:
         """For the query s_{t-1} and a vector such as h_j."""
@@ -92,6 +94,7 @@ class Attention(Bridge):
 
     has_attention = True
     follows_state = True
+    grouped = True
 
     def __init__(
         self,
@@ -133,9 +136,9 @@ class Attention(Bridge):
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """Score every position, normalise the scores, and sum the memory by these weights."""
         assert prepared.keys is not None
-        weights_BS = masked_softmax(self.score(query, prepared.keys), prepared.mask)
-        vector_BD = torch.bmm(weights_BS.unsqueeze(1), prepared.memory).squeeze(1)
-        return Context(vector_BD, weights_BS)
+        weights_BNS = masked_softmax(self.score(query, prepared.keys), prepared.mask.unsqueeze(1))
+        vectors_BND = torch.bmm(weights_BNS, prepared.memory)
+        return Context(vectors_BND.flatten(0, 1), weights_BNS.flatten(0, 1))
 
     def equations(self) -> list[str]:
         """Initial state, scores, weights and context vector."""

@@ -1,7 +1,7 @@
 r"""Attention at two levels: at every step the decoder weighs the segments of a text, and the words in each.
 
-Dims: B batch, S source positions, P segments of a row, D source features, U features of a segment,
-      H decoder features, A attention features.
+Dims: B batch, N queries of each source, S source positions, P segments of a row, D source features,
+      U features of a segment, H decoder features, A attention features.
 """
 
 from dataclasses import replace
@@ -21,19 +21,24 @@ from sixjars.model.layers import Start, StateProjection, masked_softmax
 def softmax_in_segments(scores: Tensor, mask: Tensor, level: SegmentLevel) -> Tensor:
     """Softmax of scores (B, S) among the real positions of each segment: sums to 1 over every segment that has some.
 
+    Of several queries for each source it takes (B, N, S).
+
     >>> level = SegmentLevel(torch.zeros(1, 2, 3), torch.ones(1, 2, dtype=torch.bool), torch.tensor([[0, 0, 1, 0]]))
     >>> softmax_in_segments(torch.zeros(1, 4), torch.tensor([[True, True, True, False]]), level)
     tensor([[0.5000, 0.5000, 1.0000, 0.0000]])
     """
     lowest = torch.finfo(scores.dtype).min
+    segment_of, shape = level.segment_of, (*scores.shape[:-1], level.mask.shape[1])
+    if scores.dim() == 3:
+        mask, segment_of = mask.unsqueeze(1), segment_of.unsqueeze(1).expand_as(scores)
     shown_BS = scores.detach().masked_fill(~mask, lowest)
-    highest_BP = shown_BS.new_full(level.mask.shape, lowest).scatter_reduce(1, level.segment_of, shown_BS, "amax")
+    highest_BP = shown_BS.new_full(shape, lowest).scatter_reduce(-1, segment_of, shown_BS, "amax")
     # What stands in the padding may be higher than all that is real, and must not overflow.
-    below_BS = (scores - highest_BP.gather(1, level.segment_of)).masked_fill(~mask, 0)
+    below_BS = (scores - highest_BP.gather(-1, segment_of)).masked_fill(~mask, 0)
     raised_BS = torch.exp(below_BS) * mask
-    total_BP = raised_BS.new_zeros(level.mask.shape).scatter_add(1, level.segment_of, raised_BS)
+    total_BP = raised_BS.new_zeros(shape).scatter_add(-1, segment_of, raised_BS)
     # No clamp: a word alone in its segment stands exactly at the bound, where versions of torch differ in the gradient.
-    return raised_BS / (total_BP + (total_BP == 0)).gather(1, level.segment_of)
+    return raised_BS / (total_BP + (total_BP == 0)).gather(-1, segment_of)
 
 
 def non_empty(level: SegmentLevel, mask: Tensor) -> SegmentLevel:
@@ -63,6 +68,7 @@ class TwoLevelAttention(Bridge):
 
     has_attention = True
     follows_state = True
+    grouped = True
 
     def __init__(
         self,
@@ -111,11 +117,12 @@ class TwoLevelAttention(Bridge):
         assert prepared.keys is not None
         assert prepared.segments is not None
         assert prepared.segment_keys is not None
-        shares_BP = masked_softmax(self.segments(query, prepared.segment_keys), prepared.segments.mask)
-        within_BS = softmax_in_segments(self.words(query, prepared.keys), prepared.mask, prepared.segments)
-        weights_BS = shares_BP.gather(1, prepared.segments.segment_of) * within_BS
-        vector_BD = torch.bmm(weights_BS.unsqueeze(1), prepared.memory).squeeze(1)
-        return Context(vector_BD, weights_BS)
+        level = prepared.segments
+        shares_BNP = masked_softmax(self.segments(query, prepared.segment_keys), level.mask.unsqueeze(1))
+        within_BNS = softmax_in_segments(self.words(query, prepared.keys), prepared.mask, level)
+        weights_BNS = shares_BNP.gather(2, level.segment_of.unsqueeze(1).expand_as(within_BNS)) * within_BNS
+        vectors_BND = torch.bmm(weights_BNS, prepared.memory)
+        return Context(vectors_BND.flatten(0, 1), weights_BNS.flatten(0, 1))
 
     def equations(self) -> list[str]:
         """Weights of both levels, and the context vector."""
