@@ -59,6 +59,13 @@ def answers(
     begun = None if prefix is None else prefix.to(network.device)
     with torch.inference_mode():
         searcher = Searcher(search, seeds, attention=attention or search.unknown == "replace")
+        if encoded.device.type == "cuda" and begun is None and network.decoder.searches:
+            from sixjars.evaluation.search.capture import bucketed
+
+            wider = bucketed(encoded)
+            padding = [0] * (wider.rows - encoded.rows)
+            searcher = replace(searcher, seeds=[*seeds, *padding], sources=encoded.rows)
+            encoded = wider
         return network.decoder.answer(encoded, searcher, begun)
 
 

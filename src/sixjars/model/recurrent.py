@@ -100,15 +100,29 @@ class Recurrent(nn.Module):
             state = first.hidden.transpose(0, 1).contiguous()
             if first.cell is not None:
                 state = (state, first.cell.transpose(0, 1).contiguous())
+        if not isinstance(self._weight("weight_hh", 0), Tensor):  # laid out for products with it alone
+            return self._looped(inputs, first)
         outputs: Tensor = self.stack(inputs, state)[0]
         return outputs
+
+    def _looped(self, inputs: Tensor, first: State | None) -> Tensor:
+        """The same, one step after the other."""
+        zero_BH = inputs.new_zeros(len(inputs), self.size)
+        empty: LayerState = (zero_BH, zero_BH if self.cell == "lstm" else None)
+        layers, states = [empty] * self.layers if first is None else self.opened(first), []
+        for given_BG in self.project(inputs).unbind(1):
+            layers = self.advance(given_BG, layers)
+            states.append(layers[-1][0])
+        return torch.stack(states, dim=1)
 
     def project(self, inputs: Tensor, *, begin: int = 0) -> Tensor:
         """U x + b of the first layer for the input features from `begin` on; b only where `begin` is 0.
 
         It does not depend on the state, so a loop over steps can have it computed for all of them beforehand.
         """
-        weight = self._weight("weight_ih", 0)[:, begin : begin + inputs.shape[-1]]
+        weight = self._weight("weight_ih", 0)
+        if inputs.shape[-1] != weight.shape[1]:
+            weight = weight[:, begin : begin + inputs.shape[-1]]
         return F.linear(inputs, weight, self._weight("bias_ih", 0) if begin == 0 else None)
 
     def advance(self, given: Tensor, state: list[LayerState]) -> list[LayerState]:
@@ -141,7 +155,8 @@ class Recurrent(nn.Module):
     def step(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[State, Context]:
         """The same for one step: inputs (B, I) to the state after them, and the context that they came with."""
         context = bridge.step(state.hidden[:, -1], prepared)
-        given_BG = self.project(torch.cat([inputs, context.vector], dim=-1))
+        both = torch.cat([inputs, context.vector], dim=-1) if bridge.context_size else inputs
+        given_BG = self.project(both)
         return self.closed(self.advance(given_BG, self.opened(state))), context
 
     def _weight(self, name: str, layer: int) -> Tensor:
@@ -156,6 +171,8 @@ class Recurrent(nn.Module):
     def closed(self, layers: list[LayerState]) -> State:
         """The states of all layers as one."""
         cells = [cell for _, cell in layers if cell is not None]
+        if len(layers) == 1:
+            return State(layers[0][0].unsqueeze(1), cells[0].unsqueeze(1) if cells else None)
         return State(torch.stack([hidden for hidden, _ in layers], 1), torch.stack(cells, 1) if cells else None)
 
     def first(self, vectors: Tensor) -> State:

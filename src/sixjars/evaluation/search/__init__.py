@@ -6,6 +6,7 @@ Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 import torch
@@ -18,6 +19,7 @@ from sixjars.evaluation.search.problem import (
     Part,
     Problem,
     Ranking,
+    Walk,
     best_tokens,
     hypotheses_of,
     walked,
@@ -25,7 +27,7 @@ from sixjars.evaluation.search.problem import (
 from sixjars.evaluation.search.rules import NEVER
 from sixjars.evaluation.search.sampling import draw, likely, row_seeds
 from sixjars.flow.contracts import Generator, SpecialTokens, Step
-from sixjars.flow.values import Hypothesis, Padded, Prepared, Rows, StepOutput
+from sixjars.flow.values import Hypothesis, Padded, Prepared, Rows
 from sixjars.recipe.sections import SearchSettings
 
 
@@ -47,6 +49,8 @@ class Searcher:
     seeds: Sequence[int] = ()
     attention: bool = True
     """Whether hypotheses keep their weights: plain numbers of all of them take longer than to search."""
+    sources: int | None = None
+    """How many sources of a batch to search: those behind them only pad it, and have no hypothesis."""
 
     @property
     def nbest(self) -> int:
@@ -68,14 +72,8 @@ class Searcher:
         """
         settings = self.settings
         rows = beam_rows(settings)
-        keeps = self.attention or settings.coverage_penalty != 0.0
-
-        def step(token: Tensor, state: Rows, prepared: Prepared) -> tuple[StepOutput, Rows]:
-            output, after = generator.step(token, state, prepared)
-            return (output if keeps else StepOutput(output.log_probabilities)), after
-
         problem = Problem(
-            step=step,
+            step=generator.step,
             state=state.repeat(rows),
             prepared=prepared if generator.grouped else prepared.repeat(rows),
             longest=longest or settings.max_length,
@@ -85,8 +83,14 @@ class Searcher:
             ranking=_ranking(settings, prepared.mask.repeat_interleave(rows, dim=0)),
             seeds=_seeds(settings, state.rows, self.seeds or None),
             prefix=None if prefix is None else prefix.repeat(rows),
+            real=self.sources,
+            keeps_weights=self.attention,
         )
-        return _found(problem)
+        if problem.state.device.type != "cuda":
+            return _found(problem, walked)
+        from sixjars.evaluation.search.capture import can_capture, walked_captured
+
+        return _found(problem, partial(walked_captured, generator) if can_capture(generator, problem) else walked)
 
 
 def search(  # noqa: PLR0913 - what search knows of a model, and what a caller may add
@@ -129,7 +133,7 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
         seeds=_seeds(settings, state.rows // rows, seeds),
         prefix=prefix,
     )
-    return _found(problem)
+    return _found(problem, walked)
 
 
 def _ranking(settings: SearchSettings, mask: Tensor | None) -> Ranking:
@@ -143,11 +147,11 @@ def _seeds(settings: SearchSettings, sources: int, seeds: Sequence[int] | None) 
     return row_seeds(settings.seed, range(sources) if seeds is None else seeds, beam_rows(settings))
 
 
-def _found(problem: Problem) -> list[list[Hypothesis]]:
+def _found(problem: Problem, walk: Walk) -> list[list[Hypothesis]]:
     if problem.state.rows == 0:
         return []
     with torch.inference_mode():
-        return KINDS[problem.settings.kind](problem.on_device())
+        return KINDS[problem.settings.kind](problem.on_device(), walk)[: problem.real]
 
 
 def _check_rows(rows: int, settings: SearchSettings, *, prefix: Padded | None, mask: Tensor | None) -> None:
@@ -166,17 +170,17 @@ def _check_rows(rows: int, settings: SearchSettings, *, prefix: Padded | None, m
             )
 
 
-def greedy(problem: Problem) -> list[list[Hypothesis]]:
+def greedy(problem: Problem, walk: Walk) -> list[list[Hypothesis]]:
     r"""One hypothesis for each source: at every step the most probable token.
 
     .. math:: \hat y_t = \arg\max_v P(v | \hat y_1 .. \hat y_{t-1}, x)
     """
-    return _row_by_row(problem, lambda _, allowed_RV, __: best_tokens(allowed_RV, 1)[1].squeeze(1))
+    return _row_by_row(problem, walk, lambda _, allowed_RV, __: best_tokens(allowed_RV, 1)[1].squeeze(1))
 
 
-def sample(problem: Problem) -> list[list[Hypothesis]]:
+def sample(problem: Problem, walk: Walk) -> list[list[Hypothesis]]:
     """As many draws for each source as `nbest` says, the most probable first; two may be the same."""
-    found = _row_by_row(problem, _drawn)
+    found = _row_by_row(problem, walk, _drawn)
     return [sorted(drawn, key=lambda each: each.log_probability, reverse=True) for drawn in found]
 
 
@@ -226,7 +230,9 @@ class RowsRunning(Rows):
         return self.pick(rows)
 
 
-def _row_by_row(problem: Problem, choose: Callable[[Problem, Tensor, int | Tensor], Tensor]) -> list[list[Hypothesis]]:
+def _row_by_row(
+    problem: Problem, walk: Walk, choose: Callable[[Problem, Tensor, int | Tensor], Tensor]
+) -> list[list[Hypothesis]]:
     """One hypothesis for each row, in their order.
 
     `choose` picks one token for each row, (R,), from log probabilities (R, V) and the number of the step. A row ends
@@ -240,7 +246,7 @@ def _row_by_row(problem: Problem, choose: Callable[[Problem, Tensor, int | Tenso
         allowed_RV, weights_RS, state = problem.step_on(running.token, running.state, running.output, made)
         token_R = choose(problem, allowed_RV, made)
         gained_R = allowed_RV.gather(1, token_R.unsqueeze(1)).squeeze(1)
-        open_R = running.open & (gained_R > NEVER)
+        open_R = running.open & (gained_R > NEVER) & (made < problem.longest)
         covered_RS = problem.ranking.covered(ends.covered, weights_RS, open_R)
         total_R = ends.log_probability + torch.where(open_R, gained_R, 0.0)
         stops_R = token_R == stop
@@ -249,14 +255,14 @@ def _row_by_row(problem: Problem, choose: Callable[[Problem, Tensor, int | Tenso
         output_Rt = None if running.output is None else torch.cat([running.output, token_R.unsqueeze(1)], dim=1)
         return RowsRunning(token_R, state, open_R, after, output_Rt, running.each), Column(token_R, weights=weights_RS)
 
-    return _gathered(problem, walked(problem, _begun(problem), advance))
+    return _gathered(problem, walk(problem, _begun(problem), advance))
 
 
 def _begun(problem: Problem) -> RowsRunning:
     token_R = problem.first()
-    open_R = torch.ones_like(token_R, dtype=torch.bool)
+    open_R = problem.is_real()
     total_R = torch.zeros_like(token_R, dtype=torch.float32)
-    ends = RowEnds(total_R, torch.zeros_like(token_R), ~open_R, None)
+    ends = RowEnds(total_R, torch.zeros_like(token_R), torch.zeros_like(open_R), None)
     output_Rt = token_R.new_empty(len(token_R), 0) if problem.reads_output else None
     return RowsRunning(token_R, problem.state, open_R, ends, output_Rt, problem.rows)
 
@@ -279,4 +285,8 @@ def _gathered(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]
     return hypotheses_of(tokens_RT, score_R, ends.log_probability, ends.count, ends.finished, weights_RTS, problem.rows)
 
 
-KINDS: Mapping[str, Callable[[Problem], list[list[Hypothesis]]]] = {"greedy": greedy, "sample": sample, "beam": beam}
+KINDS: Mapping[str, Callable[[Problem, Walk], list[list[Hypothesis]]]] = {
+    "greedy": greedy,
+    "sample": sample,
+    "beam": beam,
+}

@@ -15,7 +15,7 @@ from typing import Self, final
 import torch
 from torch import Tensor
 
-from sixjars.evaluation.search.problem import Column, Part, Problem, best_tokens, hypotheses_of, walked
+from sixjars.evaluation.search.problem import Column, Part, Problem, Walk, best_tokens, hypotheses_of
 from sixjars.evaluation.search.rules import NEVER
 from sixjars.flow.values import Hypothesis, Rows, Tensors
 
@@ -153,7 +153,7 @@ class BeamRunning(Tensors):
         """One empty beginning for each source, with log P = 0; K equal ones would all grow the same way."""
         token_R = problem.first()
         row_BK = torch.arange(len(token_R), device=token_R.device).view(-1, problem.rows)
-        log_BK = torch.where(row_BK % problem.rows == 0, 0.0, NEVER)
+        log_BK = torch.where((row_BK % problem.rows == 0) & problem.is_real().view_as(row_BK), 0.0, NEVER)
         nothing_BK = torch.zeros_like(row_BK)
         last = Ended(log_BK, log_BK, row_BK, nothing_BK, nothing_BK.bool())
         pool = Ended.nowhere(len(row_BK), problem.settings.nbest, like=log_BK)
@@ -177,7 +177,7 @@ class BeamRunning(Tensors):
         )
 
 
-def beam(problem: Problem) -> list[list[Hypothesis]]:
+def beam(problem: Problem, walk: Walk) -> list[list[Hypothesis]]:
     """The `nbest` best hypotheses of each source, best first.
 
     Beginnings of one length are compared by log P, ended ones by their score. Twice the width are compared,
@@ -185,7 +185,7 @@ def beam(problem: Problem) -> list[list[Hypothesis]]:
     A beginning is dropped when nothing it could become would be among the `nbest`. Search ends with the last.
     So a beam that is wide enough to hold every beginning finds the best hypotheses there are.
     """
-    parts = walked(problem, BeamRunning.begun(problem), _advanced)
+    parts = walk(problem, BeamRunning.begun(problem), _advanced)
     pool, last = parts[0].running.pool, parts[0].running.last
     for part in parts[1:]:
         sources = part.places[:: problem.rows] // problem.rows
@@ -198,7 +198,10 @@ def _advanced(problem: Problem, running: BeamRunning, made: int | Tensor) -> tup
     ranking, width, length = problem.ranking, problem.settings.width, made + 1
     allowed_RV, weights_RS, state = problem.step_on(running.token, running.state, running.output, made)
     covered_RS = ranking.covered(running.covered, weights_RS)
-    log_BC, token_BC, row_BC = _grown(running.alive, allowed_RV)
+    alive_BK = running.alive
+    if isinstance(made, Tensor):  # of several steps that were captured together, some may be too many
+        alive_BK = torch.where(made < problem.longest, alive_BK, NEVER)
+    log_BC, token_BC, row_BC = _grown(alive_BK, allowed_RV)
     score_BC = ranking.score(log_BC, length, ranking.penalty(covered_RS, row_BC))
     grown, stops_BC = Beginnings(log_BC, score_BC, token_BC, row_BC), token_BC == problem.special.stop
 

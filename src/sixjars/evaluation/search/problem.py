@@ -109,6 +109,10 @@ class Problem:
     settings: SearchSettings
     special: SpecialTokens
     ranking: Ranking
+    real: int | None = None
+    """How many of the sources are searched; those behind them, if any, are empty. All where it is absent."""
+    keeps_weights: bool = True
+    """Whether hypotheses have attention weights, where the model has any."""
     seeds: Tensor | None = None
     """Of sampling, one for each row, (R,)."""
     prefix: Padded | None = None
@@ -145,11 +149,17 @@ class Problem:
         `output` is what `made` steps output, (R, t), where a rule reads it.
         """
         scored, state = self.step(token, state, self.prepared)
+        keeps = self.keeps_weights or self.ranking.coverage_penalty
         model_RV = scored.log_probabilities
         model_RV = model_RV.to(torch.promote_types(model_RV.dtype, torch.float32))
         if output is None:  # only its width counts; a captured step has no rule that counts
             output = token.unsqueeze(1).expand(-1, made if isinstance(made, int) else 1)
-        return self.rule(model_RV, output), scored.weights, state
+        return self.rule(model_RV, output), scored.weights if keeps else None, state
+
+    def is_real(self) -> Tensor:
+        """Which rows are those of sources that are searched, (R,)."""
+        rows_R = torch.arange(self.state.rows, device=self.state.device)
+        return rows_R < (self.state.rows if self.real is None else self.real * self.rows)
 
     def rows_of(self, sources: Tensor) -> Tensor:
         """The rows of some sources, (B,) -> (R,)."""
@@ -236,6 +246,10 @@ class Part:
     def own(self, places: Tensor) -> Tensor:
         """Which of its rows the given ones of all rows are; the first where it has none."""
         return torch.searchsorted(self.places, places).clamp(max=len(self.places) - 1)
+
+
+Walk = Callable[[Problem, Any, Advance], list[Part]]
+"""How all steps are made."""
 
 
 def walked(problem: Problem, running: Running, advance: Advance) -> list[Part]:

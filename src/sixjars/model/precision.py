@@ -1,0 +1,98 @@
+"""Matrix products of a trained network in fewer bits, or with weights that are laid out for them once.
+
+Dims: M rows of any kind, I input features, O output features.
+
+Only products with weights change: a softmax, a state, and a score that search compares keep their 32 bits on a CPU.
+"""
+
+from typing import Any, Literal, final
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 - its name everywhere
+
+from sixjars.errors import DataError
+from sixjars.model.build import Network
+from sixjars.model.recurrent import Recurrent
+
+Precision = Literal["32", "bf16", "int8"]
+FEWEST = 1 << 15
+"""A matrix with fewer numbers is left as it is: to prepare its inputs would take as long as the product."""
+
+
+@final
+class PackedWeight:
+    """A weight matrix (O, I) that is only multiplied by: in place of a parameter it makes `linear` compute so.
+
+    int8 has one scale for each output, and one for each row of the inputs. So a row does not depend on the others.
+    """
+
+    def __init__(self, weight: Tensor, precision: Precision) -> None:
+        self.shape = weight.shape
+        self.precision: Precision = precision
+        weight = weight.detach()
+        if precision == "int8":
+            self.scale_O = _scale(weight)
+            self.packed = (weight / self.scale_O).round().to(torch.int8).t().contiguous()
+            self.scale_O = self.scale_O.squeeze(1)
+        else:
+            wanted = weight.bfloat16() if precision == "bf16" else weight
+            self.packed = torch.ops.mkldnn._reorder_linear_weight(wanted.contiguous(), None)
+
+    def product(self, inputs_MI: Tensor, bias_O: Tensor | None) -> Tensor:
+        """Inputs times the transposed matrix, plus the bias, (M, O)."""
+        if self.precision == "int8":
+            scale_M1 = _scale(inputs_MI)
+            rounded_MI = (inputs_MI / scale_M1).round_().to(torch.int8)
+            outputs_MO = torch._int_mm(rounded_MI, self.packed).float().mul_(scale_M1)
+            return outputs_MO.mul_(self.scale_O) if bias_O is None else torch.addcmul(bias_O, outputs_MO, self.scale_O)
+        linear = torch.ops.mkldnn._linear_pointwise
+        if self.precision == "32":
+            found: Tensor = linear(inputs_MI, self.packed, bias_O, "none", [], "")
+            return found
+        found = linear(inputs_MI.bfloat16(), self.packed, None, "none", [], "").float()
+        return found if bias_O is None else found.add_(bias_O)
+
+    @classmethod
+    def __torch_function__(cls, called: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What torch calls in place of a function that was given such a weight."""
+        if called is not F.linear:
+            return NotImplemented
+        inputs, weight, bias = args
+        return weight.product(inputs.flatten(0, -2), bias).unflatten(0, inputs.shape[:-1])
+
+
+def _scale(values: Tensor) -> Tensor:
+    """What makes the largest number of each row 127, (M, 1)."""
+    return values.abs().amax(1, keepdim=True).clamp_(min=torch.finfo(values.dtype).tiny * 128) / 127
+
+
+def in_precision(network: Network, precision: Precision) -> Network:
+    """The same network, changed so that it computes in that precision and can no longer be trained."""
+    device = network.device.type
+    if device == "cuda" and precision == "bf16":
+        return network.to(torch.bfloat16)
+    if device != "cpu" and precision != "32":
+        raise DataError(f"precision {precision} needs a CPU{'' if precision == 'int8' else ' or CUDA'}; use 32.")
+    if device == "cpu" and (precision == "int8" or _has_products(precision)):
+        for module in [network.decoder, *network.encoder.modules()]:
+            if isinstance(module, Recurrent) or module is network.decoder:
+                _pack(module, precision)
+    return network
+
+
+def _has_products(precision: Precision) -> bool:
+    """Whether this CPU and version of torch have such products."""
+    if precision == "bf16" and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        raise DataError("precision bf16 needs a CPU with bf16 arithmetic, which this one lacks; use 32 or int8.")
+    return bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
+
+
+def _pack(module: nn.Module, precision: Precision) -> None:
+    """Replace the matrices that are multiplied by, here and in all modules inside."""
+    for inner in module.modules():
+        if isinstance(inner, nn.Linear | nn.RNNBase):
+            for name, weight in list(inner.named_parameters(recurse=False)):
+                if weight.dim() == 2 and weight.numel() >= FEWEST and weight.dtype == torch.float32:
+                    delattr(inner, name)
+                    setattr(inner, name, PackedWeight(weight, precision))
