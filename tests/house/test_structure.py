@@ -49,7 +49,7 @@ def functions() -> Iterator[tuple[str, Function]]:
 def classes() -> dict[str, type]:
     found = {}
     for module in pkgutil.walk_packages(sixjars.__path__, "sixjars."):
-        if not module.name.endswith("__main__"):
+        if not module.name.endswith(("__main__", "_kernels")):  # kernels need Triton, which comes with CUDA
             for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
                 if kind.__module__ == module.name:
                     found[f"{kind.__module__}.{kind.__qualname__}"] = kind

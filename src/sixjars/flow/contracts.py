@@ -250,7 +250,10 @@ class Generator(Decoder):
 
     @property
     def grouped(self) -> bool:
-        """Whether `step` takes several rows of the state for each row of what is prepared; see `Bridge`."""
+        """Whether `step` takes several rows of the state for each row of what is prepared (see `Bridge`).
+
+        Search may overwrite the log probabilities that such a step returns.
+        """
         return False
 
     @abstractmethod

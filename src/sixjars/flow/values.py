@@ -7,7 +7,7 @@ Dims: B batch, S source positions, T target positions, D source features, C cont
 Every tensor is batch-first, so that picking rows is one call whatever the value holds.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self, final
 
@@ -33,13 +33,13 @@ class Tensors:
     def tensors(self) -> list[Tensor]:
         """All of them, in the order in which `mapped` changes them."""
         found: list[Tensor] = []
-
-        def seen(tensor: Tensor) -> Tensor:
-            found.append(tensor)
-            return tensor
-
-        self.mapped(seen)
+        self.mapped(lambda tensor: (found.append(tensor), tensor)[1])
         return found
+
+    def filled(self, tensors: Iterable[Tensor]) -> Self:
+        """The same value made of others, in the order of `tensors`."""
+        new = iter(tensors)
+        return self.mapped(lambda _: next(new))
 
 
 def _mapped(value: Any, change: Callable[[Tensor], Tensor], kind: type[Tensors] | None) -> Any:

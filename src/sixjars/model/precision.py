@@ -71,7 +71,8 @@ def in_precision(network: Network, precision: Precision) -> Network:
     """The same network, changed so that it computes in that precision and can no longer be trained."""
     device = network.device.type
     if device == "cuda" and precision == "bf16":
-        return network.to(torch.bfloat16)
+        network.decoder.to(torch.bfloat16)
+        return network
     if device != "cpu" and precision != "32":
         raise DataError(f"precision {precision} needs a CPU{'' if precision == 'int8' else ' or CUDA'}; use 32.")
     if device == "cpu" and (precision == "int8" or _has_products(precision)):
@@ -91,6 +92,8 @@ def _has_products(precision: Precision) -> bool:
 def _pack(module: nn.Module, precision: Precision) -> None:
     """Replace the matrices that are multiplied by, here and in all modules inside."""
     for inner in module.modules():
+        if isinstance(inner, Recurrent):
+            inner.fast = False
         if isinstance(inner, nn.Linear | nn.RNNBase):
             for name, weight in list(inner.named_parameters(recurse=False)):
                 if weight.dim() == 2 and weight.numel() >= FEWEST and weight.dtype == torch.float32:

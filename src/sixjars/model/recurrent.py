@@ -80,6 +80,7 @@ class Recurrent(nn.Module):
         self.layers = layers
         self.dropout = dropout
         self.tag = "dec"
+        self.fast = True
         self.stack = FUSED[cell](input_size, size, layers, batch_first=True, dropout=dropout if layers > 1 else 0.0)
 
     @property
@@ -156,8 +157,9 @@ class Recurrent(nn.Module):
         """The same for one step: inputs (B, I) to the state after them, and the context that they came with."""
         context = bridge.step(state.hidden[:, -1], prepared)
         both = torch.cat([inputs, context.vector], dim=-1) if bridge.context_size else inputs
-        given_BG = self.project(both)
-        return self.closed(self.advance(given_BG, self.opened(state))), context
+        if self.layers == 1 and self.cell == "gru" and isinstance(self._weight("weight_hh", 0), Tensor):
+            return State(torch.gru_cell(both, state.hidden[:, 0], *self.stack.all_weights[0]).unsqueeze(1)), context
+        return self.closed(self.advance(self.project(both), self.opened(state))), context
 
     def _weight(self, name: str, layer: int) -> Tensor:
         weight: Tensor = getattr(self.stack, f"{name}_l{layer}")

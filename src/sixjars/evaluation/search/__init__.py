@@ -6,8 +6,8 @@ Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import final
+from functools import partial, reduce
+from typing import Any, final
 
 import torch
 from torch import Tensor
@@ -18,14 +18,12 @@ from sixjars.evaluation.search.problem import (
     Column,
     Part,
     Problem,
-    Ranking,
     Walk,
-    best_tokens,
     hypotheses_of,
     walked,
 )
-from sixjars.evaluation.search.rules import NEVER
 from sixjars.evaluation.search.sampling import draw, likely, row_seeds
+from sixjars.evaluation.search.scores import NEVER, Ranking, best_tokens
 from sixjars.flow.contracts import Generator, SpecialTokens, Step
 from sixjars.flow.values import Hypothesis, Padded, Prepared, Rows
 from sixjars.recipe.sections import SearchSettings
@@ -84,6 +82,7 @@ class Searcher:
             seeds=_seeds(settings, state.rows, self.seeds or None),
             prefix=None if prefix is None else prefix.repeat(rows),
             real=self.sources,
+            owns_scores=generator.grouped,
             keeps_weights=self.attention,
         )
         if problem.state.device.type != "cuda":
@@ -194,20 +193,6 @@ def _drawn(problem: Problem, allowed_RV: Tensor, made: int | Tensor) -> Tensor:
 
 @final
 @dataclass(frozen=True)
-class RowEnds(Rows):
-    """How far each row came."""
-
-    log_probability: Tensor
-    count: Tensor
-    """Tokens, `<stop>` not counted."""
-    finished: Tensor
-    """Whether `<stop>` came after them."""
-    covered: Tensor | None
-    """The weights of all its steps, summed, (R, S)."""
-
-
-@final
-@dataclass(frozen=True)
 class RowsRunning(Rows):
     """What greedy search and sampling know between two steps."""
 
@@ -215,7 +200,6 @@ class RowsRunning(Rows):
     state: Rows
     open: Tensor
     """Whether a row goes on, (R,)."""
-    ends: RowEnds
     output: Tensor | None
     """All tokens so far, (R, t), where a rule reads them."""
     each: int
@@ -238,51 +222,51 @@ def _row_by_row(
     `choose` picks one token for each row, (R,), from log probabilities (R, V) and the number of the step. A row ends
     with `<stop>`, at the limit, or where no token may follow; only the first is finished.
     """
-    stop = problem.special.stop
 
     def advance(problem: Problem, running: RowsRunning, made: int | Tensor) -> tuple[RowsRunning, Column]:
         # Rows that have ended are computed with the others, since a batch keeps its shape, but add to nothing.
-        ends = running.ends
         allowed_RV, weights_RS, state = problem.step_on(running.token, running.state, running.output, made)
         token_R = choose(problem, allowed_RV, made)
         gained_R = allowed_RV.gather(1, token_R.unsqueeze(1)).squeeze(1)
-        open_R = running.open & (gained_R > NEVER) & (made < problem.longest)
-        covered_RS = problem.ranking.covered(ends.covered, weights_RS, open_R)
-        total_R = ends.log_probability + torch.where(open_R, gained_R, 0.0)
-        stops_R = token_R == stop
-        finished_R, open_R = ends.finished | (open_R & stops_R), open_R & ~stops_R
-        after = RowEnds(total_R, ends.count + open_R, finished_R, covered_RS)
+        open_R = running.open & (token_R != problem.special.stop) & (gained_R > NEVER)
         output_Rt = None if running.output is None else torch.cat([running.output, token_R.unsqueeze(1)], dim=1)
-        return RowsRunning(token_R, state, open_R, after, output_Rt, running.each), Column(token_R, weights=weights_RS)
+        after = RowsRunning(token_R, state, open_R, output_Rt, running.each)
+        return after, Column(token_R, weights=weights_RS, gained=gained_R)
 
-    return _gathered(problem, walk(problem, _begun(problem), advance))
-
-
-def _begun(problem: Problem) -> RowsRunning:
     token_R = problem.first()
-    open_R = problem.is_real()
-    total_R = torch.zeros_like(token_R, dtype=torch.float32)
-    ends = RowEnds(total_R, torch.zeros_like(token_R), torch.zeros_like(open_R), None)
     output_Rt = token_R.new_empty(len(token_R), 0) if problem.reads_output else None
-    return RowsRunning(token_R, problem.state, open_R, ends, output_Rt, problem.rows)
+    begun = RowsRunning(token_R, problem.state, problem.is_real(), output_Rt, problem.rows)
+    return _gathered(problem, walk(problem, begun, advance))
 
 
 def _gathered(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]:
     """The hypotheses of all rows, from the parts of the search that each was in."""
-    ends, ranking = parts[0].running.ends, problem.ranking
-    columns = [(part.places, column) for part in parts for column in part.columns]
-    tokens_RT = ends.count.new_zeros(ends.rows, len(columns))
-    weights = columns[0][1].weights
-    weights_RTS = None if weights is None else weights.new_zeros(ends.rows, len(columns), weights.shape[1])
-    for at, (places_R, column) in enumerate(columns):
-        tokens_RT[places_R, at] = column.token
-        if weights_RTS is not None and column.weights is not None:
-            weights_RTS[places_R, at] = column.weights
-    for part in parts[1:]:
-        rest = iter(part.running.ends.tensors())
-        ends = ends.mapped(lambda tensor, rest=rest, part=part: tensor.index_copy(0, part.places, next(rest)))
-    score_R = ranking.scores(ends.log_probability, ends.count + ends.finished, ranking.penalty(ends.covered))
-    return hypotheses_of(tokens_RT, score_R, ends.log_probability, ends.count, ends.finished, weights_RTS, problem.rows)
+    ranking = problem.ranking
+    tokens_RT = _placed(parts, [[column.token for column in part.columns] for part in parts])
+    gained_RT = _placed(parts, [[column.gained for column in part.columns] for part in parts])
+    weights_RTS = None
+    if parts[0].columns[0].weights is not None:
+        weights_RTS = _placed(parts, [[column.weights for column in part.columns] for part in parts])
+    possible_RT, stops_RT = gained_RT > NEVER, tokens_RT == problem.special.stop
+    ends_RT = (stops_RT | ~possible_RT).long()
+    own_RT = possible_RT & (ends_RT.cumsum(1) == ends_RT)  # nothing ended before: a token of its own, or `<stop>`
+    finished_R, count_R = (own_RT & stops_RT).any(1), (own_RT & ~stops_RT).sum(1)
+    # One after the other: the rounding of a sum depends on its length, and that on the other rows.
+    total_R = reduce(torch.add, torch.where(own_RT, gained_RT, 0.0).unbind(1))
+    attended_RS = None
+    if weights_RTS is not None and ranking.coverage_penalty:
+        attended_RS = reduce(torch.add, (weights_RTS * own_RT.unsqueeze(2)).unbind(1))
+    score_R = ranking.scores(total_R, count_R + finished_R, ranking.penalty(ranking.covered(None, attended_RS)))
+    return hypotheses_of(tokens_RT, score_R, total_R, count_R, finished_R, weights_RTS, problem.rows)
+
+
+def _placed(parts: Sequence[Part], columns: Sequence[Sequence[Any]]) -> Tensor:
+    """The columns of each part, (R, …) a step, as one value (R, T, …) of all rows; 0 where a row was in none."""
+    whole = [torch.stack(list(some), dim=1) for some in columns if some]
+    for at, part in enumerate(parts[1 : len(whole)], start=1):
+        empty = whole[0].new_zeros(len(parts[0].places), *whole[at].shape[1:])
+        whole[at] = empty.index_copy(0, part.places, whole[at])
+    return torch.cat(whole, dim=1)
 
 
 KINDS: Mapping[str, Callable[[Problem, Walk], list[list[Hypothesis]]]] = {

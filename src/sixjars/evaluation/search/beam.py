@@ -1,7 +1,7 @@
 """Beam search: at every step the K best beginnings of each source, all sources at once.
 
 Dims: B sources, K width of the beam, R = B * K rows, V vocabulary, C = 2K candidates, N hypotheses asked for,
-      S source positions, t tokens output so far, X = K * C ways to go on.
+      S source positions, T steps made, t tokens output so far, X = K * C ways to go on, or = B * N hypotheses.
 
 The rows of one source lie side by side and only move among themselves: what a model prepared for each source never
 moves, and a state is reordered by one `pick`. Nothing is copied from the device before the end, except now and then
@@ -15,8 +15,8 @@ from typing import Self, final
 import torch
 from torch import Tensor
 
-from sixjars.evaluation.search.problem import Column, Part, Problem, Walk, best_tokens, hypotheses_of
-from sixjars.evaluation.search.rules import NEVER
+from sixjars.evaluation.search.problem import Column, Part, Problem, Walk, hypotheses_of
+from sixjars.evaluation.search.scores import NEVER, best_tokens, highest
 from sixjars.flow.values import Hypothesis, Rows, Tensors
 
 
@@ -52,7 +52,7 @@ class Ended(Rows):
 
     def best(self, most: int) -> Self:
         """The best of each source, best first."""
-        return self.ordered(self.score.topk(most, dim=1).indices)
+        return self.ordered(highest(self.score, most)[1])
 
     def put(self, sources: Tensor, other: Self) -> Self:
         """The same with those of some sources replaced."""
@@ -78,24 +78,46 @@ class Ended(Rows):
 def _traced(parts: Sequence[Part], ended: Ended) -> list[list[Hypothesis]]:
     """Each source's hypotheses in the order of their places, followed backwards from the rows they ended in.
 
-    This is done once, at the end. So a step costs the same however long the hypotheses are, and attention over a long
-    source is never reordered. Position t of the weights belongs to the choice of token t, or of `<stop>`.
+    This is done once, at the end, by the CPU. So a step costs the same however long the hypotheses are, and attention
+    over a long source is never reordered. Position t of the weights belongs to the choice of token t, or of `<stop>`.
     """
-    flat = ended.mapped(Tensor.flatten)
-    row, tokens, weights = flat.row, [], []
-    steps = [(part, column) for part in parts for column in part.columns]
-    for step, (part, column) in reversed(list(enumerate(steps))):
-        assert column.parent is not None
-        own = row if part is parts[0] else part.own(row)
-        tokens.append(column.token.index_select(0, own))
+    flat = ended.mapped(Tensor.flatten).to("cpu")
+    row_X, rows, tokens = flat.row, [], []
+    steps = list(zip(*_columns(parts), strict=True))
+    for step, (token_R, parent_R) in reversed(list(enumerate(steps))):
+        tokens.append(token_R[row_X])
         # A hypothesis of `count` tokens was in its row before step `count`: only earlier steps moved it there.
-        own = torch.where(step < flat.count, column.parent.index_select(0, own), own)
-        if column.weights is not None:  # as it was before the rows moved
-            weights.append(column.weights.index_select(0, own))
-        row = torch.where(step < flat.count, part.places.index_select(0, own), row)
-    output, attention = torch.stack(tokens[::-1], dim=1), torch.stack(weights[::-1], dim=1) if weights else None
+        row_X = torch.where(step < flat.count, parent_R[row_X], row_X)
+        rows.append(row_X)
+    output_XT, attention = torch.stack(tokens[::-1], dim=1), _attention(parts, torch.stack(rows[::-1]))
     places = ended.score.shape[1]
-    return hypotheses_of(output, flat.score, flat.log_probability, flat.count, flat.finished, attention, places)
+    return hypotheses_of(output_XT, flat.score, flat.log_probability, flat.count, flat.finished, attention, places)
+
+
+def _columns(parts: Sequence[Part]) -> tuple[Tensor, Tensor]:
+    """What each of all rows output at every step, and the row it went on from, (T, R) each, on the CPU."""
+    every, tokens, parents = len(parts[0].places), [], []
+    for part in parts:
+        token_TR = torch.stack([column.token for column in part.columns]).cpu()
+        parent_TR = torch.stack([column.parent for column in part.columns if column.parent is not None]).cpu()
+        if part is not parts[0]:
+            places_R = part.places.cpu()
+            of_all_TR = torch.zeros(len(token_TR), every, dtype=torch.long)
+            parent_TR = of_all_TR.index_copy(1, places_R, places_R[parent_TR])
+            token_TR = of_all_TR.index_copy(1, places_R, token_TR)
+        tokens.append(token_TR)
+        parents.append(parent_TR)
+    return torch.cat(tokens), torch.cat(parents)
+
+
+def _attention(parts: Sequence[Part], rows_TX: Tensor) -> Tensor | None:
+    """The weights of every step of each hypothesis, (X, T, S), which was in the given rows of all."""
+    steps = [(part, column) for part in parts for column in part.columns]
+    weights = []
+    for (part, column), row_X in zip(steps, rows_TX.to(parts[0].places.device), strict=True):
+        if column.weights is not None:
+            weights.append(column.weights.index_select(0, row_X if part is parts[0] else part.own(row_X)))
+    return torch.stack(weights, dim=1) if weights else None
 
 
 @final
@@ -119,7 +141,7 @@ class Beginnings(Rows):
 
     def likeliest(self, most: int) -> Self:
         """Those with the highest log probability, the best first."""
-        places = self.log_probability.topk(most, dim=1).indices
+        places = highest(self.log_probability, most)[1]
         return self.mapped(lambda tensor: tensor.gather(1, places))
 
     def stopped(self, most: int, count: int | Tensor) -> Ended:
@@ -228,10 +250,10 @@ def _grown(alive_BK: Tensor, allowed_RV: Tensor) -> tuple[Tensor, Tensor, Tensor
     sources, width = alive_BK.shape
     size = allowed_RV.shape[1]
     log_RC, token_RC = best_tokens(allowed_RV, min(2 * width, size))  # no row can have more of the best
-    total_BX = (alive_BK.unsqueeze(2) + log_RC.view(sources, width, -1)).flatten(1)
-    log_BC, place_BC = total_BX.topk(min(2 * width, width * size), dim=1)
+    total_BX = (alive_BK.unsqueeze(2) + log_RC.reshape(sources, width, -1)).flatten(1)
+    log_BC, place_BC = highest(total_BX, min(2 * width, width * size))
     first_B1 = torch.arange(0, sources * width, width, device=alive_BK.device).unsqueeze(1)
-    return log_BC, token_RC.view(sources, -1).gather(1, place_BC), first_B1 + place_BC // log_RC.shape[1]
+    return log_BC, token_RC.reshape(sources, -1).gather(1, place_BC), first_B1 + place_BC // log_RC.shape[1]
 
 
 def _unfinished(last: Ended, pool: Ended, max_length: int) -> Ended:

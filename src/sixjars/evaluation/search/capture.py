@@ -85,23 +85,26 @@ class Captured:
 
     def __init__(self, problem: Problem, running: Any, advance: Advance, pool: Any) -> None:
         self.lock = Lock()
+        assert problem.prepared is not None
         self.given = [tensor.clone() for tensor in _given(problem)]
         own = iter(self.given)
         seeds = None if problem.seeds is None else next(own)
-        assert problem.prepared is not None
-        problem = replace(problem, prepared=problem.prepared.mapped(lambda _: next(own)), seeds=seeds)
+        problem = replace(problem, prepared=problem.prepared.filled(own), seeds=seeds)
         self.running: Any = running.mapped(Tensor.clone)
-        self.columns: list[Column] = []
+        self.page: list[Tensor] = []
+        self.like: Column
         self.left: Tensor | None = None
         self.made = torch.zeros((), dtype=torch.long, device=self.given[0].device)
         steps = next((count for count in AT_ONCE if problem.longest % count == 0), AT_ONCE[2])
 
         def make() -> None:
-            after, self.columns = self.running, []
+            after, columns = self.running, []
             for _ in range(steps):
                 after, column = advance(problem, after, self.made)
-                self.columns.append(column)
+                columns.append(column.tensors())
                 self.made += 1
+            self.page = [torch.stack(tensors) for tensors in zip(*columns, strict=True)]
+            self.like = column
             _copied(after, self.running)
             self.left = after.going().any()
 
@@ -116,7 +119,7 @@ class Captured:
         columns: list[Column] = []
         while len(columns) < problem.longest:
             self.replay()
-            columns += [column.mapped(Tensor.clone) for column in self.columns]
+            columns += [self.like.filled(row) for row in zip(*(page.clone() for page in self.page), strict=True)]
             if not bool(self.left):
                 break
         rows = torch.arange(problem.state.rows, device=self.made.device)

@@ -1,10 +1,9 @@
-"""What every kind of search has in common: what is searched, how hypotheses are ranked, and the loop over steps.
+"""What every kind of search has in common: what is searched, and the loop over steps.
 
 Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S source positions, t tokens output so
-      far, G chunks of the vocabulary, W tokens of a chunk, C tokens that are wanted, X those that are compared for it.
+      far.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,84 +12,13 @@ from typing import Any, Protocol, Self, final
 import torch
 from torch import Tensor
 
-from sixjars.errors import RecipeError
-from sixjars.evaluation.search.rules import NEVER, Rule, rule_of
+from sixjars.evaluation.search.scores import NEVER, Ranking, Rule, rule_of
 from sixjars.flow.contracts import SpecialTokens
 from sixjars.flow.values import Hypothesis, Padded, Prepared, Rows, StepOutput
 from sixjars.recipe.sections import SearchSettings
 
 ModelStep = Callable[[Tensor, Any, Any], tuple[StepOutput, Any]]
 """A token for each row, (R,), a state and what is prepared to log probabilities and a new state."""
-CHUNK = 64
-"""Scores of a row that are compared together."""
-
-
-@final
-@dataclass(frozen=True)
-class Ranking:
-    r"""The score that hypotheses are compared by.
-
-    .. math:: \frac{\log P(y | x)}{|y|^{\alpha}} + \beta \sum_j \log \min\left(\sum_t \alpha_{tj}, 1\right)
-
-    The length |y| counts `<stop>`. The second term is the coverage penalty of Wu et al. 2016, section 7
-    (https://arxiv.org/abs/1609.08144): it falls with every source position that was hardly attended to.
-    Two differences from there. The length enters as it is, not as (5 + |y|) / 6. A position that got no
-    weight at all counts as the smallest positive number instead of 0, so that every score is finite.
-    """
-
-    length_penalty: float
-    """α."""
-    coverage_penalty: float
-    """β."""
-    mask: Tensor | None = None
-    """True where a source position is real, (R, S); absent when all are."""
-
-    def covered(self, before: Tensor | None, weights: Tensor | None, live: Tensor | None = None) -> Tensor | None:
-        """The weights of all steps so far summed, (R, S); nothing where no penalty asks for them.
-
-        `live`, (R,), leaves out the rows that have ended.
-        """
-        if self.coverage_penalty == 0.0:
-            return None
-        if weights is None:
-            raise RecipeError(
-                [
-                    f"search.coverage_penalty is {self.coverage_penalty}, but this model gives no attention "
-                    "weights. Set it to 0, or use an attention bridge."
-                ]
-            )
-        new_RS = weights.to(torch.promote_types(weights.dtype, torch.float32))
-        if live is not None:
-            new_RS = new_RS * live.unsqueeze(1)
-        return new_RS if before is None else before + new_RS
-
-    def penalty(self, covered: Tensor | None, rows: Tensor | None = None) -> Tensor | None:
-        """The second term, (R,), or that of the given rows in their shape; nothing where β is 0."""
-        if covered is None:
-            return None
-        terms_RS = covered.clamp(torch.finfo(covered.dtype).tiny, 1.0).log()
-        if self.mask is not None:
-            terms_RS = terms_RS.masked_fill(~self.mask, 0.0)
-        penalty_R = self.coverage_penalty * terms_RS.sum(dim=1)
-        return penalty_R if rows is None else penalty_R[rows]
-
-    def score(self, log_probability: Tensor, length: int | Tensor, penalty: Tensor | None) -> Tensor:
-        """The score of hypotheses that are all of the same length, which is at least 1."""
-        share = log_probability / length**self.length_penalty
-        return share if penalty is None else share + penalty
-
-    def scores(self, log_probability: Tensor, lengths: Tensor, penalty: Tensor | None) -> Tensor:
-        """The same where each has its own length; an empty one scores 0."""
-        share = log_probability / lengths.clamp(min=1).to(log_probability.dtype) ** self.length_penalty
-        score = share if penalty is None else share + penalty
-        return score.masked_fill(lengths == 0, 0.0)
-
-    def bound(self, log_probability: Tensor, max_length: int) -> Tensor:
-        """The most that a running hypothesis may still score.
-
-        log P only falls from here, the greatest length divides it by most, the coverage term is at most 0.
-        """
-        return log_probability / math.pow(max_length, self.length_penalty)
 
 
 @final
@@ -111,6 +39,8 @@ class Problem:
     ranking: Ranking
     real: int | None = None
     """How many of the sources are searched; those behind them, if any, are empty. All where it is absent."""
+    owns_scores: bool = False
+    """Whether the log probabilities that a step returns may be overwritten."""
     keeps_weights: bool = True
     """Whether hypotheses have attention weights, where the model has any."""
     seeds: Tensor | None = None
@@ -130,7 +60,8 @@ class Problem:
     @cached_property
     def rule(self) -> Rule:
         """What may not be output next."""
-        return rule_of(self.settings, self.special, prefix=self.prefix, device=self.state.device)
+        device, own = self.state.device, self.owns_scores
+        return rule_of(self.settings, self.special, prefix=self.prefix, device=device, overwrite=own)
 
     @property
     def reads_output(self) -> bool:
@@ -180,29 +111,6 @@ class Problem:
         )
 
 
-def best_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The highest `count` scores of each row and their tokens, (R, count) each, the best first.
-
-    A long row is compared in chunks: the best tokens are in the chunks with the highest maxima, and maxima take a
-    fraction of the time of `topk` or `argmax`.
-    """
-    size = scores.shape[1]
-    chunks = size // CHUNK
-    if chunks < 2 * count:
-        values, tokens = scores.topk(count, dim=1)
-        return values, tokens
-    chunked_RGW = torch.unflatten(scores[:, : chunks * CHUNK], 1, (chunks, CHUNK))
-    chunk_RC = chunked_RGW.amax(2).topk(count, dim=1).indices
-    few_RX = chunked_RGW.gather(1, chunk_RC.unsqueeze(2).expand(-1, -1, CHUNK)).flatten(1)
-    token_RX = (chunk_RC.unsqueeze(2) * CHUNK + torch.arange(CHUNK, device=scores.device)).flatten(1)
-    if size % CHUNK:
-        rest_X = torch.arange(chunks * CHUNK, size, device=scores.device)
-        few_RX = torch.cat([few_RX, scores[:, chunks * CHUNK :]], dim=1)
-        token_RX = torch.cat([token_RX, rest_X.expand(len(scores), -1)], dim=1)
-    values, places = few_RX.topk(count, dim=1)
-    return values, token_RX.gather(1, places)
-
-
 @final
 @dataclass(frozen=True)
 class Column(Rows):
@@ -214,6 +122,8 @@ class Column(Rows):
     """Which row of the step before it goes on from, (R,), where rows move."""
     weights: Tensor | None = None
     """Attention as it was before the rows moved, (R, S)."""
+    gained: Tensor | None = None
+    """The log probability of the token, (R,), where rows do not move."""
 
 
 class Running(Protocol):
@@ -266,7 +176,7 @@ def walked(problem: Problem, running: Running, advance: Advance) -> list[Part]:
             continue
         going_B = running.going()
         left = int(going_B.sum())
-        if left == 0:
+        if left == 0 or made + 1 == problem.longest:
             break
         if problem.prepared is not None and left <= share * len(going_B):
             parts[-1] = replace(parts[-1], running=running)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from sixjars.evaluation.search.rules import NEVER
+from sixjars.evaluation.search.scores import NEVER
 
 
 def row_seeds(seed: int, sources: Sequence[int], rows: int) -> Tensor:

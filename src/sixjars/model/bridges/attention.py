@@ -7,6 +7,7 @@ Dims: B batch, N queries of each source, R = B * N, S source positions, D source
 """
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any, Literal, final
 
 import torch
@@ -77,6 +78,15 @@ class Score(nn.Module):
         }[self.kind]
 
 
+def fusible(query: Tensor, mask: Tensor) -> bool:
+    """Whether one kernel can compute a step: on a GPU, for sources that are not too long, without gradients."""
+    if query.device.type != "cuda" or torch.is_grad_enabled() or find_spec("triton") is None:
+        return False
+    from sixjars.model.bridges.attention_kernels import LONGEST
+
+    return 0 < mask.shape[1] <= LONGEST
+
+
 @final
 class Attention(Bridge):
     r"""e_jt = score(s_{t-1}, h_j), α_jt = softmax_j(e_jt), c_t = Σ_j α_jt h_j.
@@ -136,6 +146,11 @@ class Attention(Bridge):
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """Score every position, normalise the scores, and sum the memory by these weights."""
         assert prepared.keys is not None
+        if self.score.kind == "additive" and fusible(query, prepared.mask):
+            from sixjars.model.bridges.attention_kernels import attend
+
+            pair = self.score.query(query), prepared.keys
+            return Context(*attend(*pair, self.score.score.weight[0], prepared.memory, prepared.mask))
         weights_BNS = masked_softmax(self.score(query, prepared.keys), prepared.mask.unsqueeze(1))
         vectors_BND = torch.bmm(weights_BNS, prepared.memory)
         return Context(vectors_BND.flatten(0, 1), weights_BNS.flatten(0, 1))
