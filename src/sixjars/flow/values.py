@@ -33,7 +33,7 @@ class Tensors:
     def tensors(self) -> list[Tensor]:
         """All of them, in the order in which `mapped` changes them."""
         found: list[Tensor] = []
-        self.mapped(lambda tensor: (found.append(tensor), tensor)[1])
+        self.mapped(lambda tensor: found.append(tensor) or tensor)  # type: ignore[func-returns-value]
         return found
 
     def filled(self, tensors: Iterable[Tensor]) -> Self:

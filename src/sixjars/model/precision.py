@@ -5,13 +5,13 @@ Dims: M rows of any kind, I input features, O output features.
 Only products with weights change: a softmax, a state, and a score that search compares keep their 32 bits on a CPU.
 """
 
-from typing import Any, Literal, final
+from typing import Any, Literal, final, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.errors import DataError
+from sixjars.errors import RecipeError, unknown
 from sixjars.model.build import Network
 from sixjars.model.recurrent import Recurrent
 
@@ -69,24 +69,27 @@ def _scale(values: Tensor) -> Tensor:
 
 def in_precision(network: Network, precision: Precision) -> Network:
     """The same network, changed so that it computes in that precision and can no longer be trained."""
-    device = network.device.type
+    device, where = network.device.type, "the command line"
+    if precision not in get_args(Precision):
+        raise RecipeError([unknown("precision", precision, get_args(Precision))], where)
     if device == "cuda" and precision == "bf16":
         network.decoder.to(torch.bfloat16)
         return network
     if device != "cpu" and precision != "32":
-        raise DataError(f"precision {precision} needs a CPU{'' if precision == 'int8' else ' or CUDA'}; use 32.")
-    if device == "cpu" and (precision == "int8" or _has_products(precision)):
+        wanted = "a CPU" if precision == "int8" else "a CPU or a CUDA device"
+        raise RecipeError([f"--precision {precision} needs {wanted}, but --device is {device}; use 32."], where)
+    if precision == "bf16" and not has_bf16():
+        raise RecipeError(["--precision bf16 needs a CPU with bf16 arithmetic; use 32 or int8 on this one."], where)
+    if device == "cpu" and (precision == "int8" or torch.backends.mkldnn.is_available()):  # type: ignore[no-untyped-call]
         for module in [network.decoder, *network.encoder.modules()]:
             if isinstance(module, Recurrent) or module is network.decoder:
                 _pack(module, precision)
     return network
 
 
-def _has_products(precision: Precision) -> bool:
-    """Whether this CPU and version of torch have such products."""
-    if precision == "bf16" and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
-        raise DataError("precision bf16 needs a CPU with bf16 arithmetic, which this one lacks; use 32 or int8.")
-    return bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
+def has_bf16() -> bool:
+    """Whether this CPU computes with bf16."""
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def _pack(module: nn.Module, precision: Precision) -> None:
