@@ -110,15 +110,19 @@ def best_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     A long row is compared in chunks: the best tokens are in the chunks with the highest maxima, and maxima take a
     fraction of the time of `topk` or `argmax`.
     """
-    size = scores.shape[1]
+    size, scores = scores.shape[1], scores.contiguous()
     chunks = size // CHUNK
     if chunks < 2 * count or (count == 1 and scores.device.type == "cuda"):
         return highest(scores, count)
-    chunked_RWG = torch.unflatten(scores[:, : CHUNK * chunks], 1, (CHUNK, chunks))
-    chunk_R1C = highest(chunked_RWG.amax(1), count)[1].unsqueeze(1)
-    few_RX = chunked_RWG.gather(2, chunk_R1C.expand(-1, CHUNK, -1)).flatten(1)
-    first_W1 = torch.arange(0, CHUNK * chunks, chunks, device=scores.device).unsqueeze(1)
-    token_RX = (first_W1 + chunk_R1C).flatten(1)
+    whole = scores[:, : CHUNK * chunks]
+    if scores.device.type == "cuda":  # the threads of a GPU read neighbours, the registers of a CPU hold them
+        chunked_RGW = torch.unflatten(whole, 1, (CHUNK, chunks)).transpose(1, 2)
+    else:
+        chunked_RGW = torch.unflatten(whole, 1, (chunks, CHUNK))
+    chunk_RC1 = highest(chunked_RGW.amax(2), count)[1].unsqueeze(2)
+    few_RX = chunked_RGW.gather(1, chunk_RC1.expand(-1, -1, CHUNK)).flatten(1)
+    _, apart, within = chunked_RGW.stride()
+    token_RX = (chunk_RC1 * apart + torch.arange(0, CHUNK * within, within, device=scores.device)).flatten(1)
     if size > CHUNK * chunks:
         rest_X = torch.arange(CHUNK * chunks, size, device=scores.device)
         few_RX = torch.cat([few_RX, scores[:, CHUNK * chunks :]], dim=1)

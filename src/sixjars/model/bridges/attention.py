@@ -66,7 +66,8 @@ class Score(nn.Module):
         if self.kind != "additive":
             return torch.bmm(keys, by_source(query, keys.shape[0]).transpose(1, 2)).transpose(1, 2)
         query_BN1A = by_source(self.query(query), keys.shape[0]).unsqueeze(2)
-        scores_BNS1: Tensor = self.score(torch.tanh(query_BN1A + keys.unsqueeze(1)))
+        mixed_BNSA = query_BN1A + keys.unsqueeze(1)
+        scores_BNS1: Tensor = self.score(mixed_BNSA.tanh() if torch.is_grad_enabled() else mixed_BNSA.tanh_())
         return scores_BNS1.squeeze(-1)
 
     def equation(self, vector: str) -> str:
