@@ -11,7 +11,7 @@ QUICK := tests/contracts --ignore-glob '*equation*' tests/house/test_structure.p
 	tests/unit/test_updates.py tests/recipes/test_recipes.py::test_the_first_of_each_task
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo quick quick-tests test test-all lint contracts recipes docs site wheel clean
+.PHONY: demo quick quick-tests test test-all lint contracts recipes docs site wheel bench bench-gpu clean
 
 demo: $(READY)                ## train, translate and draw, in about a minute
 	$(BIN)/sixjars demo
@@ -54,6 +54,13 @@ wheel:                        ## the wheel, in dist; installed and tried in an e
 	build/wheel/bin/python -m pip install --quiet '$(TORCH)' dist/*.whl
 	cd "$$(mktemp -d)" && PATH="$(CURDIR)/build/wheel/bin:$$PATH" && sixjars --help > help && sixjars tasks > tasks && \
 	sixjars train transliteration/sample_attention data.sample.size=64 learning.steps=2 --out run
+
+bench: $(READY)               ## ours against its peers on this CPU: training, decoding, cold start; options in BENCH='…'
+	$(BIN)/python -m benchmarks.speed --device cpu $(BENCH)
+
+# With PEERS=FOLDER nothing is installed: $(PYTHON) has what the package needs, and the folder has the peers.
+bench-gpu: $(if $(PEERS),,$(READY)) ## the same on a CUDA device
+	$(if $(PEERS),$(PYTHON),$(BIN)/python) -m benchmarks.speed --device cuda $(if $(PEERS),--peers $(PEERS)) $(BENCH)
 
 # With no torch in the environment, the CPU build is installed first: the newest one brings gigabytes of CUDA.
 $(READY): pyproject.toml

@@ -1,10 +1,12 @@
 """What a person sees while a model trains: a bar with rate and time left in a terminal, plain lines elsewhere."""
 
+import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final, TypeVar, final
 
 from rich.console import Console
@@ -73,6 +75,9 @@ class Reporter:
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
         """The model was scored."""
 
+    def stopped(self, sentence: str) -> None:
+        """Training ended before its last step, and why."""
+
     def tried(self, sentence: str) -> None:
         """A trial of a parameter search is over."""
 
@@ -121,6 +126,15 @@ def counted(items: Iterable[T], what: str, *, each: int = 1) -> Iterator[T]:
         yield item
 
 
+def number_of(count: float, noun: str) -> str:
+    """So many of something, in the form that fits one too.
+
+    >>> number_of(1, "bad row"), number_of(2000, "epoch"), number_of(0, "input"), number_of(2.5, "epoch")
+    ('1 bad row', '2000 epochs', '0 inputs', '2.5 epochs')
+    """
+    return f"{count:.12g} {noun}" if count == 1 else f"{count:.12g} {noun}s"
+
+
 def duration(seconds: float) -> str:
     """A time for a person, who needs no more than one unit or two.
 
@@ -158,6 +172,7 @@ class ConsoleProgress(Reporter):
         self.first, self.total, self.began_at = 0, 0, clock()
         """The step that the clock was started at, and when; the estimate is made from what came since."""
         self.estimates = False
+        self.steps_at: list[float] = []
 
     def _begin(self, what: str, total: int | None, **values: Any) -> Progress:
         """A bar with count, rate and time left, where there is a terminal."""
@@ -214,6 +229,7 @@ class ConsoleProgress(Reporter):
         self._begin("training", total, completed=step)
         self.first, self.total, self.began_at = step, total, self.clock()
         self.estimates = total - step >= 3 * MEASURED
+        self.steps_at = [self.clock()]
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
         """Move the bar, or write a line now and then; after a few steps, how long all of them will take."""
@@ -222,9 +238,13 @@ class ConsoleProgress(Reporter):
             self.bar.update(self.task, completed=step, more=more)
         took, made = self.clock() - self.began_at, step - self.first
         left = duration(took / max(made, 1) * (self.total - step))
+        if self.estimates:
+            self.steps_at.append(self.clock())
         if self.estimates and made >= MEASURED:
             self.estimates = False
-            whole = duration(took / made * (self.total - self.first))
+            # The median: the first steps of a shape may be slow, where kernels are compiled for it.
+            one = statistics.median(after - before for before, after in pairwise(self.steps_at))
+            whole = duration(one * (self.total - self.first))
             self._line(f"{'time':12}  about {whole} for {self.total - self.first:,} steps, validation not counted")
         elif self._is_due():
             self._line(f"step {step:,} of {self.total:,}  {more}  about {left} left")
@@ -241,6 +261,10 @@ class ConsoleProgress(Reporter):
             line += "".join(f"  {score}" for score in scores) + (f" ({self.search})" if self.search else "")
         self._line(line + ("  best" if is_best else ""))
         self.told_at = self.clock()
+
+    def stopped(self, sentence: str) -> None:
+        """A line that stays."""
+        self._line(sentence)
 
     def tried(self, sentence: str) -> None:
         """A line that stays."""

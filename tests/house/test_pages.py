@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.house.test_doc_code import painted
 
 from sixjars.cli import app
 from sixjars.errors import SixJarsError
@@ -131,3 +132,17 @@ def test_a_page_runs(
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "200")
     Reader(DOCS / page, capfd).follow()
+
+
+def test_labels_of_photographs_in_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The block of photographs.md that is not run as it is printed: with few images of noise, and few updates."""
+    monkeypatch.chdir(tmp_path)
+    [block] = [
+        found["body"] for found in FENCE.finditer((DOCS / PAGES[3]).read_text(encoding="utf-8")) if found["reason"]
+    ]
+    for name in [*(f"animals/{label}/{at}.jpg" for label in ("cat", "dog") for at in range(4)), "new/one.jpg"]:
+        painted(Path(name))
+    for line in block.splitlines():
+        _, *words = shlex.split(line)
+        few = ["learning.steps=2", "learning.folds=2", "data.image.size=64"] if words[0] == "train" else []
+        app([*words, *few], standalone_mode=False)

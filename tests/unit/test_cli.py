@@ -91,7 +91,7 @@ def test_training_shows_its_way_and_its_end(call: Any, recipe: Callable[..., str
     said = call("train", name, "--out", tmp_path / "run", "--seed", 3)
     assert said.code == 0
     shown = said.err.splitlines()
-    facts = ["device", "rows", "source", "target", "parameters", "steps", "search"]
+    facts = ["device", "rows", "source", "target", "parameters", "steps", "path", "search"]
     assert [line.split()[0] for line in shown[:7]] == facts
     assert shown[7].startswith("note: the validation set has 8 examples, too few to choose a checkpoint by; ")
     assert [line.split("train loss")[0].split() for line in shown[8:10]] == [
@@ -221,8 +221,9 @@ def test_pictures_of_what_was_attended_to(call: Any, run: Path, tmp_path: Path) 
         "transliteration/sample_initial", ["learning.steps=1", "data.sample.size=32"], out=tmp_path / "p"
     )
     refused = call("predict", plain.folder, "ghar", "--pictures", tmp_path / "none")
-    assert (
-        refused.sentence == f"--pictures draws attention, but {plain.folder} has none; its bridge is of another kind."
+    assert refused.sentence == (
+        f"--pictures draws attention, but {plain.folder} has none; its bridge is of another kind: "
+        "train again with 'model.bridge={kind: attention}'."
     )
 
 

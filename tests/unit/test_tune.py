@@ -163,6 +163,8 @@ def test_two_at_once_and_one_that_fails(call: Maker, recipe: Maker, tmp_path: Pa
     failed = [row["why"] for row in rows_of(out) if row["state"] == "failed"]
     assert all("no longer a number" in why for why in failed)
     assert f"failed: {failed[0]}" in said.err
+    notes = [line for line in said.err.splitlines() if line.startswith("note: the validation set has ")]
+    assert len(notes) == 1, said.err  # of the data, which all share: once
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -400,7 +402,7 @@ def test_a_process_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     def ended(code: str) -> End:
         monkeypatch.setattr(trial_process, "ONE_OF", [sys.executable, "-c", code])
-        process = TrialProcess({})
+        process = TrialProcess({}, print)
         try:
             return process.try_order(order, lambda score: True)
         finally:

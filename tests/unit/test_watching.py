@@ -16,7 +16,7 @@ from sixjars.errors import MissingExtra
 from sixjars.learning import loggers as module
 from sixjars.learning.loggers import loggers_for
 from sixjars.progress import Reporter, Summary
-from sixjars.runs.history import best_of
+from sixjars.runs.summary import best_of
 
 FEW = ["data.sample.size=64", "data.sample.valid=4", "data.sample.test=12", "evaluation.search.max_length=4"]
 
@@ -48,7 +48,7 @@ def test_the_block_the_curves_and_the_csv_logger(tmp_path: Path, monkeypatch: py
     kept = trained(folder, *beam, "learning.batch_examples=4")
     assert kept.block is not None
     facts = kept.block.facts
-    assert list(facts) == ["device", "rows", "source", "target", "parameters", "steps", "search"]
+    assert list(facts) == ["device", "rows", "source", "target", "parameters", "steps", "path", "search"]
     assert facts["device"] == "cpu, 32-bit"
     assert facts["rows"] == "64 training, 4 validation, 12 test"
     assert facts["source"].startswith("characters, a vocabulary of ")

@@ -137,6 +137,13 @@ class Bridge(Component):
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """The context for one step; the query is the decoder's previous state (B, H), or (R, H) where `grouped`."""
 
+    def scoring(self) -> tuple[Tensor | None, Tensor | None] | None:
+        """U_att (A, H) and V_att (A,) of attention over the memory, so that all steps of a target can be one call.
+
+        Neither where the score is the product of state and keys. Nothing where `step` is not such attention.
+        """
+        return None
+
     @classmethod
     def misfits(cls, plan: "ModelPlan") -> list[str]:
         """Attention needs positions."""
@@ -181,18 +188,12 @@ class Search(Protocol):
     """How an output is chosen, as the settings say: greedily, by sampling, by a beam, or the most probable labels."""
 
     @property
-    def nbest(self) -> int:
-        """Outputs for each source."""
+    def settings(self) -> Any:
+        """Of the recipe; its `nbest` are the outputs for each source, also where nothing is searched for."""
         ...
 
     def find(
-        self,
-        generator: "Generator",
-        state: Rows,
-        prepared: Prepared,
-        *,
-        longest: int | None = None,
-        prefix: Padded | None = None,
+        self, generator: "Generator", state: Rows, prepared: Prepared, *, longest: int | None, prefix: Padded | None
     ) -> list[list[Hypothesis]]:
         """For each source at least one hypothesis, the best first.
 
@@ -250,10 +251,7 @@ class Generator(Decoder):
 
     @property
     def grouped(self) -> bool:
-        """Whether `step` takes several rows of the state for each row of what is prepared (see `Bridge`).
-
-        Search may overwrite the log probabilities that such a step returns.
-        """
+        """Whether `step` is, as a bridge may be; what such a step returns may be overwritten."""
         return False
 
     @abstractmethod

@@ -7,7 +7,7 @@ Dims: B batch, S source positions, T target positions, D source features, C cont
 Every tensor is batch-first, so that picking rows is one call whatever the value holds.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self, final
 
@@ -23,23 +23,11 @@ class Tensors:
 
     def to(self, device: torch.device | str) -> Self:
         """The same value on another device."""
-        eager = torch.device(device).type == "cuda"
-        return self.mapped(lambda tensor: tensor.to(device, non_blocking=eager))
+        return self.mapped(lambda tensor: tensor.to(device, non_blocking=torch.device(device).type == "cuda"))
 
     def mapped(self, change: Callable[[Tensor], Tensor], kind: type["Tensors"] | None = None) -> Self:
         """The same value with every tensor changed, those of nested values included; these must be of the `kind`."""
         return replace(self, **{one.name: _mapped(getattr(self, one.name), change, kind) for one in fields(self)})
-
-    def tensors(self) -> list[Tensor]:
-        """All of them, in the order in which `mapped` changes them."""
-        found: list[Tensor] = []
-        self.mapped(lambda tensor: found.append(tensor) or tensor)  # type: ignore[func-returns-value]
-        return found
-
-    def filled(self, tensors: Iterable[Tensor]) -> Self:
-        """The same value made of others, in the order of `tensors`."""
-        new = iter(tensors)
-        return self.mapped(lambda _: next(new))
 
 
 def _mapped(value: Any, change: Callable[[Tensor], Tensor], kind: type[Tensors] | None) -> Any:
@@ -72,8 +60,7 @@ class Rows(Tensors):
 
     def _any(self) -> Tensor:
         """One of the tensors: all agree on rows and device."""
-        values = (getattr(self, field.name) for field in fields(self))
-        found = next(value for value in values if isinstance(value, Tensor | Rows))
+        found = next(own for one in fields(self) if isinstance(own := getattr(self, one.name), Tensor | Rows))
         return found if isinstance(found, Tensor) else found._any()
 
     def pick(self, rows: Tensor) -> Self:
@@ -253,26 +240,43 @@ class State(Rows):
 
 @final
 @dataclass(frozen=True)
+class LinearLogits(Tensors):
+    """Logits V_out s_t + b_out not computed yet, for losses that need not have all: (B, T, H), (V, H) and (V,)."""
+
+    states: Tensor
+    weight: Tensor
+    bias: Tensor
+
+    def logits(self) -> Tensor:
+        """All of them, (B, T, V)."""
+        return torch.nn.functional.linear(self.states, self.weight, self.bias)
+
+
+@final
+@dataclass(frozen=True)
 class DecoderOutput(Rows):
     """What a decoder outputs for a whole target at once, with teacher forcing."""
 
-    logits: Tensor
-    """Before the softmax, (B, T, V)."""
+    scores: Tensor | LinearLogits
+    """The logits, or what they are computed from."""
     weights: Tensor | None = None
     """Attention, (B, T, S)."""
     multi_label: bool = False
     """Whether any number of labels may be right, each with a probability of its own: σ in place of the softmax."""
 
+    @property
+    def logits(self) -> Tensor:
+        """Before the softmax, (B, T, V)."""
+        return self.scores if isinstance(self.scores, Tensor) else self.scores.logits()
+
 
 @final
 @dataclass(frozen=True)
 class StepOutput(Rows):
-    """What one step of search reads."""
+    """What one step of search reads: (R, V), and where there is attention (R, S)."""
 
     log_probabilities: Tensor
-    """(R, V)."""
     weights: Tensor | None = None
-    """(R, S)."""
 
 
 @final
@@ -280,9 +284,8 @@ class StepOutput(Rows):
 class Hypothesis:
     """One output that search found, or the labels that were chosen.
 
-    >>> found = Hypothesis(tokens=(7, 9), score=-0.5, log_probability=-1.5)
-    >>> found.tokens, found.finished
-    ((7, 9), True)
+    >>> Hypothesis(tokens=(7, 9), score=-0.5, log_probability=-1.5).finished
+    True
     """
 
     tokens: tuple[int, ...]

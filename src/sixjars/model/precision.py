@@ -53,6 +53,11 @@ class PackedWeight:
         found = linear(inputs_MI.bfloat16(), self.packed, None, "none", [], "").float()
         return found if bias_O is None else found.add_(bias_O)
 
+    def __getitem__(self, place: tuple[slice, slice]) -> "PackedWeight":
+        """All of it: there is no part of what is packed."""
+        assert place[1].indices(self.shape[1]) == (0, self.shape[1], 1)
+        return self
+
     @classmethod
     def __torch_function__(cls, called: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """What torch calls in place of a function that was given such a weight."""
@@ -92,13 +97,44 @@ def has_bf16() -> bool:
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
+@final
+class PackedStack(nn.Module):
+    """In place of torch's stack of cells, which takes no such weights: one step after the other."""
+
+    def __init__(self, own: Recurrent, precision: Precision) -> None:
+        super().__init__()
+        self.own = [own]  # not a module of this one
+        for name, weight in own.stack.named_parameters():
+            setattr(self, name, _packed(weight, precision))
+
+    def forward(self, inputs: Tensor, first: Any) -> tuple[Tensor]:
+        """The states of the top layer (B, T, H), from inputs (B, T, I) and the layers' first states (L, B, H)."""
+        [own] = self.own
+        zeros_LBH = inputs.new_zeros(own.layers, len(inputs), own.size)
+        hidden, cells = first if isinstance(first, tuple) else (zeros_LBH if first is None else first, zeros_LBH)
+        kept = cells.unbind(0) if own.cell == "lstm" else [None] * own.layers
+        layers, states = list(zip(hidden.unbind(0), kept, strict=True)), []
+        for given_BG in own.project(inputs).unbind(1):
+            layers = own.advance(given_BG, layers)
+            states.append(layers[-1][0])
+        return (torch.stack(states, dim=1),)
+
+
+def _packed(weight: Tensor, precision: Precision) -> Any:
+    """A large matrix packed; anything else as it is."""
+    large = weight.dim() == 2 and weight.numel() >= FEWEST and weight.dtype == torch.float32
+    return PackedWeight(weight, precision) if large else weight
+
+
 def _pack(module: nn.Module, precision: Precision) -> None:
     """Replace the matrices that are multiplied by, here and in all modules inside."""
-    for inner in module.modules():
+    for inner in list(module.modules()):
         if isinstance(inner, Recurrent):
-            inner.fast = False
-        if isinstance(inner, nn.Linear | nn.RNNBase):
-            for name, weight in list(inner.named_parameters(recurse=False)):
-                if weight.dim() == 2 and weight.numel() >= FEWEST and weight.dtype == torch.float32:
-                    delattr(inner, name)
-                    setattr(inner, name, PackedWeight(weight, precision))
+            packed = PackedStack(inner, precision)
+            if any(isinstance(value, PackedWeight) for value in vars(packed).values()):
+                inner.stack, inner.fast = packed, False  # type: ignore[assignment]
+        elif isinstance(inner, nn.Linear) and isinstance(getattr(inner, "weight", None), Tensor):
+            weight = _packed(inner.weight, precision)
+            if weight is not inner.weight:
+                del inner.weight
+                inner.weight = weight

@@ -14,13 +14,21 @@ import unicodedata
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from typing import Final, TypeVar, final
 
 from sixjars.data.text.given import GivenTokenizer
 from sixjars.data.text.segments import segments_of
 from sixjars.data.text.sentences import RULE
-from sixjars.data.text.vocabulary import KINDS, MARK, TokenSettings, Vocabulary, is_marked, learned, tokenizer_of
+from sixjars.data.text.vocabulary import (
+    KINDS,
+    MARK,
+    BaseTokenizer,
+    TokenSettings,
+    Vocabulary,
+    is_marked,
+    learned,
+    tokenizer_of,
+)
 from sixjars.errors import DataError, RunError, shown
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
 
@@ -42,7 +50,7 @@ class TokenizerSettings:
 
 
 @final
-class TextTokenizer:
+class TextTokenizer(BaseTokenizer):
     """Splits a text into token ids and joins ids to a text.
 
     >>> tokenizer = TextTokenizer.trained(["Hello, how are you?"], TokenizerSettings(), "source")
@@ -76,15 +84,6 @@ class TextTokenizer:
         return TextTokenizer(Vocabulary([*own, *more[:room]]), settings)
 
     @property
-    def size(self) -> int:
-        """How many tokens there are, the special ones included."""
-        return len(self._names)
-
-    def encode(self, text: str) -> list[int]:
-        """The ids of a text, without `<go>` and `<stop>`."""
-        return self.encode_many([text])[0]
-
-    @property
     def can_copy(self) -> bool:
         """Whether a word outside the vocabulary is one position, so that it can be copied."""
         return self._kind in ("words", "characters")
@@ -106,11 +105,6 @@ class TextTokenizer:
             return rows
         assert self.can_copy
         return [self._with_hashes(text, ids) if UNK in ids else ids for text, ids in zip(texts, rows, strict=True)]
-
-    def encode_segments(self, texts: Sequence[Sequence[str]], *, open: bool = False) -> list[list[int]]:
-        """The ids of texts in segments: each is encoded by itself and ends in `<stop>`, also one without a word."""
-        encoded = iter(self.encode_many([segment for segments in texts for segment in segments], open=open))
-        return [[number for ids in islice(encoded, len(some)) for number in (*ids, STOP)] for some in texts]
 
     def _with_hashes(self, text: str, ids: Sequence[int]) -> list[int]:
         """Ids with the hash of its word in place of each `<unk>`; a word is the same with the mark and without."""
@@ -155,9 +149,6 @@ class TextTokenizer:
         text = "".join(tokens)
         return text.replace(MARK, " ").removeprefix(" ") if self._marked else text
 
-    def _name(self, number: int, source_words: Sequence[str]) -> str:
-        return self._names[number] if number < self.size else source_words[number - self.size]
-
     def _spaced(self, number: int, before: str, source_words: Sequence[str]) -> str:
         """A token as it is joined to the one before it; a copied word goes by what it now follows."""
         token = self._name(number, source_words)
@@ -184,9 +175,7 @@ class TextTokenizer:
         """
         if self._kind == "characters":
             return [list(range(len(ids))) for ids in self.encode_many(texts)]
-        words = [text.split() for text in texts]
-        encoded = iter(self.encode_many([word for some in words for word in some]))
-        return [[at for at, ids in enumerate(islice(encoded, len(some))) for _ in ids] for some in words]
+        return super().word_index(texts)
 
     def vocabulary(self) -> dict[str, int]:
         """Every token and its id; a special name wins over a word of the text that is spelled the same."""
@@ -201,13 +190,6 @@ class TextTokenizer:
         """A token of another tokenizer as this one spells it: marked where a space came before it, or plain."""
         spaced = token.startswith(MARK) if other._marked else other._kind == "words"
         return f"{MARK}{other.plain(token)}" if spaced and self._marked else other.plain(token)
-
-    def by_word(self) -> dict[str, list[int]]:
-        """Plain spelling -> all ids spelled so (`▁the` and `the` are one word), special tokens left out."""
-        found: dict[str, list[int]] = {}
-        for number in range(len(SPECIAL), self.size):
-            found.setdefault(self.plain(self._names[number]), []).append(number)
-        return found
 
     def to_json(self) -> str:
         """All of it as text, to be kept in a run."""

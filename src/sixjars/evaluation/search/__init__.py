@@ -50,11 +50,6 @@ class Searcher:
     sources: int | None = None
     """How many sources of a batch to search: those behind them only pad it, and have no hypothesis."""
 
-    @property
-    def nbest(self) -> int:
-        """Outputs for each source."""
-        return self.settings.nbest
-
     def find(
         self,
         generator: Generator,

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.evaluation.search.problem import Advance, Column, Part, Problem, Running, walked
+from sixjars.evaluation.search.problem import Advance, Column, Part, Problem, Running, filled, tensors_of, walked
 from sixjars.flow.contracts import Generator
 from sixjars.flow.values import Encoded, Tensors
 
@@ -89,7 +89,7 @@ class Captured:
         self.given = [tensor.clone() for tensor in _given(problem)]
         own = iter(self.given)
         seeds = None if problem.seeds is None else next(own)
-        problem = replace(problem, prepared=problem.prepared.filled(own), seeds=seeds)
+        problem = replace(problem, prepared=filled(problem.prepared, own), seeds=seeds)
         self.running: Any = running.mapped(Tensor.clone)
         self.page: list[Tensor] = []
         self.like: Column
@@ -101,7 +101,7 @@ class Captured:
             after, columns = self.running, []
             for _ in range(steps):
                 after, column = advance(problem, after, self.made)
-                columns.append(column.tensors())
+                columns.append(tensors_of(column))
                 self.made += 1
             self.page = [torch.stack(tensors) for tensors in zip(*columns, strict=True)]
             self.like = column
@@ -119,7 +119,7 @@ class Captured:
         columns: list[Column] = []
         while len(columns) < problem.longest:
             self.replay()
-            columns += [self.like.filled(row) for row in zip(*(page.clone() for page in self.page), strict=True)]
+            columns += [filled(self.like, row) for row in zip(*(page.clone() for page in self.page), strict=True)]
             if not bool(self.left):
                 break
         rows = torch.arange(problem.state.rows, device=self.made.device)
@@ -129,11 +129,11 @@ class Captured:
 def _given(problem: Problem) -> list[Tensor]:
     """What a graph reads of a problem, besides what is running."""
     assert problem.prepared is not None
-    return [*([] if problem.seeds is None else [problem.seeds]), *problem.prepared.tensors()]
+    return [*([] if problem.seeds is None else [problem.seeds]), *tensors_of(problem.prepared)]
 
 
 def _copied(new: Tensors, into: Tensors) -> None:
-    for tensor, value in zip(into.tensors(), new.tensors(), strict=True):
+    for tensor, value in zip(tensors_of(into), tensors_of(new), strict=True):
         tensor.copy_(value)
 
 
@@ -176,7 +176,7 @@ def can_capture(generator: Generator, problem: Problem) -> bool:
 
 def walked_captured(generator: Generator, problem: Problem, running: Running, advance: Advance) -> list[Part]:
     """As `walked`, by graphs; without them where another thread is using the same graph."""
-    shapes = tuple((tensor.shape, tensor.dtype) for tensor in [*_given(problem), *problem.state.tensors()])
+    shapes = tuple((tensor.shape, tensor.dtype) for tensor in [*_given(problem), *tensors_of(problem.state)])
     weights = tuple(weight.data_ptr() for weight in generator.parameters())
     key = (problem.settings, problem.longest, problem.keeps_weights, shapes, weights)
     with CAPTURING:

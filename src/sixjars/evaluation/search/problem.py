@@ -4,17 +4,17 @@ Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S 
       far.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, Self, final
+from typing import Any, Protocol, Self, TypeVar, final
 
 import torch
 from torch import Tensor
 
 from sixjars.evaluation.search.scores import NEVER, Ranking, Rule, rule_of
 from sixjars.flow.contracts import SpecialTokens
-from sixjars.flow.values import Hypothesis, Padded, Prepared, Rows, StepOutput
+from sixjars.flow.values import Hypothesis, Padded, Prepared, Rows, StepOutput, Tensors
 from sixjars.recipe.sections import SearchSettings
 
 ModelStep = Callable[[Tensor, Any, Any], tuple[StepOutput, Any]]
@@ -109,6 +109,22 @@ class Problem:
             prefix=None if self.prefix is None else self.prefix.pick(rows),
             ranking=replace(self.ranking, mask=None if mask is None else mask.index_select(0, rows)),
         )
+
+
+Kind = TypeVar("Kind", bound=Tensors)
+
+
+def tensors_of(value: Tensors) -> list[Tensor]:
+    """All tensors of a value, in the order in which `mapped` changes them."""
+    found: list[Tensor] = []
+    value.mapped(lambda tensor: found.append(tensor) or tensor)  # type: ignore[func-returns-value]
+    return found
+
+
+def filled(value: Kind, tensors: Iterable[Tensor]) -> Kind:
+    """The same value made of other tensors, in that order."""
+    new = iter(tensors)
+    return value.mapped(lambda _: next(new))
 
 
 @final

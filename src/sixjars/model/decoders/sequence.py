@@ -12,13 +12,12 @@ from typing import Any, ClassVar, final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Bridge, Generator, ModelPlan, SpecialTokens
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.special import GO, PAD, STOP, UNK
-from sixjars.flow.values import Context, DecoderOutput, Encoded, Padded, Prepared, State, StepOutput
+from sixjars.flow.values import Context, DecoderOutput, Encoded, LinearLogits, Padded, Prepared, State, StepOutput
 from sixjars.model.layers import WordEmbedding, by_source, shift_right, wide
 from sixjars.model.recurrent import CellName, Recurrent, state_shape
 
@@ -144,7 +143,7 @@ class SequenceDecoder(Generator):
         state, prepared = self.start(encoded)
         embedded_BTE = self._embedded(shift_right(target.values, GO))
         states_BTH, context = self.rnn.unroll(embedded_BTE, state, self.bridge, prepared)
-        return DecoderOutput(self._logits(states_BTH, embedded_BTE, context, prepared), context.weights)
+        return DecoderOutput(self._scores(states_BTH, embedded_BTE, context, prepared), context.weights)
 
     def start(self, encoded: Encoded) -> tuple[State, Prepared]:
         """The initial state, and what the bridge prepared for each source."""
@@ -162,8 +161,8 @@ class SequenceDecoder(Generator):
         after, context = self.rnn.step(embedded_RE, state, self.bridge, prepared)
         # The rows of a source take the place of the steps of a target: all share what is prepared for it.
         by = partial(by_source, sources=prepared.rows)
-        logits_BNV = self._logits(by(after.hidden[:, -1]), by(embedded_RE), context.mapped(by), prepared)
-        return StepOutput(torch.log_softmax(wide(logits_BNV.flatten(0, 1)), dim=-1), context.weights), after
+        output = DecoderOutput(self._scores(by(after.hidden[:, -1]), by(embedded_RE), context.mapped(by), prepared))
+        return StepOutput(torch.log_softmax(wide(output.logits.flatten(0, 1)), dim=-1), context.weights), after
 
     def _embedded(self, tokens: Tensor) -> Tensor:
         """The embeddings of the previous tokens; one that was copied from outside the vocabulary is `<unk>`."""
@@ -171,13 +170,13 @@ class SequenceDecoder(Generator):
         embedded: Tensor = self.embedding(known)
         return embedded
 
-    def _logits(self, states: Tensor, embedded: Tensor, context: Context, prepared: Prepared) -> Tensor:
+    def _scores(self, states: Tensor, embedded: Tensor, context: Context, prepared: Prepared) -> Tensor | LinearLogits:
         weight = self.embedding.matrix() if self.tied else self.output.weight
-        logits_BTV = F.linear(self.dropout(states), weight, self.output.bias)
+        linear = LinearLogits(self.dropout(states), weight, self.output.bias)
         if self.copy_gate is None:
-            return logits_BTV
+            return linear
         inputs_BTI = torch.cat([states, context.vector, embedded], dim=-1)
-        mixed: Tensor = self.copy_gate(logits_BTV, inputs_BTI, context.weights, prepared.copy_ids)
+        mixed: Tensor = self.copy_gate(linear.logits(), inputs_BTI, context.weights, prepared.copy_ids)
         return mixed
 
     def equations(self) -> list[str]:
