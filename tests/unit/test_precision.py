@@ -1,6 +1,7 @@
 """Products in fewer bits against those in 32, and what a trained run answers with them."""
 
 from pathlib import Path
+from random import Random
 
 import pytest
 import torch
@@ -15,10 +16,11 @@ from sixjars.model import precision as own
 from sixjars.model.build import Network
 from sixjars.model.precision import PackedWeight, Precision, in_precision
 from sixjars.model.recurrent import CellName, Recurrent
+from sixjars.samples.transliteration import draw
 
 FAR: dict[Precision, float] = {"32": 1e-6, "bf16": 5e-3, "int8": 1e-2}
 """How far products may be from those in 32 bits, as a share of their size."""
-WORDS = ["namaste", "ghar", "kitab", "paani", "dost", "a", "shukriya", "bahut"]
+WORDS = [str(draw(Random(number), 6)["roman"]) for number in range(40)]
 
 
 def few_bits() -> list[Precision]:
@@ -89,7 +91,7 @@ def test_a_trained_run_answers_the_same(tmp_path: Path, monkeypatch: pytest.Monk
         for kind, others in wanted.items():
             found = predictor.predict(WORDS, search=kind)
             same = sum(one.text == other.text for one, other in zip(found, others, strict=True))
-            assert same >= len(WORDS) - (0 if bits == "32" else 1), (bits, kind)
+            assert same >= len(WORDS) - (0 if bits == "32" else 4), (bits, kind)
 
 
 def network() -> Network:

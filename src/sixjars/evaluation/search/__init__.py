@@ -7,7 +7,7 @@ Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, final
+from typing import final
 
 import torch
 from torch import Tensor
@@ -237,11 +237,10 @@ def _row_by_row(
 def _gathered(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]:
     """The hypotheses of all rows, from the parts of the search that each was in."""
     ranking = problem.ranking
-    tokens_RT = _placed(parts, [[column.token for column in part.columns] for part in parts])
-    gained_RT = _placed(parts, [[column.gained for column in part.columns] for part in parts])
-    weights_RTS = None
-    if parts[0].columns[0].weights is not None:
-        weights_RTS = _placed(parts, [[column.weights for column in part.columns] for part in parts])
+    made = [part.made() for part in parts]
+    tokens_RT = _placed(parts, [one.token for one in made])
+    gained_RT = _placed(parts, [one.gained for one in made])
+    weights_RTS = None if made[0].weights is None else _placed(parts, [one.weights for one in made])
     possible_RT, stops_RT = gained_RT > NEVER, tokens_RT == problem.special.stop
     ends_RT = (stops_RT | ~possible_RT).long()
     own_RT = possible_RT & (ends_RT.cumsum(1) == ends_RT)  # nothing ended before: a token of its own, or `<stop>`
@@ -255,12 +254,16 @@ def _gathered(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]
     return hypotheses_of(tokens_RT, score_R, total_R, count_R, finished_R, weights_RTS, problem.rows)
 
 
-def _placed(parts: Sequence[Part], columns: Sequence[Sequence[Any]]) -> Tensor:
-    """The columns of each part, (R, …) a step, as one value (R, T, …) of all rows; 0 where a row was in none."""
-    whole = [torch.stack(list(some), dim=1) for some in columns if some]
-    for at, part in enumerate(parts[1 : len(whole)], start=1):
-        empty = whole[0].new_zeros(len(parts[0].places), *whole[at].shape[1:])
-        whole[at] = empty.index_copy(0, part.places, whole[at])
+def _placed(parts: Sequence[Part], made: Sequence[Tensor | None]) -> Tensor:
+    """What the rows of each part made, (T, R, …), as one value (R, T, …) of all rows; 0 where a row was in none."""
+    whole = []
+    for part, tensor in zip(parts, made, strict=True):
+        assert tensor is not None
+        values = tensor.transpose(0, 1)
+        if part is not parts[0]:
+            empty = values.new_zeros(len(parts[0].places), *values.shape[1:])
+            values = empty.index_copy(0, part.places, values)
+        whole.append(values)
     return torch.cat(whole, dim=1)
 
 

@@ -83,23 +83,24 @@ def _traced(parts: Sequence[Part], ended: Ended) -> list[list[Hypothesis]]:
     """
     flat = ended.mapped(Tensor.flatten).to("cpu")
     row_X, rows, tokens = flat.row, [], []
-    steps = list(zip(*_columns(parts), strict=True))
+    made = [part.made() for part in parts]
+    steps = list(zip(*_columns(parts, made), strict=True))
     for step, (token_R, parent_R) in reversed(list(enumerate(steps))):
         tokens.append(token_R[row_X])
         # A hypothesis of `count` tokens was in its row before step `count`: only earlier steps moved it there.
         row_X = torch.where(step < flat.count, parent_R[row_X], row_X)
         rows.append(row_X)
-    output_XT, attention = torch.stack(tokens[::-1], dim=1), _attention(parts, torch.stack(rows[::-1]))
+    output_XT, attention = torch.stack(tokens[::-1], dim=1), _attention(parts, made, torch.stack(rows[::-1]))
     places = ended.score.shape[1]
     return hypotheses_of(output_XT, flat.score, flat.log_probability, flat.count, flat.finished, attention, places)
 
 
-def _columns(parts: Sequence[Part]) -> tuple[Tensor, Tensor]:
+def _columns(parts: Sequence[Part], made: Sequence[Column]) -> tuple[Tensor, Tensor]:
     """What each of all rows output at every step, and the row it went on from, (T, R) each, on the CPU."""
     every, tokens, parents = len(parts[0].places), [], []
-    for part in parts:
-        token_TR = torch.stack([column.token for column in part.columns]).cpu()
-        parent_TR = torch.stack([column.parent for column in part.columns if column.parent is not None]).cpu()
+    for part, one in zip(parts, made, strict=True):
+        assert one.parent is not None
+        token_TR, parent_TR = one.token.cpu(), one.parent.cpu()
         if part is not parts[0]:
             places_R = part.places.cpu()
             of_all_TR = torch.zeros(len(token_TR), every, dtype=torch.long)
@@ -110,14 +111,16 @@ def _columns(parts: Sequence[Part]) -> tuple[Tensor, Tensor]:
     return torch.cat(tokens), torch.cat(parents)
 
 
-def _attention(parts: Sequence[Part], rows_TX: Tensor) -> Tensor | None:
+def _attention(parts: Sequence[Part], made: Sequence[Column], rows_TX: Tensor) -> Tensor | None:
     """The weights of every step of each hypothesis, (X, T, S), which was in the given rows of all."""
-    steps = [(part, column) for part in parts for column in part.columns]
-    weights = []
-    for (part, column), row_X in zip(steps, rows_TX.to(parts[0].places.device), strict=True):
-        if column.weights is not None:
-            weights.append(column.weights.index_select(0, row_X if part is parts[0] else part.own(row_X)))
-    return torch.stack(weights, dim=1) if weights else None
+    if made[0].weights is None:
+        return None
+    weights, rows = [], iter(rows_TX.to(made[0].weights.device))
+    for part, one in zip(parts, made, strict=True):
+        for weights_RS in () if one.weights is None else one.weights:
+            row_X = next(rows)
+            weights.append(weights_RS.index_select(0, row_X if part is parts[0] else part.own(row_X)))
+    return torch.stack(weights, dim=1)
 
 
 @final

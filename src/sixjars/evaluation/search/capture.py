@@ -116,14 +116,19 @@ class Captured:
             tensor.copy_(new)
         _copied(running, self.running)
         self.made.zero_()
-        columns: list[Column] = []
-        while len(columns) < problem.longest:
+        pages: list[Column] = []
+        made = 0
+        while made < problem.longest:
             self.replay()
-            columns += [filled(self.like, row) for row in zip(*(page.clone() for page in self.page), strict=True)]
+            pages.append(filled(self.like, [tensor.clone() for tensor in self.page]))
+            made += len(self.page[0])
             if not bool(self.left):
                 break
         rows = torch.arange(problem.state.rows, device=self.made.device)
-        return [Part(rows, columns[: problem.longest], self.running.mapped(Tensor.clone))]
+        beyond = made - problem.longest
+        if beyond > 0:
+            pages[-1] = pages[-1].mapped(lambda tensor: tensor[:-beyond])
+        return [Part(rows, pages, self.running.mapped(Tensor.clone), together=True)]
 
 
 def _given(problem: Problem) -> list[Tensor]:

@@ -166,8 +166,15 @@ class Part:
     places: Tensor
     """Which of all rows each of its rows is, (R,)."""
     columns: list[Column]
+    """What each step made; or several together, each tensor (k, R, …) and not (R, …), where `together`."""
     running: Any
     """What was running at the end of it."""
+    together: bool = False
+
+    def made(self) -> Column:
+        """What all its steps made, each tensor (T, R, …)."""
+        joined = torch.cat if self.together else torch.stack
+        return filled(self.columns[0], map(joined, zip(*map(tensors_of, self.columns), strict=True)))
 
     def own(self, places: Tensor) -> Tensor:
         """Which of its rows the given ones of all rows are; the first where it has none."""
