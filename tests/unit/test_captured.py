@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import sixjars
-from sixjars.flow.values import Batch, Padded
+from sixjars.data.packing import packed
+from sixjars.flow.values import Batch, Padded, Segments
 from sixjars.learning.captured import ROWS, rung, tensors_of, widened
 
 FEW = (
@@ -49,13 +51,27 @@ def test_batches_of_one_shape_have_tensors_of_one_shape() -> None:
     assert shapes[0] == shapes[1]
 
 
-def test_texts_in_segments_stay_as_they_are() -> None:
-    from sixjars.data.packing import packed
+def places_of(segments: Segments) -> list[list[list[int]]]:
+    """The positions of every segment of every row."""
+    width = segments.position_index.shape[1]
+    rows = [[int(at) % width for at in row[row >= 0]] for pack in segments.packs for row in pack]
+    return [[rows[number] for number in row if number >= 0] for row in segments.segment_index.tolist()]
 
-    lengths, counts = torch.tensor([2, 1, 3]).numpy(), torch.tensor([2, 1]).numpy()
-    source = Padded(torch.ones(2, 3).long(), torch.ones(2, 3).bool(), packed(lengths, counts))
-    given = Batch({"source": source}, Padded.of([[1], [0]]), torch.tensor([0, 1]))
-    assert widened(given, rows=True) is given
+
+def test_segments_of_few_shapes_are_the_same_segments() -> None:
+    """The same positions under the same segments, in rectangles of few sizes."""
+    rng, shapes = np.random.default_rng(3), set()
+    for _ in range(20):
+        counts = rng.integers(0, 9, 6)
+        lengths = np.minimum(rng.geometric(0.06, counts.sum()), 150)
+        tight, wide = packed(lengths, counts), packed(lengths, counts, few=True)
+        shapes.add((wide.position_index.shape, wide.segment_index.shape, *(pack.shape for pack in wide.packs)))
+        assert places_of(tight) == places_of(wide)
+        width, flat = wide.position_index.shape[1], torch.cat([pack.flatten() for pack in wide.packs])
+        for row, positions in enumerate(places_of(tight)):
+            for at in (at for segment in positions for at in segment):
+                assert flat[wide.position_index[row, at]] == row * width + at
+    assert len(shapes) < 10
 
 
 def test_the_path_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sixjars.evaluation.search import beam_rows, draw, hashed, likely, search
+from sixjars.evaluation.search import beam_rows, search
+from sixjars.evaluation.search.sampling import draw, hashed, likely
 from sixjars.flow.contracts import SpecialTokens
 from sixjars.flow.values import Hypothesis, State, StepOutput
 from sixjars.recipe.sections import SearchSettings
@@ -219,19 +220,20 @@ def test_draws_come_most_probable_first() -> None:
 @pytest.mark.parametrize(("top_k", "top_p"), list(itertools.product([0, 1, 3, 99], [0.05, 0.5, 0.9, 1.0])))
 def test_likely_tokens_against_a_sort_by_hand(top_k: int, top_p: float) -> None:
     scores = torch.randn(30, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 2
-    kept = likely(scores, top_k=top_k, top_p=top_p)
+    kept, tokens = likely(scores, top_k=top_k, top_p=top_p)
     for row in range(30):
         ranked = sorted(range(8), key=lambda token: -scores[row, token].item())[: top_k or 8]
         chances = [math.exp(scores[row, token].item()) for token in ranked]
         fewest = next((n for n in range(1, len(ranked)) if sum(chances[:n]) / sum(chances) >= top_p), len(ranked))
-        found = {token: score for token, score in enumerate(kept[row].tolist()) if score > -math.inf}
+        drawn = zip(tokens[row].tolist(), kept[row].tolist(), strict=True)
+        found = {token: score for token, score in drawn if score > -math.inf}
         assert found == {token: scores[row, token].item() for token in ranked[:fewest]}
 
 
 def test_the_fewest_that_reach_top_p() -> None:
     """Four equal shares: two of them are 0.5, to the last bit."""
-    assert (likely(torch.zeros(1, 4), top_k=0, top_p=0.5) == 0.0).sum() == 2
-    assert (likely(torch.zeros(1, 4), top_k=0, top_p=0.51) == 0.0).sum() == 3
+    assert (likely(torch.zeros(1, 4), top_k=0, top_p=0.5)[0] == 0.0).sum() == 2
+    assert (likely(torch.zeros(1, 4), top_k=0, top_p=0.51)[0] == 0.0).sum() == 3
 
 
 def test_only_likely_tokens_are_drawn() -> None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from sixjars.errors import RecipeError, ShapeError
 from sixjars.evaluation.search import beam_rows, search
-from sixjars.evaluation.search.problem import banned, forced_prefix, min_length, no_repeated_ngram, rule_of
+from sixjars.evaluation.search.scores import banned, forced_prefix, min_length, no_repeated_ngram, rule_of
 from sixjars.flow.contracts import SpecialTokens
 from sixjars.flow.values import Hypothesis, Padded, State, StepOutput
 from sixjars.recipe.sections import SearchSettings

@@ -57,6 +57,10 @@ SearchOption = Annotated[
 SettingOption = Annotated[
     list[str] | None, typer.Option("--set", help="A search setting: temperature=0.7", show_default=False)
 ]
+PrecisionOption = Annotated[
+    Literal["32", "bf16", "int8"],
+    typer.Option(help="Bits of matrix products: int8 (CPU) and bf16 are faster, and a little less exact."),
+]
 PicturesOption = Annotated[
     Path | None, typer.Option(help="A folder to draw the attention of each output in.", show_default=False)
 ]
@@ -76,6 +80,7 @@ def predict(
     chat: Annotated[bool, typer.Option("--chat", help="Hold a conversation.", show_default=False)] = False,
     as_json: JsonOption = False,
     device: DeviceOption = "auto",
+    precision: PrecisionOption = "32",
     allow: AllowOption = None,
 ) -> None:
     """Use a run on texts, images or videos from the command line, a file or stdin; one output a line."""
@@ -86,7 +91,7 @@ def predict(
     if texts and input_file:
         raise DataError("give texts or --input, not both.")
     _check_files(input_file, output_file)
-    predictor = load(run, device=device, allow=allow or [])
+    predictor = load(run, device=device, precision=precision, allow=allow or [])
     given = overridden({}, setting or []) | ({} if nbest is None else {"nbest": nbest})
     settings = search_of(predictor.recipe.evaluation.search, search, given, predictor.ability, "the command line")
     if pictures is not None and not predictor.has_attention:

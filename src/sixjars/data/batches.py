@@ -78,6 +78,7 @@ class SegmentColumn:
 
     def __init__(self, flat: Flat) -> None:
         self.ids, self.offsets = flat
+        self.few_shapes = False
         stops = _places(self.ids, STOP)
         stopped = np.diff(np.searchsorted(stops, self.offsets))
         self.lengths = np.diff(self.offsets) - stopped
@@ -96,10 +97,11 @@ class SegmentColumn:
         counts_B, lengths_B = self.counts[rows], self.lengths[rows]
         segments_M = _ranges(self._firsts[rows], counts_B)
         begins_M, lengths_M = self._begins[segments_M], self._ends[segments_M] - self._begins[segments_M]
-        mask_BS = np.arange(int(lengths_B.max(initial=0))) < lengths_B[:, None]
+        segments = packed(lengths_M, counts_B, few=self.few_shapes)
+        mask_BS = np.arange(segments.segment_of.shape[1]) < lengths_B[:, None]
         values_BS = np.zeros(mask_BS.shape, dtype=np.int64)
         values_BS[mask_BS] = self.ids[_ranges(begins_M, lengths_M)]
-        return Padded(torch.from_numpy(values_BS), torch.from_numpy(mask_BS), packed(lengths_M, counts_B))
+        return Padded(torch.from_numpy(values_BS), torch.from_numpy(mask_BS), segments)
 
 
 def _places(ids: NDArray[np.int32], wanted: int) -> NDArray[np.int64]:
@@ -204,10 +206,11 @@ class Batches:
     def __len__(self) -> int:
         return len(self.target_lengths)
 
-    @property
-    def packed(self) -> bool:
-        """Whether some input has segments, which are packed into rectangles."""
-        return any(isinstance(column, SegmentColumn) for column in self.inputs.values())
+    def have_few_shapes(self) -> None:
+        """From now on segments are packed into rectangles of few shapes, for graphs, at the cost of padding."""
+        for column in self.inputs.values():
+            if isinstance(column, SegmentColumn):
+                column.few_shapes = True
 
     def plan(self, *, epoch: int, accumulate: int = 1) -> list[list[Tensor]]:
         """The row numbers of every batch of an epoch, in groups that make one update each."""

@@ -17,13 +17,27 @@ MOST = 6
 """Packs at most: each is one more call of the network that encodes them."""
 TOLERATED = 0.15
 """Share of padding that is not worth one more pack."""
+SHORT, LONG = 64, 128
+"""Where shapes should be few: one pack as wide as the first holds what fits, another, in multiples of the second, all
+else; other sizes are multiples of these too."""
 _FINEST = 128  # widths that are compared; with more of them, comparing takes longer than it saves
 
 Numbers = NDArray[np.int64]
 
 
-def packed(lengths_M: Numbers, counts_B: Numbers) -> Segments:
+def multiple(number: int, of: int) -> int:
+    """The next multiple of a number.
+
+    >>> multiple(0, 64), multiple(1, 64), multiple(64, 64)
+    (0, 64, 64)
+    """
+    return -(-number // of) * of
+
+
+def packed(lengths_M: Numbers, counts_B: Numbers, *, few: bool = False) -> Segments:
     """The segments of a batch, from the length of every segment, row by row, and how many segments each row has.
+
+    With `few`, all sizes are padded, so that many batches have the same: a CUDA graph is recorded for each shape.
 
     The first pack holds the longest segments, and those of each stand longest first. A segment of length 0 is a row of
     padding.
@@ -33,15 +47,18 @@ def packed(lengths_M: Numbers, counts_B: Numbers) -> Segments:
     ([(1, 9), (3, 4)], [[1, 3, 2], [0, -1, -1]])
     """
     starts_M, totals_B = _starts(lengths_M, counts_B)
-    width = int(totals_B.max(initial=0))
+    width, most = int(totals_B.max(initial=0)), max(int(counts_B.max(initial=0)), 1)
+    if few:
+        width, most = multiple(width, LONG), multiple(most, SHORT // 4)
     rows_M = np.repeat(np.arange(len(counts_B)), counts_B)
     places_M = np.arange(len(lengths_M)) - np.repeat(np.cumsum(counts_B) - counts_B, counts_B)
-    index_BP = np.full((len(counts_B), max(int(counts_B.max(initial=0)), 1)), -1, dtype=np.int64)
     order_M = np.argsort(-lengths_M, kind="stable")
-    index_BP[rows_M[order_M], places_M[order_M]] = np.arange(len(order_M))
     of_BS = np.zeros((len(counts_B), width), dtype=np.int64)
     of_BS[np.arange(width) < totals_B[:, None]] = np.repeat(places_M, lengths_M)
-    packs, back = _packs((rows_M * width + starts_M)[order_M], lengths_M[order_M], len(counts_B) * width)
+    begins_M, places = (rows_M * width + starts_M)[order_M], len(counts_B) * width
+    packs, numbers_M, back = _packs(begins_M, lengths_M[order_M], places, few=few)
+    index_BP = np.full((len(counts_B), most), -1, dtype=np.int64)
+    index_BP[rows_M[order_M], places_M[order_M]] = numbers_M
     tensors = tuple(torch.from_numpy(pack_NL) for pack_NL in packs)
     places_BS = torch.from_numpy(back.reshape(len(counts_B), width))
     return Segments(tensors, torch.from_numpy(index_BP), places_BS, torch.from_numpy(of_BS))
@@ -55,26 +72,29 @@ def _starts(lengths_M: Numbers, counts_B: Numbers) -> tuple[Numbers, Numbers]:
     return ends_M[:-1] - np.repeat(begins_B, counts_B), ends_M[borders_B[1:]] - begins_B
 
 
-def _packs(begins_M: Numbers, lengths_M: Numbers, places: int) -> tuple[list[Numbers], Numbers]:
-    """Where each place of the packs is in the flattened batch, and where each of its places is among theirs.
+def _packs(begins_M: Numbers, lengths_M: Numbers, places: int, *, few: bool) -> tuple[list[Numbers], Numbers, Numbers]:
+    """Where each place of the packs is in the batch, which of their rows each segment is, and the first the other way.
 
     Segments are given longest first, by where they begin in the flattened batch.
     """
     back = np.zeros(places, dtype=np.int64)
     if not len(lengths_M):
-        return [np.full((1, 1), -1)], back
-    packs, before = [], 0
-    widths = _widths(lengths_M)
+        return [np.full((1, 1), -1)], np.zeros(0, dtype=np.int64), back
+    packs, numbers, before, rows = [], [], 0, 0
+    longest = int(lengths_M[0])
+    widths = ([multiple(longest, LONG)] if longest > SHORT else []) + [SHORT] if few else _widths(lengths_M)
     borders = np.searchsorted(-lengths_M, [-width for width in widths[1:]])  # the first segment that the next one holds
     for width, begins_N, lengths_N in zip(
         widths, np.split(begins_M, borders), np.split(lengths_M, borders), strict=True
     ):
-        inside_NL = np.arange(width) < lengths_N[:, None]
-        pack_NL = np.where(inside_NL, begins_N[:, None] + np.arange(width), -1)
+        more = 0, multiple(len(begins_N), LONG if width == SHORT else SHORT // 2) - len(begins_N) if few else 0
+        inside_NL = np.arange(width) < np.pad(lengths_N, more)[:, None]
+        pack_NL = np.where(inside_NL, np.pad(begins_N, more)[:, None] + np.arange(width), -1)
         back[pack_NL[inside_NL]] = before + np.flatnonzero(inside_NL)
         packs.append(pack_NL)
-        before += pack_NL.size
-    return packs, back
+        numbers.append(rows + np.arange(len(begins_N)))
+        before, rows = before + pack_NL.size, rows + len(pack_NL)
+    return packs, np.concatenate(numbers), back
 
 
 def _widths(lengths_M: Numbers) -> list[int]:

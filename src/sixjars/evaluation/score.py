@@ -58,8 +58,17 @@ def answers(
     Without `attention` their weights are left out, unless `unknown: replace` needs them.
     """
     begun = None if prefix is None else prefix.to(network.device)
+    dtype = next(network.decoder.parameters()).dtype  # fewer bits than the encoder's, where that is wanted
     with torch.inference_mode():
+        encoded = encoded.mapped(lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
         searcher = Searcher(search, seeds, attention=attention or search.unknown == "replace")
+        if encoded.device.type == "cuda" and begun is None and network.decoder.searches:
+            from sixjars.evaluation.search.capture import bucketed
+
+            wider = bucketed(encoded)
+            padding = [0] * (wider.rows - encoded.rows)
+            searcher = replace(searcher, seeds=[*seeds, *padding], sources=encoded.rows)
+            encoded = wider
         return network.decoder.answer(encoded, searcher, begun)
 
 

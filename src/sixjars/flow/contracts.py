@@ -125,6 +125,9 @@ class Bridge(Component):
     """Whether the context depends on the decoder's state (then the steps of a target cannot be computed at once)."""
     reads_summary: ClassVar[bool] = True
     """Whether the decoder's initial state is made from the encoder's summary."""
+    grouped: ClassVar[bool] = False
+    """Whether `step` takes several queries for each source, side by side, so that search need not copy what is
+    prepared for it; such a step also copies nothing to the host."""
 
     @abstractmethod
     def start(self, encoded: Encoded) -> Prepared:
@@ -132,7 +135,7 @@ class Bridge(Component):
 
     @abstractmethod
     def step(self, query: Tensor, prepared: Prepared) -> Context:
-        """The context for one step; the query is the decoder's previous state (B, H)."""
+        """The context for one step; the query is the decoder's previous state (B, H), or (R, H) where `grouped`."""
 
     def scoring(self) -> tuple[Tensor | None, Tensor | None] | None:
         """U_att (A, H) and V_att (A,) of attention over the memory, so that all steps of a target can be one call.
@@ -153,8 +156,6 @@ class Bridge(Component):
 Step = Callable[[Tensor, Any], tuple[StepOutput, Any]]
 """All that search knows of a model: a token for each row, (R,), and a state (any `Rows`) to log probabilities and a
 new state."""
-PreparedStep = Callable[[Tensor, Any, Prepared], tuple[StepOutput, Any]]
-"""A step that is also given what was prepared for each source; state and prepared have R rows."""
 
 
 @final
@@ -192,14 +193,7 @@ class Search(Protocol):
         ...
 
     def find(
-        self,
-        step: PreparedStep,
-        state: Rows,
-        prepared: Prepared,
-        special: SpecialTokens,
-        *,
-        longest: int | None = None,
-        prefix: Padded | None = None,
+        self, generator: "Generator", state: Rows, prepared: Prepared, *, longest: int | None, prefix: Padded | None
     ) -> list[list[Hypothesis]]:
         """For each source at least one hypothesis, the best first.
 
@@ -255,6 +249,11 @@ class Generator(Decoder):
 
     special: ClassVar[SpecialTokens]
 
+    @property
+    def grouped(self) -> bool:
+        """Whether `step` is, as a bridge may be; what such a step returns may be overwritten."""
+        return False
+
     @abstractmethod
     def start(self, encoded: Encoded) -> tuple[Any, Prepared]:
         """The state before the first token (some `Rows`), and what stays the same for each source."""
@@ -271,7 +270,7 @@ class Generator(Decoder):
         """What search finds."""
         state, prepared = self.start(encoded)
         longest = self.longest(encoded)
-        return search.find(self.step, state, prepared, self.special, longest=longest, prefix=prefix)
+        return search.find(self, state, prepared, longest=longest, prefix=prefix)
 
     def loss_equation(self) -> str:
         """Cross entropy of every token."""

@@ -23,8 +23,7 @@ class Tensors:
 
     def to(self, device: torch.device | str) -> Self:
         """The same value on another device."""
-        eager = torch.device(device).type == "cuda"
-        return self.mapped(lambda tensor: tensor.to(device, non_blocking=eager))
+        return self.mapped(lambda tensor: tensor.to(device, non_blocking=torch.device(device).type == "cuda"))
 
     def mapped(self, change: Callable[[Tensor], Tensor], kind: type["Tensors"] | None = None) -> Self:
         """The same value with every tensor changed, those of nested values included; these must be of the `kind`."""
@@ -61,8 +60,7 @@ class Rows(Tensors):
 
     def _any(self) -> Tensor:
         """One of the tensors: all agree on rows and device."""
-        values = (getattr(self, field.name) for field in fields(self))
-        found = next(value for value in values if isinstance(value, Tensor | Rows))
+        found = next(own for one in fields(self) if isinstance(own := getattr(self, one.name), Tensor | Rows))
         return found if isinstance(found, Tensor) else found._any()
 
     def pick(self, rows: Tensor) -> Self:
@@ -214,6 +212,8 @@ class Prepared(Rows):
     """Its memory as the score function needs it, (B, P, A)."""
     copy_ids: Tensor | None = None
     """What copying each position would output, (B, S); see `Padded`."""
+    pointer_keys: Tensor | None = None
+    """The memory as a decoder that points at it needs it, (B, S, A)."""
 
 
 @final

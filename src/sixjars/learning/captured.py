@@ -25,11 +25,13 @@ Learn = Callable[[Batch, Tensor | float], Tensor]
 
 
 def rung(width: int) -> int:
-    """The width that a width is padded to.
+    """The width that a width is padded to; 0 and 1 stay, for they are of what has no length, such as a label.
 
-    >>> [rung(width) for width in (0, 1, 30, 33, 65, 300)]
-    [0, 4, 32, 40, 80, 320]
+    >>> [rung(width) for width in (0, 1, 2, 30, 33, 65, 300)]
+    [0, 1, 4, 32, 40, 80, 320]
     """
+    if width <= 1:
+        return width
     step = next(step for upto, step in LADDER if width <= upto)
     return -(-width // step) * step
 
@@ -37,13 +39,11 @@ def rung(width: int) -> int:
 def widened(batch: Batch, *, rows: bool) -> Batch:
     """The same batch with its widths, and if so wanted its number of rows, padded to one of a few.
 
-    What is added is masked, so it has no influence on the others. Texts in segments stay as they are: their segments
-    are packed into rectangles of any shape.
+    What is added is masked, so it has no influence on the others. Texts in segments stay as they are: whoever packed
+    their segments has seen to it.
     """
-    if any(padded.segments is not None for padded in batch.inputs.values()):
-        return batch
-    count = len(batch.numbers)
-    more = -count % ROWS if rows else 0
+    count, packed = len(batch.numbers), any(padded.segments is not None for padded in batch.inputs.values())
+    more = -count % ROWS if rows and not packed else 0
     inputs = {name: _padded(padded, more) for name, padded in batch.inputs.items()}
     target = _padded(batch.target, more)
     alignment = batch.alignment
@@ -54,6 +54,8 @@ def widened(batch: Batch, *, rows: bool) -> Batch:
 
 
 def _padded(padded: Padded, more: int) -> Padded:
+    if padded.segments is not None:
+        return padded
     shape = len(padded.mask) + more, rung(padded.mask.shape[1])
     copied = None if padded.copy_ids is None else _grown(padded.copy_ids, shape)
     values = _grown(padded.values, (*shape, *padded.values.shape[2:]))

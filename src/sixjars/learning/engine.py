@@ -169,8 +169,8 @@ def optimizer_for(parameters: Iterable[Any], settings: LearningSettings, *, capt
     return kind(parameters, lr=rate, weight_decay=settings.weight_decay, **more)
 
 
-def uncaptured(fabric: "Fabric", settings: LearningSettings, *, packed: bool) -> str:
-    """Why training steps are not CUDA graphs here; nothing where they are. `packed` are texts in segments."""
+def uncaptured(fabric: "Fabric", settings: LearningSettings) -> str:
+    """Why training steps are not CUDA graphs here; nothing where they are."""
     if fabric.device.type != "cuda":
         return "no CUDA device"
     if not settings.fast:
@@ -179,8 +179,6 @@ def uncaptured(fabric: "Fabric", settings: LearningSettings, *, packed: bool) ->
         return "several processes"
     if settings.precision == "fp16":
         return "with fp16 an update waits for its gradients"
-    if packed:
-        return "segments are packed into rectangles of any shape"
     return "" if settings.optimizer in {"adam", "adamw"} else f"the optimizer is {settings.optimizer}"
 
 
@@ -189,12 +187,12 @@ class Updates:
     """Makes updates: on CUDA as graphs, where nothing stands in the way."""
 
     def __init__(
-        self, objective: Objective, parameters: list[Any], settings: LearningSettings, fabric: "Fabric", *, packed: bool
+        self, objective: Objective, parameters: list[Any], settings: LearningSettings, fabric: "Fabric"
     ) -> None:
         self.settings = settings
         self.fabric = fabric
         self.captured: Captured | None = None
-        self.why = uncaptured(fabric, settings, packed=packed)
+        self.why = uncaptured(fabric, settings)
         for module in objective.modules():
             if isinstance(module, Recurrent):
                 module.fast = settings.fast

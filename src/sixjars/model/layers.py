@@ -43,6 +43,22 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     return torch.softmax(scores.masked_fill(~mask, lowest), dim=-1) * mask.any(-1, keepdim=True)
 
 
+def by_source(values: Tensor, sources: int) -> Tensor:
+    """Rows (R, …) as (B, N, …): those of one source lie side by side, N of each of the B sources.
+
+    >>> by_source(torch.zeros(6, 5), 2).shape
+    torch.Size([2, 3, 5])
+    """
+    rows, *rest = values.shape
+    return values.unsqueeze(1) if rows == sources else values.reshape(sources, rows // sources, *rest)
+
+
+def for_queries(values: Tensor, query: Tensor) -> Tensor:
+    """What there is once for each source (B, …), once for each query (R, …)."""
+    sources, queries = values.shape[0], query.shape[0]
+    return values if sources == queries else values.repeat_interleave(queries // sources, dim=0)
+
+
 def reversal(mask: Tensor) -> Tensor:
     """For each row the order that reads its real positions backwards and leaves the padding where it is, (B, S).
 
@@ -220,19 +236,24 @@ class StateProjection(nn.Module):
 def softmax_in_segments(scores: Tensor, mask: Tensor, level: SegmentLevel) -> Tensor:
     """Softmax of scores (B, S) among the real positions of each segment: sums to 1 over every segment that has some.
 
+    Of several queries for each source it takes (B, N, S).
+
     >>> level = SegmentLevel(torch.zeros(1, 2, 3), torch.ones(1, 2, dtype=torch.bool), torch.tensor([[0, 0, 1, 0]]))
     >>> softmax_in_segments(torch.zeros(1, 4), torch.tensor([[True, True, True, False]]), level)
     tensor([[0.5000, 0.5000, 1.0000, 0.0000]])
     """
     lowest = torch.finfo(scores.dtype).min
+    segment_of, shape = level.segment_of, (*scores.shape[:-1], level.mask.shape[1])
+    if scores.dim() == 3:
+        mask, segment_of = mask.unsqueeze(1), segment_of.unsqueeze(1).expand_as(scores)
     shown_BS = scores.detach().masked_fill(~mask, lowest)
-    highest_BP = shown_BS.new_full(level.mask.shape, lowest).scatter_reduce(1, level.segment_of, shown_BS, "amax")
+    highest_BP = shown_BS.new_full(shape, lowest).scatter_reduce(-1, segment_of, shown_BS, "amax")
     # What stands in the padding may be higher than all that is real, and must not overflow.
-    below_BS = (scores - highest_BP.gather(1, level.segment_of)).masked_fill(~mask, 0)
+    below_BS = (scores - highest_BP.gather(-1, segment_of)).masked_fill(~mask, 0)
     raised_BS = torch.exp(below_BS) * mask
-    total_BP = raised_BS.new_zeros(level.mask.shape).scatter_add(1, level.segment_of, raised_BS)
+    total_BP = raised_BS.new_zeros(shape).scatter_add(-1, segment_of, raised_BS)
     # No clamp: a word alone in its segment stands exactly at the bound, where versions of torch differ in the gradient.
-    return raised_BS / (total_BP + (total_BP == 0)).gather(1, level.segment_of)
+    return raised_BS / (total_BP + (total_BP == 0)).gather(-1, segment_of)
 
 
 def non_empty(level: SegmentLevel, mask: Tensor) -> SegmentLevel:

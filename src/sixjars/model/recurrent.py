@@ -70,8 +70,7 @@ class Recurrent(nn.Module):
         for layer in range(self.layers):
             tag = self.tag if self.layers == 1 else f"{self.tag}{layer + 1}"
             for name, letter in {"weight_ih": "U", "weight_hh": "W", "bias_ih": "b", "bias_hh": "b′"}.items():
-                gates = [f"{letter}_{tag}{gate}" for gate in GATES[self.cell]]
-                found[f"stack.{name}_l{layer}"] = " | ".join(gates)
+                found[f"stack.{name}_l{layer}"] = " | ".join(f"{letter}_{tag}{gate}" for gate in GATES[self.cell])
         return found
 
     def forward(self, inputs: Tensor, first: State | None = None) -> Tensor:
@@ -158,12 +157,13 @@ class Recurrent(nn.Module):
     def step(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[State, Context]:
         """The same for one step: inputs (B, I) to the state after them, and the context that they came with."""
         context = bridge.step(state.hidden[:, -1], prepared)
-        given_BG = self.project(torch.cat([inputs, context.vector], dim=-1))
-        return self.closed(self.advance(given_BG, self.opened(state))), context
+        both = torch.cat([inputs, context.vector], dim=-1)
+        if self.layers == 1 and self.cell == "gru" and isinstance(self._weight("weight_hh", 0), Tensor):
+            return State(torch.gru_cell(both, state.hidden[:, 0], *self.stack.all_weights[0]).unsqueeze(1)), context
+        return self.closed(self.advance(self.project(both), self.opened(state))), context
 
     def _weight(self, name: str, layer: int) -> Tensor:
-        weight: Tensor = getattr(self.stack, f"{name}_l{layer}")
-        return weight
+        return getattr(self.stack, f"{name}_l{layer}")  # type: ignore[no-any-return]
 
     def opened(self, state: State) -> list[LayerState]:
         """A state layer by layer."""

@@ -1,11 +1,12 @@
 """Search: from one step function to hypotheses, greedily, by sampling or by a beam. It imports no model.
 
-Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, K tokens that may be drawn,
-      S source positions, T all tokens, t tokens output so far, G n-grams among them, n their length.
+Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S source positions,
+      T all tokens, t tokens output so far.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import final
 
 import torch
@@ -13,9 +14,18 @@ from torch import Tensor
 
 from sixjars.errors import ShapeError
 from sixjars.evaluation.search.beam import beam
-from sixjars.evaluation.search.problem import NEVER, Problem, Ranking, hypotheses_of, rule_of
-from sixjars.flow.contracts import PreparedStep, SpecialTokens, Step
-from sixjars.flow.values import Hypothesis, Padded, Prepared, Rows, StepOutput
+from sixjars.evaluation.search.problem import (
+    Column,
+    Part,
+    Problem,
+    Walk,
+    hypotheses_of,
+    walked,
+)
+from sixjars.evaluation.search.sampling import draw, likely, row_seeds
+from sixjars.evaluation.search.scores import NEVER, Ranking, best_tokens
+from sixjars.flow.contracts import Generator, SpecialTokens, Step
+from sixjars.flow.values import Hypothesis, Padded, Prepared, Rows
 from sixjars.recipe.sections import SearchSettings
 
 
@@ -37,37 +47,44 @@ class Searcher:
     seeds: Sequence[int] = ()
     attention: bool = True
     """Whether hypotheses keep their weights: plain numbers of all of them take longer than to search."""
+    sources: int | None = None
+    """How many sources of a batch to search: those behind them only pad it, and have no hypothesis."""
 
     def find(
         self,
-        step: PreparedStep,
+        generator: Generator,
         state: Rows,
         prepared: Prepared,
-        special: SpecialTokens,
         *,
         longest: int | None = None,
         prefix: Padded | None = None,
     ) -> list[list[Hypothesis]]:
-        """For each source at least one hypothesis, the best first; see `search`."""
-        rows = beam_rows(self.settings)
-        state, prepared = state.repeat(rows), prepared.repeat(rows)
-        begun = None if prefix is None else prefix.repeat(rows)
-        keeps = self.attention or self.settings.coverage_penalty != 0.0
+        """For each source at least one hypothesis, the best first; see `search`.
 
-        def stepped(token: Tensor, state: Rows) -> tuple[StepOutput, Rows]:
-            output, after = step(token, state, prepared)
-            return (output if keeps else StepOutput(output.log_probabilities)), after
-
-        return search(
-            stepped,
-            state,
-            self.settings,
-            special,
-            prefix=begun,
-            mask=prepared.mask,
-            longest=longest,
-            seeds=self.seeds or None,
+        What is prepared for a source is not copied for each of its rows, unless the generator needs that.
+        """
+        settings = self.settings
+        rows = beam_rows(settings)
+        problem = Problem(
+            step=generator.step,
+            state=state.repeat(rows),
+            prepared=prepared if generator.grouped else prepared.repeat(rows),
+            longest=longest or settings.max_length,
+            rows=rows,
+            settings=settings,
+            special=generator.special,
+            ranking=_ranking(settings, prepared.mask.repeat_interleave(rows, dim=0)),
+            seeds=_seeds(settings, state.rows, self.seeds or None),
+            prefix=None if prefix is None else prefix.repeat(rows),
+            real=self.sources,
+            owns_scores=generator.grouped,
+            keeps_weights=self.attention,
         )
+        if problem.state.device.type != "cuda":
+            return _found(problem, walked)
+        from sixjars.evaluation.search.capture import can_capture, walked_captured
+
+        return _found(problem, partial(walked_captured, generator) if can_capture(generator, problem) else walked)
 
 
 def search(  # noqa: PLR0913 - what search knows of a model, and what a caller may add
@@ -96,56 +113,39 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
     >>> search(count, State(torch.zeros(1, 1, 1)), SearchSettings(), SpecialTokens(go=0, stop=5))[0][0].tokens
     (1, 2, 3, 4)
     """
-    rows = state.rows
-    _check_rows(rows, settings, prefix=prefix, mask=mask)
-    if rows == 0:
+    rows = beam_rows(settings)
+    _check_rows(state.rows, settings, prefix=prefix, mask=mask)
+    problem = Problem(
+        step=lambda token, state, _: step(token, state),
+        state=state,
+        prepared=None,
+        longest=longest or settings.max_length,
+        rows=rows,
+        settings=settings,
+        special=special,
+        ranking=_ranking(settings, mask),
+        seeds=_seeds(settings, state.rows // rows, seeds),
+        prefix=prefix,
+    )
+    return _found(problem, walked)
+
+
+def _ranking(settings: SearchSettings, mask: Tensor | None) -> Ranking:
+    return Ranking(settings.length_penalty, settings.coverage_penalty, mask if settings.coverage_penalty else None)
+
+
+def _seeds(settings: SearchSettings, sources: int, seeds: Sequence[int] | None) -> Tensor | None:
+    """Of sampling, one for each row; where none are given, a source's is its place."""
+    if settings.kind != "sample":
+        return None
+    return row_seeds(settings.seed, range(sources) if seeds is None else seeds, beam_rows(settings))
+
+
+def _found(problem: Problem, walk: Walk) -> list[list[Hypothesis]]:
+    if problem.state.rows == 0:
         return []
     with torch.inference_mode():
-        problem = Problem(
-            step=step,
-            state=state,
-            longest=longest or settings.max_length,
-            seeds=_seeds(settings, rows, seeds).to(state.device),
-            settings=settings,
-            special=special,
-            rule=rule_of(settings, special, prefix=prefix, device=state.device),
-            ranking=Ranking(settings.length_penalty, settings.coverage_penalty, mask),
-        )
-        return KINDS[settings.kind](problem)
-
-
-def _seeds(settings: SearchSettings, rows: int, seeds: Sequence[int] | None) -> Tensor:
-    """One for each row, (R,): each source has its own, and each of its rows another.
-
-    Hashed at every level: numbers that were added or combined by XOR alone would make seed 1 of source 0 the same as
-    seed 0 of source 1, or give a row the draws of its neighbour, a step later.
-    """
-    count = beam_rows(settings)
-    own_B = torch.tensor(range(rows // count) if seeds is None else seeds, dtype=torch.int64)
-    source_B = hashed(hashed(torch.tensor(settings.seed)) ^ own_B)
-    return hashed(source_B.repeat_interleave(count) ^ (torch.arange(rows) % count))
-
-
-def hashed(numbers: Tensor) -> Tensor:
-    """Well mixed 64-bit numbers of any others: splitmix64 (Steele, Lea & Flood 2014, doi 10.1145/2660193.2660195).
-
-    A random number that is a hash of seed, step and token needs no generator, so it depends neither on what else is
-    drawn in a batch, nor on the device.
-    """
-    mixed = numbers + _wrapped(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ _shifted(mixed, 30)) * _wrapped(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ _shifted(mixed, 27)) * _wrapped(0x94D049BB133111EB)
-    return mixed ^ _shifted(mixed, 31)
-
-
-def _wrapped(number: int) -> int:
-    """An unsigned 64-bit number as torch has it."""
-    return number - (1 << 64) if number >> 63 else number
-
-
-def _shifted(numbers: Tensor, by: int) -> Tensor:
-    """To the right, zeros coming in from the left: torch's own shift brings copies of the sign."""
-    return (numbers >> by) & ((1 << (64 - by)) - 1)
+        return KINDS[problem.settings.kind](problem.on_device(), walk)[: problem.real]
 
 
 def _check_rows(rows: int, settings: SearchSettings, *, prefix: Padded | None, mask: Tensor | None) -> None:
@@ -164,88 +164,111 @@ def _check_rows(rows: int, settings: SearchSettings, *, prefix: Padded | None, m
             )
 
 
-def greedy(problem: Problem) -> list[list[Hypothesis]]:
+def greedy(problem: Problem, walk: Walk) -> list[list[Hypothesis]]:
     r"""One hypothesis for each source: at every step the most probable token.
 
     .. math:: \hat y_t = \arg\max_v P(v | \hat y_1 .. \hat y_{t-1}, x)
     """
-    return _row_by_row(problem, lambda allowed_RV, _: allowed_RV.argmax(dim=1), rows=1)
+    return _row_by_row(problem, walk, lambda _, allowed_RV, __: best_tokens(allowed_RV, 1)[1].squeeze(1))
 
 
-def sample(problem: Problem) -> list[list[Hypothesis]]:
+def sample(problem: Problem, walk: Walk) -> list[list[Hypothesis]]:
     """As many draws for each source as `nbest` says, the most probable first; two may be the same."""
-    settings = problem.settings
-
-    def choose(allowed_RV: Tensor, step: int) -> Tensor:
-        scores_RV = allowed_RV / settings.temperature
-        if settings.top_k or settings.top_p < 1.0:
-            scores_RV = likely(scores_RV, top_k=settings.top_k, top_p=settings.top_p)
-        return draw(scores_RV, problem.seeds, step)
-
-    found = _row_by_row(problem, choose, rows=settings.nbest)
+    found = _row_by_row(problem, walk, _drawn)
     return [sorted(drawn, key=lambda each: each.log_probability, reverse=True) for drawn in found]
 
 
-def likely(scores: Tensor, *, top_k: int, top_p: float) -> Tensor:
-    """The same scores, (R, V), with -inf for the tokens that may not be drawn.
-
-    The `top_k` best may (0: all). Of these, with their probabilities made to sum to 1, the fewest whose sum is at
-    least `top_p` (Holtzman et al. 2020, https://arxiv.org/abs/1904.09751).
-
-    >>> likely(torch.tensor([[0.2, 0.5, 0.3]]).log(), top_k=0, top_p=0.6).exp()
-    tensor([[0.0000, 0.5000, 0.3000]])
-    """
-    scores_RK, tokens_RK = scores.topk(min(top_k or scores.shape[1], scores.shape[1]), dim=1)
-    if top_p < 1.0:
-        shares_RK = scores_RK.softmax(dim=1)
-        before_RK = shares_RK.cumsum(dim=1) - shares_RK
-        scores_RK = scores_RK.masked_fill(before_RK >= top_p, NEVER)
-    return torch.full_like(scores, NEVER).scatter(1, tokens_RK, scores_RK)
+def _drawn(problem: Problem, allowed_RV: Tensor, made: int | Tensor) -> Tensor:
+    settings, scores_RV, tokens_RV = problem.settings, allowed_RV / problem.settings.temperature, None
+    assert problem.seeds is not None
+    if settings.top_k or settings.top_p < 1.0:
+        scores_RV, tokens_RV = likely(scores_RV, top_k=settings.top_k, top_p=settings.top_p)
+    return draw(scores_RV, problem.seeds, made, tokens_RV)
 
 
-def draw(scores: Tensor, seeds: Tensor, step: int) -> Tensor:
-    r"""A token for each row, (R,), drawn with the probabilities softmax(scores) by the seed of that row.
+@final
+@dataclass(frozen=True)
+class RowsRunning(Rows):
+    """What greedy search and sampling know between two steps."""
 
-    .. math:: \arg\max_v (s_v - \log E_v), \quad E_v = -\log U_v \sim \mathrm{Exponential}(1)
+    token: Tensor
+    state: Rows
+    open: Tensor
+    """Whether a row goes on, (R,)."""
+    output: Tensor | None
+    """All tokens so far, (R, t), where a rule reads them."""
+    each: int
+    """Rows of a source."""
 
-    is such a draw (the Gumbel-max trick: Maddison, Tarlow & Minka 2014, https://arxiv.org/abs/1411.0030).
-    It needs no sum, so a row in which everything is forbidden does no harm.
-    """
-    tokens_V = torch.arange(scores.shape[1], device=scores.device)
-    bits_RV = hashed(hashed(seeds + step).unsqueeze(1) ^ tokens_V)
-    uniform_RV = (_shifted(bits_RV, 12).double() + 0.5) * 2.0**-52  # exact, and neither 0 nor 1
-    return (scores.double() - (-uniform_RV.log()).log()).argmax(dim=1)
+    def going(self) -> Tensor:
+        """Sources with an open row."""
+        return self.open.view(-1, self.each).any(1)
+
+    def kept(self, sources: Tensor, rows: Tensor) -> "RowsRunning":
+        """Those rows."""
+        return self.pick(rows)
 
 
-def _row_by_row(problem: Problem, choose: Callable[[Tensor, int], Tensor], *, rows: int) -> list[list[Hypothesis]]:
-    """One hypothesis for each row, `rows` for each source, in their order.
+def _row_by_row(
+    problem: Problem, walk: Walk, choose: Callable[[Problem, Tensor, int | Tensor], Tensor]
+) -> list[list[Hypothesis]]:
+    """One hypothesis for each row, in their order.
 
     `choose` picks one token for each row, (R,), from log probabilities (R, V) and the number of the step. A row ends
     with `<stop>`, at the limit, or where no token may follow; only the first is finished.
     """
-    stop, ranking, state = problem.special.stop, problem.ranking, problem.state
-    token_R, output_Rt = problem.first()
-    open_R = torch.ones_like(token_R, dtype=torch.bool)
-    finished_R, count_R, total_R = ~open_R, torch.zeros_like(token_R), torch.zeros((), device=token_R.device)
-    covered_RS, weights = None, []
-    for step in range(problem.longest):
+
+    def advance(problem: Problem, running: RowsRunning, made: int | Tensor) -> tuple[RowsRunning, Column]:
         # Rows that have ended are computed with the others, since a batch keeps its shape, but add to nothing.
-        allowed_RV, weights_RS, state = problem.step_on(token_R, state, output_Rt)
-        token_R = choose(allowed_RV, step)
+        allowed_RV, weights_RS, state = problem.step_on(running.token, running.state, running.output, made)
+        token_R = choose(problem, allowed_RV, made)
         gained_R = allowed_RV.gather(1, token_R.unsqueeze(1)).squeeze(1)
-        open_R = open_R & (gained_R > NEVER)
-        covered_RS = ranking.covered(covered_RS, weights_RS, open_R)
-        total_R = total_R + torch.where(open_R, gained_R, 0.0)
-        finished_R = finished_R | (open_R & (token_R == stop))
-        open_R = open_R & ~finished_R
-        count_R = count_R + open_R
-        output_Rt = torch.cat([output_Rt, token_R.unsqueeze(1)], dim=1)
-        weights += [] if weights_RS is None else [weights_RS]
-        if not bool(open_R.any()):
-            break
-    score_R = ranking.scores(total_R, count_R + finished_R, ranking.penalty(covered_RS))
-    weights_RTS = torch.stack(weights, dim=1) if weights else None
-    return hypotheses_of(output_Rt, score_R, total_R, count_R, finished_R, weights_RTS, rows)
+        open_R = running.open & (token_R != problem.special.stop) & (gained_R > NEVER)
+        output_Rt = None if running.output is None else torch.cat([running.output, token_R.unsqueeze(1)], dim=1)
+        after = RowsRunning(token_R, state, open_R, output_Rt, running.each)
+        return after, Column(token_R, weights=weights_RS, gained=gained_R)
+
+    token_R = problem.first()
+    output_Rt = token_R.new_empty(len(token_R), 0) if problem.reads_output else None
+    begun = RowsRunning(token_R, problem.state, problem.is_real(), output_Rt, problem.rows)
+    return _gathered(problem, walk(problem, begun, advance))
 
 
-KINDS: Mapping[str, Callable[[Problem], list[list[Hypothesis]]]] = {"greedy": greedy, "sample": sample, "beam": beam}
+def _gathered(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]:
+    """The hypotheses of all rows, from the parts of the search that each was in."""
+    ranking = problem.ranking
+    made = [part.made() for part in parts]
+    tokens_RT = _placed(parts, [one.token for one in made])
+    gained_RT = _placed(parts, [one.gained for one in made])
+    weights_RTS = None if made[0].weights is None else _placed(parts, [one.weights for one in made])
+    possible_RT, stops_RT = gained_RT > NEVER, tokens_RT == problem.special.stop
+    ends_RT = (stops_RT | ~possible_RT).long()
+    own_RT = possible_RT & (ends_RT.cumsum(1) == ends_RT)  # nothing ended before: a token of its own, or `<stop>`
+    finished_R, count_R = (own_RT & stops_RT).any(1), (own_RT & ~stops_RT).sum(1)
+    # One after the other: the rounding of a sum depends on its length, and that on the other rows.
+    total_R = reduce(torch.add, torch.where(own_RT, gained_RT, 0.0).unbind(1))
+    attended_RS = None
+    if weights_RTS is not None and ranking.coverage_penalty:
+        attended_RS = reduce(torch.add, (weights_RTS * own_RT.unsqueeze(2)).unbind(1))
+    score_R = ranking.scores(total_R, count_R + finished_R, ranking.penalty(ranking.covered(None, attended_RS)))
+    return hypotheses_of(tokens_RT, score_R, total_R, count_R, finished_R, weights_RTS, problem.rows)
+
+
+def _placed(parts: Sequence[Part], made: Sequence[Tensor | None]) -> Tensor:
+    """What the rows of each part made, (T, R, …), as one value (R, T, …) of all rows; 0 where a row was in none."""
+    whole = []
+    for part, tensor in zip(parts, made, strict=True):
+        assert tensor is not None
+        values = tensor.transpose(0, 1)
+        if part is not parts[0]:
+            empty = values.new_zeros(len(parts[0].places), *values.shape[1:])
+            values = empty.index_copy(0, part.places, values)
+        whole.append(values)
+    return torch.cat(whole, dim=1)
+
+
+KINDS: Mapping[str, Callable[[Problem, Walk], list[list[Hypothesis]]]] = {
+    "greedy": greedy,
+    "sample": sample,
+    "beam": beam,
+}

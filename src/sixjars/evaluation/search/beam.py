@@ -1,22 +1,23 @@
 """Beam search: at every step the K best beginnings of each source, all sources at once.
 
 Dims: B sources, K width of the beam, R = B * K rows, V vocabulary, C = 2K candidates, N hypotheses asked for,
-      S source positions, T steps made, t tokens output so far, X = K * V ways to go on.
+      S source positions, T steps made, t tokens output so far, X = K * C ways to go on, or = B * N hypotheses.
 
 The rows of one source lie side by side and only move among themselves: what a model prepared for each source never
-moves, and a state is reordered by one `pick`. Nothing is copied from the device before the end, except whether any
-beginning is left.
+moves, and a state is reordered by one `pick`. Nothing is copied from the device before the end, except now and then
+whether any beginning is left.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Self, final
 
 import torch
 from torch import Tensor
 
-from sixjars.evaluation.search.problem import NEVER, Problem, hypotheses_of
-from sixjars.flow.values import Hypothesis, Rows
+from sixjars.evaluation.search.problem import Column, Part, Problem, Walk, hypotheses_of, tensors_of
+from sixjars.evaluation.search.scores import NEVER, best_tokens, highest
+from sixjars.flow.values import Hypothesis, Rows, Tensors
 
 
 @final
@@ -51,35 +52,75 @@ class Ended(Rows):
 
     def best(self, most: int) -> Self:
         """The best of each source, best first."""
-        return self.ordered(self.score.topk(most, dim=1).indices)
+        return self.ordered(highest(self.score, most)[1])
+
+    def put(self, sources: Tensor, other: Self) -> Self:
+        """The same with those of some sources replaced."""
+        new = iter(tensors_of(other))
+        return self.mapped(lambda tensor: tensor.index_copy(0, sources, next(new)))
+
+    def unless(self, going: "Beginnings", count: int | Tensor) -> Self:
+        """These, or of each source that has any the beginnings of `count` tokens that go on."""
+        lives_B1 = (going.log_probability > NEVER).any(dim=1, keepdim=True)
+        return type(self)(
+            torch.where(lives_B1, going.score, self.score),
+            torch.where(lives_B1, going.log_probability, self.log_probability),
+            self.row,
+            torch.where(lives_B1, count, self.count),
+            self.finished,
+        )
 
     def first(self, most: int) -> Self:
         """The leftmost that are not empty places."""
         return self.ordered((self.score == NEVER).int().argsort(dim=1, stable=True)[:, :most])
 
 
-Made = tuple[Tensor, Tensor, Tensor | None]
-"""One step: what each row output, (R,); which row of the step before it goes on from, (R,); its attention, (R, S)."""
-
-
-def _traced(steps: Sequence[Made], ended: Ended) -> list[list[Hypothesis]]:
+def _traced(parts: Sequence[Part], ended: Ended) -> list[list[Hypothesis]]:
     """Each source's hypotheses in the order of their places, followed backwards from the rows they ended in.
 
-    This is done once, at the end. So a step costs the same however long the hypotheses are, and attention over a long
-    source is never reordered. Position t of the weights belongs to the choice of token t, or of `<stop>`.
+    This is done once, at the end, by the CPU. So a step costs the same however long the hypotheses are, and attention
+    over a long source is never reordered. Position t of the weights belongs to the choice of token t, or of `<stop>`.
     """
-    flat = ended.mapped(Tensor.flatten)
-    row, tokens, weights = flat.row, [], []
-    for step in reversed(range(len(steps))):
-        token_R, parent_R, weights_RS = steps[step]
-        tokens.append(token_R.index_select(0, row))
+    flat = ended.mapped(Tensor.flatten).to("cpu")
+    row_X, rows, tokens = flat.row, [], []
+    made = [part.made() for part in parts]
+    steps = list(zip(*_columns(parts, made), strict=True))
+    for step, (token_R, parent_R) in reversed(list(enumerate(steps))):
+        tokens.append(token_R[row_X])
         # A hypothesis of `count` tokens was in its row before step `count`: only earlier steps moved it there.
-        row = torch.where(step < flat.count, parent_R.index_select(0, row), row)
-        if weights_RS is not None:  # as it was before the rows moved
-            weights.append(weights_RS.index_select(0, row))
-    output, attention = torch.stack(tokens[::-1], dim=1), torch.stack(weights[::-1], dim=1) if weights else None
+        row_X = torch.where(step < flat.count, parent_R[row_X], row_X)
+        rows.append(row_X)
+    output_XT, attention = torch.stack(tokens[::-1], dim=1), _attention(parts, made, torch.stack(rows[::-1]))
     places = ended.score.shape[1]
-    return hypotheses_of(output, flat.score, flat.log_probability, flat.count, flat.finished, attention, places)
+    return hypotheses_of(output_XT, flat.score, flat.log_probability, flat.count, flat.finished, attention, places)
+
+
+def _columns(parts: Sequence[Part], made: Sequence[Column]) -> tuple[Tensor, Tensor]:
+    """What each of all rows output at every step, and the row it went on from, (T, R) each, on the CPU."""
+    every, tokens, parents = len(parts[0].places), [], []
+    for part, one in zip(parts, made, strict=True):
+        assert one.parent is not None
+        token_TR, parent_TR = one.token.cpu(), one.parent.cpu()
+        if part is not parts[0]:
+            places_R = part.places.cpu()
+            of_all_TR = torch.zeros(len(token_TR), every, dtype=torch.long)
+            parent_TR = of_all_TR.index_copy(1, places_R, places_R[parent_TR])
+            token_TR = of_all_TR.index_copy(1, places_R, token_TR)
+        tokens.append(token_TR)
+        parents.append(parent_TR)
+    return torch.cat(tokens), torch.cat(parents)
+
+
+def _attention(parts: Sequence[Part], made: Sequence[Column], rows_TX: Tensor) -> Tensor | None:
+    """The weights of every step of each hypothesis, (X, T, S), which was in the given rows of all."""
+    if made[0].weights is None:
+        return None
+    weights, rows = [], iter(rows_TX.to(made[0].weights.device))
+    for part, one in zip(parts, made, strict=True):
+        for weights_RS in () if one.weights is None else one.weights:
+            row_X = next(rows)
+            weights.append(weights_RS.index_select(0, row_X if part is parts[0] else part.own(row_X)))
+    return torch.stack(weights, dim=1)
 
 
 @final
@@ -103,17 +144,65 @@ class Beginnings(Rows):
 
     def likeliest(self, most: int) -> Self:
         """Those with the highest log probability, the best first."""
-        places = self.log_probability.topk(most, dim=1).indices
+        places = highest(self.log_probability, most)[1]
         return self.mapped(lambda tensor: tensor.gather(1, places))
 
-    def stopped(self, most: int, count: int) -> Ended:
+    def stopped(self, most: int, count: int | Tensor) -> Ended:
         """The leftmost as hypotheses of `count` tokens and `<stop>`, in the row that it followed."""
         left = self.mapped(lambda tensor: tensor[:, :most])
-        counts = torch.full_like(left.row, count)
+        counts = torch.zeros_like(left.row) + count
         return Ended(left.score, left.log_probability, left.row, counts, torch.ones_like(counts, dtype=torch.bool))
 
 
-def beam(problem: Problem) -> list[list[Hypothesis]]:
+@final
+@dataclass(frozen=True)
+class BeamRunning(Tensors):
+    """What beam search knows between two steps."""
+
+    token: Tensor
+    """The last one of each row, (R,)."""
+    state: Rows
+    alive: Tensor
+    """The log probability of each beginning, (B, K); -inf is an empty place, or one that cannot become the best."""
+    pool: Ended
+    """The best that ended with `<stop>`, (B, N)."""
+    last: Ended
+    """The last beginnings that each source had, (B, K)."""
+    covered: Tensor | None
+    """The weights of all its steps, summed, (R, S)."""
+    output: Tensor | None
+    """All tokens so far, (R, t), where a rule reads them."""
+
+    @classmethod
+    def begun(cls, problem: Problem) -> Self:
+        """One empty beginning for each source, with log P = 0; K equal ones would all grow the same way."""
+        token_R = problem.first()
+        row_BK = torch.arange(len(token_R), device=token_R.device).view(-1, problem.rows)
+        log_BK = torch.where((row_BK % problem.rows == 0) & problem.is_real().view_as(row_BK), 0.0, NEVER)
+        nothing_BK = torch.zeros_like(row_BK)
+        last = Ended(log_BK, log_BK, row_BK, nothing_BK, nothing_BK.bool())
+        pool = Ended.nowhere(len(row_BK), problem.settings.nbest, like=log_BK)
+        output_Rt = token_R.new_empty(len(token_R), 0) if problem.reads_output else None
+        return cls(token_R, problem.state, log_BK, pool, last, None, output_Rt)
+
+    def going(self) -> Tensor:
+        """Sources with a beginning that may become one of the best."""
+        return (self.alive > NEVER).any(1)
+
+    def kept(self, sources: Tensor, rows: Tensor) -> Self:
+        """Some sources only."""
+        return type(self)(
+            self.token.index_select(0, rows),
+            self.state.pick(rows),
+            self.alive.index_select(0, sources),
+            self.pool.pick(sources),
+            self.last.pick(sources),
+            None if self.covered is None else self.covered.index_select(0, rows),
+            None if self.output is None else self.output.index_select(0, rows),
+        )
+
+
+def beam(problem: Problem, walk: Walk) -> list[list[Hypothesis]]:
     """The `nbest` best hypotheses of each source, best first.
 
     Beginnings of one length are compared by log P, ended ones by their score. Twice the width are compared,
@@ -121,68 +210,60 @@ def beam(problem: Problem) -> list[list[Hypothesis]]:
     A beginning is dropped when nothing it could become would be among the `nbest`. Search ends with the last.
     So a beam that is wide enough to hold every beginning finds the best hypotheses there are.
     """
-    ranking, max_length, stop = problem.ranking, problem.longest, problem.special.stop
-    width, nbest, state = problem.settings.width, problem.settings.nbest, problem.state
-    token_R, output_Rt = problem.first()
-    columns, covered_RS = [_first_column(problem)], None
-    steps: list[Made] = []
-    alive_BK = columns[0].log_probability
-    pool = Ended.nowhere(len(alive_BK), nbest, like=alive_BK)
-    for length in range(1, max_length + 1):
-        allowed_RV, weights_RS, state = problem.step_on(token_R, state, output_Rt)
-        covered_RS = ranking.covered(covered_RS, weights_RS)
-        log_BC, token_BC, row_BC = _grown(alive_BK, allowed_RV)
-        score_BC = ranking.score(log_BC, length, ranking.penalty(covered_RS, row_BC))
-        grown, stops_BC = Beginnings(log_BC, score_BC, token_BC, row_BC), token_BC == stop
+    parts = walk(problem, BeamRunning.begun(problem), _advanced)
+    pool, last = parts[0].running.pool, parts[0].running.last
+    for part in parts[1:]:
+        sources = part.places[:: problem.rows] // problem.rows
+        pool, last = pool.put(sources, part.running.pool), last.put(sources, part.running.last)
+    return _traced(parts, pool.beside(_unfinished(last, pool, problem.longest)).first(problem.settings.nbest))
 
-        pool = pool.beside(grown.only(stops_BC).stopped(width, length - 1)).best(nbest)
-        going = grown.only(~stops_BC).likeliest(width)
-        # Ties are dropped too: what ended first stays, and a beam of sure tokens ends at its first <stop>.
-        hopeless_BK = ranking.bound(going.log_probability, max_length) <= pool.score[:, -1:]
-        alive_BK = going.log_probability.masked_fill(hopeless_BK, NEVER)
 
-        columns.append(going)
-        token_R, row_R = going.token.flatten(), going.row.flatten()
-        steps.append((token_R, row_R, weights_RS))
-        if length == max_length or not bool((alive_BK > NEVER).any()):
-            break
-        state = state.pick(row_R)
+def _advanced(problem: Problem, running: BeamRunning, made: int | Tensor) -> tuple[BeamRunning, Column]:
+    """One step of every source."""
+    ranking, width, length = problem.ranking, problem.settings.width, made + 1
+    allowed_RV, weights_RS, state = problem.step_on(running.token, running.state, running.output, made)
+    covered_RS = ranking.covered(running.covered, weights_RS)
+    alive_BK = running.alive
+    if isinstance(made, Tensor):  # of several steps that were captured together, some may be too many
+        alive_BK = torch.where(made < problem.longest, alive_BK, NEVER)
+    log_BC, token_BC, row_BC = _grown(alive_BK, allowed_RV)
+    score_BC = ranking.score(log_BC, length, ranking.penalty(covered_RS, row_BC))
+    grown, stops_BC = Beginnings(log_BC, score_BC, token_BC, row_BC), token_BC == problem.special.stop
+
+    ended = grown.only(stops_BC).stopped(width, made)
+    first_row = running.last.row.flatten()  # the number of each row among all, whichever sources have left
+    pool = running.pool.beside(replace(ended, row=first_row[ended.row])).best(problem.settings.nbest)
+    going = grown.only(~stops_BC).likeliest(width)
+    last = running.last.unless(going, length)
+    # Ties are dropped too: what ended first stays, and a beam of sure tokens ends at its first <stop>.
+    hopeless_BK = ranking.bound(going.log_probability, problem.longest) <= pool.score[:, -1:]
+    alive_BK = going.log_probability.masked_fill(hopeless_BK, NEVER)
+
+    token_R, row_R = going.token.flatten(), going.row.flatten()
+    output_Rt = running.output
+    if output_Rt is not None:
         output_Rt = torch.cat([output_Rt.index_select(0, row_R), token_R.unsqueeze(1)], dim=1)
-        covered_RS = None if covered_RS is None else covered_RS.index_select(0, row_R)
-    return _traced(steps, pool.beside(_unfinished(columns, pool, max_length)).first(nbest))
-
-
-def _first_column(problem: Problem) -> Beginnings:
-    """One empty beginning for each source, with log P = 0; K equal ones would all grow the same way."""
-    width = problem.settings.width
-    row_BK = torch.arange(problem.state.rows, device=problem.state.device).view(-1, width)
-    log_BK = torch.where(row_BK % width == 0, 0.0, NEVER)
-    return Beginnings(log_BK, log_BK, row_BK, row_BK)
+    covered_RS = None if covered_RS is None else covered_RS.index_select(0, row_R)
+    after = BeamRunning(token_R, state.pick(row_R), alive_BK, pool, last, covered_RS, output_Rt)
+    return after, Column(token_R, row_R, weights_RS)
 
 
 def _grown(alive_BK: Tensor, allowed_RV: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The best 2K beginnings that are one token longer: log P, token and row, (B, C) each, the best first."""
     sources, width = alive_BK.shape
     size = allowed_RV.shape[1]
-    total_BX = (alive_BK.unsqueeze(2) + allowed_RV.view(sources, width, size)).flatten(1)
-    log_BC, place_BC = total_BX.topk(min(2 * width, width * size), dim=1)
+    log_RC, token_RC = best_tokens(allowed_RV, min(2 * width, size))  # no row can have more of the best
+    total_BX = (alive_BK.unsqueeze(2) + log_RC.reshape(sources, width, -1)).flatten(1)
+    log_BC, place_BC = highest(total_BX, min(2 * width, width * size))
     first_B1 = torch.arange(0, sources * width, width, device=alive_BK.device).unsqueeze(1)
-    return log_BC, place_BC % size, first_B1 + place_BC // size
+    return log_BC, token_RC.reshape(sources, -1).gather(1, place_BC), first_B1 + place_BC // log_RC.shape[1]
 
 
-def _unfinished(columns: list[Beginnings], pool: Ended, max_length: int) -> Ended:
+def _unfinished(last: Ended, pool: Ended, max_length: int) -> Ended:
     """What was never ended by `<stop>`, (B, K), the best first: beginnings that are as long as allowed.
 
     A source without any hypothesis, because every way led to a place where nothing may follow, gets its last
     living beginnings instead, so that it is not left with nothing.
     """
-    log_TBK = torch.stack([column.log_probability for column in columns])
-    lives_TB = (log_TBK > NEVER).any(dim=2)
-    count_B = len(columns) - 1 - lives_TB.flip(0).int().argmax(dim=0)  # the last step at which a source lives
-    wanted_B = (count_B == max_length) | (pool.score[:, 0] == NEVER)
-    source_B = torch.arange(len(count_B), device=count_B.device)
-    score_BK = torch.stack([column.score for column in columns])[count_B, source_B]
-    score_BK = score_BK.masked_fill(~wanted_B.unsqueeze(1), NEVER)
-    row_BK, counts_BK = columns[0].row, count_B.unsqueeze(1).expand_as(score_BK)
-    ended = Ended(score_BK, log_TBK[count_B, source_B], row_BK, counts_BK, torch.zeros_like(row_BK).bool())
-    return ended.best(score_BK.shape[1])
+    wanted_BK = (last.count == max_length) | (pool.score[:, :1] == NEVER)
+    return replace(last, score=last.score.masked_fill(~wanted_BK, NEVER)).best(last.score.shape[1])

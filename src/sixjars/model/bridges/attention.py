@@ -1,12 +1,13 @@
 r"""Attention: at every step the decoder computes a weighted sum of all source positions, at one level or at two.
 
-Dims: B batch, S source positions, D source features, K summary features, H decoder features, A attention features,
-      P segments of a row, U features of a segment.
+Dims: B batch, N queries of each source, R = B * N, S source positions, D source features, K summary features,
+      H decoder features, A attention features, P segments of a row, U features of a segment.
 
     e_jt = score(s_{t-1}, h_j),   α_jt = softmax_j(e_jt),   c_t = Σ_j α_jt h_j
 """
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any, Literal, final
 
 import torch
@@ -16,7 +17,14 @@ from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Bridge, ModelPlan
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Context, Encoded, Prepared
-from sixjars.model.layers import Start, StateProjection, masked_softmax, non_empty, softmax_in_segments
+from sixjars.model.layers import (
+    Start,
+    StateProjection,
+    by_source,
+    masked_softmax,
+    non_empty,
+    softmax_in_segments,
+)
 
 ScoreName = Literal["additive", "dot", "general"]
 HIDDEN = 128
@@ -61,11 +69,13 @@ class Score(nn.Module):
         return keys_BSA
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        """The scores (B, S) of one query (B, H) for each row."""
+        """The scores (B, N, S) of queries (R, H), N for each source."""
         if self.kind != "additive":
-            return torch.bmm(keys, query.unsqueeze(-1)).squeeze(-1)
-        scores_BS1: Tensor = self.score(torch.tanh(self.query(query).unsqueeze(1) + keys))
-        return scores_BS1.squeeze(-1)
+            return torch.bmm(keys, by_source(query, keys.shape[0]).transpose(1, 2)).transpose(1, 2)
+        query_BN1A = by_source(self.query(query), keys.shape[0]).unsqueeze(2)
+        mixed_BNSA = query_BN1A + keys.unsqueeze(1)
+        scores_BNS1: Tensor = self.score(mixed_BNSA.tanh() if torch.is_grad_enabled() else mixed_BNSA.tanh_())
+        return scores_BNS1.squeeze(-1)
 
     def equation(self, vector: str) -> str:
         """For the query s_{t-1} and a vector such as h_j."""
@@ -74,6 +84,15 @@ class Score(nn.Module):
             "dot": f"s_{{t-1}}ᵀ {vector}",
             "general": f"s_{{t-1}}ᵀ W_{self.tag} {vector}",
         }[self.kind]
+
+
+def fusible(query: Tensor, mask: Tensor) -> bool:
+    """Whether one kernel can compute a step: on a GPU, for sources that are not too long, without gradients."""
+    if query.device.type != "cuda" or torch.is_grad_enabled() or find_spec("triton") is None:
+        return False
+    from sixjars.model.fast.attention_kernels import LONGEST
+
+    return 0 < mask.shape[1] <= LONGEST
 
 
 @final
@@ -93,6 +112,7 @@ class Attention(Bridge):
 
     has_attention = True
     follows_state = True
+    grouped = True
 
     def __init__(
         self,
@@ -134,9 +154,15 @@ class Attention(Bridge):
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """Score every position, normalise the scores, and sum the memory by these weights."""
         assert prepared.keys is not None
-        weights_BS = masked_softmax(self.score(query, prepared.keys), prepared.mask)
-        vector_BD = torch.bmm(weights_BS.unsqueeze(1), prepared.memory).squeeze(1)
-        return Context(vector_BD, weights_BS)
+        if self.score.kind == "additive" and fusible(query, prepared.mask):
+            from sixjars.model.fast.attention_kernels import attend
+            from sixjars.model.fast.steps import Sources
+
+            sources = Sources(prepared.keys, prepared.memory, prepared.mask, self.score.score.weight[0])
+            return Context(*attend(self.score.query(query), sources))
+        weights_BNS = masked_softmax(self.score(query, prepared.keys), prepared.mask.unsqueeze(1))
+        vectors_BND = torch.bmm(weights_BNS, prepared.memory)
+        return Context(vectors_BND.flatten(0, 1), weights_BNS.flatten(0, 1))
 
     def scoring(self) -> tuple[Tensor | None, Tensor | None]:
         """The weights of the score."""
@@ -170,6 +196,7 @@ class TwoLevelAttention(Bridge):
 
     has_attention = True
     follows_state = True
+    grouped = True
 
     def __init__(
         self,
@@ -218,11 +245,12 @@ class TwoLevelAttention(Bridge):
         assert prepared.keys is not None
         assert prepared.segments is not None
         assert prepared.segment_keys is not None
-        shares_BP = masked_softmax(self.segments(query, prepared.segment_keys), prepared.segments.mask)
-        within_BS = softmax_in_segments(self.words(query, prepared.keys), prepared.mask, prepared.segments)
-        weights_BS = shares_BP.gather(1, prepared.segments.segment_of) * within_BS
-        vector_BD = torch.bmm(weights_BS.unsqueeze(1), prepared.memory).squeeze(1)
-        return Context(vector_BD, weights_BS)
+        level = prepared.segments
+        shares_BNP = masked_softmax(self.segments(query, prepared.segment_keys), level.mask.unsqueeze(1))
+        within_BNS = softmax_in_segments(self.words(query, prepared.keys), prepared.mask, level)
+        weights_BNS = shares_BNP.gather(2, level.segment_of.unsqueeze(1).expand_as(within_BNS)) * within_BNS
+        vectors_BND = torch.bmm(weights_BNS, prepared.memory)
+        return Context(vectors_BND.flatten(0, 1), weights_BNS.flatten(0, 1))
 
     def equations(self) -> list[str]:
         """Weights of both levels, and the context vector."""

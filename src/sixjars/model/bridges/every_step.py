@@ -1,6 +1,6 @@
 """Every-step conditioning (option 2): the encoder's summary is an input of every step of the decoder.
 
-Dims: B batch, K summary features, H state features.
+Dims: B batch, N queries of each source, K summary features, H state features.
 """
 
 from typing import final
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Context, Encoded, Prepared
-from sixjars.model.layers import Start, StateProjection
+from sixjars.model.layers import Start, StateProjection, for_queries
 
 
 @final
@@ -26,6 +26,8 @@ class EveryStep(Bridge):
     True
     """
 
+    grouped = True
+
     def __init__(self, *, summary_size: int, state_size: int, state_count: int = 1, start: Start = "linear") -> None:
         super().__init__()
         self.context_size = summary_size
@@ -37,7 +39,7 @@ class EveryStep(Bridge):
 
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """The summary, whatever the query."""
-        return Context(prepared.summary)
+        return Context(for_queries(prepared.summary, query))
 
     def equations(self) -> list[str]:
         """The initial state, and the context of every step."""

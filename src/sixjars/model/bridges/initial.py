@@ -9,7 +9,7 @@ from torch import Tensor
 
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Context, Encoded, Prepared
-from sixjars.model.layers import Start, StateProjection
+from sixjars.model.layers import Start, StateProjection, for_queries
 
 
 @final
@@ -27,6 +27,7 @@ class InitialState(Bridge):
     """
 
     context_size = 0
+    grouped = True
 
     def __init__(self, *, summary_size: int, state_size: int, state_count: int = 1, start: Start = "linear") -> None:
         super().__init__()
@@ -38,7 +39,7 @@ class InitialState(Bridge):
 
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """A context of no features."""
-        return Context(prepared.summary[:, :0])
+        return Context(for_queries(prepared.summary[:, :0], query))
 
     def equations(self) -> list[str]:
         """The initial state."""

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Context, Encoded, Prepared
-from sixjars.model.layers import Start, StateProjection, masked_softmax, non_empty, softmax_in_segments
+from sixjars.model.layers import Start, StateProjection, for_queries, masked_softmax, non_empty, softmax_in_segments
 
 
 @final
@@ -40,6 +40,7 @@ class AttentionPooling(Bridge):
     context_size = 0
     has_attention = True
     reads_summary = False
+    grouped = True
 
     def __init__(
         self,
@@ -80,7 +81,8 @@ class AttentionPooling(Bridge):
 
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """A context of no features, and the weights of the start."""
-        return Context(prepared.summary[:, :0], prepared.keys)
+        assert prepared.keys is not None
+        return Context(for_queries(prepared.summary[:, :0], query), for_queries(prepared.keys, query))
 
     def equations(self) -> list[str]:
         """The pooled summary, and the initial state made from it."""

@@ -1,11 +1,12 @@
 r"""Outputs source positions, one after the other, each at most once.
 
 Dims: B batch, S source positions, T target positions, D source features, C context features, H state features,
-      A attention features, G gate features, V = 4 + S tokens, R rows open in search.
+      A attention features, G gate features, V = 4 + S tokens, N rows of each source, R = B * N
+      rows open in search.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
 import torch
@@ -16,7 +17,7 @@ from sixjars.flow.contracts import Bridge, Generator, ModelPlan, SpecialTokens
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
 from sixjars.flow.values import DecoderOutput, Encoded, Padded, Prepared, Rows, State, StepOutput
-from sixjars.model.layers import shift_right, wide
+from sixjars.model.layers import by_source, shift_right, wide
 from sixjars.model.recurrent import CellName, Recurrent, state_shape
 
 
@@ -29,8 +30,6 @@ class PointerState(Rows):
     """Of its recurrent network."""
     chosen: Tensor
     """True where a position was pointed at, (R, S)."""
-    keys: Tensor
-    """W_1 h_j, (R, S, A): the same at every step."""
 
 
 @final
@@ -114,7 +113,7 @@ class PointerDecoder(Generator):
         inputs_BTD = self._inputs(previous_BT, pointed_BTS, encoded.memory)
         states_BTH, _ = self.rnn.unroll(inputs_BTD, first.state, self.bridge, prepared)
         chosen_BTS = pointed_BTS.int().cumsum(1) > 0
-        logits_BTV, _ = self._logits(states_BTH, first.keys, chosen_BTS, encoded.mask)
+        logits_BTV, _ = self._logits(states_BTH, chosen_BTS, prepared)
         return DecoderOutput(logits_BTV, torch.softmax(wide(logits_BTV), dim=-1)[..., len(SPECIAL) :])
 
     def longest(self, encoded: Encoded) -> int:
@@ -123,21 +122,27 @@ class PointerDecoder(Generator):
 
     def start(self, encoded: Encoded) -> tuple[PointerState, Prepared]:
         """The initial state, and what the bridge prepared for each source."""
-        prepared = self.bridge.start(encoded)
-        state = self.rnn.first(prepared.first_state)
-        return PointerState(state, torch.zeros_like(encoded.mask), self.key(encoded.memory)), prepared
+        prepared = replace(self.bridge.start(encoded), pointer_keys=self.key(encoded.memory))
+        return PointerState(self.rnn.first(prepared.first_state), torch.zeros_like(encoded.mask)), prepared
+
+    @property
+    def grouped(self) -> bool:
+        """As its bridge is."""
+        return self.bridge.grouped
 
     def step(self, token: Tensor, state: PointerState, prepared: Prepared) -> tuple[StepOutput, PointerState]:
         """One token of each row (R,), and what may follow it (R, V); -inf is what may not."""
-        pointed_RS = self._pointed(token, prepared.mask)
-        inputs_RD = self._inputs(token.unsqueeze(1), pointed_RS.unsqueeze(1), prepared.memory).squeeze(1)
-        after, _ = self.rnn.step(inputs_RD, state.state, self.bridge, prepared)
-        chosen_RS = state.chosen | pointed_RS
-        logits_RTV, may_RTV = self._logits(after.hidden[:, -1:], state.keys, chosen_RS.unsqueeze(1), prepared.mask)
-        log_probabilities_RV = torch.log_softmax(wide(logits_RTV.squeeze(1)), dim=-1)
-        log_probabilities_RV = log_probabilities_RV.masked_fill(~may_RTV.squeeze(1), -torch.inf)
+        sources = prepared.rows  # whose N rows take the place of the steps of a target
+        token_BN = by_source(token, sources)
+        pointed_BNS = self._pointed(token_BN, prepared.mask.unsqueeze(1))
+        inputs_BND = self._inputs(token_BN, pointed_BNS, prepared.memory)
+        after, _ = self.rnn.step(inputs_BND.flatten(0, 1), state.state, self.bridge, prepared)
+        chosen_BNS = by_source(state.chosen, sources) | pointed_BNS
+        logits_BNV, may_BNV = self._logits(by_source(after.hidden[:, -1], sources), chosen_BNS, prepared)
+        log_probabilities_BNV = torch.log_softmax(wide(logits_BNV), dim=-1).masked_fill(~may_BNV, -torch.inf)
+        log_probabilities_RV = log_probabilities_BNV.flatten(0, 1)
         weights_RS = log_probabilities_RV[:, len(SPECIAL) :].exp()
-        return StepOutput(log_probabilities_RV, weights_RS), PointerState(after, chosen_RS, state.keys)
+        return StepOutput(log_probabilities_RV, weights_RS), PointerState(after, chosen_BNS.flatten(0, 1))
 
     @staticmethod
     def _pointed(tokens: Tensor, mask: Tensor) -> Tensor:
@@ -150,13 +155,12 @@ class PointerDecoder(Generator):
         found_BTD = torch.bmm(pointed_BTS.to(memory_BSD.dtype), memory_BSD)
         return torch.where((tokens_BT == GO).unsqueeze(-1), self.go.to(found_BTD.dtype), found_BTD)
 
-    def _logits(
-        self, states_BTH: Tensor, keys_BSA: Tensor, chosen_BTS: Tensor, mask_BS: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def _logits(self, states_BTH: Tensor, chosen_BTS: Tensor, prepared: Prepared) -> tuple[Tensor, Tensor]:
         """The logit of every token, the lowest there is where it may not come; and whether it may. Both (B, T, V)."""
+        assert prepared.pointer_keys is not None
         query_BTA = self.query(self.dropout(states_BTH))
-        scores_BTS = self.score(torch.tanh(keys_BSA.unsqueeze(1) + query_BTA.unsqueeze(2))).squeeze(-1)
-        free_BTS = mask_BS.unsqueeze(1) & ~chosen_BTS
+        scores_BTS = self.score(torch.tanh(prepared.pointer_keys.unsqueeze(1) + query_BTA.unsqueeze(2))).squeeze(-1)
+        free_BTS = prepared.mask.unsqueeze(1) & ~chosen_BTS
         ends_BT1 = ~free_BTS.any(-1, keepdim=True)
         stop_BT1 = scores_BTS.new_zeros(ends_BT1.shape)
         if self.stop is not None:

@@ -2,11 +2,12 @@ r"""Generates a sequence, one token after the other.
 
 Dims: B batch, S source positions, T target positions, E embedding features, C context features, H state features,
       G gate features, I input features of the copy gate, V vocabulary, W = V + S all that can be output when copying,
-      R rows open in search.
+      N rows of each source, R = B * N rows open in search.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, final
 
 import torch
@@ -17,7 +18,7 @@ from sixjars.flow.contracts import Bridge, Generator, ModelPlan, SpecialTokens
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.special import GO, PAD, STOP, UNK
 from sixjars.flow.values import Context, DecoderOutput, Encoded, LinearLogits, Padded, Prepared, State, StepOutput
-from sixjars.model.layers import WordEmbedding, shift_right, wide
+from sixjars.model.layers import WordEmbedding, by_source, shift_right, wide
 from sixjars.model.recurrent import CellName, Recurrent, state_shape
 
 
@@ -149,13 +150,19 @@ class SequenceDecoder(Generator):
         prepared = self.bridge.start(encoded)
         return self.rnn.first(prepared.first_state), replace(prepared, copy_ids=encoded.copy_ids)
 
+    @property
+    def grouped(self) -> bool:
+        """As its bridge is."""
+        return self.bridge.grouped
+
     def step(self, token: Tensor, state: State, prepared: Prepared) -> tuple[StepOutput, State]:
         """One token of each row (R,), and what may follow it (R, V)."""
         embedded_RE = self._embedded(token)
         after, context = self.rnn.step(embedded_RE, state, self.bridge, prepared)
-        once = context.mapped(lambda tensor: tensor.unsqueeze(1))
-        output = DecoderOutput(self._scores(after.hidden[:, -1:], embedded_RE.unsqueeze(1), once, prepared))
-        return StepOutput(torch.log_softmax(wide(output.logits.squeeze(1)), dim=-1), context.weights), after
+        # The rows of a source take the place of the steps of a target: all share what is prepared for it.
+        by = partial(by_source, sources=prepared.rows)
+        output = DecoderOutput(self._scores(by(after.hidden[:, -1]), by(embedded_RE), context.mapped(by), prepared))
+        return StepOutput(torch.log_softmax(wide(output.logits.flatten(0, 1)), dim=-1), context.weights), after
 
     def _embedded(self, tokens: Tensor) -> Tensor:
         """The embeddings of the previous tokens; one that was copied from outside the vocabulary is `<unk>`."""

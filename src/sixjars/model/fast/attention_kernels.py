@@ -15,6 +15,8 @@ from torch import Tensor
 
 from sixjars.model.fast.steps import Attending, Sources
 
+LONGEST = 1024
+"""The most positions of a source that one program can hold."""
 NUMBERS = 2**14
 """Of a block of positions and features that one program holds at a time. Sums over a block cost more than its reads."""
 
@@ -34,20 +36,21 @@ def _tanh(x, QUICK: tl.constexpr):
 
 @triton.jit
 def _attend_kernel(
-    query, keys, memory, mask, score, weights, context, query_b, S,
+    query, keys, memory, mask, score, weights, context, query_b, S, rows,
     A: tl.constexpr, D: tl.constexpr, QUICK: tl.constexpr, POSITIONS: tl.constexpr, A_CHUNK: tl.constexpr,
     D_CHUNK: tl.constexpr,
 ):  # fmt: skip
     row, at_S = tl.program_id(0), tl.arange(0, POSITIONS)
+    source = row // rows  # a source has several rows in search
     inside_S = at_S < S
-    real_S = tl.load(mask + row * S + at_S, inside_S, 0) != 0
+    real_S = tl.load(mask + source * S + at_S, inside_S, 0) != 0
     terms = tl.zeros([POSITIONS, A_CHUNK], tl.float32)
     for begin in tl.static_range(0, A, A_CHUNK):
         a = begin + tl.arange(0, A_CHUNK)
         q = tl.load(query + row * query_b + a, a < A, 0.0).to(tl.float32)
         v = tl.load(score + a, a < A, 0.0).to(tl.float32)
         both = real_S[:, None] & (a < A)[None, :]
-        k = tl.load(keys + row * S * A + at_S[:, None] * A + a[None, :], both, 0.0).to(tl.float32)
+        k = tl.load(keys + source * S * A + at_S[:, None] * A + a[None, :], both, 0.0).to(tl.float32)
         terms += _tanh(k + q[None, :], QUICK) * v[None, :]
     scores_S = tl.sum(terms, axis=1)
     highest = tl.max(tl.where(real_S, scores_S, -float("inf")), axis=0)
@@ -58,7 +61,7 @@ def _attend_kernel(
     for begin in tl.static_range(0, D, D_CHUNK):
         d = begin + tl.arange(0, D_CHUNK)
         both = real_S[:, None] & (d < D)[None, :]
-        h = tl.load(memory + row * S * D + at_S[:, None] * D + d[None, :], both, 0.0).to(tl.float32)
+        h = tl.load(memory + source * S * D + at_S[:, None] * D + d[None, :], both, 0.0).to(tl.float32)
         tl.store(context + row * D + d, tl.sum(h * weights_S[:, None], axis=0), d < D)
 
 
@@ -116,6 +119,27 @@ def _keys_kernel(
     tl.store(d_score + (tl.program_id(2) * tl.num_programs(0) + row) * A + a, tl.sum(d_v, axis=0), inside_A)
 
 
+def _flags(keys: Tensor, memory: Tensor, numbers: int) -> dict[str, Any]:
+    """The sizes of a kernel whose programs hold so many numbers of the memory at a time."""
+    positions = max(triton.next_power_of_2(keys.shape[1]), 16)
+    quick = keys.dtype in {torch.bfloat16, torch.float16}
+    sizes = {"A": keys.shape[2], "D": memory.shape[2], "QUICK": quick, "POSITIONS": positions}
+    chunks = {"A_CHUNK": _chunk(keys.shape[2], NUMBERS // positions)}
+    return sizes | chunks | {"D_CHUNK": _chunk(memory.shape[2], numbers // positions), "num_warps": 4}
+
+
+def attend(query: Tensor, sources: Sources) -> tuple[Tensor, Tensor]:
+    """One step of search: the contexts (R, D) and weights (R, S) of queries U_att s (R, A), R / B for each source."""
+    keys, memory, mask, score = (tensor.contiguous() for tensor in sources if tensor is not None)
+    (rows, _), (batch, positions, width) = query.shape, memory.shape
+    context_RD, weights_RS = memory.new_empty(rows, width), memory.new_empty(rows, positions)
+    _attend_kernel[rows,](
+        query, keys, memory, mask.view(torch.uint8), score, weights_RS, context_RD, query.stride(0), positions,
+        rows // batch, **_flags(keys, memory, 2 * NUMBERS),
+    )  # fmt: skip
+    return context_RD, weights_RS
+
+
 @final
 class FusedAdditive(Attending):
     """The additive score, the softmax and the context of a step as one kernel, and one more for their gradients."""
@@ -125,21 +149,17 @@ class FusedAdditive(Attending):
         assert score is not None
         dense = Sources(keys.contiguous(), memory.contiguous(), mask.contiguous().view(torch.uint8), score.contiguous())
         super().__init__(dense, steps)
-        self.quick = keys.dtype in {torch.bfloat16, torch.float16}
-        self.positions = max(triton.next_power_of_2(keys.shape[1]), 16)
+        flags = self._flags(NUMBERS)
+        self.quick, self.positions = flags["QUICK"], flags["POSITIONS"]
 
     def _flags(self, numbers: int) -> dict[str, Any]:
-        """The sizes of a kernel whose programs hold so many numbers of the memory at a time."""
-        keys, memory, _, _ = self.sources
-        sizes = {"A": keys.shape[2], "D": memory.shape[2], "QUICK": self.quick, "POSITIONS": self.positions}
-        chunks = {"A_CHUNK": _chunk(keys.shape[2], NUMBERS // self.positions)}
-        return sizes | chunks | {"D_CHUNK": _chunk(memory.shape[2], numbers // self.positions), "num_warps": 4}
+        return _flags(self.sources.keys, self.sources.memory, numbers)
 
     def forward(self, at: int, query: Tensor) -> Tensor:
         """One kernel."""
         context_BD = self.contexts[at]
         _attend_kernel[len(query),](
-            query, *self.sources, self.weights[at], context_BD, query.stride(0), self.weights.shape[2],
+            query, *self.sources, self.weights[at], context_BD, query.stride(0), self.weights.shape[2], 1,
             **self._flags(2 * NUMBERS),
         )  # fmt: skip
         return context_BD

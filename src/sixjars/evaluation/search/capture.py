@@ -1,0 +1,194 @@
+"""Steps of search as CUDA graphs: a step is many small kernels, and to launch them one by one takes longer than to run.
+
+Dims: B sources, N rows of each, R = B * N rows open in search, S source positions, P segments of a row.
+
+A graph has fixed shapes and addresses. So a few are kept for each model, with sources padded to lengths that come
+again, and what is to be searched is copied into the tensors that a graph reads. All else is as it is without graphs.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from threading import Lock
+from typing import Any, final
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812 - its name everywhere
+
+from sixjars.evaluation.search.problem import Advance, Column, Part, Problem, Running, filled, tensors_of, walked
+from sixjars.flow.contracts import Generator
+from sixjars.flow.values import Encoded, Tensors
+
+KEPT = 8
+"""Graphs for each model; the one that was not used for the longest time goes first."""
+AT_ONCE = range(10, 3, -1)
+"""How many steps a graph may have; between two graphs, search asks whether anything is left to do."""
+
+
+def bucket(size: int, least: int) -> int:
+    """The size that is padded to: one of eight between two powers of two, and a multiple of the least.
+
+    >>> [bucket(size, 8) for size in (1, 9, 30, 70)]
+    [8, 16, 32, 72]
+    """
+    step = max(least, (1 << (size - 1).bit_length()) // 16)
+    return -(-size // step) * step
+
+
+def bucketed(encoded: Encoded) -> Encoded:
+    """The same sources, padded to shapes that come again; those that are added are empty, and come last."""
+    rows, positions = bucket(encoded.rows, 1), bucket(encoded.mask.shape[1], 8)
+    level = encoded.segments
+    if level is not None:
+        weights = None if level.weights is None else _padded(level.weights, rows, positions)
+        segments = bucket(level.mask.shape[1], 4)
+        memory, mask = _padded(level.memory, rows, segments), _padded(level.mask, rows, segments)
+        level = replace(
+            level, memory=memory, mask=mask, segment_of=_padded(level.segment_of, rows, positions), weights=weights
+        )
+    return replace(
+        encoded,
+        memory=_padded(encoded.memory, rows, positions),
+        mask=_padded(encoded.mask, rows, positions),
+        summary=F.pad(encoded.summary, (0, 0, 0, rows - encoded.rows)),
+        segments=level,
+        copy_ids=None if encoded.copy_ids is None else _padded(encoded.copy_ids, rows, positions),
+    )
+
+
+def _padded(values: Tensor, rows: int, positions: int) -> Tensor:
+    """(B, S, …) with zeros added below and to the right."""
+    rest = (0, 0) * (values.dim() - 2)
+    return F.pad(values, (*rest, 0, positions - values.shape[1], 0, rows - values.shape[0]))
+
+
+def recorded(make: Callable[[], None], pool: Any) -> Callable[[], None]:
+    """The same as one graph, which computes with the same tensors again; on a CPU, what is given."""
+    if not torch.cuda.is_available():
+        return make
+    side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):  # libraries allocate what they need at the first call
+        make()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+        make()
+    return graph.replay
+
+
+@final
+class Captured:
+    """Some steps of one search as a graph. It holds tensors of its own, and no module."""
+
+    def __init__(self, problem: Problem, running: Any, advance: Advance, pool: Any) -> None:
+        self.lock = Lock()
+        assert problem.prepared is not None
+        self.given = [tensor.clone() for tensor in _given(problem)]
+        own = iter(self.given)
+        seeds = None if problem.seeds is None else next(own)
+        problem = replace(problem, prepared=filled(problem.prepared, own), seeds=seeds)
+        self.running: Any = running.mapped(Tensor.clone)
+        self.page: list[Tensor] = []
+        self.like: Column
+        self.left: Tensor | None = None
+        self.made = torch.zeros((), dtype=torch.long, device=self.given[0].device)
+        steps = next((count for count in AT_ONCE if problem.longest % count == 0), AT_ONCE[2])
+
+        def make() -> None:
+            after, columns = self.running, []
+            for _ in range(steps):
+                after, column = advance(problem, after, self.made)
+                columns.append(tensors_of(column))
+                self.made += 1
+            self.page = [torch.stack(tensors) for tensors in zip(*columns, strict=True)]
+            self.like = column
+            _copied(after, self.running)
+            self.left = after.going().any()
+
+        self.replay = recorded(make, pool)
+
+    def walked(self, problem: Problem, running: Any) -> list[Part]:
+        """All steps until nothing is left to do."""
+        for tensor, new in zip(self.given, _given(problem), strict=True):
+            tensor.copy_(new)
+        _copied(running, self.running)
+        self.made.zero_()
+        pages: list[Column] = []
+        made = 0
+        while made < problem.longest:
+            self.replay()
+            pages.append(filled(self.like, [tensor.clone() for tensor in self.page]))
+            made += len(self.page[0])
+            if not bool(self.left):
+                break
+        rows = torch.arange(problem.state.rows, device=self.made.device)
+        beyond = made - problem.longest
+        if beyond > 0:
+            pages[-1] = pages[-1].mapped(lambda tensor: tensor[:-beyond])
+        return [Part(rows, pages, self.running.mapped(Tensor.clone), together=True)]
+
+
+def _given(problem: Problem) -> list[Tensor]:
+    """What a graph reads of a problem, besides what is running."""
+    assert problem.prepared is not None
+    return [*([] if problem.seeds is None else [problem.seeds]), *tensors_of(problem.prepared)]
+
+
+def _copied(new: Tensors, into: Tensors) -> None:
+    for tensor, value in zip(tensors_of(into), tensors_of(new), strict=True):
+        tensor.copy_(value)
+
+
+@final
+class Graphs:
+    """Those of one model."""
+
+    def __init__(self) -> None:
+        self.pool = torch.cuda.graph_pool_handle() if torch.cuda.is_available() else None
+        self.kept: OrderedDict[Hashable, Captured] = OrderedDict()
+
+    def captured(self, key: Hashable, problem: Problem, running: Any, advance: Advance) -> Captured:
+        """The graph for such a problem, made where there is none yet."""
+        if key not in self.kept:
+            while len(self.kept) >= KEPT:
+                self.kept.popitem(last=False)
+            self.kept[key] = Captured(problem, running, advance, self.pool)
+        self.kept.move_to_end(key)
+        return self.kept[key]
+
+
+GRAPHS: WeakKeyDictionary[Generator, Graphs] = WeakKeyDictionary()
+CAPTURING = Lock()
+
+
+def can_capture(generator: Generator, problem: Problem) -> bool:
+    """Whether a graph computes the same: nothing in a step depends on how many were made, or is copied to the host."""
+    settings = problem.settings
+    narrow = all(weight.dtype != torch.float64 for weight in generator.parameters())
+    return (
+        problem.state.device.type == "cuda"
+        and generator.grouped
+        and not generator.training
+        and narrow
+        and not torch.is_autocast_enabled()
+        and problem.prefix is None
+        and not (settings.min_length or settings.no_repeat_ngram or settings.coverage_penalty)
+    )
+
+
+def walked_captured(generator: Generator, problem: Problem, running: Running, advance: Advance) -> list[Part]:
+    """As `walked`, by graphs; without them where another thread is using the same graph."""
+    shapes = tuple((tensor.shape, tensor.dtype) for tensor in [*_given(problem), *tensors_of(problem.state)])
+    weights = tuple(weight.data_ptr() for weight in generator.parameters())
+    key = (problem.settings, problem.longest, problem.keeps_weights, shapes, weights)
+    with CAPTURING:
+        graph = GRAPHS.setdefault(generator, Graphs()).captured(key, problem, running, advance)
+    if not graph.lock.acquire(blocking=False):
+        return walked(problem, running, advance)
+    try:
+        return graph.walked(problem, running)
+    finally:
+        graph.lock.release()

@@ -1,0 +1,231 @@
+"""Scores: how hypotheses are ranked, which tokens are the best, and rules for what may not be output next.
+
+Dims: R rows open in search, V vocabulary, S source positions, t tokens output so far, G n-grams among them (or chunks
+      of the vocabulary, of W tokens each), n their length, C tokens that are wanted, X those compared for it.
+
+A rule sets the scores of forbidden tokens to -inf and leaves the others as they are: what is left are the model's own
+log probabilities.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from sixjars.errors import RecipeError
+from sixjars.flow.contracts import SpecialTokens
+from sixjars.flow.values import Padded
+from sixjars.recipe.sections import SearchSettings
+
+Rule = Callable[[Tensor, Tensor], Tensor]
+"""`(scores (R, V), output (R, t)) -> scores (R, V)`: -inf where a token is forbidden."""
+NEVER = -torch.inf
+CHUNK = 32
+"""Scores of a row that are compared together."""
+SHORT = 128
+"""The longest row that is sorted."""
+
+
+@final
+@dataclass(frozen=True)
+class Ranking:
+    r"""The score that hypotheses are compared by.
+
+    .. math:: \frac{\log P(y | x)}{|y|^{\alpha}} + \beta \sum_j \log \min\left(\sum_t \alpha_{tj}, 1\right)
+
+    The length |y| counts `<stop>`. The second term is the coverage penalty of Wu et al. 2016, section 7
+    (https://arxiv.org/abs/1609.08144): it falls with every source position that was hardly attended to.
+    Two differences from there. The length enters as it is, not as (5 + |y|) / 6. A position that got no
+    weight at all counts as the smallest positive number instead of 0, so that every score is finite.
+    """
+
+    length_penalty: float
+    """α."""
+    coverage_penalty: float
+    """β."""
+    mask: Tensor | None = None
+    """True where a source position is real, (R, S); absent when all are."""
+
+    def covered(self, before: Tensor | None, weights: Tensor | None) -> Tensor | None:
+        """The weights of all steps so far summed, (R, S); nothing where no penalty asks for them."""
+        if self.coverage_penalty == 0.0:
+            return None
+        if weights is None:
+            raise RecipeError(
+                [
+                    f"search.coverage_penalty is {self.coverage_penalty}, but this model gives no attention "
+                    "weights. Set it to 0, or use an attention bridge."
+                ]
+            )
+        new_RS = weights.to(torch.promote_types(weights.dtype, torch.float32))
+        return new_RS if before is None else before + new_RS
+
+    def penalty(self, covered: Tensor | None, rows: Tensor | None = None) -> Tensor | None:
+        """The second term, (R,), or that of the given rows in their shape; nothing where β is 0."""
+        if covered is None:
+            return None
+        terms_RS = covered.clamp(torch.finfo(covered.dtype).tiny, 1.0).log()
+        if self.mask is not None:
+            terms_RS = terms_RS.masked_fill(~self.mask, 0.0)
+        penalty_R = self.coverage_penalty * terms_RS.sum(dim=1)
+        return penalty_R if rows is None else penalty_R[rows]
+
+    def score(self, log_probability: Tensor, length: int | Tensor, penalty: Tensor | None) -> Tensor:
+        """The score of hypotheses that are all of the same length, which is at least 1."""
+        share = log_probability / length**self.length_penalty
+        return share if penalty is None else share + penalty
+
+    def scores(self, log_probability: Tensor, lengths: Tensor, penalty: Tensor | None) -> Tensor:
+        """The same where each has its own length; an empty one scores 0."""
+        share = log_probability / lengths.clamp(min=1).to(log_probability.dtype) ** self.length_penalty
+        score = share if penalty is None else share + penalty
+        return score.masked_fill(lengths == 0, 0.0)
+
+    def bound(self, log_probability: Tensor, max_length: int) -> Tensor:
+        """The most that a running hypothesis may still score.
+
+        log P only falls from here, the greatest length divides it by most, the coverage term is at most 0.
+        """
+        return log_probability / math.pow(max_length, self.length_penalty)
+
+
+def highest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The highest `count` of each row and their places, the best first; sorting short rows is faster on a GPU."""
+    if count == 1:
+        highest_R1 = values.max(dim=1, keepdim=True)
+        return highest_R1.values, highest_R1.indices
+    if values.device.type == "cuda" and values.shape[1] <= SHORT:
+        found, places = values.sort(dim=1, descending=True)
+        return found[:, :count], places[:, :count]
+    best = values.topk(count, dim=1)
+    return best.values, best.indices
+
+
+def best_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The highest `count` scores of each row and their tokens, (R, C) each, the best first.
+
+    A long row is compared in chunks: the best tokens are in the chunks with the highest maxima, and maxima take a
+    fraction of the time of `topk` or `argmax`.
+    """
+    size, scores = scores.shape[1], scores.contiguous()
+    chunks = size // CHUNK
+    if chunks < 2 * count or (count == 1 and scores.device.type == "cuda"):
+        return highest(scores, count)
+    whole = scores[:, : CHUNK * chunks]
+    if scores.device.type == "cuda":  # the threads of a GPU read neighbours, the registers of a CPU hold them
+        chunked_RGW = torch.unflatten(whole, 1, (CHUNK, chunks)).transpose(1, 2)
+    else:
+        chunked_RGW = torch.unflatten(whole, 1, (chunks, CHUNK))
+    chunk_RC1 = highest(chunked_RGW.amax(2), count)[1].unsqueeze(2)
+    few_RX = chunked_RGW.gather(1, chunk_RC1.expand(-1, -1, CHUNK)).flatten(1)
+    _, apart, within = chunked_RGW.stride()
+    token_RX = (chunk_RC1 * apart + torch.arange(0, CHUNK * within, within, device=scores.device)).flatten(1)
+    if size > CHUNK * chunks:
+        rest_X = torch.arange(CHUNK * chunks, size, device=scores.device)
+        few_RX = torch.cat([few_RX, scores[:, CHUNK * chunks :]], dim=1)
+        token_RX = torch.cat([token_RX, rest_X.expand(len(scores), -1)], dim=1)
+    values, places = highest(few_RX, count)
+    return values, token_RX.gather(1, places)
+
+
+def rule_of(
+    settings: SearchSettings,
+    special: SpecialTokens,
+    *,
+    prefix: Padded | None,
+    device: torch.device,
+    overwrite: bool = False,
+) -> Rule:
+    """All that the settings and the caller forbid, as one rule; whether it may `overwrite` the scores it is given."""
+    rules: list[Rule] = []
+    never = {*special.banned, special.go} - {special.stop}
+    if special.unknown is not None and settings.unknown == "ban":
+        never.add(special.unknown)
+    if never:
+        rules.append(banned(torch.tensor(sorted(never), device=device), overwrite=overwrite))
+    if settings.no_repeat_ngram:
+        rules.append(no_repeated_ngram(settings.no_repeat_ngram))
+    if settings.min_length:  # last, because it must know what the others leave
+        rules.append(min_length(settings.min_length, stop=special.stop))
+
+    def rule(scores: Tensor, output: Tensor) -> Tensor:
+        for each in rules:
+            scores = each(scores, output)
+        return scores
+
+    return rule if prefix is None else forced_prefix(prefix.to(device), otherwise=rule)
+
+
+def banned(tokens: Tensor, *, overwrite: bool = False) -> Rule:
+    """These tokens, `(n,)`, are never output.
+
+    >>> banned(torch.tensor([0, 2]))(torch.zeros(1, 4), torch.zeros(1, 0))
+    tensor([[-inf, 0., -inf, 0.]])
+    """
+
+    def rule(scores: Tensor, output: Tensor) -> Tensor:
+        return scores.index_fill_(1, tokens, NEVER) if overwrite else scores.index_fill(1, tokens, NEVER)
+
+    return rule
+
+
+def min_length(fewest: int, *, stop: int) -> Rule:
+    """No `<stop>` before `fewest` tokens are output, unless nothing else may follow (an order that is complete).
+
+    >>> scores = torch.tensor([[-torch.inf, 0.0], [0.0, 0.0]])  # in the first row only <stop> may follow
+    >>> min_length(3, stop=1)(scores, torch.zeros(2, 1))
+    tensor([[-inf, 0.],
+            [0., -inf]])
+    """
+
+    def rule(scores: Tensor, output: Tensor) -> Tensor:
+        if output.shape[1] >= fewest:
+            return scores
+        without = scores.clone()
+        without[:, stop] = NEVER
+        return torch.where((without > NEVER).any(1, keepdim=True), without, scores)
+
+    return rule
+
+
+def no_repeated_ngram(length: int) -> Rule:
+    """No n-gram of this length twice in one row.
+
+    Token v is ruled out where the last n - 1 tokens, followed by v, are already somewhere in the row.
+
+    >>> output = torch.tensor([[1, 2, 1]])  # after 1 came 2
+    >>> no_repeated_ngram(2)(torch.zeros(1, 4), output)
+    tensor([[0., 0., -inf, 0.]])
+    """
+
+    def rule(scores: Tensor, output: Tensor) -> Tensor:
+        if output.shape[1] < length:
+            return scores
+        ngrams_RGn = output.unfold(1, length, 1)
+        latest_R1n = output[:, output.shape[1] - length + 1 :].unsqueeze(1)
+        seen_RG = (ngrams_RGn[..., :-1] == latest_R1n).all(dim=-1)
+        most_RG = torch.where(seen_RG, NEVER, torch.inf).to(scores.dtype)
+        return scores.scatter_reduce(1, ngrams_RGn[..., -1], most_RG, "amin")
+
+    return rule
+
+
+def forced_prefix(prefix: Padded, *, otherwise: Rule) -> Rule:
+    """Each row first outputs its prefix, `(R, longest)`, whatever the other rules say; then those hold.
+
+    Rows with a shorter prefix are free sooner.
+    """
+    longest = prefix.values.shape[1]
+
+    def rule(scores: Tensor, output: Tensor) -> Tensor:
+        now = output.shape[1]
+        if now >= longest:
+            return otherwise(scores, output)
+        forced_R1 = prefix.values[:, now : now + 1]
+        only_RV = torch.full_like(scores, NEVER).scatter(1, forced_R1, scores.gather(1, forced_R1))
+        return torch.where(prefix.mask[:, now : now + 1], only_RV, otherwise(scores, output))
+
+    return rule

@@ -1,0 +1,140 @@
+"""Matrix products of a trained network in fewer bits, or with weights that are laid out for them once.
+
+Dims: M rows of any kind, I input features, O output features.
+
+Only products with weights change: a softmax, a state, and a score that search compares keep their 32 bits on a CPU.
+"""
+
+from typing import Any, Literal, final, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812 - its name everywhere
+
+from sixjars.errors import RecipeError, unknown
+from sixjars.model.build import Network
+from sixjars.model.recurrent import Recurrent
+
+Precision = Literal["32", "bf16", "int8"]
+FEWEST = 1 << 15
+"""A matrix with fewer numbers is left as it is: to prepare its inputs would take as long as the product."""
+
+
+@final
+class PackedWeight:
+    """A weight matrix (O, I) that is only multiplied by: in place of a parameter it makes `linear` compute so.
+
+    int8 has one scale for each output, and one for each row of the inputs. So a row does not depend on the others.
+    """
+
+    def __init__(self, weight: Tensor, precision: Precision) -> None:
+        self.shape = weight.shape
+        self.precision: Precision = precision
+        weight = weight.detach()
+        if precision == "int8":
+            self.scale_O = _scale(weight)
+            self.packed = (weight / self.scale_O).round().to(torch.int8).t().contiguous()
+            self.scale_O = self.scale_O.squeeze(1)
+        else:
+            wanted = weight.bfloat16() if precision == "bf16" else weight
+            self.packed = torch.ops.mkldnn._reorder_linear_weight(wanted.contiguous(), None)
+
+    def product(self, inputs_MI: Tensor, bias_O: Tensor | None) -> Tensor:
+        """Inputs times the transposed matrix, plus the bias, (M, O)."""
+        if self.precision == "int8":
+            scale_M1 = _scale(inputs_MI)
+            rounded_MI = (inputs_MI / scale_M1).round_().to(torch.int8)
+            outputs_MO = torch._int_mm(rounded_MI, self.packed).float().mul_(scale_M1)
+            return outputs_MO.mul_(self.scale_O) if bias_O is None else torch.addcmul(bias_O, outputs_MO, self.scale_O)
+        linear = torch.ops.mkldnn._linear_pointwise
+        if self.precision == "32":
+            found: Tensor = linear(inputs_MI, self.packed, bias_O, "none", [], "")
+            return found
+        found = linear(inputs_MI.bfloat16(), self.packed, None, "none", [], "").float()
+        return found if bias_O is None else found.add_(bias_O)
+
+    def __getitem__(self, place: tuple[slice, slice]) -> "PackedWeight":
+        """All of it: there is no part of what is packed."""
+        assert place[1].indices(self.shape[1]) == (0, self.shape[1], 1)
+        return self
+
+    @classmethod
+    def __torch_function__(cls, called: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What torch calls in place of a function that was given such a weight."""
+        if called is not F.linear:
+            return NotImplemented
+        inputs, weight, bias = args
+        return weight.product(inputs.flatten(0, -2), bias).unflatten(0, inputs.shape[:-1])
+
+
+def _scale(values: Tensor) -> Tensor:
+    """What makes the largest number of each row 127, (M, 1)."""
+    return values.abs().amax(1, keepdim=True).clamp_(min=torch.finfo(values.dtype).tiny * 128) / 127
+
+
+def in_precision(network: Network, precision: Precision) -> Network:
+    """The same network, changed so that it computes in that precision and can no longer be trained."""
+    device, where = network.device.type, "the command line"
+    if precision not in get_args(Precision):
+        raise RecipeError([unknown("precision", precision, get_args(Precision))], where)
+    if device == "cuda" and precision == "bf16":
+        network.decoder.to(torch.bfloat16)
+        return network
+    if device != "cpu" and precision != "32":
+        wanted = "a CPU" if precision == "int8" else "a CPU or a CUDA device"
+        raise RecipeError([f"--precision {precision} needs {wanted}, but --device is {device}; use 32."], where)
+    if precision == "bf16" and not has_bf16():
+        raise RecipeError(["--precision bf16 needs a CPU with bf16 arithmetic; use 32 or int8 on this one."], where)
+    if device == "cpu" and (precision == "int8" or torch.backends.mkldnn.is_available()):  # type: ignore[no-untyped-call]
+        for module in [network.decoder, *network.encoder.modules()]:
+            if isinstance(module, Recurrent) or module is network.decoder:
+                _pack(module, precision)
+    return network
+
+
+def has_bf16() -> bool:
+    """Whether this CPU computes with bf16."""
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+@final
+class PackedStack(nn.Module):
+    """In place of torch's stack of cells, which takes no such weights: one step after the other."""
+
+    def __init__(self, own: Recurrent, precision: Precision) -> None:
+        super().__init__()
+        self.own = [own]  # not a module of this one
+        for name, weight in own.stack.named_parameters():
+            setattr(self, name, _packed(weight, precision))
+
+    def forward(self, inputs: Tensor, first: Any) -> tuple[Tensor]:
+        """The states of the top layer (B, T, H), from inputs (B, T, I) and the layers' first states (L, B, H)."""
+        [own] = self.own
+        zeros_LBH = inputs.new_zeros(own.layers, len(inputs), own.size)
+        hidden, cells = first if isinstance(first, tuple) else (zeros_LBH if first is None else first, zeros_LBH)
+        kept = cells.unbind(0) if own.cell == "lstm" else [None] * own.layers
+        layers, states = list(zip(hidden.unbind(0), kept, strict=True)), []
+        for given_BG in own.project(inputs).unbind(1):
+            layers = own.advance(given_BG, layers)
+            states.append(layers[-1][0])
+        return (torch.stack(states, dim=1),)
+
+
+def _packed(weight: Tensor, precision: Precision) -> Any:
+    """A large matrix packed; anything else as it is."""
+    large = weight.dim() == 2 and weight.numel() >= FEWEST and weight.dtype == torch.float32
+    return PackedWeight(weight, precision) if large else weight
+
+
+def _pack(module: nn.Module, precision: Precision) -> None:
+    """Replace the matrices that are multiplied by, here and in all modules inside."""
+    for inner in list(module.modules()):
+        if isinstance(inner, Recurrent):
+            packed = PackedStack(inner, precision)
+            if any(isinstance(value, PackedWeight) for value in vars(packed).values()):
+                inner.stack, inner.fast = packed, False  # type: ignore[assignment]
+        elif isinstance(inner, nn.Linear) and isinstance(getattr(inner, "weight", None), Tensor):
+            weight = _packed(inner.weight, precision)
+            if weight is not inner.weight:
+                del inner.weight
+                inner.weight = weight

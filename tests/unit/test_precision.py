@@ -1,0 +1,120 @@
+"""Products in fewer bits against those in 32, and what a trained run answers with them."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F  # noqa: N812 - its name everywhere
+
+import sixjars
+from sixjars import InitialState, NothingEncoder, SequenceDecoder, WordEmbedding
+from sixjars.errors import RecipeError
+from sixjars.flow.values import State
+from sixjars.model import precision as own
+from sixjars.model.build import Network
+from sixjars.model.precision import PackedWeight, Precision, in_precision
+from sixjars.model.recurrent import CellName, Recurrent
+from sixjars.samples.transliteration import draw
+
+FAR: dict[Precision, float] = {"32": 1e-6, "bf16": 5e-3, "int8": 1e-2}
+"""How far products may be from those in 32 bits, as a share of their size."""
+WORDS = [str(draw(Random(number), 6)["roman"]) for number in range(40)]
+
+
+def few_bits() -> list[Precision]:
+    return ["32", "bf16", "int8"] if own.has_bf16() else ["32", "int8"]
+
+
+@pytest.fixture(autouse=True)
+def also_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matrices of any size are packed."""
+    monkeypatch.setattr(own, "FEWEST", 0)
+
+
+@pytest.mark.parametrize("bits", few_bits())
+@pytest.mark.parametrize("shape", [(1, 64), (7, 64), (2, 3, 64)])
+def test_products_are_near(bits: Precision, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    inputs, weight, bias = torch.randn(shape), torch.randn(48, 64), torch.randn(48)
+    packed = PackedWeight(weight, bits)
+    for added in (bias, None):
+        wanted = F.linear(inputs, weight, added)
+        found = F.linear(inputs, packed, added)  # type: ignore[arg-type]
+        assert found.dtype == torch.float32
+        assert (found - wanted).norm() / wanted.norm() < FAR[bits]
+
+
+def test_a_row_does_not_depend_on_the_others() -> None:
+    torch.manual_seed(0)
+    packed, inputs = PackedWeight(torch.randn(32, 16), "int8"), torch.randn(5, 16)
+    inputs[3] *= 1000
+    inputs[4] = 0
+    alone = torch.cat([packed.product(inputs[row : row + 1], None) for row in range(5)])
+    assert torch.equal(packed.product(inputs, None), alone)
+    assert not alone[4].any()
+
+
+def test_nothing_but_products_takes_such_weights() -> None:
+    with pytest.raises(TypeError):
+        torch.add(PackedWeight(torch.randn(4, 4), "int8"), 1)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_recurrence_over_packed_weights(cell: CellName, layers: int) -> None:
+    torch.manual_seed(0)
+    stack = Recurrent(cell=cell, input_size=6, size=8, layers=layers).eval()
+    inputs = torch.randn(3, 5, 6)
+    cells = torch.randn(3, layers, 8) if cell == "lstm" else None
+    first = State(torch.randn(3, layers, 8), cells)
+    with torch.inference_mode():
+        wanted = [stack(inputs), stack(inputs, first)]
+        own._pack(stack, "32")
+        found = [stack(inputs), stack(inputs, first)]
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_a_trained_run_answers_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = ["data.sample.size=600", "data.sample.longest=6", "learning.epochs=8", "learning.batch_examples=16"]
+    run = sixjars.train("transliteration/sample_attention", few, out=tmp_path / "run").folder
+    with monkeypatch.context() as large:
+        large.setattr(own, "FEWEST", 10**9)
+        plain = sixjars.load(run)
+        wanted = {kind: plain.predict(WORDS, search=kind) for kind in ("greedy", "beam")}
+    for bits in few_bits():
+        predictor = sixjars.load(run, precision=bits)
+        packed = [each for each in predictor.network.modules() if isinstance(each, nn.Linear)]
+        assert any(isinstance(each.weight, PackedWeight) for each in packed)
+        for kind, others in wanted.items():
+            found = predictor.predict(WORDS, search=kind)
+            same = sum(one.text == other.text for one, other in zip(found, others, strict=True))
+            assert same >= len(WORDS) - (0 if bits == "32" else 4), (bits, kind)
+
+
+def network() -> Network:
+    bridge, words = InitialState(summary_size=4, state_size=6), WordEmbedding(vocabulary=9, size=5)
+    return Network(NothingEncoder(size=4), SequenceDecoder(bridge=bridge, embedding=words, size=6))
+
+
+@pytest.mark.parametrize(("bits", "wanted"), [("int8", "a CPU"), ("bf16", "a CPU or a CUDA device")])
+def test_where_it_cannot_be(bits: Precision, wanted: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        in_precision(network().to("meta"), bits)
+    assert str(caught.value) == f"the command line: --precision {bits} needs {wanted}, but --device is meta; use 32."
+
+
+def test_a_cpu_without_bf16(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own, "has_bf16", lambda: False)
+    with pytest.raises(RecipeError) as caught:
+        in_precision(network(), "bf16")
+    assert str(caught.value) == (
+        "the command line: --precision bf16 needs a CPU with bf16 arithmetic; use 32 or int8 on this one."
+    )
+
+
+def test_another_word() -> None:
+    with pytest.raises(RecipeError, match=r"precision 'int4' is unknown"):
+        in_precision(network(), "int4")  # type: ignore[arg-type]
