@@ -6,10 +6,11 @@ READY := $(VENV)/ready
 SITE_READY := $(VENV)/site-ready
 TORCH ?= torch==2.13.0
 WORKERS ?= 2
-SPREAD := -n $(WORKERS) --dist loadfile
+SPREAD := -n $(WORKERS) --dist loadfile --no-loadscope-reorder # the long files come first
 QUICK := tests/contracts --ignore-glob '*equation*' tests/house/test_structure.py tests/house/test_surface.py tests/unit/test_search.py \
 	tests/unit/test_updates.py tests/recipes/test_recipes.py::test_the_first_of_each_task
 export OMP_NUM_THREADS ?= 1
+unexport PYTHONDONTWRITEBYTECODE # the tests start many processes: what they import is compiled once
 
 .PHONY: demo quick quick-tests test test-all lint contracts recipes docs site wheel bench bench-gpu clean
 

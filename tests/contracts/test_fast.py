@@ -32,11 +32,11 @@ def path(module: nn.Module, *, fast: bool) -> Iterator[None]:
     """One of the two paths, with the same random numbers."""
     recurrent = [each for each in module.modules() if isinstance(each, Recurrent)]
     for each in recurrent:
-        each.fast = fast
+        each.fast = each.by_hand = fast
     torch.manual_seed(5)
     yield
     for each in recurrent:
-        each.fast = True
+        each.fast = each.by_hand = True
 
 
 def with_gradients(module: nn.Module, inputs: Result, made: Callable[[], Result]) -> Result:

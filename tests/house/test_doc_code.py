@@ -27,7 +27,7 @@ WITH_PYTHON = ("python.md", "data.md")
 SAMPLE = {"sample": {"size": 20, "valid": 5, "test": 5}, "source": {}, "target": {}}
 """Data for a recipe that shows another section."""
 FEW = [
-    *("data.sample.size=64", "data.sample.valid=8", "data.sample.test=8"),
+    *("data.sample.size=24", "data.sample.valid=4", "data.sample.test=4"),
     *("learning.steps=2", "evaluation.search.max_length=8"),
 ]
 
@@ -59,6 +59,7 @@ def painted(path: Path) -> None:
         Image.fromarray(frames_FHWC[0]).save(path)
 
 
+@pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize("page", WITH_PYTHON)
 def test_python_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

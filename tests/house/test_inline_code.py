@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.house.copies import blocks
 from tests.house.test_doc_code import painted
-from tests.house.test_docs import COMMANDS, PAGES, blocks, fault_of
+from tests.house.test_docs import COMMANDS, PAGES, fault_of
 
 import sixjars
 from sixjars.cli import app

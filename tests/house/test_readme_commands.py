@@ -14,14 +14,14 @@ from zipfile import ZipFile
 
 import pytest
 import yaml
+from tests.house.copies import ROOT, blocks
 from tests.house.test_doc_code import FEW, painted, written
-from tests.house.test_docs import blocks, commands
+from tests.house.test_docs import commands
 
 import sixjars
 from sixjars.cli import app
 from sixjars.cli.train import DEMO
 
-ROOT = Path(__file__).parents[2]
 TYPED = "a sentence of mine\n"
 """What `echo` gives to a pipe, and what is said in a chat."""
 IN_LITTLE = {
@@ -82,6 +82,7 @@ def in_little(call: list[str]) -> list[str]:
     return [*call, *(FEW if call[0] == "train" and "/sample_" in call[1] else IN_LITTLE.get(call[0], []))]
 
 
+@pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize("page", ["README.md", "docs/data.md", "docs/systems.md"])
 def test_commands_run(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

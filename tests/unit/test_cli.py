@@ -172,17 +172,18 @@ def test_explain_without_the_data(call: Any, from_file: Callable[..., str], tmp_
     assert "the data is not here" in said.out
 
 
-def test_pipes(run: Path, tmp_path: Path) -> None:
+def test_pipes(run: Path, tmp_path: Path, warm_python: str) -> None:
     (tmp_path / "many.txt").write_text("namaste\n" * 5000)
+    warm = f"{warm_python} {SIXJARS}"
     for line in (
         f"{SIXJARS} tasks | head -1",
-        f"{SIXJARS} predict {run} --input {tmp_path / 'many.txt'} --set max_length=3 | head -1",
-        f"{SIXJARS} explain {run} --json | true",
+        f"{warm} predict {run} --input {tmp_path / 'many.txt'} --set max_length=3 | head -1",
+        f"{warm} explain {run} --json | true",
     ):
         said = shell(line)
         assert said.stderr == b"", line
         assert said.stdout.count(b"\n") <= 1
-    said = shell(f"echo namaste | {SIXJARS} predict {run} --json | cat")
+    said = shell(f"echo namaste | {warm} predict {run} --json | cat")
     assert said.returncode == 0
     assert json.loads(said.stdout)["input"] == "namaste"
 

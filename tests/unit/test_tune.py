@@ -151,6 +151,7 @@ def test_a_search_that_is_stopped_tries_the_same_values(recipe: Maker, tmp_path:
     assert timeless[0] == timeless[1]
 
 
+@pytest.mark.usefixtures("quick_trials")
 def test_two_at_once_and_one_that_fails(call: Maker, recipe: Maker, tmp_path: Path) -> None:
     """A learning rate that makes the loss overflow fails with a sentence; the others go on."""
     learning = {"epochs": 2, "metric": "loss", "optimizer": "sgd", "clip": None}
@@ -397,8 +398,9 @@ def test_each_job_has_its_gpu_and_its_processors(monkeypatch: pytest.MonkeyPatch
     assert "CUDA_VISIBLE_DEVICES" not in place_of(0, 2, gpus=1)
 
 
-def test_a_process_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    order = Order("", str(tmp_path), "cpu")
+@pytest.mark.parametrize("size", [0, 1_000_000], ids=["a short order", "more than a pipe holds"])
+def test_a_process_that_dies(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = Order("a" * size, str(tmp_path), "cpu")
 
     def ended(code: str) -> End:
         monkeypatch.setattr(trial_process, "ONE_OF", [sys.executable, "-c", code])

@@ -204,6 +204,11 @@ class Batches:
     def __len__(self) -> int:
         return len(self.target_lengths)
 
+    @property
+    def packed(self) -> bool:
+        """Whether some input has segments, which are packed into rectangles."""
+        return any(isinstance(column, SegmentColumn) for column in self.inputs.values())
+
     def plan(self, *, epoch: int, accumulate: int = 1) -> list[list[Tensor]]:
         """The row numbers of every batch of an epoch, in groups that make one update each."""
         noise = np.random.default_rng([self.seed, epoch])

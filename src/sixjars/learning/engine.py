@@ -169,8 +169,8 @@ def optimizer_for(parameters: Iterable[Any], settings: LearningSettings, *, capt
     return kind(parameters, lr=rate, weight_decay=settings.weight_decay, **more)
 
 
-def uncaptured(fabric: "Fabric", settings: LearningSettings) -> str:
-    """Why training steps are not CUDA graphs here; nothing where they are."""
+def uncaptured(fabric: "Fabric", settings: LearningSettings, *, packed: bool) -> str:
+    """Why training steps are not CUDA graphs here; nothing where they are. `packed` are texts in segments."""
     if fabric.device.type != "cuda":
         return "no CUDA device"
     if not settings.fast:
@@ -179,6 +179,8 @@ def uncaptured(fabric: "Fabric", settings: LearningSettings) -> str:
         return "several processes"
     if settings.precision == "fp16":
         return "with fp16 an update waits for its gradients"
+    if packed:
+        return "segments are packed into rectangles of any shape"
     return "" if settings.optimizer in {"adam", "adamw"} else f"the optimizer is {settings.optimizer}"
 
 
@@ -187,18 +189,20 @@ class Updates:
     """Makes updates: on CUDA as graphs, where nothing stands in the way."""
 
     def __init__(
-        self, objective: Objective, parameters: list[Any], settings: LearningSettings, fabric: "Fabric"
+        self, objective: Objective, parameters: list[Any], settings: LearningSettings, fabric: "Fabric", *, packed: bool
     ) -> None:
         self.settings = settings
         self.fabric = fabric
         self.captured: Captured | None = None
+        self.why = uncaptured(fabric, settings, packed=packed)
         for module in objective.modules():
             if isinstance(module, Recurrent):
                 module.fast = settings.fast
-        captures = not uncaptured(fabric, settings)
-        optimizer = optimizer_for(parameters, settings, captured=captures)
+                # Without graphs a GPU waits for Python, and torch has a whole recurrence without attention as one call.
+                module.by_hand = settings.fast and (fabric.device.type == "cpu" or not self.why)
+        optimizer = optimizer_for(parameters, settings, captured=not self.why)
         self.objective, self.optimizer = fabric.setup(objective, optimizer)
-        if captures:
+        if not self.why:
             from sixjars.learning import captured
 
             self.captured = captured.Captured(self.learn, self.apply)
@@ -207,9 +211,7 @@ class Updates:
         """Whether steps are graphs, to be told behind the path; nothing where there is no CUDA device."""
         if self.fabric.device.type != "cuda":
             return ""
-        return (
-            "; steps as CUDA graphs" if self.captured else f"; no CUDA graphs: {uncaptured(self.fabric, self.settings)}"
-        )
+        return f"; no CUDA graphs: {self.why}" if self.why else "; steps as CUDA graphs"
 
     def ready(self, batch: Batch) -> Batch:
         """A batch as the device wants it, still on the CPU."""

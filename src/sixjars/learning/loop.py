@@ -82,7 +82,7 @@ class Trainer:
         trained: list[Any] = [weight for weight in self.network.parameters() if weight.requires_grad]
         if settings.rates:
             trained = parameter_groups(self.network, settings.rates)
-        self.updates = Updates(objective, trained, settings, fabric)
+        self.updates = Updates(objective, trained, settings, fabric, packed=batches.packed)
         self.optimizer = self.updates.optimizer
         self.per_epoch = batches.updates_per_epoch(settings.accumulate)
         self.total = min(settings.steps or self.per_epoch * settings.epochs, self.per_epoch * settings.epochs)

@@ -60,7 +60,7 @@ class Recurrent(nn.Module):
         self.layers = layers
         self.dropout = dropout
         self.tag = "dec"
-        self.fast = True
+        self.fast = self.by_hand = True
         self.stack = FUSED[cell](input_size, size, layers, batch_first=True, dropout=dropout if layers > 1 else 0.0)
 
     @property
@@ -195,7 +195,7 @@ class Recurrent(nn.Module):
 
 def side_by_side(stacks: list[Recurrent], inputs: list[Tensor], first: State | None = None) -> list[Tensor]:
     """The states (B, T, H) of stacks of one shape over inputs of their own (B, T, I), from `first` or from zeros."""
-    if not (stacks[0].fast and torch.is_grad_enabled()) or torch.compiler.is_compiling():
+    if not (stacks[0].by_hand and torch.is_grad_enabled()) or torch.compiler.is_compiling():
         return [stack.by_torch(values, first) for stack, values in zip(stacks, inputs, strict=True)]
     dtype, (rows, steps, _) = computed_in(inputs[0]), inputs[0].shape
     begins = [None, None] if first is None else [first.hidden, first.cell]

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import IO, Any, Final, final
 
@@ -89,8 +90,9 @@ class TrialProcess:
 
     def _end(self) -> None:
         if self.child is not None:
-            with self.child:  # closes its pipes, and waits
-                self.child.kill()
+            self.child.kill()
+            with suppress(BrokenPipeError), self.child:  # closes its pipes, with an order in them perhaps, and waits
+                pass
             self.child = None
 
     def close(self) -> None:
