@@ -131,4 +131,4 @@ def _pack(module: nn.Module, precision: Precision) -> None:
     for inner in module.modules():
         if isinstance(inner, Recurrent) and "weight_hh_l0" in vars(inner.stack):
             vars(inner.stack)["forward"] = partial(_looped, inner)
-            inner.fast = False
+            inner.fast = inner.by_hand = False
