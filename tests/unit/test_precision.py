@@ -9,9 +9,9 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 import sixjars
-from sixjars import InitialState, NothingEncoder, SequenceDecoder, WordEmbedding
+from sixjars import Attention, InitialState, NothingEncoder, SequenceDecoder, TextEncoder, WordEmbedding
 from sixjars.errors import RecipeError
-from sixjars.flow.values import State
+from sixjars.flow.values import Padded, State
 from sixjars.model import precision as own
 from sixjars.model.build import Network
 from sixjars.model.precision import PackedWeight, Precision, in_precision
@@ -75,6 +75,29 @@ def test_a_recurrence_over_packed_weights(cell: CellName, layers: int) -> None:
         found = [stack(inputs), stack(inputs, first)]
     for one, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_it_can_be_saved_and_trained_as_before() -> None:
+    torch.manual_seed(0)
+    attention = Attention(source_size=4, state_size=6, size=5)
+    decoder = SequenceDecoder(bridge=attention, embedding=WordEmbedding(vocabulary=9, size=5), size=6)
+    model = Network(TextEncoder(embedding=WordEmbedding(vocabulary=9, size=5), size=4), decoder).eval()
+    given = {"source": Padded.of([[5, 6, 7], [8, 4]])}, Padded.of([[5, 6, 2], [7, 2]])
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    with torch.inference_mode():
+        wanted = model(*given).logits
+        packed = in_precision(model, "32")
+        torch.testing.assert_close(packed(*given).logits, wanted)
+    after = packed.state_dict()
+    assert list(after) == list(before)
+    assert all(torch.equal(weight, before[name]) for name, weight in after.items())
+    loss = packed(*given).logits.logsumexp(-1).sum()
+    loss.backward()
+    assert all(weight.grad is not None for weight in packed.parameters())
+    with torch.no_grad():
+        for weight in packed.parameters():
+            weight.mul_(2)
+        assert not torch.allclose(packed(*given).logits, wanted)
 
 
 def test_a_trained_run_answers_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

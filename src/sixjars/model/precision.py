@@ -1,10 +1,12 @@
 """Matrix products of a trained network in fewer bits, or with weights that are laid out for them once.
 
-Dims: M rows of any kind, I input features, O output features.
+Dims: M rows of any kind, I input features, O output features, B batch, T positions, H state features, G gate
+      features, L layers.
 
 Only products with weights change: a softmax, a state, and a score that search compares keep their 32 bits on a CPU.
 """
 
+from functools import partial
 from typing import Any, Literal, final, get_args
 
 import torch
@@ -30,6 +32,8 @@ class PackedWeight:
     def __init__(self, weight: Tensor, precision: Precision) -> None:
         self.shape = weight.shape
         self.precision: Precision = precision
+        self.weight = weight
+        self.version = weight._version
         weight = weight.detach()
         if precision == "int8":
             self.scale_O = _scale(weight)
@@ -53,10 +57,9 @@ class PackedWeight:
         found = linear(inputs_MI.bfloat16(), self.packed, None, "none", [], "").float()
         return found if bias_O is None else found.add_(bias_O)
 
-    def __getitem__(self, place: tuple[slice, slice]) -> "PackedWeight":
-        """All of it: there is no part of what is packed."""
-        assert place[1].indices(self.shape[1]) == (0, self.shape[1], 1)
-        return self
+    def __getitem__(self, place: tuple[slice, slice]) -> "PackedWeight | Tensor":
+        """Some columns as they were: there is no part of what is packed. So teacher forcing still works."""
+        return self if place[1].indices(self.shape[1]) == (0, self.shape[1], 1) else self.weight[place]
 
     @classmethod
     def __torch_function__(cls, called: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -64,6 +67,8 @@ class PackedWeight:
         if called is not F.linear:
             return NotImplemented
         inputs, weight, bias = args
+        if torch.is_grad_enabled() or weight.weight._version != weight.version:  # it is being trained
+            return F.linear(inputs, weight.weight, bias)
         return weight.product(inputs.flatten(0, -2), bias).unflatten(0, inputs.shape[:-1])
 
 
@@ -73,7 +78,7 @@ def _scale(values: Tensor) -> Tensor:
 
 
 def in_precision(network: Network, precision: Precision) -> Network:
-    """The same network, changed so that it computes in that precision and can no longer be trained."""
+    """The same network, changed so that it predicts in that precision. What is trained or saved does not change."""
     device, where = network.device.type, "the command line"
     if precision not in get_args(Precision):
         raise RecipeError([unknown("precision", precision, get_args(Precision))], where)
@@ -97,44 +102,33 @@ def has_bf16() -> bool:
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
-@final
-class PackedStack(nn.Module):
-    """In place of torch's stack of cells, which takes no such weights: one step after the other."""
+def _looped(own: Recurrent, inputs: Tensor, first: Any = None) -> tuple[Tensor]:
+    """In place of torch's stack, which takes no such weights: one step after the other.
 
-    def __init__(self, own: Recurrent, precision: Precision) -> None:
-        super().__init__()
-        self.own = [own]  # not a module of this one
-        for name, weight in own.stack.named_parameters():
-            setattr(self, name, _packed(weight, precision))
-
-    def forward(self, inputs: Tensor, first: Any) -> tuple[Tensor]:
-        """The states of the top layer (B, T, H), from inputs (B, T, I) and the layers' first states (L, B, H)."""
-        [own] = self.own
-        zeros_LBH = inputs.new_zeros(own.layers, len(inputs), own.size)
-        hidden, cells = first if isinstance(first, tuple) else (zeros_LBH if first is None else first, zeros_LBH)
-        kept = cells.unbind(0) if own.cell == "lstm" else [None] * own.layers
-        layers, states = list(zip(hidden.unbind(0), kept, strict=True)), []
-        for given_BG in own.project(inputs).unbind(1):
-            layers = own.advance(given_BG, layers)
-            states.append(layers[-1][0])
-        return (torch.stack(states, dim=1),)
-
-
-def _packed(weight: Tensor, precision: Precision) -> Any:
-    """A large matrix packed; anything else as it is."""
-    large = weight.dim() == 2 and weight.numel() >= FEWEST and weight.dtype == torch.float32
-    return PackedWeight(weight, precision) if large else weight
+    The states of the top layer (B, T, H), from inputs (B, T, I) and the layers' first states (L, B, H).
+    """
+    zeros_LBH = inputs.new_zeros(own.layers, len(inputs), own.size)
+    hidden, cells = first if isinstance(first, tuple) else (zeros_LBH if first is None else first, zeros_LBH)
+    kept = cells.unbind(0) if own.cell == "lstm" else [None] * own.layers
+    layers, states = list(zip(hidden.unbind(0), kept, strict=True)), []
+    for given_BG in own.project(inputs).unbind(1):
+        layers = own.advance(given_BG, layers)
+        states.append(layers[-1][0])
+    return (torch.stack(states, dim=1),)
 
 
 def _pack(module: nn.Module, precision: Precision) -> None:
-    """Replace the matrices that are multiplied by, here and in all modules inside."""
-    for inner in list(module.modules()):
-        if isinstance(inner, Recurrent):
-            packed = PackedStack(inner, precision)
-            if any(isinstance(value, PackedWeight) for value in vars(packed).values()):
-                inner.stack, inner.fast = packed, False  # type: ignore[assignment]
-        elif isinstance(inner, nn.Linear) and isinstance(getattr(inner, "weight", None), Tensor):
-            weight = _packed(inner.weight, precision)
-            if weight is not inner.weight:
-                del inner.weight
-                inner.weight = weight
+    """Put packed matrices before those that are multiplied by, here and in all modules inside.
+
+    An attribute of a module is found before its parameter of the same name, which stays: it is saved as before.
+    """
+    for inner in module.modules():
+        if not isinstance(inner, nn.Linear | nn.RNNBase):
+            continue
+        matrices = {name: weight for name, weight in inner.named_parameters(recurse=False) if weight.dim() == 2}
+        if any(weight.numel() >= FEWEST and weight.dtype == torch.float32 for weight in matrices.values()):
+            vars(inner).update({name: PackedWeight(weight, precision) for name, weight in matrices.items()})
+    for inner in module.modules():
+        if isinstance(inner, Recurrent) and "weight_hh_l0" in vars(inner.stack):
+            vars(inner.stack)["forward"] = partial(_looped, inner)
+            inner.fast = inner.by_hand = False

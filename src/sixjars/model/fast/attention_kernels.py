@@ -1,6 +1,6 @@
 """Additive attention as Triton kernels: one for each step and direction, and one for the keys. Imported only on CUDA.
 
-Dims: B batch, S source positions, T steps, A attention features, D source features.
+Dims: B batch, R rows open in search, S source positions, T steps, A attention features, D source features.
 
 `steps` has the equations. Everything is computed in 32 bits, whatever it is stored in. Where torch operations
 would write the tanh of every position and feature to memory at each step, these kernels compute it again.
