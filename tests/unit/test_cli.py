@@ -92,14 +92,14 @@ def test_training_shows_its_way_and_its_end(call: Any, recipe: Callable[..., str
     assert said.code == 0
     shown = said.err.splitlines()
     facts = ["device", "rows", "source", "target", "parameters", "steps", "path", "search"]
-    assert [line.split()[0] for line in shown[:7]] == facts
-    assert shown[7].startswith("note: the validation set has 8 examples, too few to choose a checkpoint by; ")
-    assert [line.split("train loss")[0].split() for line in shown[8:10]] == [
+    assert [line.split()[0] for line in shown[:8]] == facts
+    assert shown[8].startswith("note: the validation set has 8 examples, too few to choose a checkpoint by; ")
+    assert [line.split("train loss")[0].split() for line in shown[9:11]] == [
         ["epoch", "1", "step", "4"],
         ["epoch", "2", "step", "8"],
     ]
-    assert shown[10].startswith("note: character_error_rate is ")
-    assert shown[10].endswith(", but the recipe expects at most 0.001.")
+    assert shown[11].startswith("note: character_error_rate is ")
+    assert shown[11].endswith(", but the recipe expects at most 0.001.")
     assert said.out.splitlines()[0] == "8 examples of the test set of the sample"
     assert said.out.splitlines()[-1] == f"run: {tmp_path / 'run'}"
     assert json.loads((tmp_path / "run" / "run.json").read_text())["seed"] == 3

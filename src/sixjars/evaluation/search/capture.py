@@ -90,6 +90,7 @@ class Captured:
         own = iter(self.given)
         seeds = None if problem.seeds is None else next(own)
         problem = replace(problem, prepared=filled(problem.prepared, own), seeds=seeds)
+        self.rule = problem.rule  # the graph reads its tensors, which must not be freed; the problem knows a module
         self.running: Any = running.mapped(Tensor.clone)
         self.page: list[Tensor] = []
         self.like: Column
