@@ -52,8 +52,8 @@ class Reporter:
     >>> Reporter().begin(step=0, total=9)
     """
 
-    def reading(self, what: str, *, rows: int) -> None:
-        """So many rows are read or tokenized, of a number that nobody knows yet."""
+    def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
+        """So many rows are read, counted or tokenized, of about so many, if that is known."""
 
     def preparing(self, what: str, *, done: int, total: int) -> None:
         """So much of the data is ready."""
@@ -80,45 +80,66 @@ class Reporter:
         """Training is over, whatever ended it."""
 
 
-_LISTENER: ContextVar[Reporter | None] = ContextVar("_LISTENER", default=None)
-_TOLD: ContextVar[set[str]] = ContextVar("_TOLD")
+@final
+class _Listener:
+    """Whom to report to, what was told already, and how much of a file was read."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
+        self.told: set[str] = set()
+        self.share: float | None = None
+
+
+_LISTENER: ContextVar[_Listener | None] = ContextVar("_LISTENER", default=None)
 
 
 @contextmanager
 def listening(reporter: Reporter) -> Iterator[None]:
     """Rows that are `counted` meanwhile are reported to this one, and so is what is told."""
-    token, told = _LISTENER.set(reporter), _TOLD.set(set())
+    token = _LISTENER.set(_Listener(reporter))
     try:
         yield
     finally:
         _LISTENER.reset(token)
-        _TOLD.reset(told)
 
 
 def tell(sentence: str) -> None:
     """A note for whoever is listening; a file that is read twice is told of once."""
-    reporter = _LISTENER.get()
-    if reporter is not None and sentence not in _TOLD.get():
-        _TOLD.get().add(sentence)
-        reporter.note(sentence)
+    listener = _LISTENER.get()
+    if listener is not None and sentence not in listener.told:
+        listener.told.add(sentence)
+        listener.reporter.note(sentence)
 
 
-def counted(items: Iterable[T], what: str, *, each: int = 1) -> Iterator[T]:
-    """The same items, each of so many rows; whoever is listening learns now and then how many were used.
+def reached(share: float) -> None:
+    """How much of a file was read, from 0 to 1; from it and the rows so far follows how many there are about."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener.share = share
+
+
+def _one(item: object) -> int:
+    return 1
+
+
+def counted(items: Iterable[T], what: str, *, rows: Callable[[T], int] = _one, total: int | None = None) -> Iterator[T]:
+    """The same items; whoever is listening learns now and then how many `rows` were used, and of how many.
 
     >>> list(counted("abc", "reading mails.csv"))
     ['a', 'b', 'c']
     """
-    reporter = _LISTENER.get()
-    if reporter is None:
+    listener = _LISTENER.get()
+    if listener is None:
         yield from items
         return
-    before = time.monotonic()
-    for number, item in enumerate(items):
-        if number * each % _ROWS == 0 and time.monotonic() - before > _OFTEN:
-            reporter.reading(what, rows=number * each)
-            before = time.monotonic()
+    listener.share, before, done, told = None, time.monotonic(), 0, 0
+    for item in items:
+        if done >= told + _ROWS and time.monotonic() - before > _OFTEN:
+            all_rows = round(done / listener.share) if total is None and listener.share else total
+            listener.reporter.reading(what, rows=done, total=all_rows)
+            before, told = time.monotonic(), done
         yield item
+        done += rows(item)
 
 
 def duration(seconds: float) -> str:
@@ -181,12 +202,20 @@ class ConsoleProgress(Reporter):
         self.told_at = self.clock()
         return True
 
-    def reading(self, what: str, *, rows: int) -> None:
-        """Show how many rows there are so far; nothing stays of it."""
-        bar = self.bar if self.bar is not None and self.what == what else self._begin(what, None)
-        bar.update(self.task, completed=rows)
+    def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
+        """Show how many rows there are so far, how fast they come, and how long the others take; nothing stays."""
+        if self.bar is None or self.what != what:
+            self._begin(what, total)
+            self.first, self.began_at = rows, self.clock()
+        assert self.bar is not None
+        speed = (rows - self.first) / max(self.clock() - self.began_at, 1e-9)
+        more = f"{speed:,.0f} rows/s" if speed else ""
+        self.bar.update(self.task, completed=rows, total=total, more=more)
         if self._is_due():
-            self._line(f"{what}: {rows:,} rows so far")
+            left = (
+                f" of about {total:,}  {more}  about {duration((total - rows) / speed)} left" if total and speed else ""
+            )
+            self._line(f"{what}: {rows:,} rows{left or ' so far'}")
 
     def preparing(self, what: str, *, done: int, total: int) -> None:
         """Show a bar of its own until all is ready; then one line that stays."""

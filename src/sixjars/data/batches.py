@@ -4,6 +4,7 @@ Dims: B batch, S positions, T target positions, N numbers of a position, M segme
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, final
 
@@ -12,16 +13,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sixjars.data.flat import Flat, places_of, ranges
 from sixjars.data.packing import packed
 from sixjars.flow.special import STOP
 from sixjars.flow.values import Batch, Padded
 
 Rows = NDArray[np.int64]
 """Numbers of examples."""
-Flat = tuple[NDArray[np.int32], NDArray[np.int64]]
-"""Token ids of all rows one after the other, and where each row begins (one entry more than rows)."""
-
-_AT_ONCE = 2**22  # ids that are looked at together, so that those of a large file are never all in memory
 
 
 class Column(Protocol):
@@ -51,7 +49,7 @@ class IdColumn:
         whole = np.diff(self.offsets)
         self._kept = whole if limit is None else np.minimum(whole, limit)
         self._stops = (self._kept == whole) & (stop is not None)
-        self.lengths = self._kept + self._stops
+        self.lengths = self._kept if stop is None else self._kept + self._stops
 
     def padded(self, rows: Rows) -> Padded:
         """Ids (B, S), at least `narrowest` wide."""
@@ -78,7 +76,7 @@ class SegmentColumn:
 
     def __init__(self, flat: Flat) -> None:
         self.ids, self.offsets = flat
-        stops = _places(self.ids, STOP)
+        stops = places_of(self.ids, STOP)
         stopped = np.diff(np.searchsorted(stops, self.offsets))
         self.lengths = np.diff(self.offsets) - stopped
         # A row that does not end in <stop> has one segment more than it has stops: the one that was cut.
@@ -94,24 +92,12 @@ class SegmentColumn:
     def padded(self, rows: Rows) -> Padded:
         """Ids (B, S) and their segments."""
         counts_B, lengths_B = self.counts[rows], self.lengths[rows]
-        segments_M = _ranges(self._firsts[rows], counts_B)
+        segments_M = ranges(self._firsts[rows], counts_B)
         begins_M, lengths_M = self._begins[segments_M], self._ends[segments_M] - self._begins[segments_M]
         mask_BS = np.arange(int(lengths_B.max(initial=0))) < lengths_B[:, None]
         values_BS = np.zeros(mask_BS.shape, dtype=np.int64)
-        values_BS[mask_BS] = self.ids[_ranges(begins_M, lengths_M)]
+        values_BS[mask_BS] = self.ids[ranges(begins_M, lengths_M)]
         return Padded(torch.from_numpy(values_BS), torch.from_numpy(mask_BS), packed(lengths_M, counts_B))
-
-
-def _places(ids: NDArray[np.int32], wanted: int) -> NDArray[np.int64]:
-    """Where an id stands."""
-    found = [np.flatnonzero(ids[at : at + _AT_ONCE] == wanted) + at for at in range(0, len(ids), _AT_ONCE)]
-    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
-
-
-def _ranges(begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers of many ranges, one range after the other."""
-    shifts = begins - (np.cumsum(lengths) - lengths)
-    return np.repeat(shifts, lengths) + np.arange(int(lengths.sum()))
 
 
 @final
@@ -166,6 +152,31 @@ class Joint(Protocol):
 
 
 @final
+@dataclass(frozen=True)
+class Plan(Sequence[list[Tensor]]):
+    """The rows of each update of an epoch, made when they are asked for: all at once would take much memory."""
+
+    order: Rows
+    borders: Rows
+    """Where in the order batches begin, and where the last ends."""
+    chosen: Rows
+    """The batches, as they follow each other."""
+    accumulate: int
+    """Batches of an update."""
+
+    def __len__(self) -> int:
+        return -(-len(self.chosen) // self.accumulate)
+
+    def __getitem__(self, at: Any) -> Any:
+        """One update, or consecutive ones."""
+        found, each = range(len(self))[at], self.accumulate
+        if isinstance(found, range):
+            return replace(self, chosen=self.chosen[found.start * each : found.stop * each])
+        batches = self.chosen[found * each :][:each]
+        return [torch.from_numpy(self.order[self.borders[one] : self.borders[one + 1]]) for one in batches]
+
+
+@final
 class Batches:
     """All batches of a dataset.
 
@@ -189,8 +200,7 @@ class Batches:
     ) -> None:
         self.inputs = dict(inputs)
         self.target = target
-        self.batch_tokens = batch_tokens
-        self.batch_examples = batch_examples or (None if batch_tokens else DEFAULT_EXAMPLES)
+        self.batch_tokens, self.batch_examples = batch_tokens, batch_examples or DEFAULT_EXAMPLES
         self.seed = seed
         self.weights = weights
         self.links = links
@@ -204,17 +214,17 @@ class Batches:
     def __len__(self) -> int:
         return len(self.target_lengths)
 
-    def plan(self, *, epoch: int, accumulate: int = 1) -> list[list[Tensor]]:
+    def plan(self, *, epoch: int, accumulate: int = 1) -> "Plan":
         """The row numbers of every batch of an epoch, in groups that make one update each."""
         noise = np.random.default_rng([self.seed, epoch])
         # Chance decides among equal lengths alone, so however rows are ordered, the batches have the same widths.
         order = np.lexsort((noise.random(len(self)), self.target_lengths, self.input_lengths))
-        batches = self._cut(self._drawn(order[self.usable[order]], noise))
-        chosen = noise.permutation(len(batches))
+        order = self._drawn(order[self.usable[order]], noise)
+        borders = self._borders(order)
+        chosen = noise.permutation(len(borders) - 1)
         if self.weights is not None and epoch:  # fractions draw other lengths in each epoch, so the count may change
             chosen = np.resize(chosen, self._batches_at_first)
-        shuffled = [torch.from_numpy(batches[number]) for number in chosen]
-        return [shuffled[at : at + accumulate] for at in range(0, len(shuffled), accumulate)]
+        return Plan(order, borders, chosen, accumulate)
 
     @cached_property
     def _batches_at_first(self) -> int:
@@ -240,21 +250,25 @@ class Batches:
 
     def updates_per_epoch(self, accumulate: int) -> int:
         """The same for every epoch: batches are cut by lengths, and chance only orders rows of equal lengths."""
-        return len(self.plan(epoch=0, accumulate=accumulate))
+        return -(-self._batches_at_first // accumulate)
 
-    def _cut(self, order: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Consecutive rows, as many as the limit allows with their padding; at least one."""
+    def _borders(self, order: Rows) -> Rows:
+        """Where batches begin and the last ends: consecutive rows, as many as the limit allows with their padding."""
+        count = len(order)
         if self.batch_tokens is None:
-            assert self.batch_examples is not None
-            return [order[at : at + self.batch_examples] for at in range(0, len(order), self.batch_examples)]
-        batches, begin, target = [], 0, 0
-        for at, row in enumerate(order):
-            target = max(target, int(self.target_lengths[row]))
-            width = int(self.input_lengths[row]) + target  # rows come by length, so no input before was longer
-            if at > begin and (at - begin + 1) * width > self.batch_tokens:
-                batches.append(order[begin:at])
-                begin, target = at, int(self.target_lengths[row])
-        return [*batches, order[begin:]] if len(order) else []
+            return np.append(np.arange(0, count, self.batch_examples), count)
+        inputs, targets, borders, window = self.input_lengths[order], self.target_lengths[order], [0], self.batch_tokens
+        while borders[-1] < count:
+            begin = borders[-1]
+            # Rows come by length, so no input before was longer; the first row alone may be over the limit.
+            widths = inputs[begin : begin + window] + np.maximum.accumulate(targets[begin : begin + window])
+            over = np.flatnonzero(np.arange(2, len(widths) + 1) * widths[1:] > self.batch_tokens)
+            if len(over) or begin + window >= count:
+                borders.append(begin + 1 + int(over[0]) if len(over) else count)
+                window = 2 * (borders[-1] - begin) + 1  # the next one is hardly larger
+            else:
+                window *= 2
+        return np.array(borders)
 
     def target_tokens(self, rows: Tensor) -> int:
         """How much the decoder outputs for these rows: tokens with `<stop>`, or labels of the list."""

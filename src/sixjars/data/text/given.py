@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, Literal, Protocol, final
 from pydantic import Discriminator, Tag
 from tokenizers import Tokenizer
 
+from sixjars.data.flat import Flat, flattened
 from sixjars.data.text.files import check_file
 from sixjars.errors import DataError, MissingExtra, RunError, shown
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
@@ -176,10 +177,9 @@ class GivenTokenizer:
         rows = self._engine.encode([_tidy(text) for text in texts])
         return [[self._ours.get(number, UNK) for number in ids] for ids in rows]
 
-    def encode_segments(self, texts: Sequence[Sequence[str]], *, open: bool = False) -> list[list[int]]:
-        """The ids of texts in segments: each is encoded by itself and ends in `<stop>`."""
-        encoded = iter(self.encode_many([segment for segments in texts for segment in segments], open=open))
-        return [[number for ids in islice(encoded, len(some)) for number in (*ids, STOP)] for some in texts]
+    def encode_flat(self, texts: Any, *, open: bool = False) -> Flat:
+        """The same for a `pyarrow` array of texts."""
+        return flattened(self.encode_many(texts.to_pylist(), open=open))
 
     def normalize(self, text: str) -> str:
         """A text as it is before it is split: what an output can be compared with."""

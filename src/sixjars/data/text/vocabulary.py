@@ -4,11 +4,13 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from math import isfinite
 from typing import Any, Final, Protocol, final
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
+from sixjars.data.text.words import word_counts
 from sixjars.errors import DataError
 from sixjars.flow.special import SPECIAL, UNK
 
@@ -20,7 +22,7 @@ MARK: Final = "▁"
 
 _WHITE = Regex(r"[\s\x1c-\x1f\x85]+")  # what str.split takes for white space
 _PUNCTUATION = Regex(rf"{MARK}?[[\p{{P}}\p{{S}}]&&[^{MARK}]]")  # one punctuation mark or symbol, and the mark before it
-_COPIES = 1000  # of one word in one line for a trainer, which counts words itself
+_COPIES = 1000  # words in one text: of one word for a trainer, which counts words itself
 
 
 class TokenSettings(Protocol):
@@ -117,14 +119,17 @@ def _pre_tokenizer(settings: TokenSettings) -> pre_tokenizers.PreTokenizer:
 
 
 def _counted(texts: Iterable[str], normalizer: normalizers.Normalizer) -> tuple[Counter[str], int]:
-    """How often each word between spaces was seen, and how many spaces there were."""
+    """How often each normalized word was seen, and how many spaces there were.
+
+    Normalizing changes each word by itself, so those that differ are put into one text for it.
+    """
+    raw, spaces = word_counts(texts)
     words: Counter[str] = Counter()
-    spaces = 0
-    for text in texts:
-        found = normalizer.normalize_str(text).split(" ")
-        words.update(found)
-        spaces += len(found) - 1
-    del words[""]
+    stream = iter(raw.items())
+    while some := list(islice(stream, _COPIES)):
+        normalized = normalizer.normalize_str(" ".join(word for word, _ in some)).split(" ")
+        for word, (_, count) in zip(normalized, some, strict=True):
+            words[word] += count
     return words, spaces
 
 
