@@ -1,6 +1,6 @@
 """The fields of a task together, and one split of its data: encoded examples that batches are taken from."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, product
@@ -13,6 +13,7 @@ from sixjars.data.annotations import Box, Links, boxes_of, links_of, rationale_o
 from sixjars.data.batches import Batches, Column, EmptyColumn
 from sixjars.data.copying import CopyLink
 from sixjars.data.field import Field, Positions
+from sixjars.data.flat import portions
 from sixjars.data.storage.cache import Examples, IdEncoder, Table, cache_folder, cached, encoded
 from sixjars.errors import DataError
 from sixjars.flow.special import STOP, UNK
@@ -52,8 +53,9 @@ class Fields:
 
         def taught(field: Field) -> Field:
             columns = field.equipment.learned_from or (field.name,)
-            every = chain.from_iterable(_texts(train, name) for name in columns)
-            texts = counted(every, f"learning the vocabulary of {field.name}")
+            every = chain.from_iterable(portions(train.table.column(name)) for name in columns)
+            what, total = f"learning the vocabulary of {field.name}", len(columns) * train.table.num_rows
+            texts = (text for some in counted(every, what, rows=len, total=total) for text in some.to_pylist())
             return field.learned(texts) if field.learns else field
 
         return self.mapped(taught)
@@ -72,12 +74,6 @@ class Fields:
     def facts(self) -> dict[str, dict[str, Any]]:
         """What a network must know of each field."""
         return {name: field.facts() for name, field in self.all.items()}
-
-
-def _texts(examples: Examples, name: str) -> Iterator[str]:
-    """The texts of a column, some at a time."""
-    for chunk in examples.table.column(name).chunks:
-        yield from chunk.to_pylist()
 
 
 def _counted(ids: Sequence[NDArray[np.int32]]) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 A bad row is named by file and line, or counted and left out; nothing is guessed.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -16,14 +16,14 @@ from sixjars.data.readers.excel import read_xlsx, sheet_rows
 from sixjars.data.readers.folders import read_folders
 from sixjars.data.readers.memory import MEMORY, read_memory
 from sixjars.data.readers.records import HUB, json_unit, read_hub, read_jsonl, read_parquet
-from sixjars.data.readers.rows import Fault, Key, Places, Record, ToText, Wanted, kept
+from sixjars.data.readers.rows import Fault, Key, Places, Source, ToText, Wanted, kept
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, unknown
 from sixjars.recipe.data import Column, DataSettings, Files
 
 __all__ = ["Examples", "read"]
 
-_Reader = Callable[[Path, Wanted], Iterator[Record]]
+_Reader = Callable[[Path, Wanted], Source]
 _PLAIN: dict[str, _Reader] = {
     ".csv": read_csv,
     ".json": read_jsonl,
@@ -142,4 +142,4 @@ def _parallel(paths: Mapping[str, Path], wanted: Wanted) -> Examples:
             raise DataError(f"Parallel files: {unknown('column', key, list(paths))}")
     files: dict[Key, Path] = {key: paths[str(key)] for key in wanted.keys}
     names = {key: str(path) for key, path in files.items()}
-    return kept(read_parallel(files), replace(wanted, files=names), name=" + ".join(names.values()))
+    return kept(read_parallel(files, wanted), replace(wanted, files=names), name=" + ".join(names.values()))
