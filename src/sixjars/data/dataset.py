@@ -15,6 +15,7 @@ from sixjars.data.copying import CopyLink
 from sixjars.data.field import Field, Positions
 from sixjars.data.flat import portions
 from sixjars.data.storage.cache import Examples, IdEncoder, Table, cache_folder, cached, encoded
+from sixjars.data.text.words import TextStream
 from sixjars.errors import DataError
 from sixjars.flow.special import STOP, UNK
 from sixjars.progress import counted
@@ -55,7 +56,7 @@ class Fields:
             columns = field.equipment.learned_from or (field.name,)
             every = chain.from_iterable(portions(train.table.column(name)) for name in columns)
             what, total = f"learning the vocabulary of {field.name}", len(columns) * train.table.num_rows
-            texts = (text for some in counted(every, what, rows=len, total=total) for text in some.to_pylist())
+            texts = TextStream(counted(every, what, rows=len, total=total))
             return field.learned(texts) if field.learns else field
 
         return self.mapped(taught)

@@ -1,11 +1,13 @@
 """Rows of different lengths on end in one array, and work on many of them by all cores."""
 
+import mmap
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, pairwise
 from typing import Any, Final, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,13 +56,20 @@ def ranges(begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.
     return np.repeat(shifts, lengths) + np.arange(int(lengths.sum()))
 
 
+def slices(ids: NDArray[np.int32]) -> Iterator[NDArray[np.int32]]:
+    """Ids some at a time: those of a large file are never all in memory."""
+    for at in range(0, len(ids), MOST_BYTES):
+        yield ids[at : at + MOST_BYTES]
+        _give_back()
+
+
 def places_of(ids: NDArray[np.int32], wanted: int) -> NDArray[np.int64]:
-    """Where an id stands; those of a large file are never all in memory.
+    """Where an id stands.
 
     >>> places_of(np.array([7, 2, 7], dtype=np.int32), 7)
     array([0, 2])
     """
-    found = [np.flatnonzero(ids[at : at + MOST_BYTES] == wanted) + at for at in range(0, len(ids), MOST_BYTES)]
+    found = [np.flatnonzero(some == wanted) + at * MOST_BYTES for at, some in enumerate(slices(ids))]
     return np.concatenate([np.zeros(0, dtype=np.int64), *found])
 
 
@@ -78,11 +87,37 @@ def cut(flat: Flat, limit: int) -> Flat:
     return ids[ranges(offsets[:-1], kept)], begins_of(kept)
 
 
+_MAPS: "WeakSet[mmap.mmap]" = WeakSet()
+
+
+def mapped(file: Any) -> mmap.mmap:
+    """A file in memory; whoever goes through it with `batches_of` or `portions` holds little of it at a time."""
+    found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    _MAPS.add(found)
+    return found
+
+
+def batches_of(table: Any) -> Iterator[Any]:
+    """The rows of a `pyarrow` table, some at a time."""
+    for batch in table.to_batches(MOST_ROWS):
+        yield batch
+        _give_back()
+
+
 def portions(column: Any) -> Iterator[Any]:
     """The texts of a `pyarrow` column, some at a time."""
     for chunk in column.chunks:
         each = max(1, min(MOST_ROWS, MOST_BYTES * len(chunk) // max(chunk.nbytes, 1)))
-        yield from (chunk.slice(start, each) for start in range(0, len(chunk), each))
+        for start in range(0, len(chunk), each):
+            yield chunk.slice(start, each)
+            _give_back()
+
+
+def _give_back() -> None:
+    """The pages of mapped files are not counted as memory of this process until they are looked at again."""
+    if hasattr(mmap, "MADV_DONTNEED"):
+        for one in list(_MAPS):
+            one.madvise(mmap.MADV_DONTNEED)
 
 
 def cores() -> int:

@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol, final
 import numpy
 import pyarrow
 
-from sixjars.data.flat import Flat, flattened, portions, spread
+from sixjars.data.flat import Flat, batches_of, flattened, mapped, portions, spread
 from sixjars.data.storage.pruning import MAKING, is_abandoned, making_name, prune
 from sixjars.errors import DataError
 from sixjars.progress import counted
@@ -211,6 +211,7 @@ def cached(examples: Examples, encoders: Mapping[str, IdEncoder], *, folder: Pat
             sweep(folder)
             _make(entry, examples, encoders)
             table = _opened(entry, encoders, fingerprint)
+            pyarrow.default_memory_pool().release_unused()
     if table is None:
         raise DataError(f"The cache in {folder} cannot be read back; is the disk damaged? Set SIXJARS_CACHE.")
     return table
@@ -232,7 +233,7 @@ def _fingerprint(examples: Examples) -> str:
     whole = hashlib.sha256()
     for name in examples.table.column_names:
         lengths, content = hashlib.sha256(), hashlib.sha256()
-        for chunk in examples.table.column(name).chunks:
+        for chunk in portions(examples.table.column(name)):
             if name == LINE:
                 content.update(chunk.to_numpy())
             elif len(chunk):
@@ -249,7 +250,8 @@ def _make(entry: Path, examples: Examples, encoders: Mapping[str, IdEncoder]) ->
     with made_whole(entry) as made:
         made.mkdir()
         with pyarrow.ipc.new_file(str(made / "texts.arrow"), examples.table.schema) as writer:
-            writer.write_table(examples.table)
+            for batch in batches_of(examples.table):
+                writer.write_batch(batch)
         for number, encoder in enumerate(encoders.values()):
             column = examples.table.column(encoder.column)
             begins = [numpy.zeros(1, numpy.int64)]
@@ -282,12 +284,9 @@ def _opened(entry: Path, encoders: Mapping[str, IdEncoder], fingerprint: str) ->
         ids = {}
         for number, name in enumerate(encoders):
             offsets = numpy.load(entry / f"{number}.npy", mmap_mode="r")
-            size = int(offsets[-1])
-            path = entry / f"{number}.ids"
-            ids[name] = (
-                numpy.memmap(path, numpy.int32, "r", shape=(size,)) if size else numpy.empty(0, numpy.int32),
-                offsets,
-            )
+            with (entry / f"{number}.ids").open("rb") as file:
+                own = numpy.frombuffer(mapped(file) if offsets[-1] else b"", numpy.int32, int(offsets[-1]))
+            ids[name] = own, offsets
         texts = pyarrow.ipc.open_file(pyarrow.memory_map(str(entry / "texts.arrow"))).read_all()
         table = Table(texts, ids, fingerprint)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, pyarrow.ArrowException):

@@ -1,14 +1,14 @@
 """Tables that grow while they are made: in memory while they are small, then in a file that nobody else sees."""
 
-import mmap
 import tempfile
 from typing import Any, Final, final
 
 import pyarrow
 
+from sixjars.data.flat import batches_of, mapped
 from sixjars.data.storage.cache import cache_folder, disk_faults
 
-IN_MEMORY: Final = 1 << 26
+IN_MEMORY: Final = 1 << 25
 """Bytes of a table that is not put into a file."""
 
 
@@ -55,15 +55,16 @@ class Spool:
             self._write()
             self._writer.close()
             self._file.flush()
-            mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+            content = mapped(self._file)
         self._file.close()  # the map stays
-        return pyarrow.ipc.open_file(pyarrow.py_buffer(mapped)).read_all()
+        pyarrow.default_memory_pool().release_unused()
+        return pyarrow.ipc.open_file(pyarrow.py_buffer(content)).read_all()
 
 
 def filtered(table: Any, kept: Any) -> Any:
     """The rows of a table that a truth array keeps, made some at a time."""
     spool, at = Spool(), 0
-    for batch in table.to_batches():
+    for batch in batches_of(table):
         spool.add(pyarrow.Table.from_batches([batch.filter(pyarrow.array(kept[at : at + len(batch)]))]))
         at += len(batch)
     return spool.table() if at else table

@@ -13,7 +13,7 @@ import json
 import unicodedata
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, final
 
@@ -122,7 +122,8 @@ class TextTokenizer:
             space = self._tokenizer.token_to_id(" ")
             before = space if space is not None else self._hash(" ") if open else UNK
             rows = [[before, *ids] for ids in rows]
-        found = dict(zip(new, rows, strict=True))
+        same: dict[tuple[int, ...], list[int]] = {}  # most words outside the vocabulary have the same ids
+        found = {word: same.setdefault(tuple(ids), ids) for word, ids in zip(new, rows, strict=True)}
         if len(kept) < _KEPT:
             kept.update(found)
         return [found[word] if word in found else kept[word] for word in words]
@@ -228,7 +229,7 @@ class TextTokenizer:
     def to_json(self) -> str:
         """All of it as text, to be kept in a run."""
         how = {"format": _FORMAT, "kind": self._kind, "split": self._split, "lowercase": self._lowercase}
-        return json.dumps(how | asdict(self._vocabulary), ensure_ascii=False)
+        return json.dumps(how | vars(self._vocabulary), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "TextTokenizer":
