@@ -4,7 +4,6 @@ Dims: B batch, S positions, T target positions, N numbers of a position, M segme
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, final
 
@@ -15,11 +14,9 @@ from torch import Tensor
 
 from sixjars.data.flat import Flat, places_of, ranges
 from sixjars.data.packing import packed
+from sixjars.data.plan import Plan, Rows, by_length, token_borders
 from sixjars.flow.special import STOP
 from sixjars.flow.values import Batch, Padded
-
-Rows = NDArray[np.int64]
-"""Numbers of examples."""
 
 
 class Column(Protocol):
@@ -152,31 +149,6 @@ class Joint(Protocol):
 
 
 @final
-@dataclass(frozen=True)
-class Plan(Sequence[list[Tensor]]):
-    """The rows of each update of an epoch, made when they are asked for: all at once would take much memory."""
-
-    order: Rows
-    borders: Rows
-    """Where in the order batches begin, and where the last ends."""
-    chosen: Rows
-    """The batches, as they follow each other."""
-    accumulate: int
-    """Batches of an update."""
-
-    def __len__(self) -> int:
-        return -(-len(self.chosen) // self.accumulate)
-
-    def __getitem__(self, at: Any) -> Any:
-        """One update, or consecutive ones."""
-        found, each = range(len(self))[at], self.accumulate
-        if isinstance(found, range):
-            return replace(self, chosen=self.chosen[found.start * each : found.stop * each])
-        batches = self.chosen[found * each :][:each]
-        return [torch.from_numpy(self.order[self.borders[one] : self.borders[one + 1]]) for one in batches]
-
-
-@final
 class Batches:
     """All batches of a dataset.
 
@@ -214,13 +186,13 @@ class Batches:
     def __len__(self) -> int:
         return len(self.target_lengths)
 
-    def plan(self, *, epoch: int, accumulate: int = 1) -> "Plan":
+    def plan(self, *, epoch: int, accumulate: int = 1) -> Plan:
         """The row numbers of every batch of an epoch, in groups that make one update each."""
         noise = np.random.default_rng([self.seed, epoch])
         # Chance decides among equal lengths alone, so however rows are ordered, the batches have the same widths.
-        order = np.lexsort((noise.random(len(self)), self.target_lengths, self.input_lengths))
+        order = by_length(self.input_lengths, self.target_lengths, noise.random(len(self)))
         order = self._drawn(order[self.usable[order]], noise)
-        borders = self._borders(order)
+        borders = self._borders if self.weights is None else self._borders_of(order)
         chosen = noise.permutation(len(borders) - 1)
         if self.weights is not None and epoch:  # fractions draw other lengths in each epoch, so the count may change
             chosen = np.resize(chosen, self._batches_at_first)
@@ -228,7 +200,18 @@ class Batches:
 
     @cached_property
     def _batches_at_first(self) -> int:
-        return len(self.plan(epoch=0))
+        return len(self._borders) - 1 if self.weights is None else len(self.plan(epoch=0))
+
+    @cached_property
+    def _borders(self) -> Rows:
+        """Where batches begin and the last ends, which lengths alone decide."""
+        order = by_length(self.input_lengths, self.target_lengths)
+        return self._borders_of(order[self.usable[order]])
+
+    def _borders_of(self, order: Rows) -> Rows:
+        if self.batch_tokens is None:
+            return np.append(np.arange(0, len(order), self.batch_examples), len(order))
+        return token_borders(self.input_lengths[order], self.target_lengths[order], self.batch_tokens)
 
     def _drawn(self, order: Rows, noise: np.random.Generator) -> Rows:
         """The rows of an epoch, each as often as its weight says; a fraction is so many of the rows that have it."""
@@ -251,24 +234,6 @@ class Batches:
     def updates_per_epoch(self, accumulate: int) -> int:
         """The same for every epoch: batches are cut by lengths, and chance only orders rows of equal lengths."""
         return -(-self._batches_at_first // accumulate)
-
-    def _borders(self, order: Rows) -> Rows:
-        """Where batches begin and the last ends: consecutive rows, as many as the limit allows with their padding."""
-        count = len(order)
-        if self.batch_tokens is None:
-            return np.append(np.arange(0, count, self.batch_examples), count)
-        inputs, targets, borders, window = self.input_lengths[order], self.target_lengths[order], [0], self.batch_tokens
-        while borders[-1] < count:
-            begin = borders[-1]
-            # Rows come by length, so no input before was longer; the first row alone may be over the limit.
-            widths = inputs[begin : begin + window] + np.maximum.accumulate(targets[begin : begin + window])
-            over = np.flatnonzero(np.arange(2, len(widths) + 1) * widths[1:] > self.batch_tokens)
-            if len(over) or begin + window >= count:
-                borders.append(begin + 1 + int(over[0]) if len(over) else count)
-                window = 2 * (borders[-1] - begin) + 1  # the next one is hardly larger
-            else:
-                window *= 2
-        return np.array(borders)
 
     def target_tokens(self, rows: Tensor) -> int:
         """How much the decoder outputs for these rows: tokens with `<stop>`, or labels of the list."""
