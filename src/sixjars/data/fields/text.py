@@ -231,8 +231,7 @@ class TextField(Field):
         short = encoding.limit is not None and offsets[row + 1] - offsets[row] < encoding.limit
         if encoding.limit is None or (short and encoding.segments != "turns"):
             return False
-        whole = replace(encoding, limit=None).encode(table.texts(self.name, [row]))
-        return len(whole[0]) > encoding.limit
+        return len(replace(encoding, limit=None).encode(table.texts(self.name, [row]))[0]) > encoding.limit
 
     def blank(self) -> Padded:
         """Two tokens, in one segment if there are some."""
