@@ -37,6 +37,7 @@ class Phases(Reporter):
     def __init__(self) -> None:
         self.began = time.perf_counter()
         self.times: dict[str, float] = {}
+        self.ready_peak = 0.0
 
     def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
         """Rows are read, counted or tokenized."""
@@ -46,6 +47,7 @@ class Phases(Reporter):
     def begin(self, *, step: int, total: int) -> None:
         """All is ready."""
         self.times["ready"] = time.perf_counter() - self.began
+        self.ready_peak = peak()
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
         """An update was made."""
@@ -114,9 +116,10 @@ def main() -> None:
         write_pairs(file, given.rows)
         print(f"{given.rows:,} pairs, {file.stat().st_size / 1e6:,.0f} MB")
         for number, name in enumerate(("empty cache", "second time")):
-            times = measured(file, Path(folder, f"run{number}"), given.batch_tokens).times
-            told = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in times.items())
-            print(f"{name}: {given.rows / times['ready']:,.0f} rows/s, peak {peak():,.0f} MB; {told}")
+            found = measured(file, Path(folder, f"run{number}"), given.batch_tokens)
+            told = ", ".join(f"{what} {seconds:.1f} s" for what, seconds in found.times.items())
+            memory = f"peak {found.ready_peak:,.0f} MB, {peak():,.0f} MB after an update"
+            print(f"{name}: {given.rows / found.times['ready']:,.0f} rows/s, {memory}; {told}")
 
 
 if __name__ == "__main__":
