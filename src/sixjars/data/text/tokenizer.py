@@ -28,7 +28,7 @@ from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
 
 _FORMAT: Final = 2
 _HASHES: Final = 2**30  # a size and a hash together still fit 32 bits
-_KEPT: Final = 2**16  # words whose ids are kept
+_KEPT: Final = 2**17  # words whose ids are kept
 
 
 @final
