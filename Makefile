@@ -6,12 +6,13 @@ READY := $(VENV)/ready
 SITE_READY := $(VENV)/site-ready
 TORCH ?= torch==2.13.0
 WORKERS ?= 2
-SPREAD := -n $(WORKERS) --dist loadfile
+SPREAD := -n $(WORKERS) --dist loadfile --no-loadscope-reorder # the long files come first
 QUICK := tests/contracts --ignore-glob '*equation*' tests/house/test_structure.py tests/house/test_surface.py tests/unit/test_search.py \
 	tests/unit/test_updates.py tests/recipes/test_recipes.py::test_the_first_of_each_task
 export OMP_NUM_THREADS ?= 1
+unexport PYTHONDONTWRITEBYTECODE # the tests start many processes: what they import is compiled once
 
-.PHONY: demo quick quick-tests test test-all lint contracts recipes docs site wheel clean
+.PHONY: demo quick quick-tests test test-all lint contracts recipes docs site wheel bench bench-gpu clean
 
 demo: $(READY)                ## train, translate and draw, in about a minute
 	$(BIN)/sixjars demo
@@ -54,6 +55,13 @@ wheel:                        ## the wheel, in dist; installed and tried in an e
 	build/wheel/bin/python -m pip install --quiet '$(TORCH)' dist/*.whl
 	cd "$$(mktemp -d)" && PATH="$(CURDIR)/build/wheel/bin:$$PATH" && sixjars --help > help && sixjars tasks > tasks && \
 	sixjars train transliteration/sample_attention data.sample.size=64 learning.steps=2 --out run
+
+bench: $(READY)               ## ours against its peers on this CPU: training, decoding, cold start; options in BENCH='…'
+	$(BIN)/python -m benchmarks.speed --device cpu $(BENCH)
+
+# With PEERS=FOLDER nothing is installed: $(PYTHON) has what the package needs, and the folder has the peers.
+bench-gpu: $(if $(PEERS),,$(READY)) ## the same on a CUDA device
+	$(if $(PEERS),$(PYTHON),$(BIN)/python) -m benchmarks.speed --device cuda $(if $(PEERS),--peers $(PEERS)) $(BENCH)
 
 # With no torch in the environment, the CPU build is installed first: the newest one brings gigabytes of CUDA.
 $(READY): pyproject.toml

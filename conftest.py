@@ -1,5 +1,6 @@
 """For every test and every example in a docstring: one thread, a cache of its own, the same random numbers."""
 
+import gc
 import os
 import random
 from collections.abc import Iterator
@@ -7,6 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import torch
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays, so the garbage collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

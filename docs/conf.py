@@ -80,6 +80,8 @@ CONTENTS = {
         "project/recipes": "Recipes",
         "settings": "",
         "results": "",
+        "speed": "",
+        "how_it_is_fast": "",
         "glossary": "",
         "api": "",
         "api/runs": "",

@@ -244,7 +244,8 @@ def _difference(role: str, kind: str, change: Mapping[str, Any], task: Task) -> 
             changed = _equations(role, {"kind": kind, **change}, task, bridge)
         except RecipeError:
             continue
-        return [line for line in changed if line not in _equations(role, {"kind": kind}, task, bridge)]
+        usual = _equations(role, {"kind": kind}, task, bridge)
+        return [line for line in changed if line not in usual]
     raise ValueError(f"no bridge fits model.{role} with {change}")
 
 

@@ -1,14 +1,23 @@
-"""Shared by all tests of the command line: a way to call `sixjars` in this process."""
+"""Shared by all tests: a way to call `sixjars` in this process, a quick Python, and trainings that draw nothing."""
 
 import io
+import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import entry_points
+from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 from sixjars.cli import main
+from sixjars.inspection import page
+from sixjars.runs import summary, trial_process
+from sixjars.samples import generate
+from tests.warm import Warm
 
 
 @dataclass(frozen=True)
@@ -55,3 +64,41 @@ def call(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> 
         return Said(ended.value.code, out, err)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A program to be called in place of `python`: a process of its own, with the libraries imported already."""
+    warm = Warm(tmp_path_factory.mktemp("warm"))
+    yield warm.python
+    warm.stop()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_trainings() -> Iterator[None]:
+    """Half of a training of two steps is its picture, the same data again, and to wait for the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(summary, "draw_learning", lambda *given, **more: None)
+        patch.setattr(os, "fsync", lambda file: None)
+        patch.setattr("sixjars.runs.data.generate", lru_cache(50)(generate))
+        patch.setattr("lightning_fabric.utilities.registry.entry_points", lru_cache(entry_points))
+        yield
+
+
+@pytest.fixture
+def drawn_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the picture of the learning curves."""
+    monkeypatch.setattr(summary, "draw_learning", page.draw_learning)
+
+
+@pytest.fixture
+def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures are laid out, but an empty file is written, where a test asks only whether it is there."""
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **more: Path(path).touch())
+
+
+@pytest.fixture
+def quick_trials(monkeypatch: pytest.MonkeyPatch, warm_python: str) -> None:
+    """Trials of `tune --jobs 2` are processes that need no start."""
+    code = "import os; os.getppid = lambda: {parent}; from sixjars.runs.trial_process import main; main()"
+    monkeypatch.setattr(trial_process, "ONE_OF", [warm_python, "-c", code.format(parent=os.getpid())])

@@ -46,20 +46,20 @@ if TYPE_CHECKING:
     from sixjars.inspection.heatmap import heat_map as heat_map
     from sixjars.loss import token_loss as token_loss
     from sixjars.model.bridges.attention import Attention as Attention
+    from sixjars.model.bridges.attention import TwoLevelAttention as TwoLevelAttention
     from sixjars.model.bridges.every_step import EveryStep as EveryStep
     from sixjars.model.bridges.initial import InitialState as InitialState
     from sixjars.model.bridges.pooling import AttentionPooling as AttentionPooling
-    from sixjars.model.bridges.two_level import TwoLevelAttention as TwoLevelAttention
     from sixjars.model.build import Network as Network
     from sixjars.model.decoders.label import LabelDecoder as LabelDecoder
     from sixjars.model.decoders.pointer import PointerDecoder as PointerDecoder
     from sixjars.model.decoders.sequence import SequenceDecoder as SequenceDecoder
-    from sixjars.model.encoders.hierarchy import HierarchyEncoder as HierarchyEncoder
     from sixjars.model.encoders.image import ImageEncoder as ImageEncoder
     from sixjars.model.encoders.image import ImageQuestionEncoder as ImageQuestionEncoder
     from sixjars.model.encoders.nothing import NothingEncoder as NothingEncoder
     from sixjars.model.encoders.pair import PairEncoder as PairEncoder
     from sixjars.model.encoders.points import PointsEncoder as PointsEncoder
+    from sixjars.model.encoders.text import HierarchyEncoder as HierarchyEncoder
     from sixjars.model.encoders.text import TextEncoder as TextEncoder
     from sixjars.model.encoders.video import VideoEncoder as VideoEncoder
     from sixjars.model.layers import WordEmbedding as WordEmbedding
@@ -100,21 +100,19 @@ _MODULES = {
     "inspection.explanation": "Explanation",
     "inspection.heatmap": "heat_map",
     "loss": "token_loss",
-    "model.bridges.attention": "Attention",
+    "model.bridges.attention": "Attention TwoLevelAttention",
     "model.bridges.every_step": "EveryStep",
     "model.bridges.initial": "InitialState",
     "model.bridges.pooling": "AttentionPooling",
-    "model.bridges.two_level": "TwoLevelAttention",
     "model.build": "Network",
     "model.decoders.label": "LabelDecoder",
     "model.decoders.pointer": "PointerDecoder",
     "model.decoders.sequence": "SequenceDecoder",
-    "model.encoders.hierarchy": "HierarchyEncoder",
     "model.encoders.image": "ImageEncoder ImageQuestionEncoder",
     "model.encoders.nothing": "NothingEncoder",
     "model.encoders.pair": "PairEncoder",
     "model.encoders.points": "PointsEncoder",
-    "model.encoders.text": "TextEncoder",
+    "model.encoders.text": "HierarchyEncoder TextEncoder",
     "model.encoders.video": "VideoEncoder",
     "model.layers": "WordEmbedding",
     "model.visual": "VisualInput",

@@ -12,7 +12,7 @@ SixJarsError
 `assert` is kept for what cannot happen.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import PurePath
 from reprlib import Repr
@@ -120,6 +120,8 @@ class Interrupted(SixJarsError):
 
 _SHORT: Final = Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
+shown: Final[Callable[[object], str]] = _SHORT.repr
+"""A value as a message quotes it: its beginning will do."""
 ALIASES: Final = dict(
     pair.split("=")
     for pair in """
@@ -177,24 +179,6 @@ def memory_is_short(error: BaseException) -> bool:
     (True, False)
     """
     return isinstance(error, MemoryError) or any(words in str(error) for words in MEMORY_IS_SHORT)
-
-
-def shown(value: object) -> str:
-    """A value as a message quotes it: its beginning will do.
-
-    >>> shown("jam"), len(shown("j" * 100_000))
-    ("'jam'", 80)
-    """
-    return _SHORT.repr(value)
-
-
-def number_of(count: float, noun: str) -> str:
-    """So many of something, in the form that fits one too.
-
-    >>> number_of(1, "bad row"), number_of(2000, "epoch"), number_of(0, "input"), number_of(2.5, "epoch")
-    ('1 bad row', '2000 epochs', '0 inputs', '2.5 epochs')
-    """
-    return f"{count:.12g} {noun}" if count == 1 else f"{count:.12g} {noun}s"
 
 
 def hint(got: object, known: Collection[str]) -> str:

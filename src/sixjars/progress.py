@@ -1,22 +1,16 @@
 """What a person sees while a model trains: a bar with rate and time left in a terminal, plain lines elsewhere."""
 
+import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final, TypeVar, final
 
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 T = TypeVar("T")
 PAUSE: Final = 30.0
@@ -73,6 +67,9 @@ class Reporter:
     def validated(self, record: Mapping[str, float], *, is_best: bool) -> None:
         """The model was scored."""
 
+    def stopped(self, sentence: str) -> None:
+        """Training ended before its last step, and why."""
+
     def tried(self, sentence: str) -> None:
         """A trial of a parameter search is over."""
 
@@ -81,13 +78,13 @@ class Reporter:
 
 
 @final
+@dataclass
 class _Listener:
     """Whom to report to, what was told already, and how much of a file was read."""
 
-    def __init__(self, reporter: Reporter) -> None:
-        self.reporter = reporter
-        self.told: set[str] = set()
-        self.share: float | None = None
+    reporter: Reporter
+    told: set[str] = field(default_factory=set)
+    share: float | None = None
 
 
 _LISTENER: ContextVar[_Listener | None] = ContextVar("_LISTENER", default=None)
@@ -105,31 +102,26 @@ def listening(reporter: Reporter) -> Iterator[None]:
 
 def tell(sentence: str) -> None:
     """A note for whoever is listening; a file that is read twice is told of once."""
-    listener = _LISTENER.get()
-    if listener is not None and sentence not in listener.told:
+    if (listener := _LISTENER.get()) is not None and sentence not in listener.told:
         listener.told.add(sentence)
         listener.reporter.note(sentence)
 
 
 def reached(share: float) -> None:
     """How much of a file was read, from 0 to 1; from it and the rows so far follows how many there are about."""
-    listener = _LISTENER.get()
-    if listener is not None:
+    if (listener := _LISTENER.get()) is not None:
         listener.share = share
 
 
-def _one(item: object) -> int:
-    return 1
-
-
-def counted(items: Iterable[T], what: str, *, rows: Callable[[T], int] = _one, total: int | None = None) -> Iterator[T]:
+def counted(
+    items: Iterable[T], what: str, *, rows: Callable[[T], int] | None = None, total: int | None = None
+) -> Iterator[T]:
     """The same items; whoever is listening learns now and then how many `rows` were used, and of how many.
 
     >>> list(counted("abc", "reading mails.csv"))
     ['a', 'b', 'c']
     """
-    listener = _LISTENER.get()
-    if listener is None:
+    if (listener := _LISTENER.get()) is None:
         yield from items
         return
     listener.share, before, done, told = None, time.monotonic(), 0, 0
@@ -139,7 +131,16 @@ def counted(items: Iterable[T], what: str, *, rows: Callable[[T], int] = _one, t
             listener.reporter.reading(what, rows=done, total=all_rows)
             before, told = time.monotonic(), done
         yield item
-        done += rows(item)
+        done += 1 if rows is None else rows(item)
+
+
+def number_of(count: float, noun: str) -> str:
+    """So many of something, in the form that fits one too.
+
+    >>> number_of(1, "bad row"), number_of(2000, "epoch"), number_of(0, "input"), number_of(2.5, "epoch")
+    ('1 bad row', '2000 epochs', '0 inputs', '2.5 epochs')
+    """
+    return f"{count:.12g} {noun}" if count == 1 else f"{count:.12g} {noun}s"
 
 
 def duration(seconds: float) -> str:
@@ -172,21 +173,22 @@ class ConsoleProgress(Reporter):
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self.console = console
         self.clock = clock
-        self.bar: Progress | None = None
-        self.task = TaskID(0)
+        self.bar: bars.Progress | None = None
+        self.task = bars.TaskID(0)
         self.what = self.search = ""
         self.told_at = clock()
         self.first, self.total, self.began_at = 0, 0, clock()
         """The step that the clock was started at, and when; the estimate is made from what came since."""
         self.estimates = False
+        self.steps_at: list[float] = []
 
-    def _begin(self, what: str, total: int | None, **values: Any) -> Progress:
+    def _begin(self, what: str, total: int | None, **values: Any) -> bars.Progress:
         """A bar with count, rate and time left, where there is a terminal."""
         self.end()
-        counts = BarColumn(bar_width=None), MofNCompleteColumn(), TextColumn("{task.fields[more]}")
-        times = TimeElapsedColumn(), TimeRemainingColumn()
-        text, quiet = TextColumn("[bold]{task.description}"), not self.console.is_terminal
-        bar = self.bar = Progress(text, *counts, *times, console=self.console, transient=True, disable=quiet)
+        counts = bars.BarColumn(bar_width=None), bars.MofNCompleteColumn(), bars.TextColumn("{task.fields[more]}")
+        times = bars.TimeElapsedColumn(), bars.TimeRemainingColumn()
+        text, quiet = bars.TextColumn("[bold]{task.description}"), not self.console.is_terminal
+        bar = self.bar = bars.Progress(text, *counts, *times, console=self.console, transient=True, disable=quiet)
         self.task = bar.add_task(what, total=total, more="", **values)
         self.what, self.told_at = what, self.clock()
         bar.start()
@@ -204,18 +206,18 @@ class ConsoleProgress(Reporter):
 
     def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
         """Show how many rows there are so far, how fast they come, and how long the others take; nothing stays."""
-        if self.bar is None or self.what != what:
-            self._begin(what, total)
+        bar = self.bar
+        if bar is None or self.what != what:
+            bar = self._begin(what, total)
             self.first, self.began_at = rows, self.clock()
-        assert self.bar is not None
         speed = (rows - self.first) / max(self.clock() - self.began_at, 1e-9)
         more = f"{speed:,.0f} rows/s" if speed else ""
-        self.bar.update(self.task, completed=rows, total=total, more=more)
+        bar.update(self.task, completed=rows, total=total, more=more)
         if self._is_due():
-            left = (
-                f" of about {total:,}  {more}  about {duration((total - rows) / speed)} left" if total and speed else ""
+            left = duration((total - rows) / speed) if total and speed else ""
+            self._line(
+                f"{what}: {rows:,} rows" + (f" of about {total:,}  {more}  about {left} left" if left else " so far")
             )
-            self._line(f"{what}: {rows:,} rows{left or ' so far'}")
 
     def preparing(self, what: str, *, done: int, total: int) -> None:
         """Show a bar of its own until all is ready; then one line that stays."""
@@ -243,6 +245,7 @@ class ConsoleProgress(Reporter):
         self._begin("training", total, completed=step)
         self.first, self.total, self.began_at = step, total, self.clock()
         self.estimates = total - step >= 3 * MEASURED
+        self.steps_at = [self.clock()]
 
     def stepped(self, *, step: int, loss: float, tokens_per_second: float) -> None:
         """Move the bar, or write a line now and then; after a few steps, how long all of them will take."""
@@ -251,9 +254,13 @@ class ConsoleProgress(Reporter):
             self.bar.update(self.task, completed=step, more=more)
         took, made = self.clock() - self.began_at, step - self.first
         left = duration(took / max(made, 1) * (self.total - step))
+        if self.estimates:
+            self.steps_at.append(self.clock())
         if self.estimates and made >= MEASURED:
             self.estimates = False
-            whole = duration(took / made * (self.total - self.first))
+            # The median: the first steps of a shape may be slow, where kernels are compiled for it.
+            one = statistics.median(after - before for before, after in pairwise(self.steps_at))
+            whole = duration(one * (self.total - self.first))
             self._line(f"{'time':12}  about {whole} for {self.total - self.first:,} steps, validation not counted")
         elif self._is_due():
             self._line(f"step {step:,} of {self.total:,}  {more}  about {left} left")
@@ -270,6 +277,10 @@ class ConsoleProgress(Reporter):
             line += "".join(f"  {score}" for score in scores) + (f" ({self.search})" if self.search else "")
         self._line(line + ("  best" if is_best else ""))
         self.told_at = self.clock()
+
+    def stopped(self, sentence: str) -> None:
+        """A line that stays."""
+        self._line(sentence)
 
     def tried(self, sentence: str) -> None:
         """A line that stays."""

@@ -253,7 +253,8 @@ TASKS: dict[str, Task] = {
         ),
     )
 }
-_OWN = {other: task.name for task in TASKS.values() for other in task.also}
+TASK_NAMED = TASKS | {other: task for task in TASKS.values() for other in task.also}
+"""Tasks by all names that people type for them."""
 
 
 def own_name(name: str) -> str:
@@ -263,4 +264,4 @@ def own_name(name: str) -> str:
     ('document_classification', 'document_classification/imdb_flat', 'dialog')
     """
     task, slash, rest = name.partition("/")
-    return f"{_OWN.get(task, task)}{slash}{rest}"
+    return f"{TASK_NAMED[task].name if task in TASK_NAMED else task}{slash}{rest}"

@@ -6,12 +6,11 @@ from typing import Literal, get_args
 
 from sixjars.flow.contracts import Encoder
 from sixjars.flow.values import Padded
-from sixjars.model.encoders.hierarchy import HierarchyEncoder
 from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.pair import PairEncoder
 from sixjars.model.encoders.points import PointsEncoder
-from sixjars.model.encoders.text import TextEncoder
+from sixjars.model.encoders.text import HierarchyEncoder, TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
 from sixjars.model.recurrent import CellName, Direction
 from sixjars.model.visual import VisualInput

@@ -15,11 +15,10 @@ from torch import Tensor
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Context, Encoded, Prepared
 from sixjars.model.bridges import BRIDGES
-from sixjars.model.bridges.attention import Attention
+from sixjars.model.bridges.attention import Attention, TwoLevelAttention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.bridges.pooling import AttentionPooling
-from sixjars.model.bridges.two_level import TwoLevelAttention
 
 from .checks import gradients, held, nameless, reloaded, unlearned, weighed
 from .decoder_cases import attends_to_segments, reads_memory

@@ -12,12 +12,11 @@ from sixjars.flow.values import Padded
 from sixjars.model.bridges import BRIDGES
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
-from sixjars.model.encoders.hierarchy import HierarchyEncoder
 from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.pair import PairEncoder
 from sixjars.model.encoders.points import PointsEncoder
-from sixjars.model.encoders.text import TextEncoder
+from sixjars.model.encoders.text import HierarchyEncoder, TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
 
 from .equation_models import Model, compare

@@ -12,21 +12,19 @@ import torch
 
 from sixjars.flow.contracts import Bridge, Decoder, Encoder
 from sixjars.flow.values import Padded
-from sixjars.model.bridges.attention import Attention
+from sixjars.model.bridges.attention import Attention, TwoLevelAttention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.bridges.pooling import AttentionPooling
-from sixjars.model.bridges.two_level import TwoLevelAttention
 from sixjars.model.build import build
 from sixjars.model.decoders.label import LabelDecoder
 from sixjars.model.decoders.pointer import PointerDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder
-from sixjars.model.encoders.hierarchy import HierarchyEncoder
 from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.pair import PairEncoder
 from sixjars.model.encoders.points import PointsEncoder
-from sixjars.model.encoders.text import TextEncoder
+from sixjars.model.encoders.text import HierarchyEncoder, TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
 from sixjars.model.recurrent import state_shape
 from sixjars.recipe.files import packaged

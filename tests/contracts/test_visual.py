@@ -9,14 +9,13 @@ from torch import Tensor, nn
 
 from sixjars.errors import RecipeError, ShapeError
 from sixjars.flow.values import Encoded, Layout, Padded
-from sixjars.model.backbones.small import SmallBackbone
 from sixjars.model.bridges.attention import Attention
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.decoders.label import LabelDecoder
 from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
-from sixjars.model.visual import VisualInput, learns
+from sixjars.model.visual import SmallBackbone, VisualInput, learns
 
 from .examples import features, frames, numbers_of, ragged, texts, vectors, words
 

@@ -1,31 +1,23 @@
 """The pages keep their word: commands parse, recipes exist, links lead somewhere, the encoder page is performed."""
 
-import os
 import re
 import shlex
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from tests.house.copies import ROOT, Folder, blocks, copied
 
 from sixjars.cli import app
 from sixjars.recipe.files import packaged
 from sixjars.tasks import TASKS
 
-ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 ENCODER_PAGE = ROOT / "docs" / "add_an_encoder.md"
+AVERAGE = "src/sixjars/model/encoders/average.py"
 COMMANDS: Any = typer.main.get_command(app)
-
-
-def blocks(text: str, language: str) -> list[str]:
-    """The fenced blocks of a page in one language."""
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def commands(text: str) -> Iterator[list[str]]:
@@ -115,81 +107,55 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     assert [link for link in inside if not (page.parent / link).exists()] == []
 
 
-def inserted(path: Path, block: str, table: str) -> None:
-    """Put the imports of a block after the last import of a module, and its entry first into a table."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    imports = [line for line in block.splitlines() if line.startswith("from ")]
-    [entry] = [line for line in block.splitlines() if line.startswith("    ")]
-    [opened] = [at for at, line in enumerate(lines) if line.startswith(f"{table}: ")]
-    lines.insert(opened + 1, entry)
-    last = max(at for at, line in enumerate(lines) if line.startswith("from sixjars."))
-    path.write_text("\n".join([*lines[: last + 1], *imports, *lines[last + 1 :]]) + "\n", encoding="utf-8")
-
-
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def house(tmp_path_factory: pytest.TempPathFactory, warm_python: str) -> Folder:
     """A copy of the package and its contracts, in which the steps of the page were performed up to the second."""
-    copy = tmp_path_factory.mktemp("house")
-    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    shutil.copytree(ROOT / "src", copy / "src", ignore=ignored)
-    shutil.copytree(ROOT / "tests" / "contracts", copy / "tests" / "contracts", ignore=ignored)
-    for name in ("conftest.py", "pyproject.toml"):
-        shutil.copy(ROOT / name, copy / name)
+    copy = copied(tmp_path_factory.mktemp("house"), warm_python)
     text = ENCODER_PAGE.read_text(encoding="utf-8")
     module, line, _ = blocks(text, "python")
-    encoders = copy / "src" / "sixjars" / "model" / "encoders"
-    (encoders / "average.py").write_text(module, encoding="utf-8")
-    inserted(encoders / "__init__.py", line, "ENCODERS")
+    copy.write(AVERAGE, module)
+    copy.insert("src/sixjars/model/encoders/__init__.py", line, "ENCODERS")
     [recipe] = blocks(text, "yaml")
-    (copy / "average.yaml").write_text(recipe, encoding="utf-8")
+    copy.write("average.yaml", recipe)
     return copy
 
 
-def ran(house: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    surroundings = {**os.environ, "PYTHONPATH": str(house / "src"), "COLUMNS": "120"}
-    command = [sys.executable, "-m", *words]
-    return subprocess.run(command, cwd=house, env=surroundings, capture_output=True, text=True, check=False)
-
-
 EVERY = ("-m", "slow or not slow")  # the export of most encoders is tried in `make test-all` alone
-CONTRACTS = ("pytest", "-q", "-p", "no:cacheprovider", *EVERY, "tests/contracts/test_encoders.py", "-k")
+CONTRACTS = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *EVERY, "tests/contracts/test_encoders.py", "-k")
 
 
-def test_the_page_trains(house: Path) -> None:
+def test_the_page_trains(house: Folder) -> None:
     train, explain = list(commands(ENCODER_PAGE.read_text(encoding="utf-8")))
     assert "model.encoder.kind=average" in train
     few = ["data.sample.size=64", "data.sample.valid=8", "data.sample.test=8", "learning.steps=2"]
-    trained = ran(house, "sixjars", *train, *few, "evaluation.search.max_length=5")
-    assert trained.returncode == 0, trained.stderr
-    assert "exact_match" in trained.stdout
-    told = ran(house, "sixjars", *explain).stdout
-    assert "h_j = tanh(U_enc E_enc[x_j] + b_enc)" in told
-    assert "encoder.layer.weight" in told
+    trained, told = house.call([*train, *few, "evaluation.search.max_length=5"], explain)
+    assert trained[0] == 0, trained
+    assert "exact_match" in trained[1]
+    assert "h_j = tanh(U_enc E_enc[x_j] + b_enc)" in told[1]
+    assert "encoder.layer.weight" in told[1]
 
 
-def test_the_page_keeps_its_promises(house: Path) -> None:
+def test_the_page_keeps_its_promises(house: Folder) -> None:
     """Without the case one test fails and says why; with it all pass; without the mask padding is seen."""
     page = ENCODER_PAGE.read_text(encoding="utf-8")
     [cases] = re.findall(r"^In `(tests/\S+)`, to the table `CASES`", page, re.MULTILINE)
-    without = ran(house, *CONTRACTS, "every_encoder_has_a_case")
+    without = house.run(*CONTRACTS, "every_encoder_has_a_case")
     assert "1 failed" in without.stdout, without.stdout
     assert "AverageEncoder" in without.stdout
-    inserted(house / cases, blocks(page, "python")[2], "CASES")
-    kept = ran(house, *CONTRACTS, "average or every_encoder_has_a_case")
+    house.insert(cases, blocks(page, "python")[2], "CASES")
+    kept = house.run(*CONTRACTS, "average or every_encoder_has_a_case")
     assert kept.returncode == 0, kept.stdout
     assert "14 passed" in kept.stdout
-    average = house / "src" / "sixjars" / "model" / "encoders" / "average.py"
-    code = average.read_text(encoding="utf-8")
-    average.write_text(code.replace(" * real_BS1", ""), encoding="utf-8")
-    broken = ran(house, *CONTRACTS, "average and padding")
-    average.write_text(code, encoding="utf-8")
+    code = blocks(page, "python")[0]
+    house.write(AVERAGE, code.replace(" * real_BS1", ""))
+    broken = house.run(*CONTRACTS, "average and padding")
+    house.write(AVERAGE, code)
     assert "3 failed" in broken.stdout, broken.stdout
 
 
-def test_the_page_is_well_written(house: Path) -> None:
-    files = ["src/sixjars/model/encoders/average.py"]
-    for words in (["check", *files], ["format", "--check", *files]):
-        done = ran(house, "ruff", *words)
+def test_the_page_is_well_written(house: Folder) -> None:
+    for words in (["check"], ["format", "--check"]):
+        done = house.run("-m", "ruff", *words, AVERAGE)
         assert done.returncode == 0, done.stdout
-    example = ran(house, "pytest", "-q", "-p", "no:cacheprovider", *files)
+    example = house.run("-m", "pytest", "-q", "-p", "no:cacheprovider", AVERAGE)
     assert "1 passed" in example.stdout, example.stdout

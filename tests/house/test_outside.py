@@ -12,9 +12,11 @@ from types import SimpleNamespace
 from typing import final
 
 import pytest
+from tests.house.copies import CALLS, ROOT
 
 from sixjars import FieldSettings, WordEmbedding
 
+SOURCE = str(ROOT / "src")
 MODULES = {
     "my_lab/__init__.py": """
 import os
@@ -162,27 +164,14 @@ NAMED = (
 REFUSED = "is code from outside this toolkit. If you trust it, say --allow my_lab (in Python: allow=['my_lab'])."
 TRAIN = ["train", "signs.yaml", "--out", "run"]
 USES = (["predict", "run", "++-+"], ["evaluate", "run"], ["explain", "run"])
-CALLS = """
-import contextlib, io, json, sys
-from sixjars.cli import main
-found = []
-for words in json.loads(sys.argv[1]):
-    sys.argv = ["sixjars", *words]
-    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
-        try:
-            code = main() or 0
-        except SystemExit as end:
-            code = end.code or 0
-    found.append([code, out.getvalue(), err.getvalue()])
-print(json.dumps(found))
-"""
 
 
 @final
 class Lab:
     """An environment with our toolkit in it, a folder to work in, and a file that is written when `my_lab` is run."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, warm_python: str) -> None:
+        self.warm_python = warm_python
         self.folder = folder / "work"
         self.imported = folder / "imported"
         self.environment = folder / "environment"
@@ -191,7 +180,9 @@ class Lab:
         subprocess.run(command, check=True)
         ours = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
         lines = "".join(f"import site; site.addsitedir({path!r})\n" for path in sorted(ours))
-        (next(self.environment.glob("lib/python*/site-packages")) / "ours.pth").write_text(lines, encoding="utf-8")
+        lines += f"import sys; sys.path.insert(0, {SOURCE!r})\n"  # the toolkit of this folder, wherever it is installed
+        self.packages = next(self.environment.glob("lib/python*/site-packages"))
+        (self.packages / "ours.pth").write_text(lines, encoding="utf-8")
         (self.folder / "signs.yaml").write_text(RECIPE, encoding="utf-8")
         rows = [f"{number:05b}".replace("0", "-").replace("1", "+") for number in range(32)]
         lines = "".join(f"{row}\t{'up' if row.count('+') > 2 else 'down'}\n" for row in rows * 3)
@@ -214,13 +205,17 @@ class Lab:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 
-    def python(self, program: str, *words: str, folder: Path | None = None) -> str:
-        """What a program prints; like an installed command, it does not look for modules where it is called."""
+    def python(self, program: str, *words: str, folder: Path | None = None, real: bool = False) -> str:
+        """What a program prints; like an installed command, it does not look for modules where it is called.
+
+        The Python of the environment takes seconds to start, so most programs get a warm one with its packages.
+        """
         paths = {"PYTHONSAFEPATH": "1", "IMPORTED": str(self.imported), "SIXJARS_CACHE": str(self.folder / "cache")}
+        paths |= {} if real else {"PYTHONPATH": os.pathsep.join([SOURCE, str(self.packages)])}
         around = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
-        command = [str(self.environment / "bin" / "python"), "-c", program, *words]
+        python = str(self.environment / "bin" / "python") if real else self.warm_python
         done = subprocess.run(
-            command,
+            [python, "-c", program, *words],
             cwd=folder or self.folder,
             env={**around, **paths, "COLUMNS": "120"},
             capture_output=True,
@@ -230,9 +225,11 @@ class Lab:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def called(self, *commands: list[str], folder: Path | None = None) -> list[tuple[int, str, str]]:
+    def called(
+        self, *commands: list[str], folder: Path | None = None, real: bool = False
+    ) -> list[tuple[int, str, str]]:
         """The exit code of each command, what it prints and what it tells; all in one process."""
-        found = self.python(CALLS, json.dumps(commands), folder=folder)
+        found = self.python(CALLS, json.dumps(commands), folder=folder, real=real)
         return [(code, out, err) for code, out, err in json.loads(found)]
 
     def ran(self) -> bool:
@@ -243,11 +240,11 @@ class Lab:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+def lab(tmp_path_factory: pytest.TempPathFactory, warm_python: str) -> Lab:
     """The package is installed, and a model of its components is trained."""
-    made = Lab(tmp_path_factory.mktemp("lab"))
+    made = Lab(tmp_path_factory.mktemp("lab"), warm_python)
     made.install()
-    [(code, out, err)] = made.called([*TRAIN, "--allow", "my_lab"])
+    [(code, out, err)] = made.called([*TRAIN, "--allow", "my_lab"], real=True)
     assert code == 0, err
     assert "my_lab.metrics.RIGHT" in out
     assert "expects" not in err  # so its metric was found where weights are chosen, and where the score is expected
@@ -266,7 +263,7 @@ def refused(lab: Lab, *commands: list[str], folder: Path | None = None, named: t
 
 
 def test_the_package_is_in_the_temporary_environment_alone(lab: Lab) -> None:
-    found = lab.python("import my_lab, sixjars; print(my_lab.__file__)")
+    found = lab.python("import my_lab, sixjars; print(my_lab.__file__)", real=True)
     assert lab.ran()
     assert Path(found).is_relative_to(lab.environment)
     here = [sys.executable, "-c", "import my_lab"]
@@ -351,9 +348,9 @@ def test_from_python_classes_are_handed_over(lab: Lab) -> None:
     assert [int(number) for number in refusals] == [3, 7]  # a metric is named in three places
 
 
-def test_a_package_in_the_current_folder_is_found(tmp_path: Path) -> None:
+def test_a_package_in_the_current_folder_is_found(tmp_path: Path, warm_python: str) -> None:
     """Nothing is installed here; the command line looks into the current folder when a package is allowed."""
-    lab = Lab(tmp_path)
+    lab = Lab(tmp_path, warm_python)
     for name, text in MODULES.items():
         (lab.folder / name).parent.mkdir(exist_ok=True)
         (lab.folder / name).write_text(text, encoding="utf-8")

@@ -1,21 +1,27 @@
-"""Every `sixjars` command of README.md and docs/data.md runs, in order and in little, on made-up files of a reader."""
+"""Every `sixjars` command of README.md, docs/index.md, docs/data.md and docs/systems.md runs.
+
+In order and in little, on made-up files of a reader. `make demo` is `sixjars demo`; `make test` is what runs this.
+"""
 
 import gzip
 import io
 import json
+import re
+import shlex
 import sys
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 import yaml
+from tests.house.copies import ROOT, blocks
 from tests.house.test_doc_code import FEW, painted, written
-from tests.house.test_docs import blocks, commands
+from tests.house.test_docs import commands
 
 import sixjars
 from sixjars.cli import app
+from sixjars.cli.train import DEMO
 
-ROOT = Path(__file__).parents[2]
 TYPED = "a sentence of mine\n"
 """What `echo` gives to a pipe, and what is said in a chat."""
 IN_LITTLE = {
@@ -55,11 +61,12 @@ def write_files(page: str) -> None:
         painted(Path(f"videos/{('wave', 'nod')[at % 2]}/{at}.mp4"))
     header = [] if page == "README.md" else ["en\tde"]
     rows = [f"sentence {at} of mine\tSatz {at} von mir" for at in range(20)]
-    if page == "docs/data.md":
-        written("data.md")  # its own pairs.tsv has a third column, which `new` asks about
-        Path("news.csv").write_text("en,from\nsentence 3 of mine,web\n", encoding="utf-8")
     for name in ("pairs.tsv", "test.tsv"):
         Path(name).write_text("\n".join([*header, *rows]) + "\n", encoding="utf-8")
+    if page == "docs/data.md":
+        written("data.md")  # it shows a pairs.tsv of its own
+        Path("news.csv").write_text("en,year\nI am here,2019\n", encoding="utf-8")
+    Path("documents.txt").write_text("a bridge was built in oslo .\n", encoding="utf-8")
 
 
 def train_little(recipe: str, out: str) -> str:
@@ -75,7 +82,8 @@ def in_little(call: list[str]) -> list[str]:
     return [*call, *(FEW if call[0] == "train" and "/sample_" in call[1] else IN_LITTLE.get(call[0], []))]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/data.md"])
+@pytest.mark.usefixtures("unrendered")
+@pytest.mark.parametrize("page", ["README.md", "docs/data.md", "docs/systems.md"])
 def test_commands_run(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -98,6 +106,25 @@ def test_commands_run(
         assert all(path.exists() for path in made), f"{call} makes no {made}"
         said = capsys.readouterr()
         assert made or said.out or (call[0] == "features" and said.err), f"{call} says nothing"
+
+
+def test_the_demo_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """As docs/index.md and the README say, twice, with a recipe that is as the demo's but for its sizes."""
+    monkeypatch.chdir(tmp_path)
+    Path("small.yaml").write_text(sixjars.read_recipe(DEMO, [*FEW, "expect={}"]).to_yaml(), encoding="utf-8")
+    monkeypatch.setattr("sixjars.cli.train.DEMO", "small.yaml")
+    [call] = commands((ROOT / "docs" / "index.md").read_text(encoding="utf-8"))
+    assert call == ["demo"]
+    for _ in range(2):  # an earlier demo is replaced
+        app(call, standalone_mode=False)
+        said = capsys.readouterr().out
+        assert "Sentences of the test set, which it never saw:" in said
+        assert Path("sixjars-demo/attention.png").is_file()
+    tried = shlex.split(said.rpartition("try:     sixjars ")[2])
+    app(tried, standalone_mode=False)
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"^demo: .*\n\t\$\(BIN\)/sixjars demo$", makefile, re.MULTILINE)
+    assert re.search(r"^test: .*\n\t.* -m pytest ", makefile, re.MULTILINE)
 
 
 def test_python_of_the_readme_runs(

@@ -36,6 +36,7 @@ def little(call: list[str]) -> list[str]:
     return [*[word for word in words if not word.startswith("data.sample.size")], "data.sample.size=64", *LITTLE]
 
 
+@pytest.mark.usefixtures("quick_trials")
 def test_its_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     assert [call[0] for call in CALLS] == ["tune", "train", "tune", "tune"]

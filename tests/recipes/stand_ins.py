@@ -51,7 +51,7 @@ def _zipped(path: Path, names: Iterable[str], paint: Callable[[str], bytes]) -> 
             packed.writestr(name, paint(name))
 
 
-def _lined(path: Path, rows: Rows) -> None:
+def lined(path: Path, rows: Rows) -> None:
     content = "".join(json.dumps(row) + "\n" for row in rows).encode()
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
 
@@ -69,7 +69,7 @@ def _flickr8k(folder: Path) -> None:
     for row in rows:
         seen = next((colour for colour in COLOURS if colour in row["image"]), "grey")
         row |= {"captions": [f"All is {seen} .", f"A picture of {seen} things ."], "width": 56, "height": 40}
-    _lined(folder / "captions.jsonl.gz", rows)
+    lined(folder / "captions.jsonl.gz", rows)
 
 
 def _asked(folder: Path, kind: str, ending: str) -> None:
@@ -82,7 +82,7 @@ def _asked(folder: Path, kind: str, ending: str) -> None:
             colour = next(colour for colour in COLOURS if colour in name)
             for question, answer in (("what color is it ?", colour), ("is it red ?", "yes" if "red" in name else "no")):
                 rows += [{"image": name, "question": question, "answer": answer, "split": split}] * 2
-        _lined(folder / f"{kind}.{split}.jsonl.gz", rows)
+        lined(folder / f"{kind}.{split}.jsonl.gz", rows)
 
 
 def _clips(folder: Path, labels: tuple[str, ...]) -> None:
@@ -92,7 +92,7 @@ def _clips(folder: Path, labels: tuple[str, ...]) -> None:
         _zipped(folder / f"clips.{split}.zip", names, video)
         rows += [{"video": name, "label": name.split("_")[0], "split": split, "fps": 10} for name in names]
     rows.append({"video": "nowhere.mp4", "label": labels[0], "split": "test", "fps": 10})
-    _lined(folder / "clips.jsonl", rows)
+    lined(folder / "clips.jsonl", rows)
 
 
 VISUAL: Mapping[str, Callable[[Path], None]] = {
@@ -108,7 +108,7 @@ VISUAL: Mapping[str, Callable[[Path], None]] = {
 def _splits(folder: Path, rows: Callable[[int], dict[str, Any]], *names: str) -> None:
     """As many rows in each split, each made from its number."""
     for name in names:
-        _lined(folder / f"{name}.jsonl.gz", [rows(number) for number in range(12)])
+        lined(folder / f"{name}.jsonl.gz", [rows(number) for number in range(12)])
 
 
 def _review(number: int) -> tuple[list[str], str]:
@@ -133,7 +133,7 @@ def _reuters(folder: Path) -> None:
         return {"topics": topics, "paragraphs": [f"The {' and '.join(topics)} trade rose. It fell.", "Reuter."]}
 
     for split in ("train", "dev"):
-        _lined(folder / f"{split}.jsonl.gz", [story(number) for number in range(40)])
+        lined(folder / f"{split}.jsonl.gz", [story(number) for number in range(40)])
 
 
 def _sgd(folder: Path) -> None:

@@ -37,14 +37,16 @@ TINY: dict[str, Any] = {
     "evaluation": {"search": {"max_length": 12}, "metrics": ["character_error_rate"]},
 }
 
-# Starts a process as a fork of one that has everything imported: a tenth of a second instead of three.
+# Starts a process as a fork of one that has this toolkit imported too, and can be killed: see also tests/warm.py.
 SERVER = """
 import atexit, json, os, signal, sys, traceback
 import lightning_fabric
 import sixjars.cli.show, sixjars.progress, sixjars.runs.predict, sixjars.runs.evaluate
 from sixjars.cli import main
-from sixjars.progress import Reporter, Reporter
+from sixjars.progress import Reporter
+from sixjars.runs import history
 
+history.draw_learning = lambda *given, **more: None  # as in tests/conftest.py
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is born deaf to it
 for line in sys.stdin:
     order = json.loads(line)
@@ -102,11 +104,11 @@ class Process:
 class Server:
     """`sixjars` in processes of their own, quickly."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, python: str) -> None:
         self.folder = folder
         self.count = 0
         self.process = subprocess.Popen(
-            [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [python, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def ask(self, order: dict[str, Any]) -> str:
@@ -137,9 +139,9 @@ class Server:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory, warm_python: str) -> Iterator[Server]:
     """One for all tests."""
-    found = Server(tmp_path_factory.mktemp("processes"))
+    found = Server(tmp_path_factory.mktemp("processes"), warm_python)
     yield found
     assert found.process.stdin is not None
     assert found.process.stdout is not None
@@ -235,21 +237,26 @@ def pairs(tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
+def recipe_from_file(folder: Path, path: Path, changes: dict[str, Any]) -> str:
+    """The tiny recipe with changes, of translation, that reads a file with columns `en` and `de`."""
+    data = {
+        "sample": ...,
+        "train": str(path),
+        "valid": 0.25,
+        "source": {"tokens": "words", "column": "en"},
+        "target": {"tokens": "words", "column": "de"},
+    }
+    both = merged({"task": "translation", "data": data}, changes)
+    both["data"]["sample"] = ...
+    return write_recipe(folder, both, "from_file.yaml")
+
+
 @pytest.fixture
-def from_file(recipe: Recipe) -> Callable[..., str]:
+def from_file(tmp_path: Path) -> Callable[..., str]:
     """A recipe that reads a file with columns `en` and `de`."""
 
     def make(path: Path, **changes: Any) -> str:
-        data = {
-            "sample": ...,
-            "train": str(path),
-            "valid": 0.25,
-            "source": {"tokens": "words", "column": "en"},
-            "target": {"tokens": "words", "column": "de"},
-        }
-        both = merged({"task": "translation", "data": data}, changes)
-        both["data"]["sample"] = ...
-        return recipe("from_file.yaml", **both)
+        return recipe_from_file(tmp_path, path, changes)
 
     return make
 

@@ -8,7 +8,8 @@ import pytest
 
 from sixjars.data.readers import Examples, read
 from sixjars.errors import DataError
-from sixjars.recipe.data import Column, DataSettings, Files
+from sixjars.recipe.data import Column, Files
+from sixjars.recipe.sections import DataSettings
 
 BOTH: dict[str, Column] = {"source": "en", "target": "de"}
 

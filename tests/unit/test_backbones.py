@@ -12,9 +12,8 @@ from torch.nn import functional as F  # noqa: N812
 
 from sixjars.errors import MissingExtra, RecipeError, ShapeError
 from sixjars.model.backbones.backbone import Backbone, MapShape, frozen_below
-from sixjars.model.backbones.efficientnet import Convolution, EfficientNetLite0
-from sixjars.model.backbones.small import SmallBackbone
-from sixjars.model.visual import backbone_named, fingerprint, shape_of, usual_size_of
+from sixjars.model.backbones.pretrained import Convolution, EfficientNetLite0, fingerprint
+from sixjars.model.visual import SmallBackbone, backbone_named, shape_of, usual_size_of
 
 pytestmark = pytest.mark.usefixtures("in_64_bits")
 KERNELS = [3, 3, 3, 5, 5, 3, 3, 3, 5, 5, 5, 5, 5, 5, 5, 3]

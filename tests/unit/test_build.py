@@ -98,7 +98,12 @@ def test_every_kind_means_a_class_of_its_role() -> None:
         ),
         ("bridge", {"summary_size": 3}, "model.bridge: key 'summary_size' is filled in by the toolkit; remove it."),
         ("bridge", {"source_size": 3}, "model.bridge: key 'source_size' is filled in by the toolkit; remove it."),
-        ("bridge", {"kind": "initial", "score": "dot"}, "model.bridge: key 'score' is unknown. Known: start."),
+        (
+            "bridge",
+            {"kind": "initial", "score": "dot"},
+            "model.bridge: key 'score' is one of kind attention, but the kind is initial; remove it, "
+            "or replace the section: 'model.bridge={kind: initial}'.",
+        ),
         ("decoder", {"bridge": {}}, "model.decoder: key 'bridge' is filled in by the toolkit; remove it."),
         (
             "encoder",

@@ -202,9 +202,9 @@ def wait_for(path: Path) -> None:
         time.sleep(0.005)
 
 
-def test_two_processes_at_once(tmp_path: Path) -> None:
+def test_two_processes_at_once(tmp_path: Path, warm_python: str) -> None:
     both = [
-        subprocess.Popen([sys.executable, "-c", BUILD, str(tmp_path), name], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen([warm_python, "-c", BUILD, str(tmp_path), name], stdout=subprocess.PIPE, text=True)
         for name in ("one", "two")
     ]
     for name in ("one", "two"):

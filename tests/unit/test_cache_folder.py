@@ -13,7 +13,7 @@ import pytest
 from sixjars.data.storage import cache, pruning
 from sixjars.data.storage.cache import Examples, cache_folder, cached, made_whole, set_aside, sweep
 from sixjars.data.storage.features import FeatureStore
-from sixjars.data.storage.pruning import contents, making_name, prune
+from sixjars.data.storage.pruning import MAKING_HERE, contents, prune
 from sixjars.errors import DataError
 
 HOUR = 3600.0
@@ -124,8 +124,8 @@ def test_nothing_is_left_that_nobody_uses(place: Path, call: Any) -> None:
     """Also what a killed process had begun, and plans of features that are gone."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    dead = Path(str(making_name()).replace(f"-{os.getpid()}-", f"-{process.pid}-"))
-    ours = [laid(place / folder / f"{making_name()}x" / "texts.arrow") for folder in ("", "frames/" + "d" * 32)]
+    mine, dead = (f"{MAKING_HERE}{number}-" for number in (os.getpid(), process.pid))
+    ours = [laid(place / folder / f"{mine}x" / "texts.arrow") for folder in ("", "frames/" + "d" * 32)]
     left = [laid(place / folder / f"{dead}x" / "texts.arrow") for folder in ("", "frames/" + "a" * 32)]
     left += [laid(place / f".making-x{at}" / "texts.arrow", hours=25 * at) for at in (0, 1)]
     os.utime(left[-1].parent, (time.time() - 25 * HOUR,) * 2)

@@ -91,7 +91,7 @@ def test_training_shows_its_way_and_its_end(call: Any, recipe: Callable[..., str
     said = call("train", name, "--out", tmp_path / "run", "--seed", 3)
     assert said.code == 0
     shown = said.err.splitlines()
-    facts = ["device", "rows", "source", "target", "parameters", "steps", "search"]
+    facts = ["device", "rows", "source", "target", "parameters", "steps", "path", "search"]
     assert [line.split()[0] for line in shown[:7]] == facts
     assert shown[7].startswith("note: the validation set has 8 examples, too few to choose a checkpoint by; ")
     assert [line.split("train loss")[0].split() for line in shown[8:10]] == [
@@ -172,17 +172,18 @@ def test_explain_without_the_data(call: Any, from_file: Callable[..., str], tmp_
     assert "the data is not here" in said.out
 
 
-def test_pipes(run: Path, tmp_path: Path) -> None:
+def test_pipes(run: Path, tmp_path: Path, warm_python: str) -> None:
     (tmp_path / "many.txt").write_text("namaste\n" * 5000)
+    warm = f"{warm_python} {SIXJARS}"
     for line in (
         f"{SIXJARS} tasks | head -1",
-        f"{SIXJARS} predict {run} --input {tmp_path / 'many.txt'} --set max_length=3 | head -1",
-        f"{SIXJARS} explain {run} --json | true",
+        f"{warm} predict {run} --input {tmp_path / 'many.txt'} --set max_length=3 | head -1",
+        f"{warm} explain {run} --json | true",
     ):
         said = shell(line)
         assert said.stderr == b"", line
         assert said.stdout.count(b"\n") <= 1
-    said = shell(f"echo namaste | {SIXJARS} predict {run} --json | cat")
+    said = shell(f"echo namaste | {warm} predict {run} --json | cat")
     assert said.returncode == 0
     assert json.loads(said.stdout)["input"] == "namaste"
 
@@ -221,8 +222,9 @@ def test_pictures_of_what_was_attended_to(call: Any, run: Path, tmp_path: Path) 
         "transliteration/sample_initial", ["learning.steps=1", "data.sample.size=32"], out=tmp_path / "p"
     )
     refused = call("predict", plain.folder, "ghar", "--pictures", tmp_path / "none")
-    assert (
-        refused.sentence == f"--pictures draws attention, but {plain.folder} has none; its bridge is of another kind."
+    assert refused.sentence == (
+        f"--pictures draws attention, but {plain.folder} has none; its bridge is of another kind: "
+        "train again with 'model.bridge={kind: attention}'."
     )
 
 

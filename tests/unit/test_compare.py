@@ -12,7 +12,7 @@ from sixjars.cli.options import results
 from sixjars.cli.show import show_comparison
 from sixjars.errors import DataError, RecipeError, RunError
 from sixjars.evaluation.by_length import Bucket
-from sixjars.inspection.curves import draw_by_length
+from sixjars.inspection.page import draw_by_length
 from sixjars.runs.compare import Comparison, Contender, compare
 
 FEW = [

@@ -17,7 +17,8 @@ from sixjars.data.readers import Examples, read, rows
 from sixjars.data.readers.delimited import csv_records
 from sixjars.data.readers.rows import Fault
 from sixjars.errors import DataError
-from sixjars.recipe.data import Column, DataSettings
+from sixjars.recipe.data import Column
+from sixjars.recipe.sections import DataSettings
 
 NAMED: dict[str, Column] = {"source": "en", "target": "de"}
 NUMBERED: dict[str, Column] = {"source": 1, "target": 2}

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
-from sixjars.learning.engine import all_or_none, device_named, fabric_for
+from sixjars.learning.engine import device_named, fabric_for
+from sixjars.learning.heartbeat import all_or_none
 
 WITHOUT_CUDA = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 

@@ -12,7 +12,8 @@ from sixjars.data.readers import Examples, read
 from sixjars.data.readers import rows as reading_rows
 from sixjars.data.text.segments import segments_of
 from sixjars.errors import DataError
-from sixjars.recipe.data import Column, DataSettings, Files
+from sixjars.recipe.data import Column, Files
+from sixjars.recipe.sections import DataSettings
 
 TURNS: dict[str, Column] = {"source": "turns", "target": "turns"}
 GOOD = {"turns": ["Hello?", "Speaking.", "This is Ann."]}

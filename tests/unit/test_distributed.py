@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -99,11 +98,11 @@ def test_two_are_stopped_and_go_on(two: Any, recipe: Callable[..., str], tmp_pat
         assert (tmp_path / "stopped" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 
 
-def test_torchrun(recipe: Callable[..., str], tmp_path: Path) -> None:
+def test_torchrun(recipe: Callable[..., str], tmp_path: Path, warm_python: str) -> None:
     name = recipe(data={"sample": {"size": 50}}, learning={**SGD, "batch_examples": 7, "accumulate": 2})
     sixjars.train(name, out=tmp_path / "one")
-    torchrun = [str(Path(sys.executable).with_name("torchrun")), "--standalone", "--nproc-per-node", "2"]
-    command = [*torchrun, "-m", "sixjars", "train", name, "--out", str(tmp_path / "two")]
+    torchrun = [warm_python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python"]
+    command = [*torchrun, warm_python, "-m", "sixjars", "train", name, "--out", str(tmp_path / "two")]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr
     assert said.stdout.count("character_error_rate ") == 1

@@ -49,8 +49,9 @@ def test_from_new_to_predict(reviews: Path, tmp_path: Path, call: Call, monkeypa
     assert call("train", "mine.yaml", *few, "--out", "run").code == 0
     assert call("evaluate", "run", "--data", "reviews.xlsx").code == 0
     assert call("predict", "run", "--input", "reviews.xlsx", "--output", "out.csv").code == 0
-    lines = Path("out.csv").read_text().splitlines()
-    assert lines[0] == "id,review,rating,label,probability"
+    assert Path("out.csv").read_bytes().startswith(b"\xef\xbb\xbf")  # without it, Excel misreads umlauts
+    lines = Path("out.csv").read_text(encoding="utf-8-sig").splitlines()
+    assert lines[0] == "id,review,rating,predicted_rating,predicted_probability"
     assert len(lines) == 61
     assert lines[1].startswith("0,word0 and more,good,")
     assert len(call("predict", "run", "--input", "reviews.xlsx").out.splitlines()) == 60
@@ -59,6 +60,50 @@ def test_from_new_to_predict(reviews: Path, tmp_path: Path, call: Call, monkeypa
         "--output out.xlsx should end in .csv, which answers to .xlsx files are kept as; it gets the same columns and "
         "one more; or in .txt, for one answer a line."
     )
+
+
+def started(call: Call, path: Path) -> tuple[str, dict[str, Any]]:
+    """What `new` says of a workbook, and the data section that it writes."""
+    said = call("new", "mine.yaml", "--task", "document_classification", "--data", path.name)
+    assert said.code == 0, said
+    found: dict[str, Any] = yaml.safe_load(Path("mine.yaml").read_text())["data"]
+    Path("mine.yaml").unlink()
+    return said.err, found
+
+
+def test_a_title_above_the_table(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = [("id", "review", "rating"), *ROWS]
+    path = workbook(tmp_path / "a.xlsx", {"A": [(None, "Reviews of 2024"), ("by us",), (), *table]})
+    told, found = started(call, path)
+    assert "a.xlsx: 'Reviews of 2024' above the table is taken for a title, not for a row.\n" in told
+    assert (found["source"]["column"], found["label"]["column"]) == ("review", "rating")
+    assert "sheet" not in found
+    assert next(sheet_rows(path)) == (4, ["id", "review", "rating"])
+    assert [cells for _, cells in sheet_rows(workbook(path, {"A": [("one",), ("two",)]}))] == [["one"], ["two"]]
+
+
+def test_the_sheet_with_the_data_is_found(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = [("id", "review", "rating"), *ROWS]
+    told, found = started(call, workbook(tmp_path / "a.xlsx", {"Info": [("by", "me")], "None": [], "Data": table}))
+    assert "a.xlsx: the sheet 'Data' is read.\n" in told
+    assert found["sheet"] == "Data"
+    told, found = started(call, workbook(tmp_path / "a.xlsx", {"May": table, "June": table, "Info": [("by", "me")]}))
+    assert "a.xlsx: the sheet 'May' is read; data.sheet chooses another: 'June'.\n" in told
+    assert "sheet" not in found
+    told, found = started(call, workbook(tmp_path / "a.xlsx", {"May": table, "Info": [("by", "me")]}))
+    assert "sheet" not in told
+    workbook(tmp_path / "b.xlsx", {"One": [], "Two": []})
+    said = call("new", "mine.yaml", "--task", "document_classification", "--data", "b.xlsx")
+    assert said.sentence == "b.xlsx is empty: the sheet 'One' has no cell with a value."
+
+
+def test_the_only_sheet_is_answered_whatever_its_name(tmp_path: Path, call: Call) -> None:
+    path = workbook(tmp_path / "a.xlsx", {"Notes": [("nothing",)], "Reviews": [("id", "review", "rating"), *ROWS]})
+    sixjars.train(recipe(path, sheet="Reviews"), out=tmp_path / "run")
+    new = workbook(tmp_path / "new.xlsx", {"Sheet1": [("review",), *[(text,) for _, text, _ in ROWS]]})
+    assert len(call("predict", tmp_path / "run", "--input", new).out.splitlines()) == 60
 
 
 def recipe(path: Path, **data: Any) -> dict[str, Any]:

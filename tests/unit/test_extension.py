@@ -79,7 +79,8 @@ def test_what_may_change_and_what_may_not(call: Any, recipe: Recipe, tmp_path: P
     ]
     kept = yaml.safe_load((folder / "recipe.yaml").read_text())
     assert (kept["learning"]["epochs"], kept["evaluation"]["search"]["max_length"]) == (12, 5)
-    told = f"{folder} was begun with another recipe: learning.rate was 1e-09 and is 0.5. Resume with the same one."
+    told = f"{folder} was begun with another recipe: learning.rate was 1e-09 and is 0.5. Resume with the same one; "
+    told += f"{folder}/recipe.yaml is what it was begun with, overrides included."
     assert call(*arguments, "learning.epochs=12", "learning.rate=0.5").sentence == told
     assert call(*arguments, "learning.patience=3", "learning.epochs=3").code == 0
 

@@ -15,7 +15,9 @@ from sixjars.data.fields.image import ImageField, ImageSettings
 from sixjars.data.storage.cache import Examples, encoded
 from sixjars.learning.engine import device_named
 from sixjars.model import visual
-from sixjars.model.visual import LARGEST, Features, Pixels, VisualInput
+from sixjars.model.backbones import pretrained
+from sixjars.model.backbones.pretrained import LARGEST, Features
+from sixjars.model.visual import Pixels, VisualInput
 from sixjars.runs.data import Blueprint
 from sixjars.runs.recipes import recipe_of
 
@@ -47,7 +49,7 @@ def scale(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 
 def frozen(*, cells: bool = True, layer: str | None = None, device: torch.device = CPU) -> Features:
-    return Features(SIDE, "efficientnet_lite0", layer, cells, device)
+    return Features(SIDE, "efficientnet_lite0", layer, cells, device, visual.backbone_named)
 
 
 def stored(extractor: Features | Pixels, cache: Path) -> Path:
@@ -74,7 +76,7 @@ def test_features_are_those_of_the_backbone(
 ) -> None:
     """However many go in at once; maps first, then the vector, rounded to 16 bits."""
     scale(0.37)
-    monkeypatch.setattr(visual, "AT_ONCE", at_once)
+    monkeypatch.setattr(pretrained, "AT_ONCE", at_once)
     [frames] = videos(8)
     maps, vector = Halves(0.37)(frames)
     found = frozen()(frames)

@@ -12,7 +12,8 @@ from sixjars.data.media.images import IMAGE_ENDINGS
 from sixjars.data.media.videos import VIDEO_ENDINGS
 from sixjars.data.readers import Examples, read
 from sixjars.errors import DataError
-from sixjars.recipe.data import Column, DataSettings, Files
+from sixjars.recipe.data import Column, Files
+from sixjars.recipe.sections import DataSettings
 
 IMAGES: dict[str, Column] = {"image": "image", "label": "label"}
 VIDEOS: dict[str, Column] = {"video": "video", "label": "label"}

@@ -10,7 +10,8 @@ import pytest
 
 from sixjars.data.readers import Examples, read
 from sixjars.errors import DataError
-from sixjars.recipe.data import Column, DataSettings, Files
+from sixjars.recipe.data import Column, Files
+from sixjars.recipe.sections import DataSettings
 
 CAPTIONS: dict[str, Column] = {"image": "image", "target": "caption"}
 Row = tuple[str, ...]

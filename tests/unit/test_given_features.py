@@ -17,7 +17,8 @@ from sixjars.data.media.arrays import read_array
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.media.images import read_image
 from sixjars.errors import DataError, MissingExtra, RecipeError, RunError, ShapeError
-from sixjars.model.visual import Features
+from sixjars.model import visual
+from sixjars.model.backbones.pretrained import Features
 from sixjars.runs.prepare import extract_features
 
 from .conftest import Call
@@ -148,7 +149,7 @@ def test_training_is_as_from_images_with_a_frozen_backbone(
     backbone = {"name": "efficientnet_lite0"}
     recipe = {**values(tmp_path, bridge), "data": {**data, "image": {"column": "image", "size": 16}}}
     recipe["model"] = {**recipe["model"], "encoder": {"backbone": backbone}}
-    extractor = Features(16, "efficientnet_lite0", None, True, torch.device("cpu"))
+    extractor = Features(16, "efficientnet_lite0", None, True, torch.device("cpu"), visual.backbone_named)
     (tmp_path / "feats").mkdir()
     for path in [*tmp_path.rglob("*.jpg"), *tmp_path.rglob("*.png")]:
         with path.open("rb") as file:

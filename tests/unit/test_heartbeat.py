@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import sixjars
-from sixjars.learning import engine, heartbeat
+from sixjars.learning import heartbeat
 from sixjars.learning.heartbeat import GONE, Heartbeat
 
 DIES = """
@@ -202,7 +202,7 @@ def test_a_long_validation_is_no_silence(two: Any, recipe: Callable[..., str], t
 
 def test_a_child_that_stays_is_killed() -> None:
     child = subprocess.Popen(["sleep", "100"])
-    engine._end([child], 0.1)
+    heartbeat._ended([child], 0.1)
     assert child.returncode == -signal.SIGKILL
 
 

@@ -15,7 +15,8 @@ from torch.nn import functional as F  # noqa: N812
 from sixjars.model.backbones.backbone import MapShape, frozen_below
 from sixjars.model.backbones.installed import InstalledBackbone
 from sixjars.model.backbones.libraries import preprocessing_of
-from sixjars.model.visual import backbone_named, fingerprint, shape_of, usual_size_of
+from sixjars.model.backbones.pretrained import fingerprint
+from sixjars.model.visual import backbone_named, shape_of, usual_size_of
 
 pytestmark = pytest.mark.usefixtures("in_64_bits")
 

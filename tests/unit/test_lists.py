@@ -14,7 +14,8 @@ import pytest
 from sixjars.data.readers import Examples, read
 from sixjars.data.text.segments import text_of_labels, text_of_segments
 from sixjars.errors import DataError
-from sixjars.recipe.data import Column, DataSettings, Files
+from sixjars.recipe.data import Column, Files
+from sixjars.recipe.sections import DataSettings
 
 CAPTIONS: dict[str, Column] = {"image": "image", "target": "caption"}
 MANY = ("target",)

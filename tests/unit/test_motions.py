@@ -16,7 +16,7 @@ from sixjars.errors import DataError, MissingExtra
 from sixjars.progress import Reporter
 from sixjars.samples import SAMPLES, Row, generate, materialise, motions
 from sixjars.samples.motions import frames_of, paint
-from sixjars.samples.painting import COLOURS, painted
+from sixjars.samples.scenes import COLOURS, painted
 
 VIDEO_TASKS = ["video_captioning", "video_classification"]
 OPPOSITES = {"left_to_right": "right_to_left", "upwards": "downwards", "growing": "shrinking"}

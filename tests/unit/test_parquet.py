@@ -14,7 +14,7 @@ import pytest
 from sixjars.data.readers import read
 from sixjars.data.text.segments import text_of_segments
 from sixjars.errors import DataError
-from sixjars.recipe.data import DataSettings
+from sixjars.recipe.sections import DataSettings
 
 from .rows import line_numbers, message, reading, rows_of
 

@@ -151,6 +151,54 @@ def test_what_is_refused(call: Any, run: Path, tmp_path: Path) -> None:
     assert call("predict", run, "--input", path).sentence.startswith(f"{path} is not a Parquet file or is damaged: ")
 
 
+@pytest.fixture(scope="module")
+def moods(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose label is in a column of another name."""
+    data: dict[str, Any] = {"source": {"column": "text"}, "label": {"column": "mood"}}
+    data["train"] = [{"text": f"word{n} here", "mood": ["good", "bad"][n % 2]} for n in range(60)]
+    model = {"encoder": {"kind": "text", "size": 4}, "decoder": {"kind": "label"}, "bridge": {"kind": "pooling"}}
+    rows = data.pop("train")
+    made = {"task": "document_classification", "data": data, "model": model, "learning": {"steps": 1}}
+    return sixjars.train(made, data=rows, out=tmp_path_factory.mktemp("moods") / "run", device="cpu").folder
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.jsonl", "in.json", "in.parquet"])
+def test_an_answer_has_the_name_of_the_column_and_a_probability_is_a_number(
+    name: str, call: Any, moods: Path, tmp_path: Path
+) -> None:
+    rows = [{"id": 1, "text": "word1"}, {"id": 2, "text": ""}]
+    path, out = tmp_path / name, tmp_path / f"out{Path(name).suffix}"
+    if name == "in.parquet":
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    else:
+        lines = [json.dumps(row) for row in rows]
+        texts = {"in.csv": "id,text\n1,word1\n2,\n", "in.jsonl": "\n".join(lines)}
+        texts["in.json"] = f'{{"rows": [{", ".join(lines)}]}}'
+        path.write_text(texts[name])
+    assert call("predict", moods, "--input", path, "--output", out).code == 1  # for the empty one
+    good, bad = read(out)
+    assert list(good) == ["id", "text", "mood", "probability"]
+    assert good["mood"] in ("good", "bad")
+    if name == "in.csv":
+        assert (float(good["probability"]) > 0.4, bad["probability"]) == (True, "")
+    else:
+        assert isinstance(good["probability"], float)
+        assert bad["probability"] is None
+    assert bad["mood"] == ""
+
+
+def test_a_file_is_not_written_over(call: Any, moods: Path, tmp_path: Path) -> None:
+    path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    path.write_text("text,mood\nword1 here,good\n")
+    out.touch()  # nothing is lost in an empty one
+    assert call("predict", moods, "--input", path, "--output", out).code == 0
+    before, refused = out.read_text(), f"--output {out} exists already; choose another name."
+    assert call("predict", moods, "--input", path, "--output", out).sentence == refused
+    assert call("evaluate", moods, "--data", path, "--output", out).sentence == refused
+    assert out.read_text() == before
+    assert call("predict", moods, "word1", "--output", "/dev/null").code == 0
+
+
 def test_columns_by_number_have_no_header(tmp_path: Path) -> None:
     path = tmp_path / "in.tsv"
     path.write_text("a\tb\nc\td\n")
@@ -251,6 +299,7 @@ def test_the_mark_of_excel_is_kept(ending: str, call: Any, run: Path, tmp_path: 
     """Without it, Excel shows umlauts as two letters each."""
     path, out = tmp_path / f"in.{ending}", tmp_path / f"out.{ending}"
     for mark in (b"\xef\xbb\xbf", b""):
+        out.unlink(missing_ok=True)
         path.write_bytes(mark + f"roman\n{WORDS[0]}\n".encode())
         assert call("predict", run, "--input", path, "--output", out).code == 0
         assert out.read_bytes().partition(b"roman")[0] == mark

@@ -35,6 +35,7 @@ def told(reporter: Reporter) -> None:
     reporter.stepped(step=4, loss=1.2345, tokens_per_second=12345.6)
     reporter.validated(RECORD, is_best=False)
     reporter.validated(RECORD, is_best=True)
+    reporter.stopped("stopped early.")
     reporter.end()
     reporter.end()  # whatever ended it
 
@@ -42,7 +43,7 @@ def told(reporter: Reporter) -> None:
 def test_plain_lines_where_there_is_no_terminal() -> None:
     file = io.StringIO()
     told(ConsoleProgress(Console(file=file)))
-    assert file.getvalue().splitlines() == ["features: 1,200 done", *SHOWN, LINE, f"{LINE}  best"]
+    assert file.getvalue().splitlines() == ["features: 1,200 done", *SHOWN, LINE, f"{LINE}  best", "stopped early."]
 
 
 def test_a_bar_in_a_terminal() -> None:

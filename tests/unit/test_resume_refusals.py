@@ -211,13 +211,14 @@ def test_best_weights_of_another_network(recipe: Callable[..., str], tmp_path: P
 
 def test_resume_with_another_recipe_is_refused(call: Any, run_recipe: str, run: Path) -> None:
     before = contents(run)
+    same = f"Resume with the same one; {run}/recipe.yaml is what it was begun with, overrides included."
     said = call("train", run_recipe, "learning.rate=0.5", "model.encoder.cell=lstm", "--out", run, "--resume")
     assert said.sentence == (
         f"{run} was begun with another recipe: model.encoder.cell was 'gru' and is 'lstm'; "
-        "learning.rate was 0.03 and is 0.5. Resume with the same one."
+        f"learning.rate was 0.03 and is 0.5. {same}"
     )
     assert call("train", run_recipe, "--seed", 5, "--out", run, "--resume").sentence == (
-        f"{run} was begun with another recipe: learning.seed was 0 and is 5. Resume with the same one."
+        f"{run} was begun with another recipe: learning.seed was 0 and is 5. {same}"
     )
     assert contents(run) == before
 

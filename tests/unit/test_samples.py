@@ -70,8 +70,8 @@ def test_no_source_is_in_two_splits_nor_twice_in_one(task: str) -> None:
     column = str(SAMPLES[task].source)
     splits = [[row[column] for row in rows] for rows in _both_seeds(task)]
     assert all(not set(one) & set(other) for one, other in combinations(splits, 2))
-    once = [row[column] for row in generate(task, size=800, valid=0, test=0)["train"]]
-    assert len(set(once)) == 800
+    once = [row[column] for row in generate(task, size=400, valid=0, test=0)["train"]]
+    assert len(set(once)) == 400
 
 
 @pytest.mark.parametrize("task", VISUAL)
@@ -79,12 +79,12 @@ def test_no_image_or_video_is_in_two_splits_nor_a_row_twice_in_one(task: str) ->
     sample = SAMPLES[task]
     names = [[row[str(sample.media)] for row in rows] for rows in _both_seeds(task)]
     assert all(not set(one) & set(other) for one, other in combinations(names, 2))
-    train = generate(task, size=800, valid=0, test=0)["train"]
-    assert len({tuple(row[column] for column in sample.inputs) for row in train}) == 800
+    train = generate(task, size=400, valid=0, test=0)["train"]
+    assert len({tuple(row[column] for column in sample.inputs) for row in train}) == 400
 
 
 def _both_seeds(task: str) -> list[list[Row]]:
-    made = [generate(task, size=800, valid=100, test=100, seed=seed) for seed in (0, 1)]
+    made = [generate(task, size=400, valid=100, test=100, seed=seed) for seed in (0, 1)]
     return [made[0][name] + made[1][name] for name in ("train", "valid", "test")]
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 from sixjars.errors import DataError, MissingExtra
 from sixjars.samples import Row, generate, scenes
-from sixjars.samples.painting import COLOURS, SHAPES, Thing, paint, painted
+from sixjars.samples.scenes import COLOURS, SHAPES, Thing, paint, painted
 
 IMAGE_TASKS = ["image_captioning", "image_question_answering"]
 Seen = tuple[str, str, int, int, int]
@@ -64,7 +64,7 @@ def test_both_endings_are_frequent_in_every_split() -> None:
 def test_an_image_has_the_same_bytes_in_every_process() -> None:
     names = ["red-circle-20-20-16_blue-square-50-44-10.png", "green-star-30-30-12.jpg"]
     code = (
-        "import sys; from sixjars.samples.painting import paint;"
+        "import sys; from sixjars.samples.scenes import paint;"
         f"sys.stdout.buffer.write(b''.join(paint(name) for name in {names!r}))"
     )
     for salt in ("1", "2"):

@@ -16,7 +16,7 @@ from sixjars.errors import DataError, RecipeError
 from sixjars.flow.special import UNK
 from sixjars.flow.values import Padded
 from sixjars.loss import class_weights, without_words
-from sixjars.progress import Reporter
+from sixjars.progress import Reporter, Summary
 from sixjars.recipe.sections import LossSettings
 from sixjars.runs.data import Blueprint, Splits, splits_of
 from sixjars.runs.recipes import recipe_of
@@ -52,6 +52,14 @@ class Notes(Reporter):
 
     def __init__(self) -> None:
         self.said: list[str] = []
+        self.rows: list[str] = []
+        self.why: list[str] = []
+
+    def summary(self, found: Summary) -> None:
+        self.rows.append(found.facts["rows"])
+
+    def stopped(self, sentence: str) -> None:
+        self.why.append(sentence)
 
     def note(self, sentence: str) -> None:
         self.said.append(sentence)
@@ -107,6 +115,31 @@ def test_inputs_with_several_labels_are_not_held_out_by_label(tmp_path: Path) ->
     found = splits(values(tmp_path, "rows.jsonl"))
     assert labels(found)[1] == {"a": 13, "b": 13}  # a third of 40 inputs
     assert not {row["source"] for row in found.train.inputs} & {row["source"] for row in found.valid.inputs}
+
+
+def repeated(folder: Path, **data: Any) -> dict[str, Any]:
+    """900 rows with 60 inputs; the rare label has four of them, and one input has two labels."""
+    made = [{"text": f"word{n % 60}", "label": "rare" if n % 60 < 4 else "ab"[n % 2]} for n in range(900)]
+    made[10]["label"] = "b"
+    (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, made)))
+    return values(folder, "rows.jsonl", data=data)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_inputs_of_each_label_are_held_out_where_inputs_come_again(seed: int, tmp_path: Path) -> None:
+    found = splits(repeated(tmp_path, seed=seed))
+    held = {(row["source"], label) for row, label in zip(found.valid.inputs, found.valid.targets, strict=True)}
+    assert Counter(label for _, label in held)["rare"] == 2
+
+
+def test_rows_with_the_same_input_are_told_of_where_many_are_held_out(tmp_path: Path) -> None:
+    _, said = trained(tmp_path, repeated(tmp_path), overrides=["learning.steps=1"])
+    assert said[0] == (
+        "data.valid: 900 rows have only 60 different inputs, and rows with the same input are held out together: "
+        "300 rows (33%) with 20 inputs."
+    )
+    assert splits(repeated(tmp_path, valid=0.1)).notes == []
+    assert splits(values(tmp_path, rows(tmp_path, {"a": 30, "b": 30}))).notes == []
 
 
 def test_one_row_cannot_be_split(tmp_path: Path) -> None:
@@ -285,7 +318,11 @@ def test_the_share_of_unknown_tokens_is_told(tmp_path: Path, call: Call) -> None
 def test_folds(tmp_path: Path) -> None:
     made = values(tmp_path, rows(tmp_path, {"a": 20, "b": 10}), learning={"folds": 3, "epochs": 3})
     run, said = trained(tmp_path, made)
-    assert said[:3] == ["fold 1 of 3", "fold 2 of 3", "fold 3 of 3"]
+    assert said[:4] == [
+        "learning.folds: 3 models are trained, each scored on the rows that it did not learn from, then one on all "
+        "rows, which is kept; its score is the mean of theirs.",
+        *("fold 1 of 3", "fold 2 of 3", "fold 3 of 3"),
+    ]
     assert (run.examples, run.where) == (30, f"the 3 folds of {tmp_path / 'rows.jsonl'}")
     own = [json.loads((tmp_path / f"run/folds/{n}/scores.json").read_text())["scores"] for n in (1, 2, 3)]
     accuracy = [scores["accuracy@1"]["value"] for scores in own]
@@ -299,7 +336,14 @@ def test_folds(tmp_path: Path) -> None:
         {"a": 7, "b": 3},
         {"a": 6, "b": 4},
     ]
-    whole = sixjars.evaluate(tmp_path / "run")
+    notes = Notes()
+    whole = sixjars.evaluate(tmp_path / "run", reporter=notes)
+    scores = ", ".join(f"{score.name} {score.value:.4f}" for score in run.scores)
+    learned = "the run learned from all of these rows; in cross-validation, on rows not learned from: "
+    assert notes.said == [f"{learned}{scores}."]
+    (tmp_path / "run/scores.json").unlink()
+    sixjars.evaluate(tmp_path / "run", reporter=notes)
+    assert notes.said[1] == f"{learned}damaged or missing (scores.json)."
     assert (whole.examples, whole.where) == (30, f"the training set of {tmp_path / 'rows.jsonl'}")
     again, _ = trained(tmp_path, made, resume=True)
     assert again.scores == run.scores
@@ -312,6 +356,44 @@ def test_a_starter_recipe_with_folds_offers_no_other_split(tmp_path: Path) -> No
     assert "folds: 5" in text
     assert "test: 0.1" not in text
     assert "# learning.folds trains several models; each row is held out by one of them, so no valid or test" in text
+
+
+def test_what_is_told_of_folds(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "recipe.yaml").write_text(
+        yaml.safe_dump(values(tmp_path, rows(tmp_path, {"a": 20, "b": 10}), learning={"folds": 3, "epochs": 3}))
+    )
+    notes = Notes()
+    sixjars.train(tmp_path / "recipe.yaml", out=tmp_path / "run", device="cpu", reporter=notes)
+    assert notes.rows == [
+        *(f"20 training, 10 held out (fold {n} of 3); over all folds, each row is held out once" for n in (1, 2, 3)),
+        "30 training; validation below is on these same rows, the final score on the folds",
+    ]
+    rows(tmp_path, {"a": 2, "b": 1})
+    said = call("new", tmp_path / "few.yaml", "--task", "text_classification", "--data", tmp_path / "rows.jsonl")
+    assert "3 rows are few, so the recipe cross-validates (learning.folds: 3): a score on a small part" in said.err
+    said = call("train", tmp_path / "few.yaml", "learning.folds=5", "--out", tmp_path / "few")
+    assert said.err.endswith(
+        f"sixjars: learning.folds: 5 folds need 5 different inputs or more, but {tmp_path / 'rows.jsonl'} has "
+        "3 different inputs; give more data, or say learning.folds: 3.\n"
+    )
+    said = call("train", tmp_path / "few.yaml", "--out", tmp_path / "few")
+    assert said.err.endswith(
+        f"sixjars: learning.folds: one of the two labels of {tmp_path / 'rows.jsonl'} has one input alone, and "
+        "nothing is left to learn it from where that is held out; give it more rows.\n"
+    )
+
+
+def test_a_training_that_stops_early_tells(tmp_path: Path) -> None:
+    learning = {"epochs": 9, "patience": 1, "rate": 1e-9, "metric": "accuracy@1"}
+    made = values(tmp_path, rows(tmp_path, {"a": 40, "b": 40}), learning=learning)
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(made))
+    notes = Notes()
+    sixjars.train(tmp_path / "recipe.yaml", out=tmp_path / "run", device="cpu", reporter=notes)
+    [sentence] = notes.why
+    assert sentence.startswith("stopped early at step ")
+    assert sentence.endswith(
+        " of 72: accuracy@1 has not improved for 1 validation (learning.patience); the best weights are kept."
+    )
 
 
 def test_folds_are_of_the_training_file(tmp_path: Path) -> None:

@@ -145,6 +145,7 @@ def test_multiple_labels(call: Any, tmp_path: Path) -> None:
         "evaluation.metrics=[labels_micro_f1, labels_exact]",
         "learning.steps=150",
         "learning.epochs=150",
+        "learning.validate_every=50",
         "learning.rate=0.03",
     ]
     said = call("train", path, *more, "--out", tmp_path / "run")
@@ -249,4 +250,5 @@ def test_points_left_out_and_a_single_one(call: Any, tmp_path: Path) -> None:
     ],
 )
 def test_a_synthetic_corpus_of_other_points(changes: list[str], told: str, call: Any, tmp_path: Path) -> None:
-    assert told in call("train", "pointing/sample_hull", *changes, "--out", tmp_path / "run").sentence
+    few = ["data.sample.size=50", "data.sample.valid=5", "data.sample.test=5"]
+    assert told in call("train", "pointing/sample_hull", *few, *changes, "--out", tmp_path / "run").sentence

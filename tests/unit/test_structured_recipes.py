@@ -40,7 +40,8 @@ def source(**settings: Any) -> dict[str, Any]:
         # Segments
         (
             of(DOCUMENTS, {"source": {}}),
-            "data.source.segments: a hierarchy encodes the segments of a text; say sentences, lines or turns.",
+            "data.source.segments: must be sentences, lines or turns, for an encoder of kind hierarchy reads a text in "
+            "segments; say which (segments: sentences), or take another encoder (model.encoder: {kind: text}).",
         ),
         (
             of(DOCUMENTS, {"source": {"segments": "words"}}),
@@ -99,7 +100,7 @@ def source(**settings: Any) -> dict[str, Any]:
             of(NEWS, source(split="spaces", lowercase=True), model=COPY),
             "model.decoder.copying: data.source and data.target must have the same split and lowercase.",
         ),
-        (of(DOCUMENTS, model=COPY), "model.decoder: key 'copying' is unknown. Known: "),
+        (of(DOCUMENTS, model=COPY), "model.decoder: key 'copying' is one of kind sequence, but the kind is label;"),
         # Coverage
         (
             of(NEWS, model={"bridge": {"kind": "initial"}}, loss={"coverage": 0.5}),

@@ -36,23 +36,27 @@ def test_a_copied_word_is_linked_to_itself(task: str, corpora: dict[str, list[Ro
     assert count > 500
 
 
-@pytest.mark.parametrize(
-    ("premise", "hypothesis"),
-    [
-        ("a boy is running", "a person is moving"),
-        ("an old woman is sleeping", "a person is taking a break"),
-        ("a cat is swimming in the park", "an animal is moving outside"),
-        ("two women are playing football", "two people are playing a game"),
-        ("two women are playing piano", "two people are playing an instrument"),
-        ("a man and two girls are walking", "three people are moving"),
-        ("three dogs are slowly walking", "three animals are moving"),
-        ("a girl is eating mangoes in the kitchen", "a person is eating fruit inside"),
-    ],
-)
-def test_hypotheses_by_hand(premise: str, hypothesis: str) -> None:
-    rng = Random(1)
-    drawn = (entailment.clause(rng, 40).row("premise", "hypothesis") for _ in range(150_000))
-    assert next(row["hypothesis"] for row in drawn if row["premise"] == premise) == hypothesis
+HYPOTHESES = {
+    "a boy is running": "a person is moving",
+    "an old woman is sleeping": "a person is taking a break",
+    "a cat is swimming in the park": "an animal is moving outside",
+    "two women are playing football": "two people are playing a game",
+    "two women are playing piano": "two people are playing an instrument",
+    "a man and two girls are walking": "three people are moving",
+    "three dogs are slowly walking": "three animals are moving",
+    "a girl is eating mangoes in the kitchen": "a person is eating fruit inside",
+}
+
+
+def test_hypotheses_by_hand() -> None:
+    rng, found = Random(1), dict[str, str]()
+    for _ in range(150_000):
+        row = entailment.clause(rng, 40).row("premise", "hypothesis")
+        if row["premise"] in HYPOTHESES:
+            found.setdefault(row["premise"], row["hypothesis"])
+            if len(found) == len(HYPOTHESES):
+                break
+    assert found == HYPOTHESES
 
 
 def headline(document: str) -> str:

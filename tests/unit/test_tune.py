@@ -151,6 +151,7 @@ def test_a_search_that_is_stopped_tries_the_same_values(recipe: Maker, tmp_path:
     assert timeless[0] == timeless[1]
 
 
+@pytest.mark.usefixtures("quick_trials")
 def test_two_at_once_and_one_that_fails(call: Maker, recipe: Maker, tmp_path: Path) -> None:
     """A learning rate that makes the loss overflow fails with a sentence; the others go on."""
     learning = {"epochs": 2, "metric": "loss", "optimizer": "sgd", "clip": None}
@@ -163,6 +164,8 @@ def test_two_at_once_and_one_that_fails(call: Maker, recipe: Maker, tmp_path: Pa
     failed = [row["why"] for row in rows_of(out) if row["state"] == "failed"]
     assert all("no longer a number" in why for why in failed)
     assert f"failed: {failed[0]}" in said.err
+    notes = [line for line in said.err.splitlines() if line.startswith("note: the validation set has ")]
+    assert len(notes) == 1, said.err  # of the data, which all share: once
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -395,12 +398,13 @@ def test_each_job_has_its_gpu_and_its_processors(monkeypatch: pytest.MonkeyPatch
     assert "CUDA_VISIBLE_DEVICES" not in place_of(0, 2, gpus=1)
 
 
-def test_a_process_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    order = Order("", str(tmp_path), "cpu")
+@pytest.mark.parametrize("size", [0, 1_000_000], ids=["a short order", "more than a pipe holds"])
+def test_a_process_that_dies(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = Order("a" * size, str(tmp_path), "cpu")
 
     def ended(code: str) -> End:
         monkeypatch.setattr(trial_process, "ONE_OF", [sys.executable, "-c", code])
-        process = TrialProcess({})
+        process = TrialProcess({}, print)
         try:
             return process.try_order(order, lambda score: True)
         finally:

@@ -1,6 +1,6 @@
 """`search.unknown`: `<unk>` is banned, allowed, or replaced by the source word with the most attention."""
 
-from collections.abc import Callable
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from sixjars.data.fields.image import ImageField, ImageSettings
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.flow.special import UNK
 from sixjars.recipe.sections import SearchSettings
+from tests.unit.conftest import recipe_from_file
 
 Settings = dict[str, Any]
 
@@ -67,21 +68,21 @@ def test_an_image_has_no_words() -> None:
     assert target_of().replacing_unknown([UNK], [[1.0]], image, "a.png") == ([UNK], [])
 
 
-@pytest.fixture(params=[False, True], ids=["without copying", "with copying"])
-def predictor(request: pytest.FixtureRequest, from_file: Callable[..., str], tmp_path: Path) -> sixjars.Predictor:
+@pytest.fixture(scope="module", params=[False, True], ids=["without copying", "with copying"])
+def predictor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> sixjars.Predictor:
     """Trained where every target ends in a word of its own, which is in neither vocabulary nor source."""
-    pairs = tmp_path / "pairs.tsv"
+    folder = tmp_path_factory.mktemp("unknown")
+    pairs = folder / "pairs.tsv"
     rows = [f"{'go' if n % 2 else 'see'} s{n} now\t{'geh' if n % 2 else 'sieh'} z{n}\n" for n in range(40)]
     pairs.write_text("en\tde\n" + "".join(rows))
     text = {"min_count": 2}
-    name = from_file(
-        pairs,
-        data={"source": text, "target": text},
-        model={"encoder": {"size": 16}, "decoder": {"size": 16, "copying": request.param}},
-        learning={"epochs": 30, "rate": 0.03},
-        evaluation={"search": {"max_length": 6}, "metrics": ["exact_match"]},
-    )
-    return sixjars.load(sixjars.train(name, out=tmp_path / "run").folder)
+    changes = {
+        "data": {"source": text, "target": text},
+        "model": {"encoder": {"size": 16}, "decoder": {"size": 16, "copying": request.param}},
+        "learning": {"epochs": 30, "rate": 0.03},
+        "evaluation": {"search": {"max_length": 6}, "metrics": ["exact_match"]},
+    }
+    return sixjars.load(sixjars.train(recipe_from_file(folder, pairs, changes), out=folder / "run").folder)
 
 
 def words_of(predictor: sixjars.Predictor, **settings: Any) -> list[list[sixjars.Prediction]]:
@@ -109,11 +110,11 @@ def test_unknown_words_of_a_trained_model(kind: str, predictor: sixjars.Predicto
         assert all("<unk>" not in one.text and "<unk>" not in one.tokens for some in found for one in some)
 
 
-def test_scores_are_of_replaced_words(predictor: sixjars.Predictor) -> None:
+def test_scores_are_of_replaced_words(predictor: sixjars.Predictor, tmp_path: Path) -> None:
     """Scoring takes the same road: what `predict` prints is what is compared."""
     plain = sixjars.evaluate(predictor.folder, metrics=["seen_in_training"])
     assert "unknown" not in plain.scores[0].signature
-    recipe = predictor.folder / "recipe.yaml"
+    recipe = shutil.copytree(predictor.folder, tmp_path / "run") / "recipe.yaml"
     recipe.write_text(recipe.read_text().replace("unknown: ban", "unknown: replace"))
-    found = sixjars.evaluate(predictor.folder, metrics=["seen_in_training"]).scores[0]
+    found = sixjars.evaluate(tmp_path / "run", metrics=["seen_in_training"]).scores[0]
     assert found.signature.endswith("search:greedy,max_length:6,unknown:replace")

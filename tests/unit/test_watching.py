@@ -13,10 +13,11 @@ from lightning_fabric.loggers.csv_logs import CSVLogger
 
 import sixjars
 from sixjars.errors import MissingExtra
+from sixjars.inspection.page import draw_learning
 from sixjars.learning import loggers as module
 from sixjars.learning.loggers import loggers_for
 from sixjars.progress import Reporter, Summary
-from sixjars.runs.history import best_of
+from sixjars.runs.summary import best_of
 
 FEW = ["data.sample.size=64", "data.sample.valid=4", "data.sample.test=12", "evaluation.search.max_length=4"]
 
@@ -41,6 +42,7 @@ def trained(folder: Path, *overrides: str, recipe: str = "transliteration/sample
     return kept
 
 
+@pytest.mark.usefixtures("drawn_curves")
 def test_the_block_the_curves_and_the_csv_logger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, ended = tmp_path / "run", []
     monkeypatch.setattr(CSVLogger, "finalize", lambda self, status: ended.append(status))
@@ -48,7 +50,7 @@ def test_the_block_the_curves_and_the_csv_logger(tmp_path: Path, monkeypatch: py
     kept = trained(folder, *beam, "learning.batch_examples=4")
     assert kept.block is not None
     facts = kept.block.facts
-    assert list(facts) == ["device", "rows", "source", "target", "parameters", "steps", "search"]
+    assert list(facts) == ["device", "rows", "source", "target", "parameters", "steps", "path", "search"]
     assert facts["device"] == "cpu, 32-bit"
     assert facts["rows"] == "64 training, 4 validation, 12 test"
     assert facts["source"].startswith("characters, a vocabulary of ")
@@ -65,12 +67,20 @@ def test_the_block_the_curves_and_the_csv_logger(tmp_path: Path, monkeypatch: py
     assert ended == ["success"]
 
 
+@pytest.mark.usefixtures("drawn_curves")
 def test_labels_have_no_search_and_one_validation_no_curve(tmp_path: Path) -> None:
     kept = trained(tmp_path / "run", "learning.steps=2", recipe="document_classification/sample_attention")
     assert kept.block is not None
     assert "search" not in kept.block.facts
     assert kept.block.search == ""
     assert not (tmp_path / "run" / "curves.png").exists()
+
+
+@pytest.mark.parametrize("metric", [None, "bleu", "gain"])
+def test_curves_with_a_metric_without_one_and_below_zero(metric: str | None, tmp_path: Path) -> None:
+    records = [{"step": n, "train_loss": 2.0 / n, "loss": 3.0 / n, "bleu": 0.1 * n, "gain": n - 1.5} for n in (1, 2, 3)]
+    draw_learning(tmp_path / "curves.png", records, metric=metric, best=2, title="Kept: step 2")
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_logger_whose_library_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

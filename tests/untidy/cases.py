@@ -284,6 +284,23 @@ JSON = [
         {"source": "pair.en", "target": "pair.de"},
         file="data.jsonl",
     ),
+    Case("an object around a list", b'{"data": ' + array("en de", PAIRS) + b"}", MT, EN_DE, file="data.json"),
+    Case(
+        "an object around a list, indented",
+        b'{\n  "version": 1.0,\n  "rows": '
+        + array("id en de", [(n, *pair) for n, pair in enumerate(PAIRS)], 2)
+        + b"}\n",
+        MT,
+        EN_DE,
+        file="data.json",
+    ),
+    Case(
+        "an object around two lists",
+        b'{"train": ' + array("en de", PAIRS) + b', "test": ' + array("en de", PAIRS) + b"}",
+        MT,
+        asks=("is an object with several lists (train, test); save the one that is meant as a file.",),
+        file="data.json",
+    ),
     Case("a list that is cut off", array("en de", PAIRS)[:-30], MT, asks=("line 1: is not JSON",), file="data.json"),
     Case(
         "keys that are missing",

@@ -75,6 +75,7 @@ def test_another_delimiter_is_asked_for(mark: str, train: Train) -> None:
         ('[{"en": "a", "de": "b"}\n {"en": "a"}]', "line 2: is not JSON: a comma or the end of the list is missing."),
         ('[{"en": "a", "de": "b"},\n x]', "line 2: is not JSON: Expecting value at column 2."),
         ('[{"en": "a", "de": "b"},\n 3]', "line 2: is no object; a list holds objects here."),
+        ('{\n"data": [{"en": "a", "de": "b"},\n 3]}', "line 3: is no object; a list holds objects here."),
         (b'[\n{"en": "\x81"}]', "line 2: is not UTF-8; save the file as UTF-8."),
         ("[" * 100_000, "line 1: has too many brackets inside brackets."),
     ],
@@ -113,6 +114,46 @@ def test_a_label_that_is_a_number_among_words(call: Call, tmp_path: Path, monkey
     Path("a.jsonl").write_text("".join([*rows, '{"text": "it is odd", "label": 3}\n']))
     said = call("new", "a.yaml", "--task", "document_classification", "--data", "a.jsonl")
     assert "a.jsonl: 1 label is a number (3) where the others are words; each is a class too.\n" in said.err
+
+
+def labelled(call: Call, labels: list[str]) -> str:
+    """What `new` says of texts with these labels."""
+    rows = [f'"it is mail {n}","{label}"\n' for n, label in enumerate(labels)]
+    Path("a.csv").write_text("text,label\n" + "".join(rows))
+    Path("a.yaml").unlink(missing_ok=True)
+    return call("new", "a.yaml", "--task", "document_classification", "--data", "a.csv").err
+
+
+def test_a_label_with_few_rows_is_named_and_weights_are_chosen(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = labelled(call, ["ham"] * 90 + ["spam"] * 30 + ["spma"])
+    assert (
+        "label 'spma' has 1 row: a typo of 'spam'? A label of 1 row is left out (min_count: 2 under label).\n" in told
+    )
+    written = Path("a.yaml").read_text()
+    assert "class_weights: balanced" in written
+    assert "label: {column: label, min_count: 2}" in written
+    told = labelled(call, ["ham"] * 60 + ["spam"] * 50 + ["news", "news"])
+    assert "label 'news' has 2 rows: a typo, or too few to learn it from?\n" in told
+    assert "min_count" not in Path("a.yaml").read_text()
+    told = labelled(
+        call, [*["ham"] * 90, *["spam"] * 90, *["maps"] * 90, *["harm"] * 80, "one", "two", "three", "four"]
+    )
+    assert told.count(" has 1 row: ") == 3
+    assert "; and 1 more." in told
+    assert " has " not in labelled(call, [f"kind {n // 2}" for n in range(200)])
+
+
+def test_labels_that_differ_only_in_case_or_blanks(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = labelled(call, ["ham"] * 20 + ["spam "] * 12 + ["Spam"] * 9)
+    assert (
+        "labels differ only in case, and are different classes: 'spam' (12 rows) and 'Spam' (9 rows). "
+        "Write `lowercase: true` under label to make them one.\n"
+        "blanks around a label do not count: 'spam ' is read as 'spam'.\n"
+    ) in told
 
 
 def test_images_that_are_not_square(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

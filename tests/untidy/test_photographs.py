@@ -101,3 +101,66 @@ def test_several_classes_of_an_image(call: Call) -> None:
     said = call("new", "new.yaml", "--task", "image_classification", "--data", "photos/labels.jsonl")
     assert said.code == 0, said
     assert "multi_label: true" in Path("new.yaml").read_text(encoding="utf-8")
+
+
+def new(call: Call, data: str, task: str = "image_classification") -> str:
+    """What `new` says."""
+    Path("new.yaml").unlink(missing_ok=True)
+    return call("new", "new.yaml", "--task", task, "--data", data).err
+
+
+def test_images_that_cannot_be_read_are_named_before_training(call: Call) -> None:
+    Path("photos/cat/note.jpg").write_text("not an image")
+    assert (
+        "1 of 13 files cannot be used, so the recipe says `on_bad_row: skip` "
+        "(error stops there, skip leaves them out). cat/note.jpg is not an image, or damaged from its first bytes; "
+    ) in new(call, "photos")
+    whole = Path("photos/dog/1.jpg").read_bytes()
+    Path("photos/dog/1.jpg").write_bytes(whole[: len(whole) // 2])
+    told = new(call, "photos")
+    assert "2 of 13 files cannot be used, so the recipe says `on_bad_row: error` (" in told
+    assert "dog/1.jpg is broken or cut off: " in told
+    assert "on_bad_row: error\n" in Path("new.yaml").read_text(encoding="utf-8")
+
+
+def test_files_that_are_not_there_are_named_before_training(call: Call) -> None:
+    """With another ending they may be."""
+    for number in range(4):
+        np.save(f"photos/p{number}.npy", np.zeros(4, np.float32))
+    found = [(f"p{number}.jpg", "cat" if number % 2 else "dog") for number in range(4)]
+    told = new(call, table(("file", "label"), found))
+    assert "4 of 4 files cannot be used" in told
+    assert "There is no file 'p0.jpg' in photos, but 'p0.npy' is there; is that one meant? " in told
+    assert told.count("is that one meant?") == 3
+    assert " ...\n" in told
+    trained = call("train", "new.yaml", *FEW, "--device", "cpu")
+    assert "line 2: the image: There is no file 'p0.jpg' in photos, but 'p0.npy' is there; is that one" in trained.err
+
+
+def test_paths_of_windows(call: Call) -> None:
+    used(call, table(("file", "label"), [(file.replace("/", "\\"), name) for file, name in rows()]))
+    said = call("predict", "run", "--input", "photos/labels.csv")
+    assert said.code == 0, said
+    assert len(said.out.splitlines()) == len(rows())
+
+
+def test_endings_in_capitals(call: Call) -> None:
+    used(call, "photos")
+    assert len(call("predict", "run", "photos/dog/*.jpg").out.splitlines()) == 4
+    said = call("predict", "run", "photos/dog/1.jpg", "--pictures", "drawn")
+    assert said.sentence == (
+        "--pictures draws attention, but run has none; its bridge is of another kind: "
+        "train again with 'model.bridge={kind: pooling}'."
+    )
+    assert call("train", "new.yaml", *FEW, "model.bridge={kind: pooling}", "--out", "seen", "--device", "cpu").code == 0
+    assert call("predict", "seen", "photos/dog/1.jpg", "--pictures", "drawn").code == 0
+
+
+def test_photographs_without_labels_or_captions(call: Call) -> None:
+    assert new(call, "photos", "image_captioning") == (
+        "sixjars: photos is a folder; image_captioning needs a file with image, captions in each row.\n"
+    )
+    assert new(call, "photos/dog") == (
+        "sixjars: photos/dog has no folders, so its files have no labels; put the files of each label into a folder "
+        "with its name, or give a table that names each file and its label.\n"
+    )

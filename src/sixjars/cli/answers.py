@@ -14,7 +14,7 @@ from sixjars.errors import DataError
 
 if TYPE_CHECKING:
     from sixjars.cli.inputs import Item
-    from sixjars.runs.answer_files import Answers
+    from sixjars.runs.answer_files import Answers, Cell
     from sixjars.runs.files import InputFile
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
@@ -73,6 +73,14 @@ class LineSink(Sink):
             self.stream.close()
 
 
+def output_column(predictor: "Predictor") -> str:
+    """What the user calls the output: the column that the run was trained on, or the field where that has no name."""
+    data, name = predictor.recipe.data, predictor.fields.output.name
+    own = data.fields[name].column
+    named = data.sample is None and isinstance(own, str) and "." not in own
+    return str(own) if named else name
+
+
 @final
 class TableSink(Sink):
     """The rows that were read, each with its answers: a column for each output, and for labels their probability."""
@@ -82,7 +90,7 @@ class TableSink(Sink):
         self.file = file
         self.nbest = nbest
         self.label = not predictor.network.decoder.searches
-        self.name = predictor.fields.output.name
+        self.name = output_column(predictor)
         self.answers: Answers | None = None
         wanted, own = source.answer_ending, Path(source.path.name.lower().removesuffix(".gz")).suffix
         if Path(file.name.lower().removesuffix(".gz")).suffix != wanted:
@@ -99,24 +107,27 @@ class TableSink(Sink):
         rows = [row for _, row in items if row is not None]
         self.answers.write(rows, [self._cells(some) for some in found])
 
-    def _columns(self) -> list[str]:
-        """The name of the output field, with a number behind it from the second output on; never one that is taken."""
-        names = [self.name, *(f"{self.name}_{rank}" for rank in range(2, self.nbest + 1))]
-        if self.label:
-            names = [one for name in names for one in (name, name.replace(self.name, "probability", 1))]
+    def _columns(self) -> dict[str, type]:
+        """The user's name for the output, with a number behind it from the second on; never one that is taken.
+
+        Answers are texts, probabilities are numbers.
+        """
+        names: dict[str, type] = {}
+        for rank in ["", *(f"_{rank}" for rank in range(2, self.nbest + 1))]:
+            names |= {f"{self.name}{rank}": str} | ({f"probability{rank}": float} if self.label else {})
         taken = [name for name in names if name in self.source.names]
         if not taken:
             return names
         note(f"note: {self.source.path} has a column {taken[0]!r} already; the new columns begin with 'predicted_'.")
-        return [f"predicted_{name}" for name in names]
+        return {f"predicted_{name}": kind for name, kind in names.items()}
 
-    def _cells(self, found: "Sequence[Prediction]") -> list[str]:
-        cells = []
+    def _cells(self, found: "Sequence[Prediction]") -> "list[Cell]":
+        cells: list[Cell] = []
         for rank in range(self.nbest):
             one = found[rank] if rank < len(found) else None
             good = one is not None and one.error is None
             cells.append(one.text if one is not None else "")
-            cells += [f"{one.probability:.6f}" if one is not None and good else ""] if self.label else []
+            cells += [round(one.probability, 6) if one is not None and good else None] if self.label else []
         return cells
 
     def close(self) -> None:

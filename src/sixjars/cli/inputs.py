@@ -32,22 +32,24 @@ def at_terminal() -> bool:
 def texts_given(predictor: "Predictor", given: Iterator[str], questions: Sequence[str]) -> "Iterator[Item]":
     """One input after the other; every question is asked about every image."""
     first, *others = predictor.inputs
-    if questions and "question" not in others:
+    asked = others[0] if others and predictor.inputs[first].is_media else None
+    if questions and asked is None:
         raise DataError(f"--question is for images that are asked about; {predictor.recipe.task} takes none.")
     for one in given:
         named = object_named(predictor, one)
         if named is not None:
             yield named, None
             continue
-        if not questions and "question" in others:
-            raise DataError("a question is needed; ask it with --question.")
+        if not questions and asked is not None:
+            raise DataError(f"a {asked} is needed; ask it with --question.")
         if others and not questions:
             yield _parted(predictor, one), None
             continue
         for value in predictor.inputs[first].arguments(one):
-            if not questions:
+            if asked is None:
                 yield value, None
-            yield from (({first: value, "question": question}, None) for question in questions)
+            else:
+                yield from (({first: value, asked: question}, None) for question in questions)
 
 
 def _parted(predictor: "Predictor", line: str) -> "Input":
@@ -153,5 +155,6 @@ def rows_given(predictor: "Predictor", file: "InputFile") -> "Iterator[Item]":
 
 
 def _beside(file: Path, name: Any) -> Any:
-    found = file.parent / str(name)
-    return str(found) if name and found.exists() else name
+    """A name from the folder of the file, where a table that was written on Windows may have another slash."""
+    places = [file.parent / str(name), file.parent / str(name).replace("\\", "/")]
+    return next((str(found) for found in places if name and found.exists()), name)

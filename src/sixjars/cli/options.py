@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from sixjars.errors import DataError
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -66,3 +68,9 @@ def results() -> "Console":
     if not console.is_terminal:
         console.width = 200  # nothing is cut short for a file or a pipe
     return console
+
+
+def check_output(path: Path | None) -> None:
+    """Refuses to write over a file that holds something; an empty one, or a device, may be written to."""
+    if path is not None and path.is_file() and path.stat().st_size:
+        raise DataError(f"--output {path} exists already; choose another name.")

@@ -14,7 +14,7 @@ import typer
 from sixjars.cli.answers import LineSink, Notes, Sink, TableSink
 from sixjars.cli.chat import hold_conversation
 from sixjars.cli.inputs import Lines, at_terminal, note_file_names, on_one_line, rows_given, texts_given
-from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, note
+from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, check_output, note
 from sixjars.cli.streaming import Pace, portions
 from sixjars.errors import DataError
 
@@ -90,7 +90,7 @@ def predict(
     given = overridden({}, setting or []) | ({} if nbest is None else {"nbest": nbest})
     settings = search_of(predictor.recipe.evaluation.search, search, given, predictor.ability, "the command line")
     if pictures is not None and not predictor.has_attention:
-        raise DataError(f"--pictures draws attention, but {run} has none; its bridge is of another kind.")
+        raise DataError(f"--pictures draws attention, but {run} has none; {_with_attention(predictor)}")
     if chat:
         if texts or input_file or output_file or pictures or as_json:
             raise DataError("--chat reads and writes a conversation; give it no texts, files, pictures or --json.")
@@ -130,9 +130,20 @@ def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
     work.through(waiting, sink, Notes(pace))
 
 
+def _with_attention(predictor: "Predictor") -> str:
+    """What to train so that there is attention to draw."""
+    from sixjars.model.bridges import BRIDGES
+    from sixjars.tasks import TASKS
+
+    kinds = [kind for kind in TASKS[predictor.recipe.task].bridges if BRIDGES[kind].has_attention]
+    again = f": train again with 'model.bridge={{kind: {kinds[0]}}}'." if kinds else "."
+    return f"its bridge is of another kind{again}"
+
+
 def _check_files(read: Path | None, written: Path | None) -> None:
     if read and written and written.exists() and written.resolve() == read.resolve():
         raise DataError(f"--input and --output are the same file, {read}; name another one to write.")
+    check_output(written)
 
 
 def _table(file: Path | None, predictor: "Predictor") -> "InputFile | None":

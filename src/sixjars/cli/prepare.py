@@ -12,8 +12,7 @@ def features(
     recipe: RecipeArgument, overrides: Overrides = None, *, device: DeviceOption = "auto", allow: AllowOption = None
 ) -> None:
     """Extract the features of all images or videos of a recipe ahead of training; one that is killed goes on."""
-    from sixjars.errors import number_of
-    from sixjars.progress import ConsoleProgress
+    from sixjars.progress import ConsoleProgress, number_of
     from sixjars.recipe.outside import Outside
     from sixjars.runs.prepare import extract_features
     from sixjars.runs.recipes import read_recipe

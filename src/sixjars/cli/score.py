@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, notes, results
+from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, check_output, notes, results
 
 
 def evaluate(
@@ -28,6 +28,7 @@ def evaluate(
     from sixjars.progress import ConsoleProgress
     from sixjars.runs.evaluate import evaluate as evaluate_run
 
+    check_output(output)
     named = [name.strip() for name in metrics.split(",")] if metrics else None
     progress = ConsoleProgress(notes())
     found = evaluate_run(run, data=data, metrics=named, device=device, reporter=progress, allow=allow or [])

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sixjars.errors import number_of
+from sixjars.progress import number_of
 
 if TYPE_CHECKING:
     from sixjars.evaluation.by_length import Bucket

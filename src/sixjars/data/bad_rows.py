@@ -21,8 +21,6 @@ def without_bad(examples: Examples, faults: Mapping[int, str], *, skip: bool, ad
 
     A note names the first that are skipped, each file once; the `advice` follows an error.
     """
-    if not faults:
-        return examples
     count, first = examples.table.num_rows, min(faults)
     lines = examples.table.column(LINE)
     if not skip:

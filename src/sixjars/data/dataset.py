@@ -9,7 +9,7 @@ from typing import Any, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.data.annotations import Box, Links, boxes_of, links_of, rationale_of
+from sixjars.data.annotations import Links, links_of
 from sixjars.data.batches import Batches, Column, EmptyColumn
 from sixjars.data.copying import CopyLink
 from sixjars.data.field import Field, Positions
@@ -185,24 +185,10 @@ class Dataset:
             sides = self.source_words_index[row], self.target_words_index[row]
             return links_of(text, [side[-1] + 1 if side else 0 for side in sides], names)
 
-        return self._annotated("alignment", parsed)
+        return self.annotated("alignment", parsed)
 
-    @cached_property
-    def boxes(self) -> list[tuple[Box, ...]] | None:
-        """True regions of words of the output, where the data has them."""
-        return self._annotated(
-            "boxes",
-            lambda row, text: boxes_of(text, self.target_words_index[row][-1] + 1, self.fields.output.name),
-        )
-
-    @cached_property
-    def rationales(self) -> list[tuple[int, int] | None] | None:
-        """The sentence that decides each row and its word, both counted from 0, where the data has them."""
-        return self._annotated(
-            "rationale", lambda row, text: rationale_of(text, len(self.inputs[row]["source"].splitlines()))
-        )
-
-    def _annotated(self, name: str, parsed: Callable[[int, str], T]) -> list[T] | None:
+    def annotated(self, name: str, parsed: Callable[[int, str], T]) -> list[T] | None:
+        """The annotations of this name, where the data has them, each `parsed` from its row and text."""
         if not self.table.has(name):
             return None
         found = []

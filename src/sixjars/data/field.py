@@ -112,6 +112,8 @@ class Field(ABC):
     """Of an input: the probability with which a token is unknown in training."""
     is_media: bool = False
     """Whether its values are names of files."""
+    archive_endings: frozenset[str] = frozenset()
+    """How the archives of its files end, lowercased, that a prediction looks in too."""
     lists: Literal["rows", "value", "refused"] = "refused"
     """What a list in a file means: several rows, one value, or a bad row."""
     default_metrics: tuple[str, ...] = ()
@@ -187,7 +189,7 @@ class Field(ABC):
                 self.check(row[self.name], row)
             except ValueError as error:
                 faults[at] = str(error)
-        return without_bad(examples, faults, skip=skip)
+        return without_bad(examples, faults, skip=skip) if faults else examples
 
     def settled(self, train: Examples) -> Self:
         """With what the admitted training set decides about which examples of the other sets are admitted."""

@@ -14,6 +14,7 @@ from torch import Tensor
 from sixjars.data.batches import Batches
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.metrics import Metric, Outcome, RationaleWeight, Score, focus_of, rationale_weight, score
+from sixjars.evaluation.metrics.attention import Box, boxes_of, rationale_of
 from sixjars.evaluation.search import Searcher
 from sixjars.flow.values import Batch, Encoded, Hypothesis, Padded
 from sixjars.loss import truth_loss
@@ -173,6 +174,19 @@ def _groups(dataset: Dataset, *, group: bool) -> list[list[int]]:
     return list(found.values())
 
 
+def true_boxes(dataset: Dataset) -> list[tuple[Box, ...]] | None:
+    """True regions of words of the output, where the data has them."""
+    name = dataset.fields.output.name
+    return dataset.annotated("boxes", lambda row, text: boxes_of(text, dataset.target_words_index[row][-1] + 1, name))
+
+
+def true_rationales(dataset: Dataset) -> list[tuple[int, int] | None] | None:
+    """The sentence that decides each row and its word, both counted from 0, where the data has them."""
+    return dataset.annotated(
+        "rationale", lambda row, text: rationale_of(text, len(dataset.inputs[row]["source"].splitlines()))
+    )
+
+
 @final
 class _Judge:
     """A network and a dataset, and what is found out about its rows."""
@@ -184,6 +198,8 @@ class _Judge:
         self.firsts = firsts
         """Rows that outputs are found for: of those with the same input, one."""
         self.found: dict[tuple[int, SearchSettings], tuple[str, ...]] = {}
+        self.boxes = true_boxes(dataset) if "focus" in needs else None
+        self.rationales = true_rationales(dataset) if "rationale" in needs else None
         self.facts: dict[int, dict[str, Any]] = {}
         """What the truth was needed for, by row, as an outcome has it."""
 
@@ -230,13 +246,13 @@ class _Judge:
             source, target = dataset.source_words_index[row], dataset.target_words_index[row]
             best = weights_TS.argmax(-1).tolist()
             found["links"] = frozenset((source[best[place]], word) for place, word in enumerate(target))
-        if "rationale" in self.needs and dataset.rationales is not None:
-            found["rationale"] = _rationale(dataset.rationales[row], weights_TS, next(iter(batch.inputs.values())), at)
-        if "focus" in self.needs and dataset.boxes is not None and encoded.layout.kind == "grid":
+        if "rationale" in self.needs and self.rationales is not None:
+            found["rationale"] = _rationale(self.rationales[row], weights_TS, next(iter(batch.inputs.values())), at)
+        if "focus" in self.needs and self.boxes is not None and encoded.layout.kind == "grid":
             height, width = encoded.layout.shape
             words, weights = dataset.target_words_index[row], weights_TS.tolist()
             by_word = [weights[words.index(word)] for word in dict.fromkeys(words)]  # those of its first token
-            found["focus"] = focus_of(by_word, (height, width), dataset.boxes[row])
+            found["focus"] = focus_of(by_word, (height, width), self.boxes[row])
         return found
 
     def outcome(
@@ -248,7 +264,7 @@ class _Judge:
         return Outcome(
             references=tuple(dict.fromkeys(dataset.targets[row] for row in group)),
             candidates=candidates,
-            sure=None if dataset.alignments is None else dataset.alignments[first],
+            sure=dataset.alignments[first] if "links" in self.needs and dataset.alignments is not None else None,
             given=next(iter(dataset.inputs[first].values()), None),
             familiar=None if familiar is None or not candidates else candidates[0] in familiar,
             **self.facts.get(first, {}),

@@ -134,6 +134,13 @@ class Bridge(Component):
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """The context for one step; the query is the decoder's previous state (B, H)."""
 
+    def scoring(self) -> tuple[Tensor | None, Tensor | None] | None:
+        """U_att (A, H) and V_att (A,) of attention over the memory, so that all steps of a target can be one call.
+
+        Neither where the score is the product of state and keys. Nothing where `step` is not such attention.
+        """
+        return None
+
     @classmethod
     def misfits(cls, plan: "ModelPlan") -> list[str]:
         """Attention needs positions."""
@@ -180,8 +187,8 @@ class Search(Protocol):
     """How an output is chosen, as the settings say: greedily, by sampling, by a beam, or the most probable labels."""
 
     @property
-    def nbest(self) -> int:
-        """Outputs for each source."""
+    def settings(self) -> Any:
+        """Of the recipe; its `nbest` are the outputs for each source, also where nothing is searched for."""
         ...
 
     def find(

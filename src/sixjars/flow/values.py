@@ -240,26 +240,43 @@ class State(Rows):
 
 @final
 @dataclass(frozen=True)
+class LinearLogits(Tensors):
+    """Logits V_out s_t + b_out not computed yet, for losses that need not have all: (B, T, H), (V, H) and (V,)."""
+
+    states: Tensor
+    weight: Tensor
+    bias: Tensor
+
+    def logits(self) -> Tensor:
+        """All of them, (B, T, V)."""
+        return torch.nn.functional.linear(self.states, self.weight, self.bias)
+
+
+@final
+@dataclass(frozen=True)
 class DecoderOutput(Rows):
     """What a decoder outputs for a whole target at once, with teacher forcing."""
 
-    logits: Tensor
-    """Before the softmax, (B, T, V)."""
+    scores: Tensor | LinearLogits
+    """The logits, or what they are computed from."""
     weights: Tensor | None = None
     """Attention, (B, T, S)."""
     multi_label: bool = False
     """Whether any number of labels may be right, each with a probability of its own: σ in place of the softmax."""
 
+    @property
+    def logits(self) -> Tensor:
+        """Before the softmax, (B, T, V)."""
+        return self.scores if isinstance(self.scores, Tensor) else self.scores.logits()
+
 
 @final
 @dataclass(frozen=True)
 class StepOutput(Rows):
-    """What one step of search reads."""
+    """What one step of search reads: (R, V), and where there is attention (R, S)."""
 
     log_probabilities: Tensor
-    """(R, V)."""
     weights: Tensor | None = None
-    """(R, S)."""
 
 
 @final
@@ -267,9 +284,8 @@ class StepOutput(Rows):
 class Hypothesis:
     """One output that search found, or the labels that were chosen.
 
-    >>> found = Hypothesis(tokens=(7, 9), score=-0.5, log_probability=-1.5)
-    >>> found.tokens, found.finished
-    ((7, 9), True)
+    >>> Hypothesis(tokens=(7, 9), score=-0.5, log_probability=-1.5).finished
+    True
     """
 
     tokens: tuple[int, ...]

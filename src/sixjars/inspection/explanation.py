@@ -4,9 +4,9 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
-from sixjars.errors import number_of
 from sixjars.flow.contracts import Component
-from sixjars.model.build import Network
+from sixjars.model.build import Network, path_of
+from sixjars.progress import number_of
 from sixjars.recipe.sections import Recipe
 
 
@@ -72,7 +72,7 @@ def explanation_of(recipe: Recipe, network: Network, *, title: str, data: list[s
         _component("model: bridge", decoder.bridge, "decoder.bridge."),
         _component("model: decoder", decoder, "decoder.", leave_out="bridge."),
         Section("loss", tuple(_loss(recipe, network))),
-        Section("learning", tuple(_learning(recipe))),
+        Section("learning", tuple(_learning(recipe, network))),
         Section("evaluation", tuple(_evaluation(recipe, network))),
     ]
     return Explanation(recipe.task, tuple(_conditioned(section, given) for section in sections))
@@ -114,7 +114,7 @@ def _loss(recipe: Recipe, network: Network) -> list[str]:
     return lines
 
 
-def _learning(recipe: Recipe) -> list[str]:
+def _learning(recipe: Recipe, network: Network) -> list[str]:
     learning = recipe.learning
     examples = number_of(learning.batch_examples or 64, "example")
     size = f"{learning.batch_tokens} tokens" if learning.batch_tokens else examples
@@ -127,6 +127,9 @@ def _learning(recipe: Recipe) -> list[str]:
         + (f", {number_of(learning.steps, 'step')}" if learning.steps else ""),
         f"the best by {learning.metric} is kept",
     ]
+    path = path_of(network, fast=learning.fast)
+    if path:
+        lines.append(f"path: {path}" + ("; steps as graphs on a CUDA device" if learning.fast else ""))
     if learning.freeze:
         lines.append(f"frozen: {', '.join(learning.freeze)}")
     if learning.rates:

@@ -1,9 +1,9 @@
-"""A picture file: its fonts, its title and caption, and an area to draw on that is measured in inches.
+"""A picture file: its fonts, its title and caption, and what is on it: an area measured in inches, or curves.
 
 All is set on the figure and its texts; the settings of matplotlib and the warnings of the process stay as they are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import wrap
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.errors import ShapeError
+from sixjars.evaluation.by_length import FEW, Bucket
 from sixjars.inspection.fonts import FIRST, Numbers, fonts_for, legend, shown_text
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 Weights = Sequence[Sequence[float]]
 
+COLORS = ("#c0392b", "#e08e0b", "#1f6fb2", "#27824a", "#7d3c98", "#444444")
+"""Of curves."""
 GREY = "#6b7280"
 """The colour of captions and other explanations."""
 SMALL = 7.5
@@ -66,7 +69,12 @@ def drawable(figure: "Figure", text: str, weight: str | int = "normal") -> str:
 
     matplotlib writes the names of ticks anew whenever it draws, so they are made drawable before they are set.
     """
-    return shown_text(text, _NUMBERS.setdefault(figure, {}), weight)
+    return text if _is_plain(text) else shown_text(text, _NUMBERS.setdefault(figure, {}), weight)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether the first of the fonts has all of its letters."""
+    return text.isascii() and text.replace("\n", "").isprintable()
 
 
 def set_font(text: "Text") -> None:
@@ -74,7 +82,8 @@ def set_font(text: "Text") -> None:
     figure, weight = text.get_figure(root=True), text.get_fontweight()
     assert figure is not None
     shown = drawable(figure, text.get_text(), weight)
-    text.set(fontfamily=list(fonts_for(shown, weight)[0]), parse_math=False, text=shown)
+    fonts = [FIRST] if _is_plain(shown) else list(fonts_for(shown, weight)[0])
+    text.set(fontfamily=fonts, parse_math=False, text=shown)
 
 
 def ink(shade: Sequence[float]) -> str:
@@ -126,11 +135,11 @@ def save(figure: "Figure", path: str | Path, title: str = "") -> None:
     for text in figure.findobj(Text):
         set_font(text)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    below = legend(_NUMBERS.pop(figure, {}))
-    if not below:
+    numbers = _NUMBERS.pop(figure, {})
+    if not numbers:
         figure.savefig(path)
         return
-    lines = [line for one in below for line in wrap(one, max(int(figure.get_figwidth() * 15), 30))]
+    lines = [line for one in legend(numbers) for line in wrap(one, max(int(figure.get_figwidth() * 15), 30))]
     figure.text(0.02, -0.1 / figure.get_figheight(), "\n".join(lines), va="top", fontsize=SMALL, fontfamily=[FIRST])
     figure.savefig(path, bbox_inches="tight", pad_inches=0.1)
 
@@ -157,3 +166,55 @@ def saved_page(path: Path, width: float, height: float, *, title: str, caption: 
     for at, line in enumerate(notes):
         page.text(0.0, height + (at + 0.6) * SMALL_LINE, line, va="center", fontsize=SMALL, color=GREY)
     save(figure, path)
+
+
+def draw_by_length(path: str | Path, curves: Mapping[str, Sequence[Bucket]], *, metric: str, title: str = "") -> None:
+    """One line for each model, a dot for each range of lengths; a hollow dot is a score of few examples."""
+    figure = figure_of(7.0, 4.4, "constrained")
+    axes = figure.add_subplot()
+    for number, (name, buckets) in enumerate(curves.items()):
+        dots = [((b.shortest + b.longest) / 2, b.value, b.count) for b in buckets if b.value is not None]
+        color = COLORS[number % len(COLORS)]
+        axes.plot([x for x, _, _ in dots], [y for _, y, _ in dots], marker="o", color=color, linewidth=2, label=name)
+        few = [(x, y) for x, y, count in dots if count < FEW]
+        axes.scatter([x for x, _ in few], [y for _, y in few], s=12, color="white", zorder=3)
+    if any(bucket.value is not None and bucket.count < FEW for some in curves.values() for bucket in some):
+        axes.scatter([], [], s=36, edgecolors=GREY, facecolors="white", label=f"fewer than {FEW} examples")
+    axes.set_xlabel("length of the input (words)")
+    axes.set_ylabel(metric.replace("_", " "))
+    axes.set_ylim(bottom=0.0)
+    _plain(axes)
+    save(figure, path, title)
+
+
+def draw_learning(
+    path: str | Path, records: Sequence[Mapping[str, float]], *, metric: str | None, best: float, title: str
+) -> None:
+    """Training and validation loss against the step, the metric beside them; a line at the best step."""
+    steps = [record["step"] for record in records]
+    figure = figure_of(7.0 if metric is None else 11.0, 4.2, "constrained")
+    panels = figure.subplots(1, 1 if metric is None else 2, squeeze=False)[0].tolist()
+    losses = panels[0]
+    losses.plot(steps, [record["train_loss"] for record in records], color=GREY, linewidth=2, label="training set")
+    losses.plot(steps, [r["loss"] for r in records], "o-", markersize=4, color=COLORS[2], label="validation set")
+    losses.set_ylabel("loss of a token")
+    if metric is not None:
+        panels[1].plot(steps, [r[metric] for r in records], "o-", markersize=4, color=COLORS[3], label="validation set")
+        panels[1].set_ylabel(metric.replace("_", " "))
+        if min(record[metric] for record in records) >= 0:
+            panels[1].set_ylim(bottom=0.0)
+    for axes in panels:
+        axes.axvline(best, color=COLORS[0], linestyle="--", linewidth=1.2, label="best")
+        axes.set_xlabel("step")
+        _plain(axes)
+    save(figure, path, title)
+
+
+def _plain(axes: "Axes") -> None:
+    """Whole numbers below, a quiet grid, and the names of the lines."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(axis="y", color="#dddddd")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=SMALL + 1)

@@ -6,8 +6,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sixjars.inspection.curves import COLORS
-from sixjars.inspection.page import GREY, SMALL, figure_of, save
+from sixjars.inspection.page import COLORS, GREY, SMALL, figure_of, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

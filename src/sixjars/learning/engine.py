@@ -1,4 +1,4 @@
-"""What training runs on: devices and processes by Lightning Fabric, the optimizer and its schedule, and one update.
+"""What training runs on, devices and processes by Lightning Fabric; its optimizer and schedule; and one update.
 
 What an update learns from is prepared by a thread while the device computes the one before it.
 """
@@ -6,11 +6,10 @@ What an update learns from is prepared by a thread while the device computes the
 import logging
 import math
 import os
-import subprocess
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, final, get_args
@@ -18,14 +17,18 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, final, get_args
 import torch
 from torch import Tensor, optim
 
-from sixjars.errors import Interrupted, LearningError, RecipeError, RunError, unknown
+from sixjars.errors import RecipeError, unknown
 from sixjars.flow.values import Batch
-from sixjars.learning.heartbeat import GONE, Heartbeat, ending_with_the_first
+from sixjars.learning.heartbeat import all_or_none, ending_with_the_first
+from sixjars.loss import Objective, Sealed
+from sixjars.model.recurrent import Recurrent
 from sixjars.recipe.sections import LearningSettings
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
     from lightning_fabric.loggers.logger import Logger
+
+    from sixjars.learning.captured import Captured
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 PRECISIONS: Mapping[str, Literal["32-true", "bf16-mixed", "16-mixed"]] = {
@@ -34,8 +37,6 @@ PRECISIONS: Mapping[str, Literal["32-true", "bf16-mixed", "16-mixed"]] = {
     "fp16": "16-mixed",
 }
 WITHOUT_FP16: Mapping[str, str] = {"cpu": "a CPU", "mps": "an Apple GPU"}
-OF_A_BROKEN_LINE = ("gloo", "NCCL", "onnection", "Broken pipe")
-"""One of these words is in what torch says when another process has gone."""
 
 
 def device_named(device: Device) -> torch.device:
@@ -86,6 +87,11 @@ def fabric_for(*, device: Device, devices: int, precision: str, loggers: "Sequen
     return fabric
 
 
+def together(fabric: "Fabric") -> AbstractContextManager[None]:
+    """All processes end when one fails; where there is one, there is nothing to do."""
+    return all_or_none(fabric) if fabric.world_size > 1 else nullcontext()
+
+
 def _processes(devices: int) -> tuple[int, int]:
     """How many processes on this machine, and how many machines: as torchrun says, or as `--devices` asks."""
     if not torch.distributed.is_available() or not torch.distributed.is_torchelastic_launched():
@@ -95,43 +101,6 @@ def _processes(devices: int) -> tuple[int, int]:
         fault = f"--devices is {devices}, but torchrun started {here} processes here; leave out --devices."
         raise RecipeError([fault], "the command line")
     return here, everywhere // here
-
-
-@contextmanager
-def all_or_none(fabric: "Fabric") -> Iterator[None]:
-    """If one of several processes fails, all end: none waits for ever, none is left, and one tells why."""
-    leads, patience, heartbeat = fabric.global_rank == 0, 0.0, None
-    started: list[subprocess.Popen[bytes]] = getattr(fabric.strategy.launcher, "procs", [])
-    children = list(started)
-    started.clear()  # Fabric watches this list, and kills this process without a word when one of them ends badly
-    try:
-        if fabric.world_size > 1 and torch.distributed.is_initialized():
-            heartbeat = Heartbeat(fabric, children)
-        yield
-        patience = 60.0
-    except (Interrupted, LearningError) as error:  # all have agreed on it, so one tells
-        raise (error if leads else SystemExit(error.exit_code)) from None
-    except KeyboardInterrupt:
-        raise (KeyboardInterrupt() if leads else SystemExit(Interrupted.exit_code)) from None
-    except RuntimeError as error:
-        if fabric.world_size == 1 or not any(word in str(error) for word in OF_A_BROKEN_LINE):
-            raise
-        tells = leads if heartbeat is None else heartbeat.tells()
-        raise (RunError(GONE) if tells else SystemExit(RunError.exit_code)) from None
-    finally:
-        if heartbeat is not None:
-            heartbeat.stop(done=patience > 0.0)
-        _end(children, patience)
-
-
-def _end(children: "list[subprocess.Popen[bytes]]", patience: float) -> None:
-    """The processes that this one started. They write nothing, so nothing is lost when they are killed."""
-    for child in children:
-        try:
-            child.wait(patience)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
 
 
 T = TypeVar("T")
@@ -189,12 +158,101 @@ def ahead(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
             yield waiting.result()
 
 
-def optimizer_for(parameters: Iterable[Any], settings: LearningSettings) -> optim.Optimizer:
-    """The update rule that the recipe names, for parameters or groups of them."""
+def optimizer_for(parameters: Iterable[Any], settings: LearningSettings, *, captured: bool = False) -> optim.Optimizer:
+    """The update rule that the recipe names, for parameters or groups of them; `captured` if a CUDA graph makes it."""
     kinds = {"adam": optim.Adam, "adamw": optim.AdamW, "sgd": optim.SGD, "adadelta": optim.Adadelta}
-    more = {"momentum": settings.momentum} if settings.optimizer == "sgd" else {}
+    more: dict[str, Any] = {"momentum": settings.momentum} if settings.optimizer == "sgd" else {}
+    rate: float | Tensor = settings.rate
+    if captured:
+        more, rate = more | {"fused": True, "capturable": True}, torch.tensor(settings.rate, device="cuda")
     kind: Callable[..., optim.Optimizer] = kinds[settings.optimizer]
-    return kind(parameters, lr=settings.rate, weight_decay=settings.weight_decay, **more)
+    return kind(parameters, lr=rate, weight_decay=settings.weight_decay, **more)
+
+
+def uncaptured(fabric: "Fabric", settings: LearningSettings) -> str:
+    """Why training steps are not CUDA graphs here; nothing where they are."""
+    if fabric.device.type != "cuda":
+        return "no CUDA device"
+    if not settings.fast:
+        return "learning.fast is false"
+    if fabric.world_size > 1:
+        return "several processes"
+    if settings.precision == "fp16":
+        return "with fp16 an update waits for its gradients"
+    return "" if settings.optimizer in {"adam", "adamw"} else f"the optimizer is {settings.optimizer}"
+
+
+@final
+class Updates:
+    """Makes updates: on CUDA as graphs, where nothing stands in the way."""
+
+    def __init__(
+        self, objective: Objective, parameters: list[Any], settings: LearningSettings, fabric: "Fabric"
+    ) -> None:
+        self.settings = settings
+        self.fabric = fabric
+        self.captured: Captured | None = None
+        for module in objective.modules():
+            if isinstance(module, Recurrent):
+                module.fast = settings.fast
+        captures = not uncaptured(fabric, settings)
+        optimizer = optimizer_for(parameters, settings, captured=captures)
+        self.objective, self.optimizer = fabric.setup(objective, optimizer)
+        if captures:
+            from sixjars.learning import captured
+
+            self.captured = captured.Captured(self.learn, self.apply)
+
+    def graphs(self) -> str:
+        """Whether steps are graphs, to be told behind the path; nothing where there is no CUDA device."""
+        if self.fabric.device.type != "cuda":
+            return ""
+        return (
+            "; steps as CUDA graphs" if self.captured else f"; no CUDA graphs: {uncaptured(self.fabric, self.settings)}"
+        )
+
+    def ready(self, batch: Batch) -> Batch:
+        """A batch as the device wants it, still on the CPU."""
+        if self.fabric.device.type != "cuda":
+            return batch
+        if self.captured is not None:
+            batch = self.captured.widened(batch, rows=self.settings.batch_tokens is not None)
+        return batch.mapped(Tensor.pin_memory)
+
+    def made(self, load: Load, rate: float) -> Tensor:
+        """One step of the optimizer; the summed loss of this process, still on the device."""
+        share = self.fabric.world_size / load.tokens
+        loss = torch.zeros((), device=self.fabric.device)
+        for number, (batch, counts) in enumerate(zip(load.batches, load.counts, strict=True), start=1):
+            if self.captured is not None:
+                loss += self.captured.learned(batch, share * counts) * counts
+                continue
+            with self.fabric.no_backward_sync(self.objective, enabled=number < len(load.batches)):
+                loss += self.learn(batch.to(self.fabric.device), share * counts) * counts
+        for group in self.optimizer.param_groups:
+            own = rate * group.get("factor", 1.0)
+            group["lr"] = group["lr"].fill_(own) if isinstance(group["lr"], Tensor) else own
+        if self.captured is None:
+            self.apply()
+        else:
+            self.captured.applied()
+        return loss
+
+    def learn(self, batch: Batch, factor: Tensor | float) -> Tensor:
+        """Add the gradients of a batch, times a factor, to those of the weights; its plain loss."""
+        total, plain = self.objective(Sealed(batch))
+        self.fabric.backward(total * factor)
+        loss: Tensor = plain.detach()
+        return loss
+
+    def apply(self) -> None:
+        """An update of the gradients, which are zero after it."""
+        if self.settings.clip is not None:
+            self.fabric.clip_gradients(
+                self.objective, self.optimizer, max_norm=self.settings.clip, error_if_nonfinite=False
+            )
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=self.captured is None)
 
 
 def learning_rate(settings: LearningSettings, step: int, *, total: int, halvings: int = 0) -> float:

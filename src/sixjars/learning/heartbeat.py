@@ -16,11 +16,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, final
 
-from sixjars.errors import RunError
+import torch
+
+from sixjars.errors import Interrupted, LearningError, RunError
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
+OF_A_BROKEN_LINE: Final = ("gloo", "NCCL", "onnection", "Broken pipe")
+"""One of these words is in what torch says when another process has gone."""
 GONE: Final = "another process of this training has ended; go on from the last save with --resume."
 SILENCE: Final = 20.0
 """Seconds without a sign of life after which a process counts as gone; all have ended by 30."""
@@ -180,3 +184,40 @@ class Heartbeat:
         if self.children and self.over.wait(GRACE):
             return
         _end(tell=self.tells())
+
+
+@contextmanager
+def all_or_none(fabric: "Fabric") -> Iterator[None]:
+    """If one of several processes fails, all end: none waits for ever, none is left, and one tells why."""
+    leads, patience, heartbeat = fabric.global_rank == 0, 0.0, None
+    started: list[subprocess.Popen[bytes]] = getattr(fabric.strategy.launcher, "procs", [])
+    children = list(started)
+    started.clear()  # Fabric watches this list, and kills this process without a word when one of them ends badly
+    try:
+        if fabric.world_size > 1 and torch.distributed.is_initialized():
+            heartbeat = Heartbeat(fabric, children)
+        yield
+        patience = 60.0
+    except (Interrupted, LearningError) as error:  # all have agreed on it, so one tells
+        raise (error if leads else SystemExit(error.exit_code)) from None
+    except KeyboardInterrupt:
+        raise (KeyboardInterrupt() if leads else SystemExit(Interrupted.exit_code)) from None
+    except RuntimeError as error:
+        if fabric.world_size == 1 or not any(word in str(error) for word in OF_A_BROKEN_LINE):
+            raise
+        tells = leads if heartbeat is None else heartbeat.tells()
+        raise (RunError(GONE) if tells else SystemExit(RunError.exit_code)) from None
+    finally:
+        if heartbeat is not None:
+            heartbeat.stop(done=patience > 0.0)
+        _ended(children, patience)
+
+
+def _ended(children: "list[subprocess.Popen[bytes]]", patience: float) -> None:
+    """The processes that this one started. They write nothing, so nothing is lost when they are killed."""
+    for child in children:
+        try:
+            child.wait(patience)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()

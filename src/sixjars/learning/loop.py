@@ -21,9 +21,9 @@ from torch import Tensor
 from sixjars.data.batches import Batches
 from sixjars.errors import Interrupted, LearningError, RunError
 from sixjars.learning.checkpoints import RunFiles, TrainingState
-from sixjars.learning.engine import Load, Update, ahead, learning_rate, optimizer_for
+from sixjars.learning.engine import Load, Update, Updates, ahead, learning_rate
 from sixjars.learning.parameters import parameter_groups
-from sixjars.loss import Objective, Sealed
+from sixjars.loss import Objective
 from sixjars.progress import Reporter
 from sixjars.recipe.sections import LearningSettings
 
@@ -82,7 +82,8 @@ class Trainer:
         trained: list[Any] = [weight for weight in self.network.parameters() if weight.requires_grad]
         if settings.rates:
             trained = parameter_groups(self.network, settings.rates)
-        self.objective, self.optimizer = fabric.setup(objective, optimizer_for(trained, settings))
+        self.updates = Updates(objective, trained, settings, fabric)
+        self.optimizer = self.updates.optimizer
         self.per_epoch = batches.updates_per_epoch(settings.accumulate)
         self.total = min(settings.steps or self.per_epoch * settings.epochs, self.per_epoch * settings.epochs)
         self.rate = settings.rate
@@ -167,32 +168,14 @@ class Trainer:
         rank, world = self.fabric.global_rank, self.fabric.world_size
         mine = [self.batches.share(rows, rank=rank, world=world) for rows in group]
         batches = [self.batches.collate(own if len(own) else rows[:1]) for own, rows in zip(mine, group, strict=True)]
-        if self.fabric.device.type == "cuda":
-            batches = [batch.mapped(Tensor.pin_memory) for batch in batches]
-        return Load(tokens, tuple(batches), tuple(float(len(own) > 0) for own in mine))
+        return Load(tokens, tuple(map(self.updates.ready, batches)), tuple(float(len(own) > 0) for own in mine))
 
     def _update(self, load: Load) -> Tensor:
         """One step of the optimizer; the summed loss of all processes, still on the device."""
-        share = self.fabric.world_size / load.tokens
         self._seed(seed_of(self.settings.seed, self.state.step, self.fabric.global_rank))
-        loss = torch.zeros((), device=self.fabric.device)
-        for number, (batch, counts) in enumerate(zip(load.batches, load.counts, strict=True), start=1):
-            with self.fabric.no_backward_sync(self.objective, enabled=number < len(load.batches)):
-                total, plain = self.objective(Sealed(batch.to(self.fabric.device)))
-                self.fabric.backward(total * share * counts)
-            loss += plain.detach() * counts
-        if self.settings.clip is not None:
-            self.fabric.clip_gradients(
-                self.objective, self.optimizer, max_norm=self.settings.clip, error_if_nonfinite=False
-            )
-        self.rate = rate = learning_rate(
-            self.settings, self.state.step + 1, total=self.total, halvings=self.state.halvings
-        )
-        for parameters in self.optimizer.param_groups:
-            parameters["lr"] = rate * parameters.get("factor", 1.0)
-        self.optimizer.step()
-        self.optimizer.zero_grad()
-        return self._reduced(loss, "sum")
+        step, halvings = self.state.step + 1, self.state.halvings
+        self.rate = learning_rate(self.settings, step, total=self.total, halvings=halvings)
+        return self._reduced(self.updates.made(load, self.rate), "sum")
 
     def _seed(self, seed: int) -> None:
         """Seed the generators in use; `torch.manual_seed` also seeds every kind of device there is not."""

@@ -3,7 +3,7 @@
 Dims: B batch, S source positions, T target positions, V vocabulary.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, final, get_type_hints
@@ -17,6 +17,7 @@ from sixjars.flow.values import Batch, DecoderOutput, Encoded, Padded
 from sixjars.model.bridges import BRIDGES
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
+from sixjars.model.recurrent import Recurrent
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.schema import checked, schema_of
 
@@ -66,6 +67,18 @@ class Network(nn.Module):
         return self.decoder.teach(self.encode(inputs), target)
 
 
+def path_of(network: Network, *, fast: bool) -> str:
+    """Which path training takes through the recurrences of a network, and why; nothing where it has none."""
+    if not any(isinstance(module, Recurrent) for module in network.modules()):
+        return ""
+    if not fast:
+        return "reference, step by step (learning.fast is false)"
+    bridge = network.decoder.bridge
+    if bridge.follows_state and type(bridge).scoring is Bridge.scoring:
+        return f"fast; the decoder step by step, because bridge {type(bridge).__name__} has no fast path"
+    return "fast, backward passes by hand"
+
+
 def _check_encoded(encoder: Encoder, encoded: Encoded) -> None:
     """Refuse what an encoder returns if it is not what it said it would."""
     name = type(encoder).__name__
@@ -107,9 +120,26 @@ def resolved(
         component = class_of(role, section, outside)
     except RecipeError as error:
         return {}, list(error.faults)
-    rest = {key: value for key, value in section.items() if key != "kind"}
-    settings, faults = checked(schema_of(component, {*GIVEN[role], *facts}, is_section), rest, f"model.{role}")
-    return {} if settings is None else {"kind": section["kind"], **settings.model_dump()}, faults
+    schema = schema_of(component, {*GIVEN[role], *facts}, is_section)
+    kind, own = section["kind"], {"kind", *schema.model_fields, *schema.filled_in}
+    others = {key: kinds for key in section if key not in own and (kinds := _kinds_with(key, role))}
+    rest = {key: value for key, value in section.items() if key not in {"kind", *others}}
+    settings, faults = checked(schema, rest, f"model.{role}")
+    faults += [_of_other_kinds(role, kind, key, kinds) for key, kinds in others.items()]
+    return {} if settings is None or faults else {"kind": kind, **settings.model_dump()}, faults
+
+
+def _kinds_with(key: str, role: str) -> list[str]:
+    """The kinds of a component that have a key."""
+    return [kind for kind, component in TABLES[role].items() if key in signature(component).parameters]
+
+
+def _of_other_kinds(role: str, kind: str, key: str, kinds: Sequence[str]) -> str:
+    """For somebody who has changed the kind alone."""
+    return (
+        f"model.{role}: key {key!r} is one of kind {' or '.join(kinds)}, but the kind is {kind}; remove it, "
+        f"or replace the section: 'model.{role}={{kind: {kind}}}'."
+    )
 
 
 @final

@@ -1,10 +1,11 @@
 """Small layers that several components share.
 
 Dims: B batch, S source positions, T target positions, E embedding features, K summary features, H state features,
-      V vocabulary, F any features.
+      P segments of a row, V vocabulary, F any features, G gate features.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, final
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from sixjars.errors import ShapeError
 from sixjars.flow.limits import Share, Size
+from sixjars.flow.values import SegmentLevel
 
 Start = Literal["linear", "copy"]
 
@@ -23,6 +25,12 @@ def wide(values: Tensor) -> Tensor:
     (torch.float32, torch.float64)
     """
     return values.to(torch.promote_types(values.dtype, torch.float32))
+
+
+def computed_in(values: Tensor) -> torch.dtype:
+    """The type that products of these values are computed in: autocast may have another than theirs."""
+    kind = values.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else values.dtype
 
 
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
@@ -66,6 +74,32 @@ def shift_right(target: Tensor, first: int) -> Tensor:
     tensor([[1, 7, 8]])
     """
     return torch.cat([target.new_full((target.shape[0], 1), first), target[:, :-1]], dim=1)
+
+
+LayerState = tuple[Tensor, Tensor | None]
+"""What one layer remembers: (hidden (B, H), memory cell (B, H) or nothing)."""
+
+
+def _rnn(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
+    return torch.tanh(given_BG + recurrent_BG), None
+
+
+def _gru(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
+    reset_given, update_given, new_given = given_BG.chunk(3, dim=-1)
+    reset_recurrent, update_recurrent, new_recurrent = recurrent_BG.chunk(3, dim=-1)
+    new_BH = torch.tanh(new_given + torch.sigmoid(reset_given + reset_recurrent) * new_recurrent)
+    kept_BH = before[0].to(new_BH.dtype)  # an initial state may be 32-bit where the rest is not
+    return torch.lerp(new_BH, kept_BH, torch.sigmoid(update_given + update_recurrent)), None
+
+
+def _lstm(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
+    enter, forget, new, output = (given_BG + recurrent_BG).chunk(4, dim=-1)
+    assert before[1] is not None
+    cell_BH = torch.sigmoid(forget) * before[1] + torch.sigmoid(enter) * torch.tanh(new)
+    return torch.sigmoid(output) * torch.tanh(cell_BH), cell_BH
+
+
+STEPS: dict[str, Callable[[Tensor, Tensor, LayerState], LayerState]] = {"rnn": _rnn, "gru": _gru, "lstm": _lstm}
 
 
 @final
@@ -181,3 +215,27 @@ class StateProjection(nn.Module):
             ("s_0", summary) if self.state_count == 1 else ("d_0", f"[{', '.join([summary] * self.state_count)}]")
         )
         return [f"{first} = {copies}" if self.project is None else f"{first} = tanh(W_0 {summary} + b_0)"]
+
+
+def softmax_in_segments(scores: Tensor, mask: Tensor, level: SegmentLevel) -> Tensor:
+    """Softmax of scores (B, S) among the real positions of each segment: sums to 1 over every segment that has some.
+
+    >>> level = SegmentLevel(torch.zeros(1, 2, 3), torch.ones(1, 2, dtype=torch.bool), torch.tensor([[0, 0, 1, 0]]))
+    >>> softmax_in_segments(torch.zeros(1, 4), torch.tensor([[True, True, True, False]]), level)
+    tensor([[0.5000, 0.5000, 1.0000, 0.0000]])
+    """
+    lowest = torch.finfo(scores.dtype).min
+    shown_BS = scores.detach().masked_fill(~mask, lowest)
+    highest_BP = shown_BS.new_full(level.mask.shape, lowest).scatter_reduce(1, level.segment_of, shown_BS, "amax")
+    # What stands in the padding may be higher than all that is real, and must not overflow.
+    below_BS = (scores - highest_BP.gather(1, level.segment_of)).masked_fill(~mask, 0)
+    raised_BS = torch.exp(below_BS) * mask
+    total_BP = raised_BS.new_zeros(level.mask.shape).scatter_add(1, level.segment_of, raised_BS)
+    # No clamp: a word alone in its segment stands exactly at the bound, where versions of torch differ in the gradient.
+    return raised_BS / (total_BP + (total_BP == 0)).gather(1, level.segment_of)
+
+
+def non_empty(level: SegmentLevel, mask: Tensor) -> SegmentLevel:
+    """The upper level without the segments that have no real position: attention on them would be lost."""
+    positions_BP = torch.zeros_like(level.mask, dtype=torch.long).scatter_add(1, level.segment_of, mask.long())
+    return replace(level, mask=level.mask & (positions_BP > 0))

@@ -1,7 +1,8 @@
 r"""Recurrent cells, stacked: whole sequences at once, or one step at a time with the same weights.
 
-Dims: B batch, S or T positions, I input features, H state features, G gate features (H times 1, 3 or 4), L layers,
-      C context features, D output features.
+Dims: B batch, T positions, I input features, H state features, G gate features (H times 1, 3 or 4), L layers,
+      C context features, D output features, K stacks side by side, F input features of a layer, S source positions,
+      N batch times positions.
 
 Elman 1990; Cho et al. 2014 (https://arxiv.org/abs/1406.1078); Hochreiter & Schmidhuber 1997 with the forget gate of
 Gers et al. 2000; `equations.recurrence` writes them down. Where we differ: the lecture's GRU has W (o_t ⊙ h_{t-1}),
@@ -10,7 +11,7 @@ and many times faster. The lecture calls an LSTM's memory cell s_t; here it is m
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, final
+from typing import Any, Literal, cast, final
 
 import torch
 from torch import Tensor, nn
@@ -19,16 +20,17 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 from sixjars.flow.contracts import Bridge, StateShape
 from sixjars.flow.values import Context, Prepared, State
 from sixjars.model.equations import LAST, ZERO, layers_above, raised, recurrence
-from sixjars.model.layers import last_real, reordered, reversal
+from sixjars.model.fast.steps import Sources
+from sixjars.model.fast.unrolled import Layer, unrolled
+from sixjars.model.fast.unrolled import recurrence as unrolled_over
+from sixjars.model.layers import STEPS, LayerState, computed_in, last_real, reordered, reversal
 
 CellName = Literal["rnn", "gru", "lstm"]
-Direction = Literal["forward", "backward", "both"]
-LayerState = tuple[Tensor, Tensor | None]
-"""What one layer remembers: (hidden (B, H), memory cell (B, H) or nothing)."""
 
 FUSED: dict[CellName, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 GATES: dict[CellName, tuple[str, ...]] = {"rnn": ("",), "gru": (",o", ",i", ""), "lstm": (",i", ",f", "", ",o")}
 """The gates whose weights torch stacks in one matrix, in its order; the candidate state has no letter of its own."""
+Direction = Literal["forward", "backward", "both"]
 READS: dict[Direction, tuple[str, ...]] = {
     "forward": ("left_to_right",),
     "backward": ("right_to_left",),
@@ -47,28 +49,6 @@ def state_shape(settings: Mapping[str, Any]) -> StateShape:
     return StateShape(settings["size"], state_count=settings["layers"] * states_of(settings["cell"]))
 
 
-def _rnn(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
-    return torch.tanh(given_BG + recurrent_BG), None
-
-
-def _gru(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
-    reset_given, update_given, new_given = given_BG.chunk(3, dim=-1)
-    reset_recurrent, update_recurrent, new_recurrent = recurrent_BG.chunk(3, dim=-1)
-    new_BH = torch.tanh(new_given + torch.sigmoid(reset_given + reset_recurrent) * new_recurrent)
-    kept_BH = before[0].to(new_BH.dtype)  # an initial state may be 32-bit where the rest is not
-    return torch.lerp(new_BH, kept_BH, torch.sigmoid(update_given + update_recurrent)), None
-
-
-def _lstm(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
-    enter, forget, new, output = (given_BG + recurrent_BG).chunk(4, dim=-1)
-    assert before[1] is not None
-    cell_BH = torch.sigmoid(forget) * before[1] + torch.sigmoid(enter) * torch.tanh(new)
-    return torch.sigmoid(output) * torch.tanh(cell_BH), cell_BH
-
-
-STEPS: dict[CellName, Callable[[Tensor, Tensor, LayerState], LayerState]] = {"rnn": _rnn, "gru": _gru, "lstm": _lstm}
-
-
 @final
 class Recurrent(nn.Module):
     """A stack of one kind of cell; `forward` over a whole sequence and `project` + `advance` agree to rounding."""
@@ -80,6 +60,7 @@ class Recurrent(nn.Module):
         self.layers = layers
         self.dropout = dropout
         self.tag = "dec"
+        self.fast = True
         self.stack = FUSED[cell](input_size, size, layers, batch_first=True, dropout=dropout if layers > 1 else 0.0)
 
     @property
@@ -95,6 +76,10 @@ class Recurrent(nn.Module):
 
     def forward(self, inputs: Tensor, first: State | None = None) -> Tensor:
         """The top layer's states, (B, T, H), for a whole sequence of inputs (B, T, I)."""
+        return side_by_side([self], [inputs], first)[0]
+
+    def by_torch(self, inputs: Tensor, first: State | None) -> Tensor:
+        """The same by torch's own stack, which is the reference, and as fast where nothing is learned."""
         state: Tensor | tuple[Tensor, Tensor] | None = None
         if first is not None:
             state = first.hidden.transpose(0, 1).contiguous()
@@ -128,6 +113,9 @@ class Recurrent(nn.Module):
             once, steps = bridge.step(state.hidden[:, -1], prepared), inputs.shape[1]
             context = once.mapped(lambda tensor: tensor.unsqueeze(1).expand(-1, steps, -1))
             return self(torch.cat([inputs, context.vector], dim=-1), state), context
+        scoring = bridge.scoring() if self.fast and not torch.compiler.is_compiling() else None
+        if scoring is not None:
+            return self._unrolled(inputs, state, prepared, scoring)
         # U [x, c] is U_x x + U_c c: the first is computed for all steps at once, only the second waits for the state.
         layers, states, contexts = self.opened(state), [], []
         for given_BG in self.project(inputs).unbind(1):
@@ -137,6 +125,35 @@ class Recurrent(nn.Module):
         weights = [context.weights for context in contexts if context.weights is not None]
         vectors_BTC = torch.stack([context.vector for context in contexts], dim=1)
         return torch.stack(states, dim=1), Context(vectors_BTC, torch.stack(weights, dim=1) if weights else None)
+
+    def _unrolled(
+        self, inputs: Tensor, state: State, prepared: Prepared, scoring: tuple[Tensor | None, Tensor | None]
+    ) -> tuple[Tensor, Context]:
+        """The same by the fast path, which has the steps first."""
+        dtype, (query, score), layers = computed_in(inputs), scoring, []
+        for number in range(self.layers):
+            weight, bias = self._weight("weight_hh", number), self._weight("bias_hh", number)
+            if query is not None and number == self.layers - 1:
+                weight = torch.cat([weight, query])
+            below = self._weight("weight_ih", number)[:, inputs.shape[-1] if number == 0 else 0 :]
+            above = None if number == 0 else self._weight("bias_ih", number).to(dtype)
+            layers.append(Layer(below.to(dtype), above, weight.to(dtype), bias.to(dtype)))
+        by_layer = state.mapped(lambda tensor: tensor.transpose(0, 1).to(dtype))
+        first = by_layer.hidden, by_layer.cell
+        assert prepared.keys is not None
+        keys, memory = prepared.keys.to(dtype), prepared.memory.to(dtype)
+        sources = Sources(keys, memory, prepared.mask, None if score is None else score.to(dtype))
+        kept = self._kept(inputs.shape[1], first[0]) if self.training and self.dropout and self.layers > 1 else None
+        given_TBG = self.project(inputs.transpose(0, 1)).to(dtype)
+        made = unrolled(self.cell, given_TBG, first, sources, layers, kept)
+        states_BTH, vectors_BTC, weights_BTS = (tensor.transpose(0, 1).contiguous() for tensor in made)
+        return states_BTH, Context(vectors_BTC, weights_BTS)
+
+    def _kept(self, steps: int, hidden_LBH: Tensor) -> Tensor:
+        """What dropout multiplies the states between layers by, (T, L - 1, B, H), drawn as step by step."""
+        ones_BH = torch.ones_like(hidden_LBH[0])
+        rows = [[F.dropout(ones_BH, self.dropout) for _ in hidden_LBH[1:]] for _ in range(steps)]
+        return torch.stack([torch.stack(row) for row in rows])
 
     def step(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[State, Context]:
         """The same for one step: inputs (B, I) to the state after them, and the context that they came with."""
@@ -174,6 +191,29 @@ class Recurrent(nn.Module):
             *recurrence(self.cell, state="s", mark=marks[0], tag=tags[0], reads=reads),
             *layers_above(count, state="s", tag=self.tag, reads=reads),
         ]
+
+
+def side_by_side(stacks: list[Recurrent], inputs: list[Tensor], first: State | None = None) -> list[Tensor]:
+    """The states (B, T, H) of stacks of one shape over inputs of their own (B, T, I), from `first` or from zeros."""
+    if not (stacks[0].fast and torch.is_grad_enabled()) or torch.compiler.is_compiling():
+        return [stack.by_torch(values, first) for stack, values in zip(stacks, inputs, strict=True)]
+    dtype, (rows, steps, _) = computed_in(inputs[0]), inputs[0].shape
+    begins = [None, None] if first is None else [first.hidden, first.cell]
+    values_KTBF = torch.stack([values.transpose(0, 1) for values in inputs]).to(dtype)
+    for layer in range(stacks[0].layers):
+        names = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+        below, bias, weight, own = (
+            torch.stack([stack._weight(name, layer) for stack in stacks]).to(dtype) for name in names
+        )
+        values_KNF = F.dropout(values_KTBF, stacks[0].dropout, layer > 0 and stacks[0].training).flatten(1, 2)
+        given_KTBG = torch.baddbmm(bias.unsqueeze(1), values_KNF, below.transpose(1, 2)).view(
+            len(stacks), steps, rows, -1
+        )
+        zeros_KBH = given_KTBG.new_zeros(len(stacks), rows, stacks[0].size)
+        hidden, memory = (zeros_KBH if begin is None else begin[None, :, layer].to(dtype) for begin in begins)
+        cell = memory if stacks[0].cell == "lstm" else None
+        values_KTBF = unrolled_over(stacks[0].cell, given_KTBG, hidden, cell, weight, own)
+    return [states_TBH.transpose(0, 1) for states_TBH in values_KTBF]
 
 
 @final
@@ -219,13 +259,13 @@ class DirectionalRNN(nn.Module):
             assert isinstance(layer, nn.ModuleDict)
             if depth > 0:
                 states_BSD = self.dropout(states_BSD)
-            read = [
-                cells(states_BSD)
-                if name == "left_to_right"
-                else reordered(cells(reordered(states_BSD, order_BS)), order_BS)
-                for name, cells in layer.items()
+            read = [name == "left_to_right" for name in layer]
+            given = [states_BSD if onward else reordered(states_BSD, order_BS) for onward in read]
+            made = side_by_side(cast("list[Recurrent]", list(layer.values())), given)
+            back = [
+                states if onward else reordered(states, order_BS) for states, onward in zip(made, read, strict=True)
             ]
-            states_BSD = torch.cat(read, dim=-1) * real_BS1  # a cell goes on over the padding behind a row
+            states_BSD = torch.cat(back, dim=-1) * real_BS1  # a cell goes on over the padding behind a row
         return self.dropout(states_BSD), self.dropout(self._summary(states_BSD, mask))
 
     def _summary(self, states: Tensor, mask: Tensor) -> Tensor:

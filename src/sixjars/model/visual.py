@@ -1,32 +1,103 @@
 """How encoders receive images and frames: through a backbone that learns, or as features that one computed once.
 
-Dims: B batch, F frames, N numbers of a frame (or all frames), C channels, H and W pixels or cells, K numbers of the
-      vector, S cells or regions of an image, X all numbers of the maps (or frames of several files).
+The small backbone, which has no pretrained weights, is here too.
+
+Dims: B batch, F frames, N numbers of a frame (or all frames, or images), C channels, H and W pixels or cells, K numbers
+      of the vector, S cells or regions of an image, X all numbers of the maps (or frames of several files).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
-from hashlib import sha256
+from functools import cache, partial
 from inspect import signature
-from itertools import chain
+from math import gcd
 from typing import Any, ClassVar, final
 
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RecipeError, unknown
+from sixjars.errors import RecipeError, ShapeError, unknown
 from sixjars.flow.features import FeatureShape
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Layout, Padded
 from sixjars.model.backbones.backbone import Backbone, MapShape, frozen_below
-from sixjars.model.backbones.efficientnet import EfficientNetLite0
 from sixjars.model.backbones.installed import InstalledBackbone
 from sixjars.model.backbones.libraries import LIBRARIES
-from sixjars.model.backbones.small import WIDTHS, SmallBackbone
+from sixjars.model.backbones.pretrained import EfficientNetLite0, Features
 
+WIDTHS = (16, 32, 64)
+"""Channels after each halving of the image."""
+SIZE = 64
+"""Pixels of each side where a recipe gives none."""
+BLOCKS = 20
+"""Most halvings; few images have a side of 2^20 pixels."""
+GROUPS = 8
+"""Most groups of channels that are normalised together."""
 SMALL = "small"
 """The backbone of a recipe that names none."""
+
+
+@final
+class SmallBackbone(Backbone):
+    """For each width: a ← relu(GroupNorm(W * a + b)) at every second cell, then a ← relu(GroupNorm(W' * a + b')).
+
+    At the end v = relu(LayerNorm(V [a_1, …, a_S] + b_v)).
+
+    The convolutions are also given coordinates: two channels with x and y from -1 to 1 (Liu et al. 2018,
+    https://arxiv.org/abs/1807.03247), so that "left of" can be learned from few images. Channels are normalised in
+    groups (Wu & He 2018, https://arxiv.org/abs/1803.08494), never over the batch.
+
+    >>> maps, vector = SmallBackbone()(torch.zeros(2, 3, 64, 64, dtype=torch.uint8))
+    >>> tuple(maps.shape), tuple(vector.shape)
+    ((2, 64, 8, 8), (2, 128))
+    """
+
+    is_pretrained = False
+    places: Tensor
+
+    def __init__(self, *, size: int = SIZE, widths: tuple[int, ...] = WIDTHS, vector: int = 128) -> None:
+        super().__init__()
+        if not 1 <= len(widths) <= BLOCKS:
+            raise RecipeError([f"'widths' has {len(widths)} numbers, but the small backbone has 1 to {BLOCKS} blocks."])
+        self.usual_size = size
+        side = torch.linspace(-1.0, 1.0, size)
+        self.register_buffer("places", torch.stack(torch.meshgrid(side, side, indexing="xy")), persistent=False)
+        self.blocks = nn.Sequential(*map(_halving, (3 + 2, *widths), widths))
+        cells = size
+        for _ in widths:
+            cells = (cells + 1) // 2
+        self.vector = nn.Linear(widths[-1] * cells * cells, vector)  # V, b_v
+        self.even = nn.LayerNorm(vector)  # else every unit may become 0 in the first updates, and stay so
+        self.shape = MapShape(widths[-1], cells, cells, vector)
+
+    @classmethod
+    def size_of(cls, name: str) -> int:
+        """Any size would do."""
+        return SIZE
+
+    def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        """Pixels (N, 3, H, W) to maps (N, C, h, w) and a vector (N, K)."""
+        size, dtype = self.usual_size, self.places.dtype
+        if tuple(pixels.shape[1:]) != (3, size, size):
+            raise ShapeError(f"pixels are {tuple(pixels.shape)}, but must be (N, 3, {size}, {size}).")
+        colours_NCHW = pixels.to(dtype) / 127.5 - 1.0
+        places_NCHW = self.places.expand(pixels.shape[0], -1, -1, -1)
+        maps_NCHW = self.blocks(torch.cat([colours_NCHW, places_NCHW], dim=1)).to(dtype)
+        return maps_NCHW, torch.relu(self.even(self.vector(maps_NCHW.flatten(1)))).to(dtype)
+
+
+def _halving(inputs: int, outputs: int) -> nn.Module:
+    """Two convolutions, the first at every second cell, so that each block doubles the field of view of a cell."""
+    return nn.Sequential(
+        nn.Conv2d(inputs, outputs, kernel_size=3, stride=2, padding=1),  # W, b
+        nn.GroupNorm(gcd(GROUPS, outputs), outputs),
+        nn.ReLU(),
+        nn.Conv2d(outputs, outputs, kernel_size=5, padding=2),  # W', b'
+        nn.GroupNorm(gcd(GROUPS, outputs), outputs),
+        nn.ReLU(),
+    )
+
+
 BACKBONES: Mapping[str, type[Backbone]] = {SMALL: SmallBackbone, "efficientnet_lite0": EfficientNetLite0}
 """Those that come with this package; all others are networks of installed libraries."""
 
@@ -85,21 +156,6 @@ def shape_of(
     pixels = size or usual_size_of(name)  # a preprocessing must be read where there are real numbers
     make = partial(backbone_named, name, layer=layer, size=pixels, widths=widths, pretrained=False)
     return backbone_class(name).shape_made_by(make)
-
-
-AT_ONCE = 32
-"""Frames in one batch of a backbone."""
-LARGEST = torch.finfo(torch.float16).max
-"""Of the numbers that are stored."""
-
-
-def fingerprint(backbone: Backbone) -> str:
-    """A number over all weights and buffers, which is another one when any of them is (SHA-256)."""
-    digest = sha256()
-    for name, tensor in chain(backbone.named_parameters(), backbone.named_buffers()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
-        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()
 
 
 def learns(name: str, *, frozen: bool) -> bool:
@@ -221,7 +277,7 @@ class VisualInput(nn.Module):
         size = pixels or usual_size_of(section["name"])
         if learns(section["name"], frozen=section["frozen"]):
             return Pixels(size)
-        return Features(size, section["name"], section["layer"], cells, device)
+        return Features(size, section["name"], section["layer"], cells, device, backbone_named)
 
 
 @final
@@ -241,40 +297,3 @@ class Pixels:
     def __call__(self, pixels: Tensor) -> Tensor:
         """(X, 3, H, W) to (X, N)."""
         return pixels.flatten(1)
-
-
-@final
-@dataclass(frozen=True)
-class Features:
-    """A feature extractor with a frozen backbone, which is loaded when it is first needed."""
-
-    pixels: int
-    name: str
-    layer: str | None
-    cells: bool
-    device: torch.device
-
-    @cached_property
-    def backbone(self) -> Backbone:
-        """In evaluation mode, on its device; used by nothing else."""
-        return backbone_named(self.name, layer=self.layer, size=self.pixels).eval().to(self.device)
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Changes with the weights."""
-        return fingerprint(self.backbone)
-
-    def plan(self) -> dict[str, Any]:
-        """All that the numbers depend on, besides the pixels."""
-        kept = {"layer": self.layer} if self.cells else {"vector": "alone"}
-        return {"backbone": self.name, "weights": self.fingerprint, **kept}
-
-    def __call__(self, pixels: Tensor) -> Tensor:
-        """(X, 3, H, W) to (X, N), 16-bit, on the CPU."""
-        return torch.cat([self._features(some) for some in torch.split(pixels, AT_ONCE)])
-
-    def _features(self, pixels: Tensor) -> Tensor:
-        with torch.inference_mode():
-            maps_XCHW, vector_XK = self.backbone(pixels.to(self.device))
-            both_XN = torch.cat([maps_XCHW.flatten(1), vector_XK], dim=1) if self.cells else vector_XK
-        return both_XN.clamp(-LARGEST, LARGEST).half().cpu()

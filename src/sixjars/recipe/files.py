@@ -40,10 +40,10 @@ def packaged() -> dict[str, Path]:
 def find(name: str) -> Path:
     """The file of a recipe, given its path or the name of one that comes with the package."""
     path, shipped = Path(name), packaged()
-    if own_name(name) in shipped and not _is(path, "file"):
-        return shipped[own_name(name)]
     if _is(path, "file"):
         return path
+    if (own := name if name in shipped else own_name(name)) in shipped:
+        return shipped[own]
     if name and _is(path, "dir"):
         raise DataError(f"{name} is a folder, not a recipe file.")
     if path.suffix in {".yaml", ".yml"}:

@@ -8,6 +8,7 @@ may not stand in a recipe. A parameter that is itself a module becomes a nested 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
+from functools import cache
 from inspect import Parameter, signature
 from typing import Any, ClassVar, Final, Self, TypeVar, final, get_args, get_type_hints
 
@@ -73,6 +74,11 @@ def schema_of(component: type, given: Collection[str], is_section: Callable[[Any
 
     A module inside it is a section of its own; its `given` names the parameters that the toolkit fills in there.
     """
+    return _schema(component, frozenset(given), is_section)
+
+
+@cache  # to make a class is slow, and every recipe that is read asks for several
+def _schema(component: type, given: frozenset[str], is_section: Callable[[Any], bool]) -> type[ComponentSettings]:
     hints = get_type_hints(component.__init__, include_extras=True)  # type: ignore[misc]
     keys: dict[str, Any] = {}
     for name, parameter in signature(component).parameters.items():

@@ -4,15 +4,115 @@ Each kind of field has settings of its own (`data/fields`); of a component, its 
 """
 
 from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BeforeValidator, Field, StrictBool
+from pydantic import BeforeValidator, Field, SerializeAsAny, SerializerFunctionWrapHandler, StrictBool, model_serializer
 
 from sixjars.flow.limits import AboveZero, Count, NotNegative, Number, Positive, Seed, Share, Size
-from sixjars.recipe.data import DataSettings
+from sixjars.recipe.data import (
+    Column,
+    FieldSettings,
+    FilePath,
+    Files,
+    SampleSettings,
+    SplitSettings,
+    TableSettings,
+    TrainingFile,
+    TrainingFiles,
+    Written,
+)
 from sixjars.recipe.schema import Misfit, Settings
-from sixjars.recipe.tuning import TuningSettings
+
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+
+
+class DataSettings(TableSettings):
+    """Jar 2: where the examples are. Each field of the task is a key too, such as `source`, `image` or `label`."""
+
+    sample: SampleSettings | None = None
+    """The task's synthetic corpus; then no files are named."""
+    folder: FilePath = "."
+    """Where relative file names start."""
+    format: Literal["table", "coco", "flickr8k", "folders", "dialogs"] = "table"
+    """Rows of a file; captions as COCO or Flickr8k have them; a folder for each label; or whole conversations (JSON
+    lines, each a list of turns), of which every turn but the first is an example."""
+    train: Files | TrainingFiles | None = None
+    """A file (.tsv .csv .jsonl .json .txt .gz .parquet .xlsx), `hf:NAME[@CONFIG][:SPLIT]`, or parallel
+    `{column: file}`; or a list of files, some with a weight: `[{file: a.tsv, weight: 2}, b.tsv]`."""
+    valid: Files | Number | None = None
+    """A file, or the fraction of the training inputs to hold out. When absent, 0.05 of them, but at least 20 and 2 of
+    each label, and at most a third. Labels are held out in proportion, and rows with equal inputs together."""
+    test: Files | Number | None = None
+    """A file or a fraction; the validation set is scored when there is none."""
+    seed: Seed = 0
+    """Of which rows are held out."""
+    fold: Annotated[str, Field(pattern=r"^[1-9]\d*/[1-9]\d*$")] | None = None
+    """One model of a cross-validation (`learning.folds` trains them all): `2/5` validates on the second of five parts
+    of the training set."""
+    split: SplitSettings | None = None
+    """Or all splits in the training file, with a column that names the split."""
+    fields: dict[str, SerializeAsAny[FieldSettings]] = Field(default={}, exclude=True)
+    """What each field of the task is, inputs first; in a recipe each stands beside the other keys of `data`."""
+    speakers: Column | None = None
+    """For `format: dialogs`, a list of who speaks each turn; two speakers in turn when absent."""
+    alignment: Column | None = None
+    """A column of true links, `0-0 1-2`: source word, target word, both counted from 0."""
+    boxes: Column | None = None
+    """A column of true regions, `2:0.1,0.1,0.4,0.3 ...`: target word counted from 0; left, top, right and bottom as
+    fractions of what the network gets of the image."""
+    rationale: Column | None = None
+    """A column of the true evidence, `2 5`: the sentence that decides and its word, both counted from 0."""
+    filter: dict[str, Written] = {}
+    """Keep only the rows whose column (by name, or by number in quotes) has this value."""
+    on_bad_row: Literal["error", "skip"] = "error"
+    """What a malformed or empty row does."""
+
+    def misfits(self) -> Iterator[Misfit]:
+        """Examples must come from one place, each split must have some, and no two fields may be one column."""
+        if (self.sample is None) == (self.train is None):
+            yield ("sample", "train"), "needs either 'train' (a file) or 'sample' (a synthetic corpus), not both."
+        if self.train == ():
+            yield ("train",), "'train' is an empty list; name a file."
+        if self.split is not None and (self.sample or self.test is not None or self.valid is not None):
+            message = "'split' finds all splits in the training file; name no 'valid', 'test' or 'sample' beside it."
+            yield ("split", "sample", "valid", "test"), message
+        if self.fold is not None and (self.sample or self.split or (self.valid, self.test) != (None, None)):
+            yield ("fold",), "'fold' is a part of the training file; name no 'valid', 'test', 'split' or 'sample'."
+        yield from self._fractions()
+        if self.speakers is not None and self.format != "dialogs":
+            yield ("speakers",), f"'speakers' belongs to `format: dialogs`, but the format is {self.format}."
+        if self.train is not None and self.format != "dialogs":
+            yield from self._twice()
+
+    def _fractions(self) -> Iterator[Misfit]:
+        for name, share in (("valid", self.valid), ("test", self.test)):
+            if isinstance(share, float) and not 0.0 < share < 1.0:
+                yield (name,), f"{name!r} as a fraction must lie between 0 and 1, but is {share}."
+
+    def _twice(self) -> Iterator[Misfit]:
+        for (one, first), (other, second) in combinations(self.fields.items(), 2):
+            if first.column == second.column:
+                yield (one, other), f"{one!r} and {other!r} are both column {first.column!r}; name two columns."
+
+    @model_serializer(mode="wrap")
+    def _beside_the_fields(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Fields stand beside the other keys."""
+        own: dict[str, Any] = plain(self)
+        return own | {name: settings.model_dump(mode="json") for name, settings in self.fields.items()}
+
+    @property
+    def training_files(self) -> tuple[TrainingFile, ...]:
+        """The files of the training set, each with its weight."""
+        if isinstance(self.train, tuple) or self.train is None:
+            return self.train or ()
+        return (TrainingFile(file=self.train),)
+
+    def path(self, name: FilePath) -> Path:
+        """A file of this section, as the machine finds it."""
+        return Path(self.folder).expanduser() / name
 
 
 class LossSettings(Settings):
@@ -31,9 +131,14 @@ class LossSettings(Settings):
     """Coverage loss: weight of Σ_j min(α_jt, Σ_{τ<t} α_jτ), which punishes attending twice; needs attention."""
 
 
-class LearningSettings(TuningSettings):
+class LearningSettings(Settings):
     """Jar 5: the optimizer and its hyperparameters."""
 
+    freeze: Names = ()
+    """Parts that training leaves as they are, by name: `encoder`, `bridge`, `decoder.embedding`, or any beginning of a
+    name that `explain` prints."""
+    rates: dict[str, AboveZero] = {}
+    """Factors of the learning rate by part, `{encoder: 0.1}`; the longest name that fits counts, other parts have 1."""
     optimizer: Literal["adam", "adamw", "sgd", "adadelta"] = "adam"
     """The update rule."""
     rate: AboveZero = 1e-3
@@ -76,6 +181,9 @@ class LearningSettings(TuningSettings):
     """Seconds between saves for `--resume`, besides those after each validation; never changes the result."""
     precision: Annotated[Literal["32", "bf16", "fp16"], BeforeValidator(str)] = "32"
     """Precision of the forward and backward pass; weights stay 32-bit."""
+    fast: bool = True
+    """The fast path: the backward pass of recurrences by hand, and on CUDA whole steps as graphs; `false` computes
+    step by step as the equations are written, with the same result up to rounding."""
     loggers: tuple[Literal["tensorboard", "csv", "wandb", "mlflow"], ...] = ()
     """Where losses and scores are logged too, besides `log.jsonl`."""
     seed: Seed = 0
@@ -153,6 +261,11 @@ class ModelSettings(Settings):
     """How the decoder is conditioned on the encoder: by its initial state, at every step, or by attention."""
     decoder: dict[str, Any]
     """Produces the output: a text, a label, or positions of the input."""
+
+
+PLAIN_SECTIONS: dict[str, type[Settings]]
+PLAIN_SECTIONS = {"loss": LossSettings, "learning": LearningSettings, "evaluation": EvaluationSettings}
+"""Those whose keys do not depend on the task."""
 
 
 class Recipe(Settings):

@@ -5,12 +5,15 @@ import gzip
 import io
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast, final
 
 from sixjars.runs.requests import Unreadable
+
+Cell = str | float | None
+"""A value of a new column: a text, a probability, or none where there is no answer."""
 
 
 @final
@@ -28,8 +31,8 @@ class Answers(ABC):
     """A file that rows are written to with their answers; what `write` wrote is on disk when it returns."""
 
     @abstractmethod
-    def write(self, rows: Sequence[Row], answers: Sequence[Sequence[str]]) -> None:
-        """Some rows, each with the texts of the new columns."""
+    def write(self, rows: Sequence[Row], answers: Sequence[Sequence[Cell]]) -> None:
+        """Some rows, each with the values of the new columns."""
 
     @abstractmethod
     def close(self) -> None:
@@ -76,26 +79,30 @@ class DelimitedAnswers(_Stream):
         csv.writer(text, delimiter=self.delimiter, lineterminator="\n").writerows(rows)
         self.put(text.getvalue())
 
-    def write(self, rows: Sequence[Row], answers: Sequence[Sequence[str]]) -> None:
-        """Some rows, each with the texts of the new columns."""
-        self.put_rows([[*row.whole, *texts] for row, texts in zip(rows, answers, strict=True)])
+    def write(self, rows: Sequence[Row], answers: Sequence[Sequence[Cell]]) -> None:
+        """Some rows, each with the values of the new columns."""
+        self.put_rows([[*row.whole, *map(_text, cells)] for row, cells in zip(rows, answers, strict=True)])
+
+
+def _text(cell: Cell) -> str:
+    return "" if cell is None else f"{cell:.6f}" if isinstance(cell, float) else cell
 
 
 @final
 class JsonAnswers(_Stream):
     """JSON lines, or one list."""
 
-    def __init__(self, path: Path, columns: Sequence[str], *, listed: bool) -> None:
+    def __init__(self, path: Path, columns: Iterable[str], *, listed: bool) -> None:
         super().__init__(path, "[" if listed else "", "\n]\n" if listed else "")
-        self.columns = columns
+        self.columns = list(columns)
         self.between = "\n" if listed else ""
         self.listed = listed
 
-    def write(self, rows: Sequence[Row], answers: Sequence[Sequence[str]]) -> None:
-        """Some rows, each with the texts of the new columns."""
+    def write(self, rows: Sequence[Row], answers: Sequence[Sequence[Cell]]) -> None:
+        """Some rows, each with the values of the new columns."""
         lines = []
-        for row, texts in zip(rows, answers, strict=True):
-            added = json.dumps(dict(zip(self.columns, texts, strict=True)), ensure_ascii=False)
+        for row, cells in zip(rows, answers, strict=True):
+            added = json.dumps(dict(zip(self.columns, cells, strict=True)), ensure_ascii=False)
             body = row.whole.strip() if not isinstance(row.values, Unreadable) else ""
             inside = body[1:-1].strip()
             lines.append(f"{{{inside}, {added[1:]}" if inside else added)
@@ -110,21 +117,23 @@ class JsonAnswers(_Stream):
 class ParquetAnswers(Answers):
     """Row groups; such a file can be opened once it was closed."""
 
-    def __init__(self, path: Path, schema: Any, columns: Sequence[str]) -> None:
+    def __init__(self, path: Path, schema: Any, columns: Mapping[str, type]) -> None:
         import pyarrow
         import pyarrow.parquet
 
-        self.schema, self.columns, self.arrow = schema, columns, pyarrow
+        kinds = {str: pyarrow.string(), float: pyarrow.float64()}
+        self.schema, self.arrow = schema, pyarrow
+        self.columns = {name: kinds[kind] for name, kind in columns.items()}
         whole = schema
-        for name in columns:
-            whole = whole.append(pyarrow.field(name, pyarrow.string()))
+        for name, kind in self.columns.items():
+            whole = whole.append(pyarrow.field(name, kind))
         self.file = pyarrow.parquet.ParquetWriter(path, whole)
 
-    def write(self, rows: Sequence[Row], answers: Sequence[Sequence[str]]) -> None:
-        """Some rows, each with the texts of the new columns."""
+    def write(self, rows: Sequence[Row], answers: Sequence[Sequence[Cell]]) -> None:
+        """Some rows, each with the values of the new columns."""
         table = self.arrow.Table.from_batches([row.whole for row in rows], schema=self.schema)
-        for at, name in enumerate(self.columns):
-            table = table.append_column(name, self.arrow.array([texts[at] for texts in answers], self.arrow.string()))
+        for at, (name, kind) in enumerate(self.columns.items()):
+            table = table.append_column(name, self.arrow.array([cells[at] for cells in answers], kind))
         self.file.write_table(table)
 
     def close(self) -> None:

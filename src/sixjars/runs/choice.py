@@ -64,7 +64,8 @@ def _is_text(slot: Slot) -> bool:
     return FIELDS[slot.kind].holds == "tokens"
 
 
-def _is_label(slot: Slot) -> bool:
+def is_label(slot: Slot) -> bool:
+    """Whether a field holds labels."""
     return FIELDS[slot.kind].holds == "classes"
 
 
@@ -136,7 +137,7 @@ def _fits(slot: Slot, column: Profile, *, named: bool) -> bool:
         return field.is_media and named and all(isinstance(value, str) for value in column.values)
     if field.is_media:
         return True
-    if _is_label(slot):
+    if is_label(slot):
         if column.holds in ("row numbers", "ids", "dates", "file names", "addresses"):
             return named and column.has_few
         few = column.distinct > 1 and (column.distinct * 2 <= len(column.values) or len(column.values) < FEW)
@@ -168,7 +169,7 @@ def _by_name(slot: Slot, free: Sequence[Profile], data: Path) -> Profile | None:
     if not exact:
         parted = [(one, {*re.split(r"[\W_]+", (one.name or "").lower())}) for one in free]
         exact = [one for one, words in parted if words & {*slot.columns} and _fits(slot, one, named=True)]
-    if len(exact) > 1 and _is_label(slot):
+    if len(exact) > 1 and is_label(slot):
         raise _question(slot, exact, data)
     return exact[0] if len(exact) == 1 else None
 
@@ -180,7 +181,7 @@ def _by_content(
     free, field = _free(sample, chosen), FIELDS[slot.kind]
     fit: Sequence[Profile] = [one for one in free if _fits(slot, one, named=False)]
     left = [one for one in task.slots if one.name not in chosen]
-    if _is_label(slot):
+    if is_label(slot):
         fit = _like_labels(fit, free)
     elif _is_text(slot):
         fit = _like_texts(fit, free, left)
@@ -193,9 +194,9 @@ def _by_content(
     fit = fit or [one for one in free if one.name in slot.columns and guess(slot, one) is not None]
     if not fit:
         raise _missing(task, slot, sample, data)
-    if len(fit) > 1 and (_is_label(slot) or _is_text(slot)):
+    if len(fit) > 1 and (is_label(slot) or _is_text(slot)):
         raise _question(slot, fit, data)
-    return fit[0], f"{fit[0].distinct} values in {len(fit[0].values)} rows" if _is_label(slot) else "its values"
+    return fit[0], f"{fit[0].distinct} values in {len(fit[0].values)} rows" if is_label(slot) else "its values"
 
 
 def _like_labels(fit: Sequence[Profile], free: Sequence[Profile]) -> Sequence[Profile]:
@@ -207,7 +208,7 @@ def _like_labels(fit: Sequence[Profile], free: Sequence[Profile]) -> Sequence[Pr
 
 def _like_texts(fit: Sequence[Profile], free: Sequence[Profile], left: Sequence[Slot]) -> Sequence[Profile]:
     """Columns with few values are none, if others are there; of texts and a label, the longer ones are the texts."""
-    labels = [one for one in left if _is_label(one)]
+    labels = [one for one in left if is_label(one)]
     texts, needed = [one for one in fit if not one.has_few], len(left) - len(labels)
     fit = texts if len(texts) >= needed else fit
     longest = sorted(fit, key=lambda one: -one.words)[:needed]
@@ -251,7 +252,7 @@ def odd_labels(task: Task, choice: Choice, data: Path) -> list[str]:
     """A sentence where a few labels are numbers and all others words: most likely a mistake, and a class of its own."""
     column = choice.columns[task.output.name]
     odd = [str(value) for value in column.values if is_number(str(value))]
-    if not _is_label(task.output) or not 0 < len(odd) * 10 <= len(column.values):
+    if not is_label(task.output) or not 0 < len(odd) * 10 <= len(column.values):
         return []
     many = f"{len(odd)} labels are numbers" if len(odd) > 1 else "1 label is a number"
     return [f"{data}: {many} ({', '.join(dict.fromkeys(odd[:3]))}) where the others are words; each is a class too."]
@@ -259,7 +260,7 @@ def odd_labels(task: Task, choice: Choice, data: Path) -> list[str]:
 
 def _check_classes(task: Task, chosen: Mapping[str, Profile], data: Path) -> None:
     column = chosen[task.output.name]
-    if _is_label(task.output) and column.holds.startswith("always") and len(column.values) > FEW:
+    if is_label(task.output) and column.holds.startswith("always") and len(column.values) > FEW:
         raise DataError(
             f"{data}: the label, {column.called}, is {column.holds}, so there is nothing to tell apart; two classes or "
             f"more are needed. Name another column: {option_for(task.output.name, 'COLUMN')}."

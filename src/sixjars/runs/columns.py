@@ -14,8 +14,9 @@ from sixjars.data.media.files import MediaFiles
 from sixjars.data.readers import read
 from sixjars.data.text.files import lines_of, opened
 from sixjars.errors import DataError
-from sixjars.recipe.data import Column, DataSettings
-from sixjars.runs.choice import SPEAKERS, SPLIT, Choice, choose, guess, odd_labels
+from sixjars.recipe.data import Column
+from sixjars.recipe.sections import DataSettings
+from sixjars.runs.choice import SPEAKERS, SPLIT, Choice, choose, guess, is_label, odd_labels
 from sixjars.runs.sampled import Sample, sample_of
 from sixjars.tasks import Slot, Task
 
@@ -128,7 +129,7 @@ def _keys(sample: Sample, choice: Choice, ending: str) -> tuple[dict[str, Column
         if one.name == SPLIT and isinstance(one.values[0], str) and one.number not in taken
     ]
     keys, header = sample.keys([*choice.columns.values(), *splits])
-    table: dict[str, Any] = {"header": True} if header else {}
+    table: dict[str, Any] = ({"header": True} if header else {}) | ({"sheet": sample.sheet} if sample.sheet else {})
     dialect = sample.dialect
     if dialect is not None and dialect.delimiter and len(sample.columns) > 1:
         if dialect.delimiter != {".csv": ",", ".tsv": "\t"}.get(ending):
@@ -148,7 +149,7 @@ def _format(task: Task, data: Path) -> tuple[str, Sample | None]:
     """How the data is written down, and the first rows of a table or of conversations."""
     media = [slot for slot in task.inputs if is_media(slot)]
     if data.is_dir() or data.suffix.lower() == ".zip":
-        if len(task.inputs) != 1 or not media:
+        if len(task.inputs) != 1 or not media or not is_label(task.output):
             kind = "folder" if data.is_dir() else ".zip file"
             names = ", ".join(str(name) for name in usual_columns(task).values())
             raise DataError(f"{data} is a {kind}; {task.name} needs a file with {names} in each row.")

@@ -10,7 +10,7 @@ from sixjars.errors import DataError
 from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
 from sixjars.evaluation.metrics import Metric, Outcome, metric_named, score
 from sixjars.evaluation.score import judged, widened
-from sixjars.inspection.curves import draw_by_length
+from sixjars.inspection.page import draw_by_length
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter
 from sixjars.recipe.outside import Outside

@@ -11,7 +11,6 @@ import torch
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Equipment, Field
-from sixjars.data.media.arrays import ARRAY_ARCHIVES
 from sixjars.data.storage.cache import Examples, cache_folder
 from sixjars.data.text.vectors import read_vectors
 from sixjars.errors import DataError
@@ -99,8 +98,9 @@ def media_places(recipe: Recipe, field: Field) -> list[Path]:
 
 
 def _archives(recipe: Recipe, field: Field) -> list[Path]:
-    """Where the arrays of a prediction may be besides: in the archive of the training data, by their names in it."""
-    return [place for place in media_places(recipe, field) if place.suffix.lower() in ARRAY_ARCHIVES and place.exists()]
+    """Where the files of a prediction may be besides: in an archive of the training data, by their names in it."""
+    places, endings = media_places(recipe, field), field.archive_endings
+    return [place for place in places if place.suffix.lower() in endings and place.exists()]
 
 
 def sample_folder(task: str) -> Path:

@@ -1,7 +1,7 @@
 """Scoring a run after it was trained."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -11,19 +11,22 @@ from typing import Any, final
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Field
-from sixjars.data.readers.memory import MEMORY, given_tables, table_of
-from sixjars.errors import RecipeError
+from sixjars.data.readers.dialect import refitted
+from sixjars.data.readers.memory import MEMORY, given_tables, table_of, tables_of
+from sixjars.data.readers.records import HUB
+from sixjars.errors import DataError, RecipeError
 from sixjars.evaluation.metrics import ClassRow, Confusion, Metric, Score, confusion, per_class
-from sixjars.evaluation.score import judged
+from sixjars.evaluation.score import Judged, judged
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, media_places, sample_columns, splits_of
 from sixjars.runs.folder import RunFolder, open_run
+from sixjars.runs.folds import note_of_folds
 from sixjars.runs.html import score_table, table
 from sixjars.runs.recipes import metrics_of, misfits, named_metrics
-from sixjars.runs.splits import read_files
+from sixjars.runs.splits import SPLITS, read_files
 
 
 @final
@@ -80,6 +83,9 @@ def evaluate(
 ) -> Evaluation:
     """The scores of a run, on its test set or on another file or table in memory with the same columns.
 
+    A run that was trained on tables in memory is scored on the rows that were held out when they are given again, by
+    split as `train` takes them: `data={"train": TABLE}`.
+
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -94,21 +100,28 @@ def evaluate(
     run.check_backbones(blueprint.fingerprints)
     fields = run.restored(blueprint.fields)
     network = run.network(blueprint, fields).to(device_named(device))
-    in_memory = not (data is None or isinstance(data, str | Path))
-    tables = {f"{MEMORY}data": table_of(data)} if in_memory else {}
+    file, tables = _given(run, data)
     reporter = reporter or Reporter()
     try:
         with given_tables(tables), listening(reporter):
-            file = next(iter(tables)) if tables else data
             dataset, training = _datasets(run, blueprint, fields, data=file, metrics=wanted)
+    except DataError as error:
+        raise DataError(f"{error}{_elsewhere(run.recipe, tables) if file is None else ''}") from None
+    else:
         if file is not None and _learned_from(run.recipe, Path(file)):
             reporter.note("the run was trained on rows of this file; a score on them says little of new ones.")
+        if file is None and run.recipe.learning.folds is not None:
+            reporter.note(note_of_folds(run))
     finally:
         reporter.end()
-    found = judged(network, dataset, run.recipe.evaluation, wanted, training=training)
-    scores = tuple(found.scores(wanted))
+    return _evaluation(judged(network, dataset, run.recipe.evaluation, wanted, training=training), wanted, dataset)
+
+
+def _evaluation(found: Judged, metrics: Sequence[Metric], dataset: Dataset) -> Evaluation:
+    """The scores; of labels also those of each."""
+    fields, scores = dataset.fields, tuple(found.scores(metrics))
     outcomes = found.outcomes[min(found.outcomes)]
-    each = partial(found.each, wanted)
+    each = partial(found.each, metrics)
     if fields.output.holds != "classes" or not outcomes[0].candidates:
         return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, unknown=dataset.unknown, each=each)
     several = fields.output.multi_label
@@ -117,11 +130,45 @@ def evaluate(
     return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, table, taken, dataset.unknown, each)
 
 
+def _given(run: RunFolder, data: Any) -> tuple[str | Path | None, dict[str, Any]]:
+    """The file to score, or nothing for the run's own; and tables in memory, by name."""
+    if data is None or isinstance(data, str | Path):
+        return data, {}
+    if not isinstance(data, Mapping):
+        return f"{MEMORY}data", {f"{MEMORY}data": table_of(data)}
+    tables = tables_of(data, SPLITS)
+    foreign = [name.removeprefix(MEMORY) for name in tables if name not in _own_files(run.recipe)]
+    if foreign:
+        raise DataError(
+            f"{run.folder} was not trained on a table in memory for {foreign[0]!r}, so its held-out rows are not "
+            "in one; give the table alone to score all of its rows: data=TABLE."
+        )
+    return None, tables
+
+
+def _training_files(recipe: Recipe) -> Iterator[str]:
+    """The files that a recipe trains on, as it names them."""
+    for one in recipe.data.training_files:
+        yield from [one.file] if isinstance(one.file, str) else one.file.values()
+
+
+def _own_files(recipe: Recipe) -> list[str]:
+    """Those of the other splits too."""
+    others = [one for one in (recipe.data.valid, recipe.data.test) if isinstance(one, str | Mapping)]
+    return [*_training_files(recipe), *chain(*([one] if isinstance(one, str) else one.values() for one in others))]
+
+
+def _elsewhere(recipe: Recipe, tables: Collection[str]) -> str:
+    """What to do where the files of a run are not at hand, as on another machine; nothing where they are."""
+    own = (name for name in _own_files(recipe) if name not in tables and not name.startswith(HUB))
+    if all(recipe.data.path(name).exists() for name in own):
+        return ""
+    return " To score the run on another file with the same columns, say --data FILE (in Python: data='FILE')."
+
+
 def _learned_from(recipe: Recipe, file: Path) -> bool:
     """Whether a file is one of those that the recipe trains on."""
-    files = [one.file for one in recipe.data.training_files]
-    names = chain.from_iterable([one] if isinstance(one, str) else one.values() for one in files)
-    places = (recipe.data.path(name) for name in names)
+    places = (recipe.data.path(name) for name in _training_files(recipe))
     return file.exists() and any(place.exists() and place.samefile(file) for place in places)
 
 
@@ -186,4 +233,6 @@ def _from_here(recipe: Recipe, file: str, annotations: Collection[str]) -> Recip
     fields = {name: one.model_copy(update={"column": columns[name]}) for name, one in data.fields.items()}
     changes: dict[str, Any] = {"folder": ".", "sample": None, "train": file, "fields": fields}
     changes |= {key: columns[key] if key in annotations else None for key in ANNOTATIONS}
+    if data.format == "table":
+        changes |= refitted(Path(file), [columns[name] for name in (*fields, *annotations)], data)
     return recipe.model_copy(update={"data": data.model_copy(update=changes)})

@@ -10,10 +10,9 @@ from sixjars.errors import DataError, RecipeError
 from sixjars.inspection.explanation import Explanation, explanation_of
 from sixjars.learning.parameters import freeze_named
 from sixjars.model.build import build, freeze_unused
-from sixjars.recipe.data import DataSettings
 from sixjars.recipe.files import RecipeLike
 from sixjars.recipe.outside import Outside
-from sixjars.recipe.sections import Recipe
+from sixjars.recipe.sections import DataSettings, Recipe
 from sixjars.runs.archive import is_packed
 from sixjars.runs.data import Blueprint, raw_examples
 from sixjars.runs.folder import open_run

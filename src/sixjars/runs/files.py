@@ -5,6 +5,7 @@ A row is read when it is needed, and answers are written into a file of the same
 
 import codecs
 import csv
+import io
 import json
 import re
 from abc import ABC, abstractmethod
@@ -12,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
-from sixjars.data.readers.excel import sheet_rows
-from sixjars.data.readers.records import DECODER
+from sixjars.data.readers.excel import sheet_names, sheet_rows
+from sixjars.data.readers.records import DECODER, wrapped_list
 from sixjars.data.readers.rows import Fault, Key, value_of
 from sixjars.data.text.files import MARK, UTF16, check_file, lines_of, opened
 from sixjars.errors import DataError
@@ -48,8 +49,8 @@ class InputFile(ABC):
         """One row after the other."""
 
     @abstractmethod
-    def answers(self, path: Path, columns: Sequence[str]) -> Answers:
-        """A file of the same kind to write, with these columns added; the first row has been read then."""
+    def answers(self, path: Path, columns: Mapping[str, type]) -> Answers:
+        """A file of the same kind to write, with columns of texts or numbers added; the first row has been read."""
 
     def _key(self, field: str, names: Sequence[str]) -> str:
         """The column of a field: the one of the recipe, or one that is called as the field is."""
@@ -102,7 +103,7 @@ class Cells(InputFile):
             return {field: int(key) - 1 for field, key in keys.items()}
         return {field: first.index(self._key(field, first)) for field in keys}
 
-    def answers(self, path: Path, columns: Sequence[str]) -> Answers:
+    def answers(self, path: Path, columns: Mapping[str, type]) -> Answers:
         """The header again, where there is one; the byte order mark too, without which Excel misreads umlauts."""
         made = DelimitedAnswers(path, self.delimiter, self.mark)
         if self.header:
@@ -145,9 +146,11 @@ class ExcelFile(Cells):
         self, path: Path, wanted: Mapping[str, Key], *, header: bool | None = None, sheet: str | None = None
     ) -> None:
         super().__init__(path, wanted, header=header)
-        self.sheet = sheet
+        alone = sheet is not None and len(sheet_names(path)) == 1  # then it is meant, whatever it is called
+        self.sheet = None if alone else sheet
         self.size = None
         self.answer_ending = ".csv"
+        self.mark = "\ufeff"  # what was made with Excel is opened with Excel
 
     def records(self) -> Iterator[list[str]]:
         """As rows are read; those without a value are left out."""
@@ -162,11 +165,15 @@ class JsonFile(InputFile):
         super().__init__(path, wanted)
         self.keys: dict[str, str] = {}
         self.listed = False
+        self.inner = ""
+        """The list, where an object is around it."""
 
     def rows(self) -> Iterator[Row]:
         """A line that is no object is an input that cannot be read."""
         first = next((line for _, line in lines_of(self.path) if line.strip()), b"")
         self.listed = ".jsonl" not in self.path.name.lower() and first.lstrip().startswith(b"[")
+        self.inner = "" if self.listed else wrapped_list(self.path)
+        self.listed = self.listed or bool(self.inner)
         for text in self._objects() if self.listed else self._lines():
             yield self._row(text)
 
@@ -195,7 +202,7 @@ class JsonFile(InputFile):
         """The text of each member of a list; the file is never all in memory."""
         text, at, ended, begun = "", 0, False, False
         decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
-        with opened(self.path) as stream:
+        with io.BytesIO(self.inner.encode()) if self.inner else opened(self.path) as stream:
             while True:
                 at = _GAP.match(text, at).end()  # type: ignore[union-attr]  # it fits everywhere
                 if not begun and text[at : at + 1] == "[":
@@ -217,7 +224,7 @@ class JsonFile(InputFile):
                 self.read += len(raw)
                 text, at, ended = text[at:] + decoder.decode(raw, final=not raw), 0, not raw
 
-    def answers(self, path: Path, columns: Sequence[str]) -> Answers:
+    def answers(self, path: Path, columns: Mapping[str, type]) -> Answers:
         """Lines, or a list."""
         return JsonAnswers(path, columns, listed=self.listed)
 
@@ -254,8 +261,8 @@ class ParquetFile(InputFile):
     def _named(self, key: Key) -> str:
         return "".join(self.names[key - 1 : key]) if isinstance(key, int) else ""
 
-    def answers(self, path: Path, columns: Sequence[str]) -> Answers:
-        """With columns of text added."""
+    def answers(self, path: Path, columns: Mapping[str, type]) -> Answers:
+        """With columns added."""
         return ParquetAnswers(path, self.schema, columns)
 
 

@@ -20,7 +20,7 @@ from sixjars.recipe.files import RecipeLike, flat, overridden, values_from
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint
-from sixjars.runs.folder import RunFolder, noted, open_run
+from sixjars.runs.folder import RunFolder, kept_recipe, noted, open_run
 from sixjars.runs.predict import Predictor
 from sixjars.runs.recipes import read_recipe, recipe_of
 
@@ -113,8 +113,11 @@ def _with_vectors(blueprint: Blueprint, fields: Fields) -> Iterator[str]:
 
 def fingerprint(folder: Path) -> str:
     """Of the weights of a run."""
-    with (folder / "model.safetensors").open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with (folder / "model.safetensors").open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise RunError(f"{folder} has no trained weights yet (model.safetensors); train it first.") from None
 
 
 def read_inheriting(
@@ -181,7 +184,11 @@ def recipe_and_origin(
     if not isinstance(origin, dict):
         if from_run is not None:
             raise RunError(f"{resumed} was not begun from another run; leave out --from to go on with it.")
-        return read_recipe(recipe, overrides, outside), None
+        try:
+            return read_recipe(recipe, overrides, outside), None
+        except RecipeError as error:
+            *others, last = error.faults
+            raise RecipeError([*others, f"{last} ({kept_recipe(resumed)}.)"], values_from(recipe)[1]) from None
     began, kept = Path(str(origin.get("run"))), open_run(resumed, outside)
     found = Path(from_run or began)
     goes_on = kept.is_under_way and found.resolve() == began.resolve()  # it has its own weights; those may have changed

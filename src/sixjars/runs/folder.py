@@ -213,6 +213,11 @@ def has_run(folder: Path) -> bool:
     return (folder / "recipe.yaml").is_file()
 
 
+def kept_recipe(folder: Path) -> str:
+    """For somebody who resumes a run and has left out overrides."""
+    return f"{folder / 'recipe.yaml'} is what it was begun with, overrides included"
+
+
 def noted(folder: Path, fact: str) -> Any:
     """What a run notes about itself; None where it does not, or where its notes are missing or damaged."""
     try:
@@ -256,7 +261,10 @@ def resume_run(
     changed = [f"{key} was {was!r} and is {now.get(key)!r}" for key, was in before.items() if now.get(key) != was]
     changed = changed or [f"{key} is new" for key in now if key not in before]
     if changed:
-        raise RunError(f"{folder} was begun with another recipe: {'; '.join(changed[:3])}. Resume with the same one.")
+        raise RunError(
+            f"{folder} was begun with another recipe: {'; '.join(changed[:3])}. "
+            f"Resume with the same one; {kept_recipe(folder)}."
+        )
     return run
 
 

@@ -1,14 +1,16 @@
 """k-fold cross-validation: a model for each part of the training set, and one that learns from all of it."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
 from typing import Any
 
-from sixjars.errors import RecipeError, number_of
+from sixjars.errors import RecipeError
 from sixjars.evaluation.metrics import Score, metric_named
+from sixjars.progress import number_of
 from sixjars.runs.folder import RunFolder
-from sixjars.runs.history import best_of, history_of
+from sixjars.runs.summary import best_of, history_of
 
 
 def fold_runs(run: RunFolder) -> list[RunFolder]:
@@ -61,9 +63,23 @@ def means(scores: Sequence[Sequence[Score]]) -> tuple[Score, ...]:
     return tuple(found)
 
 
+def note_of_folds(run: RunFolder) -> str:
+    """What the folds of a run scored, for whoever scores the model on the rows that it learned from."""
+    try:
+        kept = json.loads((run.folder / "scores.json").read_text(encoding="utf-8"))["scores"]
+        scores = ", ".join(f"{name} {one['value']:.4f}" for name, one in kept.items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        scores = "damaged or missing (scores.json)"
+    return f"the run learned from all of these rows; in cross-validation, on rows not learned from: {scores}."
+
+
 def cross_validate(run: RunFolder, train: Callable[[RunFolder], Any], note: Callable[[str], None]) -> Any:
     """Train a model for each fold, then the one that is kept; its scores are the means of the folds."""
     folds, results = fold_runs(run), []
+    note(
+        f"learning.folds: {len(folds)} models are trained, each scored on the rows that it did not learn from, then "
+        "one on all rows, which is kept; its score is the mean of theirs."
+    )
     for number, one in enumerate(folds, start=1):
         note(f"fold {number} of {len(folds)}")
         results.append(train(one))

@@ -11,7 +11,8 @@ from typing import Any
 
 from safetensors import safe_open
 
-from sixjars.errors import RunError, number_of
+from sixjars.errors import RunError
+from sixjars.progress import number_of
 from sixjars.recipe.outside import Outside
 from sixjars.runs.archive import CARD, ENDING, FILES
 from sixjars.runs.data import Blueprint

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import signature
 from typing import Any
 
-from pydantic import BaseModel, RootModel
+from pydantic import RootModel
 
 from sixjars.data.annotations import ANNOTATIONS, Annotation
 from sixjars.data.dataset import Fields
@@ -15,16 +15,14 @@ from sixjars.evaluation.metrics import Metric, metric_named
 from sixjars.flow.contracts import ModelPlan
 from sixjars.flow.limits import Number
 from sixjars.model.build import Nested, class_of, nested, resolved
-from sixjars.recipe.data import DataSettings, FieldSettings
+from sixjars.recipe.data import FieldSettings
 from sixjars.recipe.files import RecipeLike, overridden, values_from
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.schema import checked
-from sixjars.recipe.sections import EvaluationSettings, LearningSettings, LossSettings, ModelSettings, Recipe
+from sixjars.recipe.sections import PLAIN_SECTIONS, DataSettings, ModelSettings, Recipe
 from sixjars.samples import sample_named
-from sixjars.tasks import TASKS, Task, own_name
+from sixjars.tasks import TASK_NAMED, TASKS, Task
 
-SECTIONS: dict[str, type[BaseModel]]
-SECTIONS = {"loss": LossSettings, "learning": LearningSettings, "evaluation": EvaluationSettings}
 Named = list[tuple[str, Metric]]
 """Metrics, each after the place where it is named."""
 
@@ -42,7 +40,7 @@ def read_recipe(name: RecipeLike, overrides: Sequence[str] = (), outside: Outsid
 
 def recipe_of(values: Mapping[str, Any], where: str, outside: Outside = NOTHING) -> Recipe:
     """A recipe of plain values, every default filled in."""
-    task = TASKS.get(own_name(_word(values.get("task"))))
+    task = TASK_NAMED.get(_word(values.get("task")))
     faults = [unknown("key", key, list(Recipe.model_fields)) for key in values if key not in Recipe.model_fields]
     if "task" not in values:
         faults.append(f"key 'task' is missing. Known: {', '.join(sorted(TASKS))}.")
@@ -55,7 +53,7 @@ def recipe_of(values: Mapping[str, Any], where: str, outside: Outside = NOTHING)
     faults += (wrong + more) if task is not None or "data" in values else []
     sections["model"], wrong = _model_of(values.get("model", {}), guessed, fields, outside)
     faults += wrong
-    for name, schema in SECTIONS.items():
+    for name, schema in PLAIN_SECTIONS.items():
         sections[name], wrong = checked(schema, values.get(name, {}), name)
         faults += wrong
     metrics, wrong = _metrics_of(values, outside)

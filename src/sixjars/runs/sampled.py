@@ -5,23 +5,26 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, Final, final
 
 from sixjars.data.readers.delimited import TEXT
 from sixjars.data.readers.dialect import ROWS, Dialect, dialect_of, is_date, is_file, is_number, of_records
-from sixjars.data.readers.excel import sheet_rows
+from sixjars.data.readers.excel import sheet_names, sheet_rows
 from sixjars.data.readers.records import json_records
 from sixjars.data.readers.rows import Fault
 from sixjars.errors import DataError, shown
+from sixjars.progress import tell
 from sixjars.recipe.data import Column
 
 _IDS: Final = frozenset("id ids idx index uid uuid guid key no nr number row rowid".split())
 _CODE: Final = re.compile(r"[A-Za-z]{0,6}[-_#]?\d+[A-Za-z]?|[0-9a-f]{8,}|[0-9a-fA-F-]{32,36}")
 _ADDRESS: Final = re.compile(r"https?://\S+|\S+@\S+\.\w+")
 MOST_CHARACTERS: Final = 30
+MUCH_SMALLER: Final = 10
+"""A sheet with so many times fewer rows than another is not the data."""
 FEW: Final = 3
 """A column whose values each come this often on average has few values."""
 
@@ -79,6 +82,8 @@ class Sample:
     """How lines become columns, where they are lines."""
     first: Mapping[str, Any] = field(default_factory=dict)
     """The first row."""
+    sheet: str | None = None
+    """Of a workbook with several."""
 
     def keys(self, chosen: Iterable[Profile]) -> tuple[list[Column], bool]:
         """Columns as a recipe names them, and whether it must say that there is a header: names come but once."""
@@ -97,8 +102,7 @@ def sample_of(data: Path, ending: str) -> Sample:
     if ending in (".json", ".jsonl"):
         return _of_records(data, _json_rows(data))
     if ending == ".xlsx":
-        cells = [fields for _, fields in islice(sheet_rows(data), ROWS + 1) if not isinstance(fields, Fault)]
-        return _of_lines(data, of_records(data, cells, "", quotes=False))
+        return _of_workbook(data)
     found = dialect_of(data)
     if ending == ".txt" and max(map(len, found.rows)) == 1:
         found = Dialect(
@@ -106,6 +110,26 @@ def sample_of(data: Path, ending: str) -> Sample:
         )
         return _of_lines(data, found, [TEXT])
     return _of_lines(data, found)
+
+
+def _of_workbook(data: Path) -> Sample:
+    """The first sheet that is not much smaller than the largest: the first of all may say what the others hold."""
+    names, sheets = sheet_names(data), dict[str, list[list[str]]]()
+    for name in names:
+        with suppress(DataError):  # it is empty
+            rows = islice(sheet_rows(data, name), ROWS + 1)
+            sheets[name] = [fields for _, fields in rows if not isinstance(fields, Fault)]
+    if not sheets:
+        next(sheet_rows(data))  # which says so
+    most = max(map(len, sheets.values()))
+    large = [name for name, cells in sheets.items() if len(cells) * MUCH_SMALLER >= most]
+    chosen = large[0]
+    others = ", ".join(shown(name) for name in large[1:])
+    if others or chosen != names[0]:
+        also = f"; data.sheet chooses another: {others}" if others else ""
+        tell(f"{data}: the sheet {shown(chosen)} is read{also}.")
+    made = _of_lines(data, of_records(data, sheets[chosen], "", quotes=False))
+    return made if chosen == names[0] else replace(made, sheet=chosen)
 
 
 def _of_lines(data: Path, found: Dialect, called: list[str | None] | None = None) -> Sample:

@@ -18,8 +18,8 @@ import numpy as np
 import yaml
 
 from sixjars.errors import RecipeError, hint, shown
-from sixjars.recipe.data import DataSettings
 from sixjars.recipe.files import loaded
+from sixjars.recipe.sections import DataSettings
 from sixjars.runs.dimensions import Choices, Dimension, Range
 
 SpaceLike = Sequence[str] | Mapping[str, Any]

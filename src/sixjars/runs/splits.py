@@ -14,7 +14,8 @@ from sixjars.data.flat import portions
 from sixjars.data.readers import read
 from sixjars.data.storage.cache import LINE, Examples
 from sixjars.data.storage.spool import filtered
-from sixjars.errors import DataError, number_of
+from sixjars.errors import DataError
+from sixjars.progress import number_of
 from sixjars.recipe.data import Column, Files
 from sixjars.recipe.sections import Recipe
 
@@ -23,6 +24,8 @@ SPLITS = {"train": "training", "valid": "validation", "test": "test"}
 USUAL, LEAST, LEAST_OF_LABEL = 0.05, 20, 2
 """What is held out when nobody says how much: this fraction of the inputs, but so many at least, and so many of each
 label; never more than a third."""
+MIXED = 0.1
+"""The share of inputs that may have several labels where labels are held out in proportion."""
 Numbers = NDArray[np.int64]
 
 
@@ -107,7 +110,7 @@ class _Holder:
     """Holds out some of the inputs, chosen by a seed; both sides keep the file's order.
 
     Rows with the same input (the captions of one image) stay together, so that none is held out and learned from.
-    Where each input has one label, every label is held out in proportion.
+    Where inputs have one label each, a few with two aside, every label is held out in proportion.
     """
 
     def __init__(self, examples: Examples, fields: Fields, together: Sequence[str], where: str) -> None:
@@ -120,13 +123,14 @@ class _Holder:
         self.label = self._labels(fields)
 
     def _labels(self, fields: Fields) -> Numbers | None:
-        """The label of each input, as a number; none where inputs have several, or where there are no labels."""
+        """The label of each input, as a number; none where many inputs have several, or where there are no labels."""
         if not fields.output.single_label:
             return None
         label = _numbered(self.examples, [fields.output.name])
         of_group = np.zeros(self.groups, dtype=np.int64)
         of_group[self.group] = label
-        return of_group if (of_group[self.group] == label).all() else None
+        mixed = np.unique(self.group[of_group[self.group] != label])
+        return of_group if len(mixed) <= MIXED * self.groups else None
 
     def split(self, fraction: float | None, *, seed: int) -> tuple[Examples, Examples]:
         """What is left, and what is held out."""
@@ -145,11 +149,23 @@ class _Holder:
             sizes = np.bincount(self.label)
             for label, quota in enumerate(quotas(sizes, count, least=LEAST_OF_LABEL if fraction is None else 0)):
                 held[order[self.label[order] == label][:quota]] = True
-        return self._sides(held)
+        train, other = self._sides(held)
+        return train, replace(other, notes=self._repeated(len(other.table), count, fraction or USUAL))
 
     def fold(self, number: int, count: int, *, seed: int) -> tuple[Examples, Examples]:
         """All but one of `count` parts, and that one, from 1."""
-        if not number <= count <= self.groups:
+        if count > self.groups:
+            few = number_of(self.groups, "different input")
+            raise DataError(
+                f"learning.folds: {count} folds need {count} different inputs or more, but {self.examples.where} has "
+                f"{few}; give more data{f', or say learning.folds: {self.groups}' if self.groups > 1 else ''}."
+            )
+        if self.label is not None and len(sizes := np.bincount(self.label)) == 2 and sizes.min() == 1:
+            raise DataError(
+                f"learning.folds: one of the two labels of {self.examples.where} has one input alone, and nothing "
+                "is left to learn it from where that is held out; give it more rows."
+            )
+        if number > count:
             raise DataError(
                 f"{self.where}: part {number} of {count} cannot be held out; "
                 f"{self.examples.where} has {number_of(self.groups, 'input')}."
@@ -160,6 +176,16 @@ class _Holder:
         part = np.empty(self.groups, dtype=np.int64)
         part[order] = np.arange(self.groups) % count
         return self._sides(part == number - 1)
+
+    def _repeated(self, held: int, count: int, wanted: float) -> tuple[str, ...]:
+        """A sentence where far more rows are held out than a person expects, because many have the same input."""
+        rows = len(self.examples.table)
+        if self.groups * 2 > rows or held <= 2 * wanted * rows:
+            return ()
+        return (
+            f"{self.where}: {rows:,} rows have only {number_of(self.groups, 'different input')}, and rows with the "
+            f"same input are held out together: {held:,} rows ({held / rows:.0%}) with {number_of(count, 'input')}.",
+        )
 
     def _sides(self, held: "NDArray[np.bool_]") -> tuple[Examples, Examples]:
         return self._kept(~held), without_weights(replace(self._kept(held), skipped=0, notes=()))

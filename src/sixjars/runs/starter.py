@@ -1,13 +1,14 @@
 """A commented starter recipe: its columns found in the user's data, its sizes chosen from it."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any, final
 
+from sixjars.data.field import Equipment, Field
 from sixjars.data.fields import FIELDS
-from sixjars.errors import DataError, RecipeError, unknown
+from sixjars.errors import DataError, RecipeError, shown, unknown
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
 from sixjars.progress import Reporter, listening
@@ -15,9 +16,10 @@ from sixjars.recipe.data import Column
 from sixjars.recipe.files import inline
 from sixjars.runs.choice import SPEAKERS
 from sixjars.runs.columns import Found, field_of, found_in, is_media, usual_columns
-from sixjars.runs.shapes import cropped
+from sixjars.runs.starter_files import LookedThrough, look_through
+from sixjars.runs.starter_labels import counts_of, label_notes, single, unbalanced
 from sixjars.runs.starter_model import by_rows, is_flat, model_lines
-from sixjars.tasks import TASKS, Slot, Task, own_name
+from sixjars.tasks import TASK_NAMED, TASKS, Slot, Task
 
 ASSUMED_ROWS = 10_000
 MOST_BAD = 0.1
@@ -47,7 +49,13 @@ HELD_OUT = """\
 # validation and test set: a file, or a fraction to hold out; without `valid`, 5 %, but at least 20 rows
   # and 2 of each label
   {test}"""
-FOLDS = "# learning.folds trains several models; each row is held out by one of them, so no valid or test is named"
+FOLDS = 5
+"""Models of a cross-validation."""
+BY_FOLDS = "# learning.folds trains several models; each row is held out by one of them, so no valid or test is named"
+FEW_ROWS = (
+    "{found.rows} rows are few, so the recipe cross-validates (learning.folds: {folds}): a score on a small part of "
+    "them would be luck."
+)
 TINY = 100
 """Rows of labelled examples below which a starter recipe cross-validates."""
 FEW = 200
@@ -91,8 +99,9 @@ def started(
     file: str | Path, *, task: str, data: str | Path | None = None, columns: Mapping[str, Column] | None = None
 ) -> Started:
     """Write a starter recipe, and tell what was chosen."""
+    _check_types(file, data)
     path = Path(file)
-    declared = TASKS.get(own_name(task))
+    declared = TASK_NAMED.get(str(task))
     if declared is None:
         raise RecipeError([unknown("task", task, list(TASKS))], "the command line")
     if path.exists():
@@ -102,6 +111,8 @@ def started(
     told = _Told()
     with listening(told):
         found = Found(usual_columns(declared)) if data is None else found_in(declared, Path(data), columns)
+    files = _files(declared, data, found)
+    found = replace(found, skipped=found.skipped + sum(len(one.faults) for one in files))
     text = _text(declared, None if data is None else Path(data), found, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
@@ -111,9 +122,22 @@ def started(
             *([found.chosen] if found.chosen else []),
             *told.sentences,
             *found.notes,
-            *_shapes(declared, data, found),
+            *label_notes(_output(declared, found), found.texts.get(declared.output.name, ())),
+            *([FEW_ROWS.format(found=found, folds=_folds(found))] if _cross_validates(declared, found) else []),
+            *(sentence for one in files for sentence in one.notes(_on_bad_row(found))),
         ),
     )
+
+
+def _check_types(file: object, data: object) -> None:
+    """Refuse what is no name of a file."""
+    if not isinstance(file, str | PathLike):
+        raise DataError(f"the recipe to write is given by its file, but this is {shown(file)}.")
+    if data is not None and not isinstance(data, str | PathLike):
+        raise DataError(
+            f"data must be a file or a folder, but is of type {type(data).__name__}; give a table in memory to "
+            "sixjars.train with a recipe as a dict, or save it as a .csv file first."
+        )
 
 
 @final
@@ -128,13 +152,14 @@ class _Told(Reporter):
         self.sentences.append(sentence)
 
 
-def _shapes(task: Task, data: str | Path | None, found: Found) -> list[str]:
-    """What is cut away of images."""
+def _files(task: Task, data: str | Path | None, found: Found) -> list[LookedThrough]:
+    """What there is to know of the files that the rows name."""
     if data is None:
         return []
-    places = _media_places(Path(data), found)
-    media = [slot.name for slot in task.inputs if is_media(slot) and slot.name in found.texts]
-    return [note for name in media if places for note in cropped(name, places, list(found.texts[name]))]
+    kit = Equipment(places=tuple(_media_places(Path(data), found)))
+    media = [slot for slot in task.inputs if is_media(slot) and slot.name in found.texts]
+    fields = [field_of(slot, found.settings.get(slot.name)).equipped(kit) for slot in media]
+    return [look_through(field, found.texts[field.name]) for field in fields if kit.places]
 
 
 def _media_places(data: Path | None, found: Found) -> list[Path]:
@@ -149,12 +174,12 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
     output, media = FIELDS[task.output.kind], any(is_media(slot) for slot in task.inputs)
     several = bool(found.settings.get(task.output.name, {}).get("multi_label"))
     searches, generates = DECODERS[task.decoder].searches, output.holds == "tokens"
-    made = field_of(task.output, found.settings.get(task.output.name))
+    made = _output(task, found)
     metrics = list(made.default_metrics or task.metrics)
-    unbalanced = made.single_label and _unbalanced(found.texts.get(task.output.name, ()))
-    if unbalanced:  # the share of right answers says little there
+    weighted = unbalanced(counts_of(made, found.texts.get(task.output.name, ())))
+    if weighted:  # the share of right answers says little there
         metrics.sort(key=lambda name: name != "macro_f1")
-    folds = made.single_label and rows < TINY and not found.splits
+    folds = _cross_validates(task, found)
     examples = f"batch_examples: {by_rows(rows, 8, 32, 64, 128)}"
     search = "search: {kind: beam, width: 5}, " if searches else ""
     search += "group: true, " if media and search else ""
@@ -163,11 +188,11 @@ def _text(task: Task, data: Path | None, found: Found, file: Path) -> str:
         file=file,
         chosen=f"chosen for {rows:,} rows" if data else "guesses until you give your data",
         columns=f"# Columns {_plain(found.chosen)}\n" if found.chosen else "",
-        bad="skip" if 0 < found.skipped <= MOST_BAD * rows else "error",
+        bad=_on_bad_row(found),
         rows="\n  ".join(_rows(data, found, media=media, folds=folds)),
         fields="\n  ".join(f"{slot.name}: {inline(_field(task, slot, found))}" for slot in task.slots),
         model="\n  ".join(model_lines(task, found, rows, places=_media_places(data, found) if media else [])),
-        balanced=", class_weights: balanced" if unbalanced else "",
+        balanced=", class_weights: balanced" if weighted else "",
         smoothing=0.1 if task.inputs and output.holds != "positions" and not several else 0.0,
         batch=examples if media or not generates else f"batch_tokens: {by_rows(rows, 250, 1_000, 2_500, 6_000)}",
         epochs=min(200, max(10, 200_000 // rows)),
@@ -185,17 +210,24 @@ def _choice(task: Task, found: Found, *, folds: bool, metric: str) -> str:
     texts = found.texts.get(task.output.name, ())
     short = sum(len(text.split()) < 4 for text in texts) * 2 > len(texts)
     by_loss = folds or (short and metric.startswith("bleu"))
-    return (", folds: 5" if folds else "") + (", metric: loss" if by_loss else "")
+    return (f", folds: {_folds(found)}" if folds else "") + (", metric: loss" if by_loss else "")
 
 
-def _unbalanced(labels: Sequence[str]) -> bool:
-    """Whether some of a few labels have many more examples than others.
+def _cross_validates(task: Task, found: Found) -> bool:
+    return _output(task, found).single_label and (found.rows or ASSUMED_ROWS) < TINY and not found.splits
 
-    >>> _unbalanced(["spam"] * 5 + ["mail"] * 15), _unbalanced(["spam"] * 5 + ["mail"] * 14)
-    (True, False)
-    """
-    counts = sorted(Counter(labels).values())
-    return 1 < len(counts) <= 20 and counts[0] >= 5 and counts[-1] >= 3 * counts[0]
+
+def _folds(found: Found) -> int:
+    return max(2, min(FOLDS, found.rows or FOLDS))
+
+
+def _on_bad_row(found: Found) -> str:
+    return "skip" if 0 < found.skipped <= MOST_BAD * (found.rows or 0) else "error"
+
+
+def _output(task: Task, found: Found) -> Field:
+    """The field of the output, as its values suggest it."""
+    return field_of(task.output, found.settings.get(task.output.name))
 
 
 def _rows(data: Path | None, found: Found, *, media: bool, folds: bool) -> list[str]:
@@ -213,7 +245,7 @@ def _rows(data: Path | None, found: Found, *, media: bool, folds: bool) -> list[
     kept = {str(found.split_column): found.splits["train"]} if "train" in found.splits else {}
     only = [f"filter: {inline(kept)}"] if kept else []
     if folds:
-        return [*lines, *only, FOLDS]
+        return [*lines, *only, BY_FOLDS]
     small = found.rows is not None and found.rows < FEW
     return [*lines, *only, HELD_OUT.format(test="# test: 0.1" if small else "test: 0.1")]
 
@@ -236,6 +268,9 @@ def _field(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
     lower = {"lowercase": True} if "tokens" in suggested and (few or any(map(is_media, task.inputs))) else {}
     if slot is not task.output and suggested.get("tokens") == "words":
         suggested["word_dropout"] = 0.1  # so that <unk> is learned
+    counts = counts_of(_output(task, found), found.texts.get(slot.name, ())) if slot is task.output else {}
+    if unbalanced(counts) and single(counts):  # else the weight of that row would be the weight of a whole class
+        suggested["min_count"] = 2
     return {**column, **suggested, **guess, **lower}
 
 

@@ -15,7 +15,7 @@ from sixjars.errors import Interrupted, LearningError
 from sixjars.evaluation.metrics import Metric, Score, metric_named
 from sixjars.evaluation.score import judged
 from sixjars.flow.values import Batch
-from sixjars.learning.engine import Device, all_or_none, fabric_for
+from sixjars.learning.engine import Device, fabric_for, together
 from sixjars.learning.loggers import loggers_for
 from sixjars.learning.loop import Surroundings, Trainer
 from sixjars.learning.parameters import freeze_named
@@ -30,11 +30,10 @@ from sixjars.runs.extension import Extension, extension_of
 from sixjars.runs.fine_tune import Origin, recipe_and_origin
 from sixjars.runs.folder import RunFolder, begin_run, check_free, has_run
 from sixjars.runs.folds import cross_validate
-from sixjars.runs.history import draw_history
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.result import Run
 from sixjars.runs.splits import SPLITS
-from sixjars.runs.summary import label_counts, notes_on, summary_of
+from sixjars.runs.summary import draw_history, label_counts, notes_on, stopped_early, summary_of
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -82,7 +81,7 @@ def train(  # noqa: PLR0913 - the options of one training
     fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision, loggers=loggers)
     reporter = reporter or usual_reporter()
     try:
-        with given_tables(tables) if tables else nullcontext(), all_or_none(fabric), listening(reporter):
+        with given_tables(tables) if tables else nullcontext(), together(fabric), listening(reporter):
             reporter = reporter if fabric.global_rank == 0 else Reporter()
             if begins:
                 reporter.note(f"there is no run in {folder} to resume yet, so one is begun.")
@@ -172,8 +171,14 @@ def fit(
     reporter.summary(summary_of(recipe, splits, trainer, fabric))
     for sentence in notes_on(splits) if recipe.learning.folds is None and recipe.data.fold is None else ():
         reporter.note(sentence)
-    trainer.run()
+    _run(trainer)
     return blueprint, splits
+
+
+def _run(trainer: Trainer) -> None:
+    trainer.run()
+    if trainer.state.step < trainer.total:
+        trainer.around.reporter.stopped(stopped_early(trainer))
 
 
 def _extension(run: RunFolder, *, resume: bool) -> Extension:

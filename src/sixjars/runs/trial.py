@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, final
 
-from sixjars.data.readers.memory import given_tables
+from sixjars.data.readers.memory import MEMORY, given_tables
 from sixjars.errors import TOO_LARGE, Interrupted, LearningError, MissingExtra, SixJarsError, memory_is_short
 from sixjars.learning.engine import Device, fabric_for
 from sixjars.progress import Reporter, listening
@@ -62,6 +62,16 @@ class Memory:
     """What the reporter is told that these are the steps of."""
     notes: bool = False
     """Whether it is told what there is to say about the data."""
+
+    def arguments(self, start: Path | None, packages: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of `sixjars.train` for a person to fill in; nothing where a command would do."""
+        if not self.tables and not self.components:
+            return ()
+        splits = ", ".join(f"{name.removeprefix(MEMORY)!r}: TABLE" for name in self.tables or ())
+        names = ", ".join(getattr(one, "__name__", None) or one.name for one in self.components)
+        given = {"data": f"{{{splits}}}" if splits else "", "components": f"[{names}]" if names else ""}
+        given |= {"from_run": "" if start is None else repr(str(start)), "allow": repr([*packages]) if packages else ""}
+        return tuple(f"{name}={text}" for name, text in given.items() if text)
 
 
 @final

@@ -1,7 +1,7 @@
 """A trial in a process of its own, on a device of its own: orders and answers are lines of JSON through its pipes.
 
 `python -m sixjars.runs.trial_process PARENT` is that process. For each trial it reads an order, writes the score of
-each validation, reads whether to go on, and writes how it ended. It ends soon after its parent.
+each validation (and notes on the data), reads whether to go on, and writes how it ended. It ends soon after its parent.
 """
 
 import json
@@ -10,18 +10,22 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import IO, Any, Final, final
 
 from sixjars.errors import Interrupted, RunError
 from sixjars.learning.heartbeat import end_after
+from sixjars.progress import Reporter
 from sixjars.runs.trial import End, Memory, Order, Told, try_order
 
 GO, STOP = "go\n", "stop\n"
 STOPPED: Final = "stopped."
 ASKED_TO_STOP: Final = {Interrupted.exit_code, -signal.SIGINT, -signal.SIGTERM}
 """Exit codes of a process that was asked to."""
+Note = Callable[[str], None]
+"""Is told what there is to say about the data."""
 ONE_OF: Final = [sys.executable, "-P", "-m", "sixjars.runs.trial_process"]
 
 
@@ -45,8 +49,8 @@ def place_of(job: int, jobs: int, *, gpus: int) -> dict[str, str]:
 class TrialProcess:
     """A process that makes one trial after the other, always in the same place; another one follows when it fails."""
 
-    def __init__(self, place: Mapping[str, str]) -> None:
-        self.place = place
+    def __init__(self, place: Mapping[str, str], note: Note) -> None:
+        self.place, self.note = place, note
         self.child: subprocess.Popen[str] | None = None
         self.complaints = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
         self.stopped = False
@@ -56,7 +60,7 @@ class TrialProcess:
         child = self.child or self._started()
         if self.stopped:
             raise Interrupted(STOPPED)
-        end = _spoken_with(child, order, told)
+        end = _spoken_with(child, order, told, self.note)
         if end is None:
             end = self._explained(child.wait())
         if end.state == "failed":  # what it holds is given back
@@ -86,8 +90,9 @@ class TrialProcess:
 
     def _end(self) -> None:
         if self.child is not None:
-            with self.child:  # closes its pipes, and waits
-                self.child.kill()
+            self.child.kill()
+            with suppress(BrokenPipeError), self.child:  # closes its pipes, with an order in them perhaps, and waits
+                pass
             self.child = None
 
     def close(self) -> None:
@@ -96,7 +101,7 @@ class TrialProcess:
         self.complaints.close()
 
 
-def _spoken_with(child: "subprocess.Popen[str]", order: Order, told: Told) -> End | None:
+def _spoken_with(child: "subprocess.Popen[str]", order: Order, told: Told, note: Note) -> End | None:
     """Answers each score, until the end comes; nothing where the process has gone without one."""
     assert child.stdin is not None
     assert child.stdout is not None
@@ -106,6 +111,9 @@ def _spoken_with(child: "subprocess.Popen[str]", order: Order, told: Told) -> En
             event = json.loads(line)
             if "state" in event:
                 return End(**event)
+            if "note" in event:
+                note(event["note"])
+                continue
             child.stdin.write(GO if told(event["score"]) else STOP)
             child.stdin.flush()
     except BrokenPipeError:
@@ -116,6 +124,18 @@ def _spoken_with(child: "subprocess.Popen[str]", order: Order, told: Told) -> En
 def _say(stream: IO[str], event: Mapping[str, Any]) -> None:
     stream.write(json.dumps(event) + "\n")
     stream.flush()
+
+
+@final
+class _Noting(Reporter):
+    """Passes on what there is to say about the data."""
+
+    def __init__(self, answers: IO[str]) -> None:
+        self.answers = answers
+
+    def note(self, sentence: str) -> None:
+        """To whoever reads the answers."""
+        _say(self.answers, {"note": sentence})
 
 
 def main() -> None:
@@ -135,7 +155,7 @@ def main() -> None:
         while line := sys.stdin.readline():
             given = json.loads(line)
             order = Order(**{**given, "allow": tuple(given["allow"])})
-            _say(answers, asdict(try_order(order, told, Memory())))
+            _say(answers, asdict(try_order(order, told, Memory(reporter=_Noting(answers), notes=True))))
     except (Interrupted, KeyboardInterrupt, BrokenPipeError):
         os._exit(Interrupted.exit_code)
 

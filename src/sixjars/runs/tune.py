@@ -109,15 +109,7 @@ def _checked(plan: "Plan", space: Space, *, seed: int, resume: bool) -> Aim:
         check_unused(folder, (TRIALS_FOLDER, *WRITTEN))
     check_values(plan, space)
     aim = _aim(base, space, seed, plan.outside)
-    return replace(aim, start=_start_of(plan.start))
-
-
-def _start_of(run: Path | None) -> str | None:
-    """The fingerprint of the weights that all trials start from."""
-    try:
-        return None if run is None else fingerprint(run)
-    except FileNotFoundError:
-        raise RunError(f"{run} has no trained weights yet (model.safetensors); train it first.") from None
+    return replace(aim, start=None if plan.start is None else fingerprint(plan.start))
 
 
 def _aim(base: Recipe, space: Space, seed: int, outside: Outside) -> Aim:
@@ -201,7 +193,7 @@ class Search:
         self.plan, self.study, self.reporter = plan, study, reporter
         self.memory = replace(memory, reporter=reporter)
         self.lock = Lock()
-        self.began_at, self.made = time.monotonic(), 0
+        self.began_at, self.made, self.noted = time.monotonic(), 0, set[str]()
 
     def whole(self, jobs: int) -> Tuning:
         """All of it, and the drawing, whatever ends it."""
@@ -226,7 +218,7 @@ class Search:
                 self._loop(self._here)
             else:
                 gpus = torch.cuda.device_count() if device_named(self.plan.device).type == "cuda" else 0
-                self._in_processes([TrialProcess(place_of(job, jobs, gpus=gpus)) for job in range(jobs)])
+                self._in_processes([TrialProcess(place_of(job, jobs, gpus=gpus), self._note) for job in range(jobs)])
         except (Interrupted, KeyboardInterrupt):
             done = len(self.study.rows())
             raise Interrupted(
@@ -236,6 +228,13 @@ class Search:
     def _here(self, order: Order, told: Told) -> End:
         what = f"trial {len(self.study.rows()) + 1} of {self.study.trials}, steps"
         return try_order(order, told, replace(self.memory, what=what, notes=self.made == 0))
+
+    def _note(self, sentence: str) -> None:
+        """From any process, about the data, which all trials share: each sentence once, of the first trials."""
+        with self.lock:
+            if self.made == 0 and sentence not in self.noted:
+                self.noted.add(sentence)
+                self.reporter.note(sentence)
 
     def _in_processes(self, processes: list[TrialProcess]) -> None:
         """A thread for each, which waits most of the time."""
@@ -294,4 +293,5 @@ class Search:
         """What there is so far."""
         aim, axes = self.study.aim, {key: one.axis for key, one in self.study.space.dimensions.items()}
         rows = tuple(self.study.rows())
-        return Tuning(self.plan.folder, aim.metric, aim.better, axes, rows, self.plan.options)
+        memory = self.memory.arguments(self.plan.start, self.plan.outside.packages)
+        return Tuning(self.plan.folder, aim.metric, aim.better, axes, rows, self.plan.options, memory)

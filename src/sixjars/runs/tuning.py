@@ -40,6 +40,8 @@ class Tuning:
     """One each: number, the value of each key, score, state, epochs, seconds, why it failed."""
     options: tuple[str, ...] = ()
     """Of the command that trains the best recipe."""
+    memory: tuple[str, ...] = ()
+    """Arguments that stand for what was in memory, such as `data=TABLE`; then it is trained from Python."""
 
     @property
     def ranked(self) -> list[dict[str, Any]]:
@@ -76,7 +78,10 @@ class Tuning:
 
     @property
     def command(self) -> str:
-        """What trains the best recipe and scores it: on the test set, where there is one."""
+        """What trains the best recipe and scores it: on the test set, where there is one; a command, or Python."""
+        if self.memory:
+            given = ", ".join([repr(str(self.recipe)), f"out={str(self.folder / 'best')!r}", *self.memory])
+            return f"sixjars.train({given})"
         return shlex.join(["sixjars", "train", str(self.recipe), "--out", str(self.folder / "best"), *self.options])
 
     def to_json(self) -> dict[str, Any]:

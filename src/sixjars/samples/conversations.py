@@ -11,7 +11,6 @@ from random import Random
 from typing import final
 
 from sixjars.samples.lexicon import Lexicon
-from sixjars.samples.pairs import chance
 from sixjars.samples.sample import Row, Sample
 
 WORDS = Lexicon("conversations")
@@ -74,7 +73,7 @@ def _facts(rng: Random, turns: int) -> list[Fact]:
         other = [fact.subject for fact in same if fact.subject not in stated]
         free = [subject for subject in WORDS.table(kind)["subjects"] if subject not in stated]
         # Half of the time the other person has stated a fact about the same subject, where there is one.
-        subject = rng.choice(other if other and chance(rng, 0.5) else free)
+        subject = rng.choice(other if other and rng.random() < 0.5 else free)
         facts.append(Fact(turn, kind, subject, tuple(values.pop() for values in left[kind])))
     return facts
 

@@ -7,7 +7,7 @@ numbers, says words backwards, or names where things of a kind are kept.
 from random import Random
 
 from sixjars.samples.lexicon import Lexicon
-from sixjars.samples.pairs import Clause, Pair, Word, chance, copied, fitting, linked, words
+from sixjars.samples.pairs import Clause, Pair, Word, copied, fitting, linked, words
 from sixjars.samples.sample import Row, Sample
 
 WORDS = Lexicon("dialog")
@@ -15,8 +15,8 @@ WORDS = Lexicon("dialog")
 
 def _phrase(rng: Random, nouns: tuple[str, ...]) -> tuple[Word, ...]:
     """A noun, perhaps with a size, perhaps with a colour."""
-    size = rng.choice(WORDS["sizes"]) if chance(rng, 0.5) else ""
-    colour = rng.choice(WORDS["colours"]) if chance(rng, 0.6) else ""
+    size = rng.choice(WORDS["sizes"]) if rng.random() < 0.5 else ""
+    colour = rng.choice(WORDS["colours"]) if rng.random() < 0.6 else ""
     return words(f"{size} {colour} {rng.choice(nouns)}")
 
 
@@ -50,7 +50,7 @@ def _adding(rng: Random, _room: int) -> Pair:
     operation = words(f"{numbers[first]} {sign} {numbers[second]}")
     be = Word("is")
     answer = copied((*operation, be)) + linked(numbers[total], *operation) + linked(".")
-    if chance(rng, 0.2):
+    if rng.random() < 0.2:
         return Pair((Word("what"), be, *operation, Word("?")), answer)
     name, asks, what = (Word(rng.choice(WORDS["names"])), *words("asks what"))
     reply = linked("tell", asks) + copied((name,)) + linked("that", what) + answer
@@ -71,7 +71,7 @@ def _greeting(rng: Random, _room: int) -> Pair:
     opening = words(rng.choice(("hello , my name is", "good morning , i am", "hello , i am")))
     name = Word(rng.choice(WORDS["names"]))
     nice = linked("nice to meet you ,") + copied((name,)) + linked(".")
-    if chance(rng, 0.3):
+    if rng.random() < 0.3:
         return Pair((*opening, name, Word(".")), nice)
     city = Word(rng.choice(WORDS["cities"]))
     answer = nice + linked("how is") + copied((city,)) + linked("?")

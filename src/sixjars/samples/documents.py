@@ -8,7 +8,6 @@ nothing: otherwise a topic could be predicted from the words that are absent.
 from random import Random
 
 from sixjars.samples.lexicon import Lexicon
-from sixjars.samples.pairs import chance
 from sixjars.samples.sample import Row, Sample
 
 WORDS = Lexicon("documents")
@@ -43,21 +42,21 @@ def sentence(rng: Random) -> list[str]:
 
 
 def _clause(rng: Random) -> list[str]:
-    adverb = [rng.choice(WORDS["adverbs"])] if chance(rng, 0.5) else []
+    adverb = [rng.choice(WORDS["adverbs"])] if rng.random() < 0.5 else []
     words = _noun_phrase(rng)
-    if chance(rng, 0.6):
+    if rng.random() < 0.6:
         words += [rng.choice(WORDS["transitive_verbs"]), *_noun_phrase(rng)]
     else:
         words += [rng.choice(WORDS["intransitive_verbs"])]
-    if chance(rng, 0.5):
+    if rng.random() < 0.5:
         words += [rng.choice(WORDS["prepositions"]), *_noun_phrase(rng)]
-    return adverb + words if chance(rng, 0.5) else words + adverb
+    return adverb + words if rng.random() < 0.5 else words + adverb
 
 
 def _noun_phrase(rng: Random) -> list[str]:
     """A noun, perhaps with a determiner or a number, perhaps with an adjective."""
-    first = [rng.choice(WORDS["determiners" if chance(rng, 0.7) else "numbers"])] if chance(rng, 0.6) else []
-    adjective = [rng.choice(WORDS["adjectives"])] if chance(rng, 0.4) else []
+    first = [rng.choice(WORDS["determiners" if rng.random() < 0.7 else "numbers"])] if rng.random() < 0.6 else []
+    adjective = [rng.choice(WORDS["adjectives"])] if rng.random() < 0.4 else []
     return [*first, *adjective, rng.choice(WORDS["nouns"])]
 
 

@@ -10,7 +10,7 @@ modifiers are dropped, and two groups of people are counted together.
 from random import Random
 
 from sixjars.samples.lexicon import Lexicon
-from sixjars.samples.pairs import Pair, Word, chance, copied, joined, linked, words
+from sixjars.samples.pairs import Pair, Word, copied, joined, linked, words
 from sixjars.samples.sample import Row, Sample
 
 WORDS = Lexicon("entailment")
@@ -27,13 +27,13 @@ def draw(rng: Random, longest: int) -> Row:
 def clause(rng: Random, room: int) -> Pair:
     """One scene: who and what; where there is room also place, manner and time."""
     plain = room < PLAIN
-    human = chance(rng, 0.75)
+    human = rng.random() < 0.75
     who, count = _people(rng) if human else _group(rng, "animals")
-    activity = _with_object(rng) if human and chance(rng, 0.75) else _without_object(rng)
-    place = _place(rng) if not plain and chance(rng, 0.65) else Pair()
+    activity = _with_object(rng) if human and rng.random() < 0.75 else _without_object(rng)
+    place = _place(rng) if not plain and rng.random() < 0.65 else Pair()
     be = Word("are" if count > 1 else "is")
-    manner = words(rng.choice(WORDS["manners"]) if not plain and chance(rng, 0.3) else "")
-    time = words(rng.choice(WORDS["times"]) if not plain and chance(rng, 0.2) else "")
+    manner = words(rng.choice(WORDS["manners"]) if not plain and rng.random() < 0.3 else "")
+    time = words(rng.choice(WORDS["times"]) if not plain and rng.random() < 0.2 else "")
     return who + Pair((be, *manner), copied((be,))) + activity + place + Pair(time)
 
 
@@ -45,7 +45,7 @@ def _conjunction(rng: Random) -> Pair:
 def _people(rng: Random) -> tuple[Pair, int]:
     """One group of people, or two that are counted together; and how many they are."""
     first, count = _group(rng, "persons")
-    if not chance(rng, 0.2):
+    if rng.random() >= 0.2:
         return first, count
     second, more = _group(rng, "persons")
     total = linked(WORDS["numbers"][count + more], first.source[0], second.source[0])
@@ -87,7 +87,7 @@ def _without_object(rng: Random) -> Pair:
 def _place(rng: Random) -> Pair:
     general = rng.choice(("inside", "outside"))
     place = Word(rng.choice(WORDS[general]))
-    scenery = words(rng.choice(WORDS["scenery"]) if chance(rng, 0.25) else "")
+    scenery = words(rng.choice(WORDS["scenery"]) if rng.random() < 0.25 else "")
     return Pair((*words("in the"), *scenery, place), linked(general, place))
 
 

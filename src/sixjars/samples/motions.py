@@ -7,14 +7,15 @@ Only the order of the frames distinguishes a class from its opposite: a video of
 shrinking, frame by frame the same, and both are drawn as often.
 """
 
+import io
 import re
 from collections.abc import Mapping, Sequence
 from random import Random
 from zlib import crc32
 
 from sixjars.errors import DataError
-from sixjars.samples.painting import COLOURS, Thing, painted, reach, video_file
 from sixjars.samples.sample import Row, Sample
+from sixjars.samples.scenes import COLOURS, Thing, painted, reach
 
 SHAPES = ("circle", "triangle", "star")
 """Those that differ clearly in a small video; a square in motion is much like a circle."""
@@ -78,8 +79,11 @@ def frames_of(name: str) -> list[Thing]:
 
 def paint(name: str) -> bytes:
     """The bytes of the video file of this name."""
-    things = frames_of(name)
-    return video_file(painted([[thing] for thing in things], SIDE, background_of(things)), RATE)
+    from sixjars.data.media.videos import write_video
+
+    things, file = frames_of(name), io.BytesIO()
+    write_video(file, painted([[thing] for thing in things], SIDE, background_of(things)), rate=RATE)
+    return file.getvalue()
 
 
 def background_of(things: Sequence[Thing]) -> int:

@@ -78,11 +78,6 @@ Clause = Callable[[Random, int], Pair]
 """Draws a clause; the number is how many words there is room for, which it may exceed."""
 
 
-def chance(rng: Random, share: float) -> bool:
-    """True with this probability."""
-    return rng.random() < share
-
-
 def joined(rng: Random, longest: int, *, shortest: int, clause: Clause, conjunction: Callable[[Random], Pair]) -> Pair:
     """Clauses with one-word conjunctions between them, as many as fit in a length drawn uniformly.
 

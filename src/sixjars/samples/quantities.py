@@ -15,7 +15,6 @@ says more with probability 3/4, of the second with 1/2, whatever the label.
 from random import Random
 
 from sixjars.samples.lexicon import Lexicon
-from sixjars.samples.pairs import chance
 from sixjars.samples.sample import Row, Sample
 
 WORDS = Lexicon("quantities")
@@ -33,8 +32,8 @@ UNRELATED = ((True, False), (False, True), (True, True))
 def draw(rng: Random, longest: int) -> Row:
     """Two sentences of at most `longest` words each, and what the first says about the second."""
     label = rng.choice((ENTAILMENT, NEUTRAL, CONTRADICTION))
-    same = label == ENTAILMENT or (label == NEUTRAL and chance(rng, 0.5))
-    quantities = WORDS["quantities"] if chance(rng, 0.5) else WORDS["quantities"][::-1]
+    same = label == ENTAILMENT or (label == NEUTRAL and rng.random() < 0.5)
+    quantities = WORDS["quantities"] if rng.random() < 0.5 else WORDS["quantities"][::-1]
     both = quantities[0], quantities[0] if same else quantities[1]
     wrong = rng.choice(UNRELATED) if label == NEUTRAL else (False, False)
     kinds = _words(rng, "kinds", both, wrong=wrong[0])

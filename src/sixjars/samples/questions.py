@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
-from sixjars.samples.painting import GAP, SHAPES, SIDE, Thing, box_of, name_of, paint, reach, things_of
 from sixjars.samples.sample import Row, Sample
+from sixjars.samples.scenes import GAP, SHAPES, SIDE, Thing, box_of, name_of, paint, reach, things_of
 
 COLOURS = ("red", "yellow", "green", "blue")
 """Fewer than there are: what matters here is to relate a question to an image."""

@@ -5,9 +5,8 @@ Colour, size and position are drawn apart from the shape, so they are no evidenc
 
 from random import Random
 
-from sixjars.samples.painting import box_of, name_of, paint
 from sixjars.samples.sample import Row, Sample
-from sixjars.samples.scenes import LARGE, SMALL, appearance, somewhere
+from sixjars.samples.scenes import LARGE, SMALL, appearance, box_of, name_of, paint, somewhere
 
 
 def draw(rng: Random, _longest: int) -> Row:

@@ -8,7 +8,7 @@ sentence than the verb does.
 from random import Random
 
 from sixjars.samples.lexicon import Lexicon
-from sixjars.samples.pairs import Pair, Target, Word, chance, copied, fitting, linked, words
+from sixjars.samples.pairs import Pair, Target, Word, copied, fitting, linked, words
 from sixjars.samples.sample import Row, Sample
 
 WORDS = Lexicon("summarization")
@@ -43,7 +43,7 @@ def _who(rng: Random) -> tuple[tuple[Word, ...], Target, bool]:
     """The sentence, the subject of the headline, and whether it is plural."""
     count = rng.choice(("a", "two", "three"))
     person = rng.choice(WORDS["people"])
-    quality = words(rng.choice(WORDS["qualities"]) if chance(rng, 0.5) else "")
+    quality = words(rng.choice(WORDS["qualities"]) if rng.random() < 0.5 else "")
     named = (*quality, Word(person if count == "a" else person + "s"))
     number = Word("an" if count == "a" and named[0].text[0] in "aeiou" else count)
     subject = copied(named if count == "a" else (number, *named))
@@ -55,7 +55,7 @@ def _what(rng: Random, *, many: bool) -> tuple[tuple[Word, ...], Target, Target]
     actions = WORDS.table("actions")
     done = Word(rng.choice(list(actions)))
     (verb,) = actions[done.text]
-    look = rng.choice(WORDS["looks"]) if chance(rng, 0.5) else ""
+    look = rng.choice(WORDS["looks"]) if rng.random() < 0.5 else ""
     thing = words(f"{look} {rng.choice(WORDS[done.text])}")
     pattern = rng.choice(WORDS["what"]).replace("{days}", rng.choice(WORDS["days"]))
     return _sentence(pattern, thing, (done,)), linked(verb if many else verb + "s", done), copied(thing)

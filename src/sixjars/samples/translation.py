@@ -15,7 +15,7 @@ from typing import final
 
 from sixjars.samples import hindi
 from sixjars.samples.hindi import WORDS, Agreement, Noun, Verb, in_hindi
-from sixjars.samples.pairs import Pair, Target, Word, chance, joined, linked, words
+from sixjars.samples.pairs import Pair, Target, Word, joined, linked, words
 from sixjars.samples.sample import Row, Sample
 
 BE = {"I": ("am", "was"), "one": ("is", "was"), "many": ("are", "were")}
@@ -50,12 +50,12 @@ def clause(rng: Random, room: int) -> Pair:
     tense = rng.choices(TENSES, (4, 3, 2, 2))[0]
     kind = rng.choices((_motion, _intransitive, _transitive, _social), (3, 3, 5, 2))[0]
     verb, complement, place = kind(rng, who)
-    verb_english, verb_hindi = _conjugated(verb, tense, who, negated=chance(rng, 0.2))
-    time = _time(rng, tense) if not plain and chance(rng, 0.35) else Pair()
+    verb_english, verb_hindi = _conjugated(verb, tense, who, negated=rng.random() < 0.2)
+    time = _time(rng, tense) if not plain and rng.random() < 0.35 else Pair()
     place = Pair() if plain else place
     source = verb_english + complement.source + place.source
     target = place.target + complement.target + verb_hindi
-    if chance(rng, 0.3):
+    if rng.random() < 0.3:
         return time + who.pair + Pair(source, target)
     return who.pair + Pair(source + time.source, time.target + target)
 
@@ -96,15 +96,15 @@ def _subject(rng: Random) -> Subject:
 
 def _motion(rng: Random, who: Subject) -> tuple[Verb, Pair, Pair]:
     verb = rng.choice(hindi.verbs("motion"))
-    if chance(rng, 0.4):
+    if rng.random() < 0.4:
         home = Word("home")
         return verb, Pair((home,), linked("ghar", home)), Pair()
     goal = Pair((Word("to"),)) + _place_phrase(rng, rng.choice(WORDS["goals"]), owner=who.head)
-    return verb, goal, _company(rng, who) if chance(rng, 0.2) else Pair()
+    return verb, goal, _company(rng, who) if rng.random() < 0.2 else Pair()
 
 
 def _intransitive(rng: Random, who: Subject) -> tuple[Verb, Pair, Pair]:
-    return rng.choice(hindi.verbs("intransitive")), Pair(), _place(rng, who) if chance(rng, 0.6) else Pair()
+    return rng.choice(hindi.verbs("intransitive")), Pair(), _place(rng, who) if rng.random() < 0.6 else Pair()
 
 
 def _transitive(rng: Random, who: Subject) -> tuple[Verb, Pair, Pair]:
@@ -116,13 +116,13 @@ def _transitive(rng: Random, who: Subject) -> tuple[Verb, Pair, Pair]:
         determiner = rng.choices(("the", "this", "my", ""), (3, 1, 1, 5))[0]
     many = noun.plural != "" and determiner in ("two", "")
     thing = _phrase(rng, noun, determiner=determiner, owner=who.head, many=many)
-    return verb, thing, _place(rng, who) if chance(rng, 0.2) else Pair()
+    return verb, thing, _place(rng, who) if rng.random() < 0.2 else Pair()
 
 
 def _social(rng: Random, who: Subject) -> tuple[Verb, Pair, Pair]:
     verb = rng.choice(hindi.verbs("social"))
     postposition = in_hindi("persons_take", verb.english)
-    if chance(rng, 0.3):
+    if rng.random() < 0.3:
         same = {"I": ("me", "us"), "we": ("me", "us"), "you": ("you",)}.get(who.head, ())
         pronouns = [pronoun for pronoun in WORDS.table(postposition) if pronoun not in same]
         return verb, _translated(postposition, rng.choice(pronouns)), Pair()
@@ -163,7 +163,7 @@ def _person(rng: Random, noun: Noun, *, owner: str, oblique: bool) -> tuple[Pair
         determiner = rng.choices(list(WORDS.table("possessors")), (4, 1, 1))[0]
     else:
         determiner = rng.choices(("the", "a", "this", "two", "three"), (7, 2, 1, 1, 1))[0]
-    many = determiner in WORDS.table("numbers") or (determiner == "the" and chance(rng, 0.3))
+    many = determiner in WORDS.table("numbers") or (determiner == "the" and rng.random() < 0.3)
     return _phrase(rng, noun, determiner=determiner, owner=owner, many=many, oblique=oblique), many
 
 
@@ -172,7 +172,7 @@ def _phrase(rng: Random, noun: Noun, *, determiner: str, owner: str, many: bool 
     vowel = hindi.ending(noun.gender, many=many or noun.honoured, oblique=oblique)
     head = Word(noun.plural if many else noun.english)
     phrase = Pair((head,), linked(noun.form(many=many, oblique=oblique), head))
-    if noun.adjectives and chance(rng, 0.25):
+    if noun.adjectives and rng.random() < 0.25:
         word = Word(rng.choice(noun.adjectives))
         phrase = Pair((word,), linked(noun.adjective(word.text, vowel), word)) + phrase
     if determiner == "a" and phrase.source[0].text[0] in "aeiou":

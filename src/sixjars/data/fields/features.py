@@ -8,20 +8,18 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any, Self, final
 
 import numpy as np
-import pyarrow
 import torch
 from numpy.typing import NDArray
 
-from sixjars.data.bad_rows import LEAVE_FILES_OUT, without_bad
 from sixjars.data.batches import ArrayColumn, Column
 from sixjars.data.field import Positions
-from sixjars.data.fields.files import FileField, FileSettings
-from sixjars.data.media.arrays import ARRAY_ENDINGS, read_array, shape_of
+from sixjars.data.fields.image import FileField, FileSettings
+from sixjars.data.media.arrays import ARRAY_ARCHIVES, ARRAY_ENDINGS, read_array, shape_of
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.storage.cache import Examples, Table, cache_folder
 from sixjars.errors import DataError, RunError
@@ -66,6 +64,7 @@ class FeaturesField(FileField):
     fact_names = ("pixels", "feature_shape")
     learns = True
     endings = ARRAY_ENDINGS
+    archive_endings = ARRAY_ARCHIVES
 
     def __init__(self, name: str, settings: Any, shape: FeatureShape | None = None) -> None:
         super().__init__(name, settings)
@@ -82,17 +81,10 @@ class FeaturesField(FileField):
         """The column with the shapes of the arrays."""
         return f"{self.name} shape"
 
-    def admit(self, examples: Examples, *, skip: bool) -> Examples:
-        """The examples whose arrays can be used, each with the key of its content and its shape."""
-        names = examples.table.column(self.name).to_pylist()
+    def examined(self, names: Sequence[str]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+        """The key of the content of each array, and its shape."""
         keys, faults = self.files.keys(names, self.equipment.reporter)
-        shapes = self._shapes(list(keys), faults)
-        bad = {at: f"the {self.name}: {faults[name]}" for at, name in enumerate(names) if name in faults}
-        examples = without_bad(examples, bad, skip=skip, advice=LEAVE_FILES_OUT)
-        kept, table = [name for name in names if name not in faults], examples.table
-        for column, values in ((self.key_column, keys), (self.shape_column, shapes)):
-            table = table.append_column(column, pyarrow.array([values[name] for name in kept], pyarrow.string()))
-        return replace(examples, table=table)
+        return {self.key_column: keys, self.shape_column: self._shapes(list(keys), faults)}, faults
 
     def _shapes(self, names: Sequence[str], faults: dict[str, str]) -> dict[str, str]:
         """The shape of each array, as text; what is wrong with the others goes to `faults`.

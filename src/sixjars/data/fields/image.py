@@ -1,14 +1,17 @@
-"""Images, by the names of their files, and what they share with videos: files become frames, and frames numbers.
+"""Images, by the names of their files; and what they share with videos and with arrays, which come in files too.
 
 Dims: F frames of a file, X frames of several files, H and W pixels, C channels, N all numbers of a frame.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, final
+from glob import glob, has_magic
+from os.path import isdir, isfile
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self, final
 
 import numpy as np
 import pyarrow
@@ -18,9 +21,9 @@ from pydantic import Field as Limit
 
 from sixjars.data.bad_rows import LEAVE_FILES_OUT, without_bad
 from sixjars.data.batches import ArrayColumn, Column
-from sixjars.data.field import FeatureExtractor
-from sixjars.data.fields.files import FileField, FileSettings, all_end
+from sixjars.data.field import Equipment, FeatureExtractor, Field
 from sixjars.data.media.arrays import ARRAY_ENDINGS
+from sixjars.data.media.files import MediaFiles, is_hidden
 from sixjars.data.media.images import IMAGE_ENDINGS, placed, read_image, upright
 from sixjars.data.storage.cache import Examples, Table, cache_folder
 from sixjars.data.storage.features import FeatureStore, MemoryStore, Store
@@ -28,12 +31,87 @@ from sixjars.errors import DataError
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
+from sixjars.recipe.data import FieldSettings, FilePath
 
 FORMAT = 2
 """Changes when the same file gives other numbers, so that none of the old are used."""
 READERS = 8
 """Threads that decode files while the backbone computes."""
 Pixels = NDArray[np.uint8]
+
+
+class FileSettings(FieldSettings):
+    """One column of file names."""
+
+    media: FilePath | tuple[FilePath, ...] = "."
+    """Where the files are: a folder, a `.zip` that is read in place, or a list of those."""
+
+
+class FileField(Field):
+    """Files by their names."""
+
+    is_media = True
+    endings: ClassVar[frozenset[str]]
+    """How the names of such files end, lowercased."""
+
+    def equipped(self, equipment: Equipment) -> Self:
+        """With files and a store of its own."""
+        made = super().equipped(equipment)
+        for name in ("files", "store"):
+            made.__dict__.pop(name, None)
+        return made
+
+    @cached_property
+    def files(self) -> MediaFiles:
+        """Where names are looked up."""
+        return MediaFiles(self.equipment.places, memory=cache_folder())
+
+    @property
+    def key_column(self) -> str:
+        """The column with the keys of the content of the files."""
+        return f"{self.name} key"
+
+    def admit(self, examples: Examples, *, skip: bool) -> Examples:
+        """The examples whose files can be used, each with what was found out about its file."""
+        names = examples.table.column(self.name).to_pylist()
+        columns, faults = self.examined(names)
+        bad = {at: f"the {self.name}: {faults[name]}" for at, name in enumerate(names) if name in faults}
+        if bad:
+            examples = without_bad(examples, bad, skip=skip, advice=LEAVE_FILES_OUT)
+        kept, table = [name for name in names if name not in faults], examples.table
+        for column, values in columns.items():
+            table = table.append_column(column, pyarrow.array([values[name] for name in kept], pyarrow.string()))
+        return replace(examples, table=table)
+
+    @abstractmethod
+    def examined(self, names: Sequence[str]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+        """What is kept of each file, by the column that it is kept in; and what is wrong with the bad files."""
+
+    def arguments(self, given: str) -> list[Any]:
+        """The files that a path, a folder or a glob means; in folders and globs only those of a known ending."""
+        if isfile(given) or not (isdir(given) or has_magic(given)):
+            return [given]
+        found = glob(_any_case(given, self.endings), recursive=True)
+        if isdir(given):
+            below = (file for file in Path(given).rglob("*") if not is_hidden(file.relative_to(given)))
+            found = [str(file) for file in below]
+        kept = sorted(file for file in found if Path(file).suffix.lower() in self.endings and isfile(file))
+        if not kept:
+            endings = " ".join(sorted(self.endings))
+            raise DataError(f"{given} holds no {self.kind} file (known endings: {endings}).")
+        return list(kept)
+
+    def check(self, text: str, row: Mapping[str, str]) -> None:
+        """The file must be there."""
+        super().check(text, row)
+        if not self.files.has(text):
+            wrong = "is a folder" if isdir(text) else "does not exist"
+            raise ValueError(f"the {self.name} file {text[:300]} {wrong}.")
+
+    @classmethod
+    def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
+        """Names of files of a known ending."""
+        return {} if all_end(values, cls.endings) else None
 
 
 class MediaSettings(FileSettings):
@@ -77,17 +155,8 @@ class MediaField(FileField):
     def unpacked(self, name: str) -> Pixels:
         """One file as frames, (F, 3, H, W)."""
 
-    def admit(self, examples: Examples, *, skip: bool) -> Examples:
-        """The examples whose files can be decoded, each with the key of its content; their numbers are then stored."""
-        names = examples.table.column(self.name).to_pylist()
-        keys, faults = self._extracted(names)
-        bad = {at: f"the {self.name}: {faults[name]}" for at, name in enumerate(names) if name in faults}
-        examples = without_bad(examples, bad, skip=skip, advice=LEAVE_FILES_OUT)
-        column = pyarrow.array([keys[name] for name in names if name not in faults], pyarrow.string())
-        return replace(examples, table=examples.table.append_column(self.key_column, column))
-
-    def _extracted(self, names: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
-        """The keys of all these files, whose numbers are then in the store; and what is wrong with the others."""
+    def examined(self, names: Sequence[str]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+        """The keys of all files that can be decoded; their numbers are then in the store."""
         reporter = self.equipment.reporter
         keys, faults = self.files.keys(names, reporter)
         missing = set(self.store.missing(list(keys.values())))
@@ -101,7 +170,7 @@ class MediaField(FileField):
             reporter.preparing(f"{self.extractor.name} of {self.kind} files", done=done, total=len(wanted))
         broken = {keys[name]: sentence for name, sentence in faults.items() if name in keys}
         faults |= {name: broken[key] for name, key in keys.items() if key in broken}  # copies of a bad file
-        return keys, faults
+        return {self.key_column: keys}, faults
 
     def _decoded(self, names: Sequence[str], faults: dict[str, str]) -> Iterator[tuple[str, Pixels]]:
         """Files in order, several decoded at once; what is wrong with a bad one goes to `faults`."""
@@ -181,3 +250,25 @@ class ImageField(MediaField):
         with self.files.open(text) as file:
             image_HWC = upright(file, text, max_pixels=self.settings.max_pixels)
         return image_HWC, placed(image_HWC.shape[0], image_HWC.shape[1], self.settings.fit)
+
+
+def _any_case(pattern: str, endings: Collection[str]) -> str:
+    """A pattern whose ending is taken in whatever case, as cameras write it.
+
+    >>> _any_case("new/*.jpg", [".jpg"]), _any_case("new/*", [".jpg"])
+    ('new/*.[jJ][pP][gG]', 'new/*')
+    """
+    ending = Path(pattern).suffix
+    if ending.lower() not in endings:
+        return pattern
+    letters = "".join(f"[{one.lower()}{one.upper()}]" if one.isalpha() else one for one in ending)
+    return pattern.removesuffix(ending) + letters
+
+
+def all_end(values: Sequence[object], endings: Collection[str]) -> bool:
+    """Whether all values are names that end so, in whatever case.
+
+    >>> all_end(["dog.jpg", "beach.PNG"], [".jpg", ".png"])
+    True
+    """
+    return all(isinstance(value, str) and value.lower().endswith(tuple(endings)) for value in values)

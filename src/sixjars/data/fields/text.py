@@ -22,10 +22,11 @@ from sixjars.data.flat import Flat
 from sixjars.data.packing import packed
 from sixjars.data.storage.cache import IdEncoder, Table
 from sixjars.data.text.encoding import TextEncoding
-from sixjars.data.text.given import GivenTokenizer, TokenFile, Tokens
+from sixjars.data.text.given import GivenTokenizer
 from sixjars.data.text.segments import segments_of, text_of_segments
 from sixjars.data.text.statistics import suggested_tokens
 from sixjars.data.text.tokenizer import AnyTokenizer, TextTokenizer
+from sixjars.data.text.vocabulary import TokenFile, Tokens
 from sixjars.errors import DataError
 from sixjars.flow.limits import Positive, Share
 from sixjars.flow.special import SPECIAL, STOP, UNK
@@ -173,8 +174,7 @@ class TextField(Field):
             return self._with(GivenTokenizer.read(folder / self.settings.tokens.file, f"data.{self.name}.tokens"))
         if self.in_segments:
             texts = (part for text in texts for part in segments_of(text, self.settings.segments))
-        made = TextTokenizer.trained(texts, self.settings, f"data.{self.name}")
-        before = self._tokenizer
+        made, before = TextTokenizer.trained(texts, self.settings, f"data.{self.name}"), self._tokenizer
         return self._with(before.grown(made, self.settings) if isinstance(before, TextTokenizer) else made)
 
     def to_json(self) -> str:

@@ -7,11 +7,12 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sixjars.data.media.hdf5 import HDF5_ENDINGS
 from sixjars.errors import DataError
 
 ARRAY_ENDINGS: Final = frozenset({".npy"})
 """How the names of such files end, lowercased."""
-ARRAY_ARCHIVES: Final = frozenset({".npz", ".h5", ".hdf5"})
+ARRAY_ARCHIVES: Final = frozenset({".npz", *HDF5_ENDINGS})
 """How the names of files with many arrays end, lowercased."""
 _DAMAGED: Final = (
     *(ValueError, KeyError, EOFError, SyntaxError, TypeError, AttributeError, IndexError, OverflowError),

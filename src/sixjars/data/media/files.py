@@ -8,19 +8,20 @@ and time, so a file is read through once and not again by the next run.
 import hashlib
 import os
 import shutil
+import sqlite3
 import struct
 import tempfile
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path, PurePath
 from threading import Lock
 from typing import BinaryIO, Final, cast, final
 
-from sixjars.data.media.hashes import Hashes, Stamp
-from sixjars.data.media.hdf5 import HDF5_ENDINGS, Hdf5File, too_large
+from sixjars.data.media.hdf5 import HDF5_ENDINGS, Hdf5File, Stamp, too_large
+from sixjars.data.storage.cache import set_aside
 from sixjars.errors import DataError
 from sixjars.progress import Reporter
 
@@ -28,6 +29,8 @@ _IN_MEMORY: Final = 1 << 26
 """A packed file of more bytes is unpacked to a temporary file, not to memory."""
 HASHED_AT_ONCE: Final = 64
 """Files whose hashes are remembered together: what a kill can cost."""
+_OTHERS: Final = (".jpg", ".JPG", ".jpeg", ".JPEG", ".png", ".PNG", ".webp", ".mp4", ".MP4", ".avi", ".npy")
+"""Endings that a file may have while its name has another."""
 _SILENT: Final = Reporter()
 _BROKEN_ZIP: Final = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, ValueError)
 
@@ -46,7 +49,7 @@ class MediaFiles:
     ) -> None:
         self._places = [_place(path, largest) for path in places]
         self._endings = ("", *endings)
-        self._memory = Hashes(memory)
+        self._memory = _Hashes(memory)
 
     def open(self, name: str) -> BinaryIO:
         """The file to read and to seek in; close it, or use it in a `with`."""
@@ -95,6 +98,9 @@ class MediaFiles:
             if place.has_folder(name):
                 raise DataError(f"{name} is a folder in {place.path}, not a file.")
         looked = ", ".join(str(place.path) for place in self._places) or "no place at all"
+        others = [f"{os.path.splitext(name)[0]}{ending}" for ending in _OTHERS]
+        if there := [other for other in others for place in self._places if place.has(other)]:
+            raise DataError(f"There is no file {name!r} in {looked}, but {there[0]!r} is there; is that one meant?")
         raise DataError(f"There is no file {name!r} in {looked}; 'media' names the folders and .zip files to look in.")
 
     def _matches(self, name: str) -> "list[tuple[_Place, str]]":
@@ -102,9 +108,48 @@ class MediaFiles:
         whole = [f"{name}{ending}" for ending in self._endings]
         places: Sequence[_Place] = [_Folder(Path())] if os.path.isabs(name) else self._places
         for place in places:
-            if found := [one for one in whole if place.has(one)]:
-                return [(place, found[0])]
-        return [(place, member) for place in places for one in whole for member in place.ending(one)]
+            if there := [one for one in whole if place.has(one)]:
+                return [(place, there[0])]
+        found = [(place, member) for place in places for one in whole for member in place.ending(one)]
+        # a table that was written on Windows has \ where others have /
+        return found if found or "\\" not in name else self._matches(name.replace("\\", "/"))
+
+
+@final
+class _Hashes:
+    """The hashes of files, in a database that several processes may share; losing it costs only time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "contents.sqlite"
+
+    def get(self, stamps: Iterable[Stamp]) -> dict[Stamp, str]:
+        """The hashes that are remembered."""
+        if not self._path.is_file():
+            return {}
+        question = "SELECT key FROM contents WHERE path = ? AND member = ? AND size = ? AND time = ?"
+        try:
+            with closing(sqlite3.connect(self._path, timeout=10)) as connection:
+                rows = ((stamp, connection.execute(question, stamp).fetchone()) for stamp in stamps)
+                return {stamp: str(row[0]) for stamp, row in rows if row is not None}
+        except sqlite3.Error:
+            return {}
+
+    def put(self, keys: Mapping[Stamp, str]) -> None:
+        """Remember these; a folder that cannot be written, a full disk or a long wait costs only time."""
+        table = "contents (path TEXT, member TEXT, size INTEGER, time INTEGER, key TEXT, PRIMARY KEY (path, member))"
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            set_aside(self._path)
+            with closing(sqlite3.connect(self._path, timeout=10)) as connection, connection:
+                connection.execute("PRAGMA synchronous = OFF")  # what a power failure takes is hashed again
+                connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+                rows = [(*stamp, key) for stamp, key in keys.items()]
+                connection.executemany("INSERT OR REPLACE INTO contents VALUES (?, ?, ?, ?, ?)", rows)
+        except (sqlite3.OperationalError, OSError):
+            return
+        except sqlite3.DatabaseError:
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)  # damaged: the next hash starts a new one
 
 
 @final

@@ -10,11 +10,12 @@ from typing import Any, BinaryIO, Final, final
 
 import numpy as np
 
-from sixjars.data.media.hashes import Stamp
 from sixjars.errors import DataError, MissingExtra
 
 HDF5_ENDINGS: Final = frozenset({".h5", ".hdf5"})
 """How the names of HDF5 files end, lowercased."""
+Stamp = tuple[str, str, int, int]
+"""Absolute path of the file or archive, name in the archive, size, time of the last change in nanoseconds."""
 
 
 def too_large(name: str, size: int, largest: int) -> DataError:

@@ -3,13 +3,14 @@
 A bad row is named by file and line, or counted and left out; nothing is guessed.
 """
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import final
 
 from sixjars.data.readers.captions import read_coco, read_flickr8k
-from sixjars.data.readers.delimited import read_csv, read_parallel, read_text, read_tsv, records_of
+from sixjars.data.readers.delimited import Fields, read_csv, read_parallel, read_text, read_tsv, records_of
 from sixjars.data.readers.dialect import ROWS, has_header
 from sixjars.data.readers.dialogs import read_dialogs
 from sixjars.data.readers.excel import read_xlsx, sheet_rows
@@ -19,24 +20,45 @@ from sixjars.data.readers.records import HUB, json_unit, read_hub, read_jsonl, r
 from sixjars.data.readers.rows import Fault, Key, Places, Source, ToText, Wanted, kept
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, unknown
-from sixjars.recipe.data import Column, DataSettings, Files
+from sixjars.recipe.data import Column, Files, TableSettings
+from sixjars.recipe.sections import DataSettings
 
 __all__ = ["Examples", "read"]
 
-_Reader = Callable[[Path, Wanted], Source]
-_PLAIN: dict[str, _Reader] = {
-    ".csv": read_csv,
-    ".json": read_jsonl,
-    ".jsonl": read_jsonl,
-    ".tsv": read_tsv,
-    ".txt": read_text,
+
+@final
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of file."""
+
+    read: Callable[[Path, Wanted], Source]
+    unit: Callable[[Path], str] = lambda path: "line"
+    """What its records are counted in."""
+    lines: Callable[[Path, TableSettings], Iterator[Fields]] | None = None
+    """All its lines, where the first may be a header or not."""
+    sheets: bool = False
+    """Whether it may have several tables."""
+
+
+def _delimited_by(mark: str) -> Callable[[Path, TableSettings], Iterator[Fields]]:
+    return lambda path, table: records_of(path, table.delimiter or mark, quotes=table.quotes)
+
+
+_PLAIN = {
+    ".csv": _Kind(read_csv, lines=_delimited_by(",")),
+    ".json": _Kind(read_jsonl, json_unit),
+    ".jsonl": _Kind(read_jsonl, json_unit),
+    ".tsv": _Kind(read_tsv, lines=_delimited_by("\t")),
+    ".txt": _Kind(read_text),
 }
-_READERS = (
+_KINDS = (
     _PLAIN
-    | {f"{ending}.gz": reader for ending, reader in _PLAIN.items()}
+    | {f"{ending}.gz": kind for ending, kind in _PLAIN.items()}
     | {
-        ".parquet": read_parquet,
-        ".xlsx": read_xlsx,
+        ".parquet": _Kind(read_parquet, lambda path: "row"),
+        ".xlsx": _Kind(
+            read_xlsx, lambda path: "row", lines=lambda path, table: sheet_rows(path, table.sheet), sheets=True
+        ),
     }
 )
 _FORMATS: dict[str, Callable[[Places, Wanted], Examples]] = {
@@ -75,24 +97,19 @@ def read(
         return _FORMATS[settings.format](place, wanted)
     if isinstance(place, Mapping):
         return _parallel(place, wanted)
-    reader = _reader(place)
-    if settings.sheet is not None and reader is not read_xlsx:
+    kind = _kind(place)
+    if settings.sheet is not None and not kind.sheets:
         raise DataError(f"'sheet' names a sheet of an .xlsx workbook, but the data is {place}; remove it.")
-    records = reader(place, wanted)
-    unit = json_unit(place) if reader is read_jsonl else "row" if reader in (read_parquet, read_xlsx) else "line"
-    found = kept(records, wanted, name=str(place), unit=unit)
-    return replace(found, notes=(*_header_as_data(place, reader, wanted), *found.notes))
+    found = kept(kind.read(place, wanted), wanted, name=str(place), unit=kind.unit(place))
+    return replace(found, notes=(*_header_as_data(place, kind, wanted), *found.notes))
 
 
-def _header_as_data(path: Path, reader: _Reader, wanted: Wanted) -> list[str]:
+def _header_as_data(path: Path, kind: _Kind, wanted: Wanted) -> list[str]:
     """A sentence where columns are given by number, and the first line that is read as an example looks like names."""
     numbered = all(isinstance(key, int) for key in wanted.keys)
-    if not numbered or wanted.table.header is not None or reader not in (read_csv, read_tsv, read_xlsx):
+    if not numbered or wanted.table.header is not None or kind.lines is None:
         return []
-    mark = wanted.table.delimiter or ("," if reader is read_csv else "\t")
-    table = wanted.table
-    rows = sheet_rows(path, table.sheet) if reader is read_xlsx else records_of(path, mark, quotes=table.quotes)
-    records = [fields for _, fields in islice(rows, ROWS)]
+    records = [fields for _, fields in islice(kind.lines(path, wanted.table), ROWS)]
     good = [fields for fields in records if not isinstance(fields, Fault)]
     if not good or not has_header(good):
         return []
@@ -126,14 +143,14 @@ def _wanted(
     return replace(made, table=settings)
 
 
-def _reader(path: Path) -> _Reader:
+def _kind(path: Path) -> _Kind:
     ending = "".join(path.suffixes[-2:]) if path.suffix.lower() == ".gz" else path.suffix
-    reader = _READERS.get(ending.lower())
-    if reader is None:
+    kind = _KINDS.get(ending.lower())
+    if kind is None:
         if path.is_dir():
             raise DataError(f"{path} is a folder, not a file; name a file in it (or write hf:FOLDER).")
-        raise DataError(f"{path}: {unknown('ending', ending, list(_READERS))}")
-    return reader
+        raise DataError(f"{path}: {unknown('ending', ending, list(_KINDS))}")
+    return kind
 
 
 def _parallel(paths: Mapping[str, Path], wanted: Wanted) -> Examples:

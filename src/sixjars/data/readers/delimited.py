@@ -200,7 +200,9 @@ def _header(path: Path, line: int, names: list[str] | Fault, keys: Sequence[Key]
                 f"{path}: column {key!r} is in the header twice; rename one, or give numbers and `data.header: true`."
             )
         if key not in names:
-            raise DataError(f"{path}: {unknown('column', key, names)}{other_delimiter(names)}")
+            mark = unused_delimiter(names)
+            known = [name.strip('"') for name in names[0].split(mark)] if mark else names
+            raise DataError(f"{path}: {unknown('column', key, known)}{other_delimiter(names)}")
     return {key: names.index(str(key)) + 1 for key in keys}
 
 
@@ -210,9 +212,14 @@ def other_delimiter(fields: Sequence[str]) -> str:
     >>> other_delimiter(["en;de"]), other_delimiter(["en", "de"])
     (" Is the delimiter ';'? Then write `data.delimiter: ';'`.", '')
     """
-    found = [mark for mark in DELIMITERS if len(fields) == 1 and mark in fields[0]]
-    written = '"\\t"' if found == ["\t"] else repr(found[0]) if found else ""
-    return f" Is the delimiter {written}? Then write `data.delimiter: {written}`." if found else ""
+    mark = unused_delimiter(fields)
+    written = '"\\t"' if mark == "\t" else repr(mark)
+    return f" Is the delimiter {written}? Then write `data.delimiter: {written}`." if mark else ""
+
+
+def unused_delimiter(fields: Sequence[str]) -> str:
+    """What may stand between the columns of a line that was read as one; nothing where there is no such thing."""
+    return next((mark for mark in DELIMITERS if len(fields) == 1 and mark in fields[0]), "")
 
 
 def csv_records(path: Path, delimiter: str = ",") -> Iterator[Fields]:

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 from sixjars.data.readers.delimited import DELIMITERS, records_of
-from sixjars.data.readers.rows import Fault
+from sixjars.data.readers.rows import Fault, Key
 from sixjars.data.text.files import lines_of
 from sixjars.errors import DataError
+from sixjars.progress import tell
+from sixjars.recipe.data import TableSettings
 
 ROWS: Final = 1000
 """How many rows are looked at."""
@@ -97,6 +99,30 @@ def of_records(path: Path, records: list[list[str]], delimiter: str, *, quotes: 
         raise DataError(f"{path} has no rows.")
     names = records[0] if has_header(records) else []
     return Dialect(delimiter, quotes, bool(names), records[1:] if names else records, names)
+
+
+def refitted(path: Path, columns: Sequence[Key], table: TableSettings) -> dict[str, Any]:
+    """The settings to read a file by that has these columns, but not between the delimiters of another file.
+
+    Nothing where the settings of that one fit, or where none do: whoever reads it then says what is wrong.
+    """
+    ending = Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
+    usual = table.delimiter or _USUAL.get(ending)
+    if usual is None or ending not in {*_USUAL, ".txt"} or not path.is_file():
+        return {}
+    _, first = next(records_of(path, usual, quotes=table.quotes), (0, []))
+    if isinstance(first, Fault) or _has(first, columns):
+        return {}
+    found = dialect_of(path)
+    if not _has(found.names or found.rows[0], columns):
+        return {}
+    tell(f"{path} has {found.delimiter!r} between its columns, where the training file has {usual!r}.")
+    return {"delimiter": found.delimiter, "quotes": found.quotes}
+
+
+def _has(first: Sequence[str], columns: Iterable[Key]) -> bool:
+    """Whether a first row has columns, by number or by name."""
+    return all(key <= len(first) if isinstance(key, int) else key in first for key in columns)
 
 
 def _first_lines(path: Path) -> list[str]:

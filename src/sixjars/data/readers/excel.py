@@ -6,17 +6,21 @@ import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime, time
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
 from sixjars.data.readers.delimited import Fields, read_fields
 from sixjars.data.readers.rows import Record, Wanted
 from sixjars.data.text.files import check_file
-from sixjars.errors import DataError, MissingExtra, unknown
+from sixjars.errors import DataError, MissingExtra, shown, unknown
+from sixjars.progress import tell
 
 LARGEST: Final = 1 << 30
 """Bytes that a workbook may unpack to; texts that many cells share are all in memory."""
 
+TITLES: Final = 5
+"""Rows that a title above a table may have."""
 MOST_ROWS: Final = 1 << 20
 """Rows that a sheet can have."""
 _DAMAGED: Final = (
@@ -31,9 +35,9 @@ def read_xlsx(path: Path, wanted: Wanted) -> Iterator[Record]:
 
 
 def sheet_rows(path: Path, sheet: str | None = None) -> Iterator[Fields]:
-    """The number of each row, and its cells as text, as many as the first row has; rows without a value are left out.
+    """The number of each row, and its cells as text, as many as the first row has.
 
-    Without a name it is the first sheet.
+    Rows without a value are left out, and so is a title above the table. Without a name it is the first sheet.
     """
     with _opened(path) as book:
         sheets = {found.title: found for found in book.worksheets}  # a chart sheet has no cells
@@ -42,16 +46,38 @@ def sheet_rows(path: Path, sheet: str | None = None) -> Iterator[Fields]:
         found = sheets[sheet] if sheet is not None else book.worksheets[0]
         found.reset_dimensions()  # some programs write a wrong size
         width = 0
-        for number, values in enumerate(found.iter_rows(values_only=True), 1):
-            if number > MOST_ROWS:
-                raise DataError(f"{path} has a row beyond {MOST_ROWS:,}, the most of a sheet; is it damaged?")
-            cells = [_text(value) for value in values]
-            if not any(cells):
-                continue
+        for number, cells in _below_title(_filled(path, found), path):
             width = width or max(at for at, cell in enumerate(cells, 1) if cell)
             yield number, (cells + [""] * width)[: max(width, len(cells))]
     if not width:
         raise DataError(f"{path} is empty: the sheet {found.title!r} has no cell with a value.")
+
+
+def sheet_names(path: Path) -> list[str]:
+    """The sheets of a workbook that have cells."""
+    with _opened(path) as book:
+        return [found.title for found in book.worksheets]
+
+
+def _filled(path: Path, sheet: Any) -> Iterator[tuple[int, list[str]]]:
+    """The rows that have a value."""
+    for number, values in enumerate(sheet.iter_rows(values_only=True), 1):
+        if number > MOST_ROWS:
+            raise DataError(f"{path} has a row beyond {MOST_ROWS:,}, the most of a sheet; is it damaged?")
+        cells = [_text(value) for value in values]
+        if any(cells):
+            yield number, cells
+
+
+def _below_title(rows: Iterator[tuple[int, list[str]]], path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The rows without those at the top that have one value alone, where others have more."""
+    top = list(islice(rows, TITLES + 1))
+    alone = [sum(map(bool, cells)) == 1 for _, cells in top]
+    count = alone.index(False) if False in alone else 0
+    if count:
+        title = next(filter(None, top[0][1]))
+        tell(f"{path}: {shown(title)} above the table is taken for a title, not for a row.")
+    return chain(top[count:], rows)
 
 
 @contextmanager

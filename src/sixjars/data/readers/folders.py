@@ -88,8 +88,13 @@ def _counts(name: PurePosixPath, endings: tuple[str, ...]) -> bool:
 
 
 def _check_depth(names: list[PurePosixPath], path: Path) -> None:
-    """One folder around the folders of all labels is the usual slip of packing."""
+    """Files in no folder have no label; one folder around the folders of all labels is the usual slip of packing."""
     tops = {name.parts[0] for name in names}
+    if all(len(name.parts) == 1 for name in names):
+        raise DataError(
+            f"{path} has no folders, so its files have no labels; put the files of each label into a folder with its "
+            "name, or give a table that names each file and its label."
+        )
     if len(tops) == 1 and all(len(name.parts) > 2 for name in names):
         top = names[0].parts[0]
         raise DataError(

@@ -49,6 +49,11 @@ def table_of(data: Any) -> Any:
     """One table: Arrow's, or a list of dicts; pandas and others are taken as they offer themselves to Arrow."""
     if isinstance(data, list | tuple) and all(isinstance(row, Mapping) for row in data):
         return list(data)
+    if isinstance(data, str | os.PathLike):
+        raise DataError(
+            f"data is a table in memory, but {shown(os.fspath(data))} names a file; name it in the recipe, "
+            f"data: {{train: FILE}}, or in the overrides, ['data.train=FILE']."
+        )
     try:
         if hasattr(data, "__arrow_c_stream__"):
             return pyarrow.table(data)
@@ -63,7 +68,10 @@ def read_memory(name: str, wanted: Wanted) -> Examples:
     """The rows of a table that was given."""
     table = _GIVEN.get().get(name)
     if table is None:
-        raise DataError(f"{name} is data that was in memory, not a file; give it again from Python: data=TABLE.")
+        split = name.removeprefix(MEMORY)
+        raise DataError(
+            f"{name} is data that was in memory, not a file; give it again from Python: data={{{split!r}: TABLE}}."
+        )
     rows = _records(table, name, wanted) if isinstance(table, list) else table_rows(table, wanted, name)
     return kept(rows, wanted, name=name, unit="row")
 

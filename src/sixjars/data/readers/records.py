@@ -21,7 +21,7 @@ HUB: Final = "hf:"
 
 
 def read_jsonl(path: Path, wanted: Wanted) -> Iterator[Record]:
-    """One object on each line; a `.json` file may also be one list of objects."""
+    """One object on each line; a `.json` file may also be one list of objects, or an object with such a list in it."""
     check_named(path, wanted.keys)
     return json_records(path)
 
@@ -50,7 +50,7 @@ def json_unit(path: Path) -> str:
     if not _may_be_list(path):
         return "line"
     lines = [line for _, line in islice((one for one in lines_of(path) if one[1].strip()), 2)]
-    return "row" if len(lines) == 1 and lines[0].lstrip().startswith(b"[") else "line"
+    return "row" if len(lines) == 1 and lines[0].lstrip().startswith((b"[", b"{")) else "line"
 
 
 def _may_be_list(path: Path) -> bool:
@@ -58,14 +58,48 @@ def _may_be_list(path: Path) -> bool:
 
 
 def _list_in(path: Path) -> str:
-    """The whole file where it begins as a list does; else nothing."""
-    lines = lines_of(path)
-    for _, line in lines:
-        if line.strip():
-            if not line.lstrip().startswith(b"["):
-                return ""
-            break
-    lines.close()
+    """The whole file where it begins as a list does, or the one list of an object; else nothing."""
+    first = next((line for _, line in lines_of(path) if line.strip()), b"")
+    return _whole(path) if first.lstrip().startswith(b"[") else wrapped_list(path)
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def wrapped_list(path: Path) -> str:
+    """The list of objects in a `.json` file with an object around it, `{"data": [...]}`; else nothing.
+
+    What is before it are empty lines.
+    """
+    first = list(islice((line for _, line in lines_of(path) if line.strip()), 2))
+    lines = not _may_be_list(path) or (len(first) > 1 and _is_json(first[0]))
+    if lines or not first or not first[0].lstrip().startswith(b"{"):
+        return ""
+    text, found = _whole(path), dict[str, str]()
+    try:
+        at = _skip(text, _skip(text, 0) + 1)
+        while text[at : at + 1] == '"':
+            name, at = DECODER.raw_decode(text, at)
+            at = _skip(text, _skip(text, at) + 1)  # behind the colon
+            value, end = DECODER.raw_decode(text, at)
+            if isinstance(value, list) and value and isinstance(value[0], dict):
+                found[name] = "\n" * text.count("\n", 0, at) + text[at:end]
+            at = _skip(text, end)
+            at = _skip(text, at + 1) if text[at : at + 1] == "," else at
+    except (ValueError, RecursionError):  # lines, maybe
+        return ""
+    if len(found) > 1:
+        names = ", ".join(found)
+        raise DataError(f"{path} is an object with several lists ({names}); save the one that is meant as a file.")
+    return next(iter(found.values()), "")
+
+
+def _whole(path: Path) -> str:
     whole = b"".join(line for _, line in lines_of(path))
     try:
         return whole.decode()

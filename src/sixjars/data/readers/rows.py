@@ -19,7 +19,7 @@ from sixjars.data.storage.spool import Spool
 from sixjars.data.text.segments import kind_of, texts_of
 from sixjars.errors import DataError, unknown
 from sixjars.progress import counted
-from sixjars.recipe.tables import TableSettings
+from sixjars.recipe.data import TableSettings
 
 Key = str | int
 """A column as the user names it: its name, or its number from 1."""

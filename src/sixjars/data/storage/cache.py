@@ -22,7 +22,7 @@ import numpy
 import pyarrow
 
 from sixjars.data.flat import Flat, batches_of, flattened, mapped, portions, spread
-from sixjars.data.storage.pruning import MAKING, is_abandoned, making_name, prune
+from sixjars.data.storage.pruning import MAKING, MAKING_HERE, is_abandoned, prune
 from sixjars.errors import DataError
 from sixjars.progress import counted
 
@@ -61,7 +61,8 @@ def made_whole(path: Path) -> Iterator[Path]:
     Other processes may make the same at the same time; one of them stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=making_name(), dir=path.parent, ignore_cleanup_errors=True) as folder:
+    mine = f"{MAKING_HERE}{os.getpid()}-"
+    with tempfile.TemporaryDirectory(prefix=mine, dir=path.parent, ignore_cleanup_errors=True) as folder:
         made = Path(folder, path.name)
         yield made
         for part in made.iterdir() if made.is_dir() else [made]:

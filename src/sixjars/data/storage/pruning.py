@@ -20,6 +20,8 @@ SYNTHETIC: Final = "samples/*/*"
 """What may be removed: nothing but what this toolkit made, whatever else is in the folder that somebody chose."""
 MAKING: Final = ".making-"
 """How the names of folders begin in which a file is being made."""
+MAKING_HERE: Final = f"{MAKING}{zlib.crc32(platform.node().encode()):08x}-"
+"""How those of this machine begin; the number of the process follows."""
 LEFT: Final = (f"{MAKING}*", f"frames/*/{MAKING}*", f"samples/*/*/{MAKING}*")
 PLANS: Final = "frames/" + "[0-9a-f]" * 32 + "/plan.json"
 STALE: Final = 24 * 3600.0
@@ -51,18 +53,9 @@ class _Entry:
     path: Path
 
 
-def making_name() -> str:
-    """How the name of a folder begins in which this process makes a file: it tells the machine and the process."""
-    return f"{MAKING}{_machine()}-{os.getpid()}-"
-
-
-def _machine() -> str:
-    return f"{zlib.crc32(platform.node().encode()):08x}"
-
-
 def is_abandoned(making: Path) -> bool:
     """Whether nobody makes a file in this folder any more: the process that did has ended, or a day has passed."""
-    found = re.match(rf"{re.escape(MAKING)}{_machine()}-(\d+)-", making.name)
+    found = re.match(rf"{re.escape(MAKING_HERE)}(\d+)-", making.name)
     if found is not None and os.name == "posix":
         try:
             os.kill(int(found[1]), 0)

@@ -8,42 +8,23 @@ import base64
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby, islice
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Protocol, final
+from typing import Any, Final, Protocol, final
 
-from pydantic import Discriminator, Tag
 from tokenizers import Tokenizer
 
 from sixjars.data.flat import Flat, flattened
 from sixjars.data.text.files import check_file
+from sixjars.data.text.vocabulary import BaseTokenizer
 from sixjars.errors import DataError, MissingExtra, RunError, shown
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
-from sixjars.recipe.data import FilePath
-from sixjars.recipe.schema import Settings
 
 LARGEST: Final = 1 << 27
 """Bytes of a tokenizer's file."""
 _FORMAT: Final = 1
 _SPACES = re.compile("^[▁Ġ]|^##")  # how tokenizers mark a space before a token, or that there is none
-
-
-class TokenFile(Settings):
-    """A tokenizer of the user's own."""
-
-    file: FilePath
-    """A Hugging Face `tokenizer.json`, or a SentencePiece model."""
-
-    def __str__(self) -> str:
-        return f"tokens of {self.file}"
-
-
-# The brackets make the tags invisible in messages.
-Tokens = Annotated[
-    Annotated[Literal["words", "characters", "bpe", "unigram"], Tag("[word]")] | Annotated[TokenFile, Tag("[file]")],
-    Discriminator(lambda value: "[file]" if isinstance(value, Mapping | TokenFile) else "[word]"),
-]
 
 
 class Engine(Protocol):
@@ -130,7 +111,7 @@ _ENGINES: Final[dict[str, Callable[[bytes], Engine]]] = {
 
 
 @final
-class GivenTokenizer:
+class GivenTokenizer(BaseTokenizer):
     """Splits a text into token ids and joins ids to a text, as the tokenizer of a file does."""
 
     _kind, _marked, can_copy = "file", False, False
@@ -158,15 +139,6 @@ class GivenTokenizer:
         except ValueError as error:
             wanted = "a tokenizer.json of Hugging Face or a SentencePiece model"
             raise DataError(f"{what}: {path} is not {wanted}, or damaged: {error}.") from error
-
-    @property
-    def size(self) -> int:
-        """How many tokens there are, the special ones included."""
-        return len(self._names)
-
-    def encode(self, text: str) -> list[int]:
-        """The ids of a text, without `<go>` and `<stop>`."""
-        return self.encode_many([text])[0]
 
     def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
         """The ids of many texts; no word has a number of its own, for none is copied."""
@@ -202,18 +174,9 @@ class GivenTokenizer:
             else:
                 yield from (self._name(number, source_words) for number in run)
 
-    def _name(self, number: int, source_words: Sequence[str]) -> str:
-        return self._names[number] if number < self.size else source_words[number - self.size]
-
     def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
         """One readable string for each id, to write beside a heat map."""
         return [self._name(number, source_words) for number in ids]
-
-    def word_index(self, texts: Sequence[str]) -> list[list[int]]:
-        """For each token of each text, which word between white space it belongs to, counted from 0."""
-        words = [text.split() for text in texts]
-        encoded = iter(self.encode_many([word for some in words for word in some]))
-        return [[at for at, ids in enumerate(islice(encoded, len(some))) for _ in ids] for some in words]
 
     def vocabulary(self) -> dict[str, int]:
         """Every token and its id."""
@@ -226,13 +189,6 @@ class GivenTokenizer:
     def adopted(self, token: str, other: Any) -> str:
         """A token of another tokenizer as this one spells it."""
         return str(other.plain(token))
-
-    def by_word(self) -> dict[str, list[int]]:
-        """Plain spelling -> all ids spelled so, special tokens left out."""
-        found: dict[str, list[int]] = {}
-        for number in range(len(SPECIAL), self.size):
-            found.setdefault(self.plain(self._names[number]), []).append(number)
-        return found
 
     def to_json(self) -> str:
         """All of it as text, to be kept in a run."""

@@ -14,14 +14,22 @@ import unicodedata
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Final, final
 
 import numpy as np
 
 from sixjars.data.flat import Flat, begins_of, flattened, ranges, rows_of
 from sixjars.data.text.given import GivenTokenizer
-from sixjars.data.text.vocabulary import KINDS, MARK, TokenSettings, Vocabulary, is_marked, learned, tokenizer_of
+from sixjars.data.text.vocabulary import (
+    KINDS,
+    MARK,
+    BaseTokenizer,
+    TokenSettings,
+    Vocabulary,
+    is_marked,
+    learned,
+    tokenizer_of,
+)
 from sixjars.data.text.words import as_array, words_of
 from sixjars.errors import RunError, shown
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
@@ -44,7 +52,7 @@ class TokenizerSettings:
 
 
 @final
-class TextTokenizer:
+class TextTokenizer(BaseTokenizer):
     """Splits a text into token ids and joins ids to a text.
 
     >>> tokenizer = TextTokenizer.trained(["Hello, how are you?"], TokenizerSettings(), "source")
@@ -78,15 +86,6 @@ class TextTokenizer:
         more = [token for token in other._vocabulary.tokens if token not in set(own)]
         room = max(0, settings.size - self.size)
         return TextTokenizer(Vocabulary([*own, *more[:room]]), settings)
-
-    @property
-    def size(self) -> int:
-        """How many tokens there are, the special ones included."""
-        return len(self._names)
-
-    def encode(self, text: str) -> list[int]:
-        """The ids of a text, without `<go>` and `<stop>`."""
-        return self.encode_many([text])[0]
 
     @property
     def can_copy(self) -> bool:
@@ -172,9 +171,6 @@ class TextTokenizer:
         text = "".join(tokens)
         return text.replace(MARK, " ").removeprefix(" ") if self._marked else text
 
-    def _name(self, number: int, source_words: Sequence[str]) -> str:
-        return self._names[number] if number < self.size else source_words[number - self.size]
-
     def _spaced(self, number: int, before: str, source_words: Sequence[str]) -> str:
         """A token as it is joined to the one before it; a copied word goes by what it now follows."""
         token = self._name(number, source_words)
@@ -201,9 +197,7 @@ class TextTokenizer:
         """
         if self._kind == "characters":
             return [list(range(len(ids))) for ids in self.encode_many(texts)]
-        words = [text.split() for text in texts]
-        encoded = iter(self.encode_many([word for some in words for word in some]))
-        return [[at for at, ids in enumerate(islice(encoded, len(some))) for _ in ids] for some in words]
+        return super().word_index(texts)
 
     def vocabulary(self) -> dict[str, int]:
         """Every token and its id; a special name wins over a word of the text that is spelled the same."""
@@ -218,13 +212,6 @@ class TextTokenizer:
         """A token of another tokenizer as this one spells it: marked where a space came before it, or plain."""
         spaced = token.startswith(MARK) if other._marked else other._kind == "words"
         return f"{MARK}{other.plain(token)}" if spaced and self._marked else other.plain(token)
-
-    def by_word(self) -> dict[str, list[int]]:
-        """Plain spelling -> all ids spelled so (`▁the` and `the` are one word), special tokens left out."""
-        found: dict[str, list[int]] = {}
-        for number in range(len(SPECIAL), self.size):
-            found.setdefault(self.plain(self._names[number]), []).append(number)
-        return found
 
     def to_json(self) -> str:
         """All of it as text, to be kept in a run."""

@@ -1,18 +1,22 @@
 """Vocabularies: which tokens there are, learned from the training texts, and how a text is split into them."""
 
 import json
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import isfinite
-from typing import Any, Final, Protocol, final
+from typing import Annotated, Any, Final, Literal, Protocol, final
 
+from pydantic import Discriminator, Tag
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from sixjars.data.text.words import word_counts
 from sixjars.errors import DataError
 from sixjars.flow.special import SPECIAL, UNK
+from sixjars.recipe.data import FilePath
+from sixjars.recipe.schema import Settings
 
 # Inside, the special tokens are spelled with a leading space. No token of a text can begin with a space and go on
 # (white space is where a text is split), so a text that says `<stop>` never stops anything.
@@ -23,6 +27,23 @@ MARK: Final = "▁"
 _WHITE = Regex(r"[\s\x1c-\x1f\x85]+")  # what str.split takes for white space
 _PUNCTUATION = Regex(rf"{MARK}?[[\p{{P}}\p{{S}}]&&[^{MARK}]]")  # one punctuation mark or symbol, and the mark before it
 _COPIES = 1000  # words in one text: of one word for a trainer, which counts words itself
+
+
+class TokenFile(Settings):
+    """A tokenizer of the user's own."""
+
+    file: FilePath
+    """A Hugging Face `tokenizer.json`, or a SentencePiece model."""
+
+    def __str__(self) -> str:
+        return f"tokens of {self.file}"
+
+
+# The brackets make the tags invisible in messages.
+Tokens = Annotated[
+    Annotated[Literal["words", "characters", "bpe", "unigram"], Tag("[word]")] | Annotated[TokenFile, Tag("[file]")],
+    Discriminator(lambda value: "[file]" if isinstance(value, Mapping | TokenFile) else "[word]"),
+]
 
 
 class TokenSettings(Protocol):
@@ -142,27 +163,25 @@ def _kept(counts: Mapping[str, int], settings: TokenSettings, *, always: Sequenc
     return [*always, *often][: settings.size - len(SPECIAL)]
 
 
-def _letters(words: Mapping[str, int]) -> Counter[str]:
+def _used(words: Mapping[str, int], split: Callable[[str], Iterable[str]]) -> Counter[str]:
+    """How often each token is used to write the training words."""
     counts: Counter[str] = Counter()
     for word, count in words.items():
-        for letter in word:
-            counts[letter] += count
+        for token in split(word):
+            counts[token] += count
     return counts
 
 
 def _words(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
     """One token for each word; `min_count` and `size` decide which."""
     splitter = _pre_tokenizer(settings)
-    counts: Counter[str] = Counter()
-    for word, count in words.items():
-        for token, _ in splitter.pre_tokenize_str(word):
-            counts[token] += count
+    counts = _used(words, lambda word: [token for token, _ in splitter.pre_tokenize_str(word)])
     return Vocabulary(_kept(counts, settings))
 
 
 def _characters(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
     """One token for each code point."""
-    return Vocabulary(_kept(_letters(words) + Counter({" ": spaces}), settings))
+    return Vocabulary(_kept(_used(words, list) + Counter({" ": spaces}), settings))
 
 
 def _fitted(words: Mapping[str, int], alphabet: Sequence[str], model: models.Model, trainer: trainers.Trainer) -> Any:
@@ -182,7 +201,7 @@ def _repeated(words: Mapping[str, int], alphabet: set[str]) -> Iterator[str]:
 
 def _bpe(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
     """Byte pair encoding over letters: Sennrich, Haddow & Birch 2016 (https://arxiv.org/abs/1508.07909)."""
-    alphabet = _kept(_letters(words), settings, always=[MARK])
+    alphabet = _kept(_used(words, list), settings, always=[MARK])
     trainer = trainers.BpeTrainer(
         vocab_size=settings.size, min_frequency=settings.min_count, special_tokens=_INSIDE, show_progress=False
     )
@@ -194,7 +213,7 @@ def _bpe(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Voca
 
 def _unigram(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
     """Subwords of a unigram language model: Kudo 2018 (https://arxiv.org/abs/1804.10959)."""
-    alphabet = _kept(_letters(words), settings, always=[MARK])
+    alphabet = _kept(_used(words, list), settings, always=[MARK])
     if len(alphabet) == 1:  # the mark alone
         return Vocabulary([])
     trainer = trainers.UnigramTrainer(
@@ -209,7 +228,8 @@ def _unigram(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> 
     bottom = lowest + 1e-4 * (len(alphabet) + 1)  # the trainer's letters without a count are 1e-4 apart
     scores = {token: round(lowest if len(token) == 1 and score < bottom else score, 4) for token, score in raw.items()}
     if settings.min_count > 1:
-        used = _used(_ranked(scores), words)
+        tokenizer = Tokenizer(_unigram_model(_ranked(scores)))
+        used = _used(words, lambda word: tokenizer.encode(MARK + word).tokens)
         scores = {
             token: score for token, score in scores.items() if len(token) == 1 or used[token] >= settings.min_count
         }
@@ -222,16 +242,6 @@ def _ranked(scores: Mapping[str, float]) -> Vocabulary:
     return Vocabulary(tokens, scores=[scores[token] for token in tokens])
 
 
-def _used(vocabulary: Vocabulary, words: Mapping[str, int]) -> Counter[str]:
-    """How often each token is used to write the training words."""
-    tokenizer = Tokenizer(_unigram_model(vocabulary))
-    counts: Counter[str] = Counter()
-    for word, count in words.items():
-        for token in tokenizer.encode(MARK + word).tokens:
-            counts[token] += count
-    return counts
-
-
 KINDS: dict[str, Callable[[Mapping[str, int], int, TokenSettings], Vocabulary]] = {
     "bpe": _bpe,
     "characters": _characters,
@@ -239,3 +249,42 @@ KINDS: dict[str, Callable[[Mapping[str, int], int, TokenSettings], Vocabulary]] 
     "words": _words,
 }
 """How each kind of vocabulary is learned."""
+
+
+class BaseTokenizer(ABC):
+    """What all tokenizers share: tokens by number, the special ones first; ids from `size` on are words of a source."""
+
+    _names: list[str]
+
+    @property
+    def size(self) -> int:
+        """How many tokens there are, the special ones included."""
+        return len(self._names)
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, without `<go>` and `<stop>`."""
+        return self.encode_many([text])[0]
+
+    @abstractmethod
+    def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
+        """The ids of many texts."""
+
+    @abstractmethod
+    def plain(self, token: str) -> str:
+        """A token without the mark of a space."""
+
+    def _name(self, number: int, source_words: Sequence[str]) -> str:
+        return self._names[number] if number < self.size else source_words[number - self.size]
+
+    def word_index(self, texts: Sequence[str]) -> list[list[int]]:
+        """For each token of each text, which word between white space it belongs to, counted from 0."""
+        words = [text.split() for text in texts]
+        encoded = iter(self.encode_many([word for some in words for word in some]))
+        return [[at for at, ids in enumerate(islice(encoded, len(some))) for _ in ids] for some in words]
+
+    def by_word(self) -> dict[str, list[int]]:
+        """Plain spelling -> all ids spelled so (`▁the` and `the` are one word), special tokens left out."""
+        found: dict[str, list[int]] = {}
+        for number in range(len(SPECIAL), self.size):
+            found.setdefault(self.plain(self._names[number]), []).append(number)
+        return found

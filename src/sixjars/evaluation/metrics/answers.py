@@ -1,4 +1,4 @@
-"""Right answers, their rank and their probability; precision, recall and F-scores of classes and labels."""
+"""The rank of right answers; precision, recall and F-scores of classes and labels."""
 
 import math
 from collections import Counter
@@ -13,35 +13,6 @@ from sixjars.evaluation.metrics.outcome import Outcome
 _REST: Final = "other"
 
 Labels = frozenset[str]
-
-
-def exact_match(outcomes: Sequence[Outcome]) -> float:
-    r"""Share of examples whose best candidate is a right answer; 0 to 1.
-
-    .. math:: \frac{1}{N} \sum_i [\hat y_i \in R_i]
-
-    Rajpurkar et al. 2016, section 6.1 (https://aclanthology.org/D16-1264/), without its removal of articles,
-    punctuation and capitals. An empty candidate is right only where a reference is empty.
-
-    >>> exact_match([Outcome(("two", "2"), ("2",)), Outcome(("red",), ("Red",))])
-    0.5
-    """
-    return accuracy(outcomes, k=1)
-
-
-def accuracy(outcomes: Sequence[Outcome], *, k: int) -> float:
-    r"""Share of examples with a right answer among the first `k` candidates; 0 to 1.
-
-    .. math:: \frac{1}{N} \sum_i [\{\hat y_{i1}, \dots, \hat y_{ik}\} \cap R_i \ne \emptyset]
-
-    Called word accuracy for k = 1 in the transliteration task of Li et al. 2009
-    (https://aclanthology.org/W09-3501/). Where search found fewer than `k`, those it found are compared.
-
-    >>> accuracy([Outcome(("dilli",), ("delhi", "dilli"))], k=2)
-    1.0
-    """
-    hits = sum(not set(outcome.references).isdisjoint(outcome.candidates[:k]) for outcome in outcomes)
-    return hits / len(outcomes)
 
 
 def mean_reciprocal_rank(outcomes: Sequence[Outcome]) -> float:
@@ -66,25 +37,6 @@ def _reciprocal_rank(outcome: Outcome) -> float:
 def rank_how(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     """The reciprocal rank depends on the number of candidates."""
     return "any reference", f"candidates:{max(len(outcome.candidates) for outcome in outcomes)}", "case:mixed"
-
-
-def perplexity(outcomes: Sequence[Outcome]) -> float:
-    r"""Perplexity of the first reference: exp of the mean negative log-likelihood of a token; 1 is the best.
-
-    .. math:: \exp\Bigl(-\frac{\sum_i \log P(y_i \mid x_i)}{\sum_i |y_i|}\Bigr)
-
-    Jelinek, Mercer, Bahl & Baker 1977, "Perplexity: a measure of the difficulty of speech recognition tasks".
-    `|y_i|` counts tokens with `<stop>`, so values compare only where a token is the same thing. It is infinite where a
-    reference has probability 0.
-
-    >>> round(perplexity([Outcome(("a b",), log_probability=3 * math.log(1 / 50), tokens=3)]), 6)
-    50.0
-    """
-    total = math.fsum(outcome.log_probability or 0.0 for outcome in outcomes)
-    try:
-        return math.exp(-total / sum(outcome.tokens for outcome in outcomes))
-    except OverflowError:
-        return math.inf
 
 
 def macro_f1(outcomes: Sequence[Outcome], *, multi_label: bool = False) -> float:

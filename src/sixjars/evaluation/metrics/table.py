@@ -1,5 +1,6 @@
-"""Every metric by name: this table is the whole registry."""
+"""Every metric by name: this table is the whole registry. Right answers and their probability are counted here."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,9 +8,8 @@ from functools import partial
 from typing import Final
 
 from sixjars.errors import DataError, RecipeError, shown, unknown
-from sixjars.evaluation.metrics import answers, attention, captions, novelty, overlap, tours
-from sixjars.evaluation.metrics.captions import WORDS
-from sixjars.evaluation.metrics.novelty import NOVELTY
+from sixjars.evaluation.metrics import answers, attention, ngrams, overlap, tours
+from sixjars.evaluation.metrics.ngrams import NOVELTY, WORDS
 from sixjars.evaluation.metrics.outcome import Compute, Metric, Need, Outcome, Score
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.version import version_of
@@ -44,8 +44,56 @@ ONE_AT_LEAST: Final[dict[Need, str]] = {
 """What one outcome at least must have."""
 
 
+def exact_match(outcomes: Sequence[Outcome]) -> float:
+    r"""Share of examples whose best candidate is a right answer; 0 to 1.
+
+    .. math:: \frac{1}{N} \sum_i [\hat y_i \in R_i]
+
+    Rajpurkar et al. 2016, section 6.1 (https://aclanthology.org/D16-1264/), without its removal of articles,
+    punctuation and capitals. An empty candidate is right only where a reference is empty.
+
+    >>> exact_match([Outcome(("two", "2"), ("2",)), Outcome(("red",), ("Red",))])
+    0.5
+    """
+    return accuracy(outcomes, k=1)
+
+
+def accuracy(outcomes: Sequence[Outcome], *, k: int) -> float:
+    r"""Share of examples with a right answer among the first `k` candidates; 0 to 1.
+
+    .. math:: \frac{1}{N} \sum_i [\{\hat y_{i1}, \dots, \hat y_{ik}\} \cap R_i \ne \emptyset]
+
+    Called word accuracy for k = 1 in the transliteration task of Li et al. 2009
+    (https://aclanthology.org/W09-3501/). Where search found fewer than `k`, those it found are compared.
+
+    >>> accuracy([Outcome(("dilli",), ("delhi", "dilli"))], k=2)
+    1.0
+    """
+    hits = sum(not set(outcome.references).isdisjoint(outcome.candidates[:k]) for outcome in outcomes)
+    return hits / len(outcomes)
+
+
+def perplexity(outcomes: Sequence[Outcome]) -> float:
+    r"""Perplexity of the first reference: exp of the mean negative log-likelihood of a token; 1 is the best.
+
+    .. math:: \exp\Bigl(-\frac{\sum_i \log P(y_i \mid x_i)}{\sum_i |y_i|}\Bigr)
+
+    Jelinek, Mercer, Bahl & Baker 1977, "Perplexity: a measure of the difficulty of speech recognition tasks".
+    `|y_i|` counts tokens with `<stop>`, so values compare only where a token is the same thing. It is infinite where a
+    reference has probability 0.
+
+    >>> round(perplexity([Outcome(("a b",), log_probability=3 * math.log(1 / 50), tokens=3)]), 6)
+    50.0
+    """
+    total = math.fsum(outcome.log_probability or 0.0 for outcome in outcomes)
+    try:
+        return math.exp(-total / sum(outcome.tokens for outcome in outcomes))
+    except OverflowError:
+        return math.inf
+
+
 def _accuracy_at(k: int) -> Metric:
-    return Metric(f"{_ACCURACY}{k}", partial(answers.accuracy, k=k), how=_ANY, nbest=k)
+    return Metric(f"{_ACCURACY}{k}", partial(accuracy, k=k), how=_ANY, nbest=k)
 
 
 def _rouge(name: str) -> Metric:
@@ -69,13 +117,13 @@ METRICS: Final[dict[str, Metric]] = {
         Metric("chrf", overlap.chrf, how=partial(overlap.sacre_signature, name="chrf")),
         Metric("ter", overlap.ter, "lower", how=partial(overlap.sacre_signature, name="ter")),
         *(_rouge(f"rouge{kind}{words}") for words in ("", "_spaces") for kind in "12L"),
-        *(Metric(f"bleu{n}", partial(captions.caption_bleu, n=n), how=_CORPUS) for n in (1, 2, 3, 4)),
-        Metric("rougeL_coco", captions.rougeL_coco, how=("beta:1.2", "best P, best R", WORDS)),
-        Metric("cider_d", captions.cider_d, how=("n:1-4", "sigma:6", "rarity:these references", WORDS)),
-        Metric("distinct_captions", novelty.distinct_captions, how=(WORDS,)),
-        Metric("vocabulary_used", novelty.vocabulary_used, how=(WORDS,)),
-        Metric("seen_in_training", novelty.seen_in_training, "lower", _SEEN, how=("word for word",)),
-        Metric("exact_match", answers.exact_match, how=_ANY),
+        *(Metric(f"bleu{n}", partial(ngrams.caption_bleu, n=n), how=_CORPUS) for n in (1, 2, 3, 4)),
+        Metric("rougeL_coco", ngrams.rougeL_coco, how=("beta:1.2", "best P, best R", WORDS)),
+        Metric("cider_d", ngrams.cider_d, how=("n:1-4", "sigma:6", "rarity:these references", WORDS)),
+        Metric("distinct_captions", ngrams.distinct_captions, how=(WORDS,)),
+        Metric("vocabulary_used", ngrams.vocabulary_used, how=(WORDS,)),
+        Metric("seen_in_training", ngrams.seen_in_training, "lower", _SEEN, how=("word for word",)),
+        Metric("exact_match", exact_match, how=_ANY),
         _accuracy_at(1),
         Metric("mean_reciprocal_rank", answers.mean_reciprocal_rank, how=answers.rank_how, nbest=10),
         Metric("macro_f1", answers.macro_f1, how=("mean of F1", *_ANY)),
@@ -90,9 +138,9 @@ METRICS: Final[dict[str, Metric]] = {
             how=("nearest reference", "unit:code point", "case:mixed"),
         ),
         Metric("word_error_rate", overlap.word_error_rate, "lower", how=("nearest reference", *_SPACES)),
-        Metric("distinct1", partial(novelty.distinct, n=1), how=_SPACES),
-        Metric("distinct2", partial(novelty.distinct, n=2), how=_SPACES),
-        Metric("perplexity", answers.perplexity, "lower", _LIKELIHOOD, ("first reference", "per token with <stop>")),
+        Metric("distinct1", partial(ngrams.distinct, n=1), how=_SPACES),
+        Metric("distinct2", partial(ngrams.distinct, n=2), how=_SPACES),
+        Metric("perplexity", perplexity, "lower", _LIKELIHOOD, ("first reference", "per token with <stop>")),
         Metric("alignment_error_rate", attention.alignment_error_rate, "lower", _LINKS, how=("corpus",)),
         Metric("object_focus", attention.object_focus, needs=_FOCUS, how=_FOCUSED),
         Metric("tour_length_ratio", tours.tour_length_ratio, "lower", _INPUT, ("closed", "first reference", _VALID)),
@@ -100,9 +148,9 @@ METRICS: Final[dict[str, Metric]] = {
             "tour_over_nearest", tours.tour_over_nearest, "lower", _INPUT, ("closed", "nearest from point 0", _VALID)
         ),
         Metric("valid_tours", tours.valid_tours, needs=_INPUT, how=("closed",)),
-        Metric("novel_bigrams", partial(novelty.novel_ngrams, n=2), needs=_INPUT, how=NOVELTY),
-        Metric("novel_trigrams", partial(novelty.novel_ngrams, n=3), needs=_INPUT, how=NOVELTY),
-        Metric("copied_words", novelty.copied_words, needs=_INPUT, how=NOVELTY),
+        Metric("novel_bigrams", partial(ngrams.novel_ngrams, n=2), needs=_INPUT, how=NOVELTY),
+        Metric("novel_trigrams", partial(ngrams.novel_ngrams, n=3), needs=_INPUT, how=NOVELTY),
+        Metric("copied_words", ngrams.copied_words, needs=_INPUT, how=NOVELTY),
         _rationale("rationale_sentence", "sentence", "weight on the sentence that decides"),
         _rationale("rationale_word", "word", "share of its sentence"),
         _rationale("rationale_word_near", "near", "share of its sentence, with neighbours"),

@@ -38,11 +38,6 @@ class Searcher:
     attention: bool = True
     """Whether hypotheses keep their weights: plain numbers of all of them take longer than to search."""
 
-    @property
-    def nbest(self) -> int:
-        """Outputs for each source."""
-        return self.settings.nbest
-
     def find(
         self,
         step: PreparedStep,

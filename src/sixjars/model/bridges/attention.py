@@ -1,6 +1,7 @@
-r"""Attention: at every step the decoder computes a weighted sum of all source positions.
+r"""Attention: at every step the decoder computes a weighted sum of all source positions, at one level or at two.
 
-Dims: B batch, S source positions, D source features, K summary features, H decoder features, A attention features.
+Dims: B batch, S source positions, D source features, K summary features, H decoder features, A attention features,
+      P segments of a row, U features of a segment.
 
     e_jt = score(s_{t-1}, h_j),   α_jt = softmax_j(e_jt),   c_t = Σ_j α_jt h_j
 """
@@ -15,7 +16,7 @@ from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Bridge, ModelPlan
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Context, Encoded, Prepared
-from sixjars.model.layers import Start, StateProjection, masked_softmax
+from sixjars.model.layers import Start, StateProjection, masked_softmax, non_empty, softmax_in_segments
 
 ScoreName = Literal["additive", "dot", "general"]
 HIDDEN = 128
@@ -137,7 +138,98 @@ class Attention(Bridge):
         vector_BD = torch.bmm(weights_BS.unsqueeze(1), prepared.memory).squeeze(1)
         return Context(vector_BD, weights_BS)
 
+    def scoring(self) -> tuple[Tensor | None, Tensor | None]:
+        """The weights of the score."""
+        return (self.score.query.weight, self.score.score.weight[0]) if self.score.kind == "additive" else (None, None)
+
     def equations(self) -> list[str]:
         """Initial state, scores, weights and context vector."""
         score = f"e_jt = {self.score.equation('h_j')}"
         return [*self.first.equations(), score, "α_jt = softmax_j(e_jt)", "c_t = Σ_j α_jt h_j"]
+
+
+@final
+class TwoLevelAttention(Bridge):
+    r"""α_jt = β_nt softmax_j(V_att,wordᵀ tanh(U_att,word s_{t-1} + W_att,word h_j)), c_t = Σ_j α_jt h_j.
+
+    β_nt = softmax_n(V_att,segᵀ tanh(U_att,seg s_{t-1} + W_att,seg g_n)), where segment n has word j, and the softmax of
+    α_jt is over the words of that segment.
+
+    Nallapati et al. 2016 (https://arxiv.org/abs/1602.06023), section 2.3. Where we differ: their softmax over words
+    runs over the whole document, and its product with that of the sentences is divided by its sum. Ours runs over the
+    words of each segment, so the products sum to 1 as they are, and β_nt is all that a segment gets. Their vector of a
+    sentence also encodes its position; ours has it from the RNN over segments.
+
+    >>> from sixjars import SegmentLevel
+    >>> attention = TwoLevelAttention(source_size=4, segment_size=3, state_size=6, size=5)
+    >>> level = SegmentLevel(torch.randn(2, 2, 3), torch.ones(2, 2, dtype=torch.bool), torch.tensor([[0, 0, 1]] * 2))
+    >>> source = Encoded(torch.randn(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 3), segments=level)
+    >>> attention.step(torch.randn(2, 6), attention.start(source)).weights.sum(1).allclose(torch.ones(2))
+    True
+    """
+
+    has_attention = True
+    follows_state = True
+
+    def __init__(
+        self,
+        *,
+        source_size: int,
+        segment_size: int,
+        summary_size: int | None = None,
+        state_size: int,
+        size: Size = 128,
+        state_count: int = 1,
+        start: Start = "linear",
+    ) -> None:
+        super().__init__()
+        if not segment_size:
+            raise ShapeError(
+                "bridge: two_level attends to the segments of a text and to the words in them, but this encoder has "
+                "only one level. Use encoder: hierarchy, or bridge: attention."
+            )
+        self.context_size = source_size
+        self.first = StateProjection(summary_size or segment_size, state_size, state_count, start)
+        self.segments = Score("additive", source_size=segment_size, state_size=state_size, size=size, tag="att,seg")
+        self.words = Score("additive", source_size=source_size, state_size=state_size, size=size, tag="att,word")
+
+    @classmethod
+    def misfits(cls, plan: ModelPlan) -> list[str]:
+        """The encoder must have two levels."""
+        if plan.encoder.has_segments:
+            return super().misfits(plan)
+        return [f"model.bridge: two_level needs an encoder of kind hierarchy, but it is {plan.kind('encoder')}."]
+
+    def start(self, encoded: Encoded) -> Prepared:
+        """The initial state, and the keys of both levels."""
+        assert encoded.segments is not None
+        return Prepared(
+            self.first(encoded.summary),
+            encoded.summary,
+            encoded.memory,
+            encoded.mask,
+            self.words.keys(encoded.memory),
+            non_empty(encoded.segments, encoded.mask),
+            self.segments.keys(encoded.segments.memory),
+        )
+
+    def step(self, query: Tensor, prepared: Prepared) -> Context:
+        """Share 1 among the segments and the share of each among its words, then sum the memory by it."""
+        assert prepared.keys is not None
+        assert prepared.segments is not None
+        assert prepared.segment_keys is not None
+        shares_BP = masked_softmax(self.segments(query, prepared.segment_keys), prepared.segments.mask)
+        within_BS = softmax_in_segments(self.words(query, prepared.keys), prepared.mask, prepared.segments)
+        weights_BS = shares_BP.gather(1, prepared.segments.segment_of) * within_BS
+        vector_BD = torch.bmm(weights_BS.unsqueeze(1), prepared.memory).squeeze(1)
+        return Context(vector_BD, weights_BS)
+
+    def equations(self) -> list[str]:
+        """Weights of both levels, and the context vector."""
+        words = self.words.equation("h_j")
+        return [
+            *self.first.equations(),
+            f"β_nt = softmax_n({self.segments.equation('g_n')})",
+            f"α_jt = β_nt softmax_j({words}), over the words of segment n, which has word j",
+            "c_t = Σ_j α_jt h_j",
+        ]

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Context, Encoded, Prepared
-from sixjars.model.bridges.two_level import non_empty, softmax_in_segments
-from sixjars.model.layers import Start, StateProjection, masked_softmax
+from sixjars.model.layers import Start, StateProjection, masked_softmax, non_empty, softmax_in_segments
 
 
 @final

@@ -94,7 +94,7 @@ class LabelDecoder(Decoder):
     def answer(self, encoded: Encoded, search: Search, prefix: Padded | None = None) -> list[list[Hypothesis]]:
         """The most probable labels of each row, `nbest` of them; with `multi_label` one set of all that apply."""
         output = self.choose(encoded)
-        chosen = _all_likely if self.multi_label else partial(_best, nbest=search.nbest)
+        chosen = _all_likely if self.multi_label else partial(_best, nbest=search.settings.nbest)
         weights = [()] * output.rows if output.weights is None else [(tuple(row),) for row in output.weights.tolist()]
         rows = zip(output.log_probabilities.cpu(), weights, strict=True)
         return [[Hypothesis(labels, whole, whole, own) for labels, whole in chosen(log_V)] for log_V, own in rows]

@@ -11,13 +11,12 @@ from typing import Any, ClassVar, final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Bridge, Generator, ModelPlan, SpecialTokens
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.special import GO, PAD, STOP, UNK
-from sixjars.flow.values import Context, DecoderOutput, Encoded, Padded, Prepared, State, StepOutput
+from sixjars.flow.values import Context, DecoderOutput, Encoded, LinearLogits, Padded, Prepared, State, StepOutput
 from sixjars.model.layers import WordEmbedding, shift_right, wide
 from sixjars.model.recurrent import CellName, Recurrent, state_shape
 
@@ -143,7 +142,7 @@ class SequenceDecoder(Generator):
         state, prepared = self.start(encoded)
         embedded_BTE = self._embedded(shift_right(target.values, GO))
         states_BTH, context = self.rnn.unroll(embedded_BTE, state, self.bridge, prepared)
-        return DecoderOutput(self._logits(states_BTH, embedded_BTE, context, prepared), context.weights)
+        return DecoderOutput(self._scores(states_BTH, embedded_BTE, context, prepared), context.weights)
 
     def start(self, encoded: Encoded) -> tuple[State, Prepared]:
         """The initial state, and what the bridge prepared for each source."""
@@ -155,8 +154,8 @@ class SequenceDecoder(Generator):
         embedded_RE = self._embedded(token)
         after, context = self.rnn.step(embedded_RE, state, self.bridge, prepared)
         once = context.mapped(lambda tensor: tensor.unsqueeze(1))
-        logits_RTV = self._logits(after.hidden[:, -1:], embedded_RE.unsqueeze(1), once, prepared)
-        return StepOutput(torch.log_softmax(wide(logits_RTV.squeeze(1)), dim=-1), context.weights), after
+        output = DecoderOutput(self._scores(after.hidden[:, -1:], embedded_RE.unsqueeze(1), once, prepared))
+        return StepOutput(torch.log_softmax(wide(output.logits.squeeze(1)), dim=-1), context.weights), after
 
     def _embedded(self, tokens: Tensor) -> Tensor:
         """The embeddings of the previous tokens; one that was copied from outside the vocabulary is `<unk>`."""
@@ -164,13 +163,13 @@ class SequenceDecoder(Generator):
         embedded: Tensor = self.embedding(known)
         return embedded
 
-    def _logits(self, states: Tensor, embedded: Tensor, context: Context, prepared: Prepared) -> Tensor:
+    def _scores(self, states: Tensor, embedded: Tensor, context: Context, prepared: Prepared) -> Tensor | LinearLogits:
         weight = self.embedding.matrix() if self.tied else self.output.weight
-        logits_BTV = F.linear(self.dropout(states), weight, self.output.bias)
+        linear = LinearLogits(self.dropout(states), weight, self.output.bias)
         if self.copy_gate is None:
-            return logits_BTV
+            return linear
         inputs_BTI = torch.cat([states, context.vector, embedded], dim=-1)
-        mixed: Tensor = self.copy_gate(logits_BTV, inputs_BTI, context.weights, prepared.copy_ids)
+        mixed: Tensor = self.copy_gate(linear.logits(), inputs_BTI, context.weights, prepared.copy_ids)
         return mixed
 
     def equations(self) -> list[str]:

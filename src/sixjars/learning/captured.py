@@ -1,0 +1,166 @@
+"""Training steps as CUDA graphs: what a batch of a shape launches is recorded once, and then launched as a whole.
+
+A small recurrent model launches thousands of kernels of a few microseconds; Python cannot launch them as fast as a
+GPU is done with them. Graphs need tensors of fixed shape at fixed places, so batches are padded to a few shapes.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, final
+
+import torch
+from torch import Tensor
+
+from sixjars.flow.values import Batch, Padded
+
+LADDER = ((32, 4), (64, 8), (128, 16), (1 << 30, 32))
+"""Widths up to the first number are padded to a multiple of the second."""
+ROWS = 8
+"""Rows of batches that are counted in tokens are padded to a multiple of this."""
+MOST = 128
+"""Graphs that are kept; batches of other shapes are computed without."""
+
+Shape = tuple[tuple[int, ...], ...]
+Learn = Callable[[Batch, Tensor | float], Tensor]
+
+
+def rung(width: int) -> int:
+    """The width that a width is padded to.
+
+    >>> [rung(width) for width in (0, 1, 30, 33, 65, 300)]
+    [0, 4, 32, 40, 80, 320]
+    """
+    step = next(step for upto, step in LADDER if width <= upto)
+    return -(-width // step) * step
+
+
+def widened(batch: Batch, *, rows: bool) -> Batch:
+    """The same batch with its widths, and if so wanted its number of rows, padded to one of a few.
+
+    What is added is masked, so it has no influence on the others. Texts in segments stay as they are: their segments
+    are packed into rectangles of any shape.
+    """
+    if any(padded.segments is not None for padded in batch.inputs.values()):
+        return batch
+    count = len(batch.numbers)
+    more = -count % ROWS if rows else 0
+    inputs = {name: _padded(padded, more) for name, padded in batch.inputs.items()}
+    target = _padded(batch.target, more)
+    alignment = batch.alignment
+    if alignment is not None:
+        source = next(iter(inputs.values()))
+        alignment = _grown(alignment, (count + more, target.mask.shape[1], source.mask.shape[1]))
+    return Batch(inputs, target, _grown(batch.numbers, (count + more,)), alignment)
+
+
+def _padded(padded: Padded, more: int) -> Padded:
+    shape = len(padded.mask) + more, rung(padded.mask.shape[1])
+    copied = None if padded.copy_ids is None else _grown(padded.copy_ids, shape)
+    values = _grown(padded.values, (*shape, *padded.values.shape[2:]))
+    return replace(padded, values=values, mask=_grown(padded.mask, shape), copy_ids=copied)
+
+
+def _grown(values: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The same with zeros behind it in every dimension."""
+    if values.shape == shape:
+        return values
+    grown = values.new_zeros(shape)
+    grown[tuple(slice(size) for size in values.shape)] = values
+    return grown
+
+
+def tensors_of(batch: Batch) -> list[Tensor]:
+    """All tensors of a batch, always in the same order."""
+    found: list[Tensor] = []
+
+    def note(tensor: Tensor) -> Tensor:
+        found.append(tensor)
+        return tensor
+
+    batch.mapped(note)
+    return found
+
+
+@final
+class Graph:
+    """What a function launches on the device, recorded; `replay` launches it again."""
+
+    def __init__(self, function: Callable[[], Tensor | None], pool: Any) -> None:
+        self.graph = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize()
+        # Not `torch.cuda.graph`, which collects all garbage first; and the thread that prepares batches goes on.
+        with torch.cuda.stream(torch.cuda.Stream()):  # type: ignore[no-untyped-call]
+            self.graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+            try:
+                self.made = function()
+            finally:
+                self.graph.capture_end()
+
+    def replay(self) -> Tensor | None:
+        """Launch it; what the function returned, computed again."""
+        self.graph.replay()
+        return self.made
+
+
+@final
+class Recorded:
+    """The graph of batches of one shape: from their inputs to the gradients of the weights."""
+
+    def __init__(self, learn: Learn, batch: Batch, pool: Any) -> None:
+        self.batch = batch
+        self.places = tensors_of(batch)
+        self.factor = torch.ones((), device=self.places[0].device)
+        self.graph = Graph(lambda: learn(self.batch, self.factor), pool)
+
+    def learned(self, batch: Batch, factor: float) -> Tensor:
+        """The loss of another batch of this shape."""
+        for place, tensor in zip(self.places, tensors_of(batch), strict=True):
+            place.copy_(tensor, non_blocking=True)
+        self.factor.fill_(factor)
+        loss = self.graph.replay()
+        assert loss is not None
+        return loss
+
+
+@final
+class Captured:
+    """The graphs of a training, each recorded when its shape is met for the second time.
+
+    `learn` adds the gradients of a batch, times a factor, to those of the weights and returns its loss; `apply` makes
+    an update of them and sets them to zero. Both must leave the gradients where they are.
+    """
+
+    widened = staticmethod(widened)
+
+    def __init__(self, learn: Learn, apply: Callable[[], None]) -> None:
+        self.learn = learn
+        self.apply = apply
+        self.pool = torch.cuda.graph_pool_handle()
+        self.met: set[Shape] = set()
+        self.recorded: dict[Shape, Recorded] = {}
+        self.update: Graph | None = None
+        self.updates = 0
+
+    def learned(self, batch: Batch, factor: float) -> Tensor:
+        """The loss of a batch, whose gradients are added to those of the weights; it comes from the CPU."""
+        shape = tuple(tuple(tensor.shape) for tensor in tensors_of(batch))
+        recorded, known = self.recorded.get(shape), shape in self.met
+        self.met.add(shape)
+        if recorded is not None:
+            return recorded.learned(batch, factor)
+        own = batch.to(torch.device("cuda", torch.cuda.current_device()))
+        if not known or self.updates == 0 or len(self.recorded) >= MOST:
+            # The first time compiles what must be compiled, and the first update shows which weights learn.
+            return self.learn(own, factor)
+        self.recorded[shape] = recorded = Recorded(self.learn, own, self.pool)
+        return recorded.learned(batch, factor)
+
+    def applied(self) -> None:
+        """Make an update of the gradients: without a graph at first, when the optimizer makes its memory."""
+        self.updates += 1
+        if self.updates <= 2:
+            self.apply()
+            return
+        if self.update is None:
+            self.update = Graph(self.apply, self.pool)
+        self.update.replay()

@@ -1,0 +1,136 @@
+"""The fast path computes what the reference does: outputs, losses and the gradients of everything that learns.
+
+The reference is written step by step, and torch's autograd goes back through it. Run by `in_64_bits` tests against
+bounds of rounding, and once in 32 bits against the bound that users are promised.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sixjars import loss as output_layer
+from sixjars.flow.contracts import Decoder, Encoder
+from sixjars.flow.values import Encoded, LinearLogits
+from sixjars.loss import output_loss, truth_loss
+from sixjars.model.recurrent import Recurrent
+
+from .decoder_cases import CASES as DECODERS
+from .decoder_cases import RARE as RARE_DECODERS
+from .decoder_cases import source_for, truth_for
+from .encoder_cases import CASES as ENCODERS
+from .encoder_cases import RARE as RARE_ENCODERS
+from .pairwise import params
+
+Result = dict[str, Tensor]
+
+
+@contextmanager
+def path(module: nn.Module, *, fast: bool) -> Iterator[None]:
+    """One of the two paths, with the same random numbers."""
+    recurrent = [each for each in module.modules() if isinstance(each, Recurrent)]
+    for each in recurrent:
+        each.fast = fast
+    torch.manual_seed(5)
+    yield
+    for each in recurrent:
+        each.fast = True
+
+
+def with_gradients(module: nn.Module, inputs: Result, made: Callable[[], Result]) -> Result:
+    """What is made, and the gradients of a sum of all of it with random factors."""
+    results = made()
+    torch.manual_seed(6)
+    total = sum((torch.randn_like(value) * value).sum() for value in results.values())
+    assert isinstance(total, Tensor)
+    wanted = {name: weight for name, weight in [*module.named_parameters(), *inputs.items()] if weight.requires_grad}
+    gradients = torch.autograd.grad(total, list(wanted.values()), allow_unused=True, materialize_grads=True)
+    return results | {f"gradient of {name}": each for name, each in zip(wanted, gradients, strict=True)}
+
+
+def compared(module: nn.Module, inputs: Result, made: Callable[[], Result], *, within: float) -> None:
+    with path(module, fast=False):
+        slow = with_gradients(module, inputs, made)
+    with path(module, fast=True):
+        quick = with_gradients(module, inputs, made)
+    assert slow.keys() == quick.keys()
+    for name, value in slow.items():
+        apart = (quick[name] - value).norm() / value.norm().clamp(min=1e-3)
+        assert apart < within, f"{name}: {float(apart.detach()):.1e}"
+
+
+def learnable(source: Encoded) -> tuple[Encoded, Result]:
+    """The same source, from which gradients can be asked."""
+    made = source.mapped(lambda tensor: tensor.detach().requires_grad_(tensor.is_floating_point()))
+    return made, {"memory": made.memory, "summary": made.summary}
+
+
+def of_decoder(decoder: Decoder, within: float) -> None:
+    source, inputs = learnable(source_for())
+    target = truth_for(decoder)
+
+    def made() -> Result:
+        output = decoder.teach(source, target)
+        loss = truth_loss(output, target)
+        return {"loss": loss} if output.weights is None else {"loss": loss, "weights": output.weights}
+
+    compared(decoder, inputs, made, within=within)
+
+
+@pytest.mark.usefixtures("in_64_bits")
+@pytest.mark.parametrize("name", params(DECODERS, RARE_DECODERS))
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_every_decoder(name: str, mode: str) -> None:
+    of_decoder(DECODERS[name]().train(mode == "train"), within=1e-10)
+
+
+@pytest.mark.parametrize("name", [name for name in DECODERS if "additive" in name and name not in RARE_DECODERS])
+def test_decoders_with_attention_in_32_bits(name: str) -> None:
+    torch.manual_seed(2)
+    of_decoder(DECODERS[name]().eval(), within=1e-4)
+
+
+@pytest.mark.usefixtures("in_64_bits")
+@pytest.mark.parametrize("name", params(ENCODERS, RARE_ENCODERS))
+def test_every_encoder(name: str) -> None:
+    case = ENCODERS[name]
+    encoder: Encoder = case.make().train()
+
+    def made() -> Result:
+        encoded: Encoded = encoder(**case.inputs())
+        return {"memory": encoded.memory, "summary": encoded.summary}
+
+    compared(encoder, {}, made, within=1e-10)
+
+
+@pytest.mark.usefixtures("in_64_bits")
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("chunk", [1, 30, 1000])
+def test_the_loss_in_chunks_is_the_cross_entropy(smoothing: float, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(output_layer.CHUNK, "cpu", chunk)
+    states, weight, bias = torch.randn(2, 3, 4), torch.randn(7, 4), torch.randn(7)
+    learned = [tensor.requires_grad_() for tensor in (states, weight, bias)]
+    truth, factor = torch.tensor([[1, 6, 0], [3, 3, 2]]), torch.tensor([[1.0, 0.5, 0.0], [2.0, 1.0, 1.0]])
+    logits = nn.functional.linear(states, weight, bias)
+    each = nn.functional.cross_entropy(
+        logits.flatten(0, 1), truth.flatten(), reduction="none", label_smoothing=smoothing
+    )
+    plain = nn.functional.cross_entropy(logits.flatten(0, 1), truth.flatten(), reduction="none")
+    expected = (each * factor.flatten()).sum()
+    total, told = output_loss(LinearLogits(states, weight, bias), truth, factor, smoothing)
+    torch.testing.assert_close(total, expected)
+    torch.testing.assert_close(told, (plain * (factor.flatten() > 0)).sum())
+    ours, theirs = (torch.autograd.grad(loss * 3.0, learned) for loss in (total, expected))
+    for mine, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(mine, other)
+
+
+def test_a_second_backward_pass_gives_the_same(in_64_bits: None) -> None:
+    decoder = DECODERS["sequence-gru-2-additive-own"]().eval()
+    loss = truth_loss(decoder.teach(source_for(), truth_for(decoder)), truth_for(decoder)).sum()
+    weights = [weight for weight in decoder.parameters() if weight.requires_grad]
+    once = torch.autograd.grad(loss, weights, retain_graph=True, allow_unused=True)
+    again = torch.autograd.grad(loss, weights, allow_unused=True)
+    assert all(torch.equal(one, other) for one, other in zip(once, again, strict=True) if one is not None)

@@ -1,0 +1,95 @@
+"""The commands of docs/results.md run in little: on stand-ins for the public data, which is not here, and on a CPU."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from tests.house.test_benchmarks import BENCHMARKS, ran
+from tests.house.test_doc_code import painted
+from tests.house.test_docs import commands
+from tests.recipes.stand_ins import lined, stand_in
+from tests.recipes.test_real_recipes import smaller
+
+from sixjars.cli import app
+from sixjars.runs.recipes import read_recipe
+
+PAGE = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
+CALLS = list(commands(PAGE))
+REAL = [call for call in CALLS if call[0] == "train" and "/" in call[1]]
+MINE = [call for call in CALLS if call not in REAL]
+MEASURED = [
+    shlex.split(line)
+    for block in re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    for line in block.replace("\\\n", " ").splitlines()
+    if line.startswith("python ")
+]
+LITTLE = ["learning.steps=2", "evaluation.search.max_length=5"]
+
+
+def without_device(call: list[str]) -> list[str]:
+    """A call that runs where there is no GPU."""
+    return call[: call.index("--device")] if "--device" in call else call
+
+
+def test_there_are_all_kinds() -> None:
+    assert len(REAL) > 18
+    assert [call[0] for call in MINE] == ["new", "train", "evaluate"] * 2
+    assert [words[1] for words in MEASURED] == ["benchmarks/second_epoch.py"] * 2
+
+
+@pytest.mark.parametrize("call", REAL, ids=lambda call: " ".join(call[1:2] + call[3:]))
+def test_recipes_take_their_overrides(call: list[str]) -> None:
+    _, name, folder, *others = without_device(call)
+    recipe = read_recipe(name, [folder, *others])
+    assert folder == f"data.folder={recipe.data.folder}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", REAL, ids=lambda call: " ".join(call[1:2] + call[3:]))
+def test_they_train_on_a_stand_in(
+    call: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    recipe = read_recipe(call[1])
+    folder = Path(call[2].partition("=")[2])
+    folder.parent.mkdir()
+    stand_in(recipe, folder)
+    app([*without_device(call), *LITTLE, *smaller(call[1])], standalone_mode=False)
+    assert next(iter(recipe.expect)) in capsys.readouterr().out
+
+
+def test_small_sets_are_trained_and_scored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Videos of noise in place of UT-Interaction, synthetic headlines in place of AG News."""
+    monkeypatch.chdir(tmp_path)
+    for split, count in {"train": 12, "test": 2}.items():
+        videos = [{"video": f"{split}{at}.mp4", "label": ("push", "hug")[at % 2]} for at in range(count)]
+        news = [{"text": f"the match number {at} was won", "label": ("World", "Sports")[at % 2]} for at in range(count)]
+        for folder, rows in {"videos": videos, "news": news}.items():
+            Path(folder).mkdir(exist_ok=True)
+            lined(Path(folder, f"{split}.jsonl"), rows)
+        for row in videos:
+            painted(Path("videos", row["video"]))
+    small = {"videos.yaml": ["data.video.size=64", "data.video.frames=2"], "news.yaml": []}
+    for call in MINE:
+        app(
+            [*call, *([*LITTLE, "learning.folds=2", *small[call[1]]] if call[0] == "train" else [])],
+            standalone_mode=False,
+        )
+        said = capsys.readouterr()
+        assert "accuracy@1" in said.out if call[0] != "new" else Path(call[1]).is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", MEASURED, ids=lambda words: words[2])
+def test_the_second_epoch_is_measured(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SIXJARS_CACHE", "")  # the program names one of its own, and this brings the former back
+    [path] = [path for path in BENCHMARKS if path.name == Path(words[1]).name]
+    stand_in(read_recipe("image_captioning/flickr8k_initial"), tmp_path / "photos")
+    few = ["data.image.size=64", *(["data.sample.size=16"] if "/sample_" in words[2] else [])]
+    ran(path, *(word.replace("FOLDER", str(tmp_path / "photos")) for word in words[2:]), *few)
+    assert " times faster" in capsys.readouterr().out
