@@ -5,20 +5,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final, TypeVar, final
 
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 T = TypeVar("T")
 PAUSE: Final = 30.0
@@ -54,8 +46,8 @@ class Reporter:
     >>> Reporter().begin(step=0, total=9)
     """
 
-    def reading(self, what: str, *, rows: int) -> None:
-        """So many rows are read or tokenized, of a number that nobody knows yet."""
+    def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
+        """So many rows are read, counted or tokenized, of about so many, if that is known."""
 
     def preparing(self, what: str, *, done: int, total: int) -> None:
         """So much of the data is ready."""
@@ -85,45 +77,61 @@ class Reporter:
         """Training is over, whatever ended it."""
 
 
-_LISTENER: ContextVar[Reporter | None] = ContextVar("_LISTENER", default=None)
-_TOLD: ContextVar[set[str]] = ContextVar("_TOLD")
+@final
+@dataclass
+class _Listener:
+    """Whom to report to, what was told already, and how much of a file was read."""
+
+    reporter: Reporter
+    told: set[str] = field(default_factory=set)
+    share: float | None = None
+
+
+_LISTENER: ContextVar[_Listener | None] = ContextVar("_LISTENER", default=None)
 
 
 @contextmanager
 def listening(reporter: Reporter) -> Iterator[None]:
     """Rows that are `counted` meanwhile are reported to this one, and so is what is told."""
-    token, told = _LISTENER.set(reporter), _TOLD.set(set())
+    token = _LISTENER.set(_Listener(reporter))
     try:
         yield
     finally:
         _LISTENER.reset(token)
-        _TOLD.reset(told)
 
 
 def tell(sentence: str) -> None:
     """A note for whoever is listening; a file that is read twice is told of once."""
-    reporter = _LISTENER.get()
-    if reporter is not None and sentence not in _TOLD.get():
-        _TOLD.get().add(sentence)
-        reporter.note(sentence)
+    if (listener := _LISTENER.get()) is not None and sentence not in listener.told:
+        listener.told.add(sentence)
+        listener.reporter.note(sentence)
 
 
-def counted(items: Iterable[T], what: str, *, each: int = 1) -> Iterator[T]:
-    """The same items, each of so many rows; whoever is listening learns now and then how many were used.
+def reached(share: float) -> None:
+    """How much of a file was read, from 0 to 1; from it and the rows so far follows how many there are about."""
+    if (listener := _LISTENER.get()) is not None:
+        listener.share = share
+
+
+def counted(
+    items: Iterable[T], what: str, *, rows: Callable[[T], int] | None = None, total: int | None = None
+) -> Iterator[T]:
+    """The same items; whoever is listening learns now and then how many `rows` were used, and of how many.
 
     >>> list(counted("abc", "reading mails.csv"))
     ['a', 'b', 'c']
     """
-    reporter = _LISTENER.get()
-    if reporter is None:
+    if (listener := _LISTENER.get()) is None:
         yield from items
         return
-    before = time.monotonic()
-    for number, item in enumerate(items):
-        if number * each % _ROWS == 0 and time.monotonic() - before > _OFTEN:
-            reporter.reading(what, rows=number * each)
-            before = time.monotonic()
+    listener.share, before, done, told = None, time.monotonic(), 0, 0
+    for item in items:
+        if done >= told + _ROWS and time.monotonic() - before > _OFTEN:
+            all_rows = round(done / listener.share) if total is None and listener.share else total
+            listener.reporter.reading(what, rows=done, total=all_rows)
+            before, told = time.monotonic(), done
         yield item
+        done += 1 if rows is None else rows(item)
 
 
 def number_of(count: float, noun: str) -> str:
@@ -165,8 +173,8 @@ class ConsoleProgress(Reporter):
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self.console = console
         self.clock = clock
-        self.bar: Progress | None = None
-        self.task = TaskID(0)
+        self.bar: bars.Progress | None = None
+        self.task = bars.TaskID(0)
         self.what = self.search = ""
         self.told_at = clock()
         self.first, self.total, self.began_at = 0, 0, clock()
@@ -174,13 +182,13 @@ class ConsoleProgress(Reporter):
         self.estimates = False
         self.steps_at: list[float] = []
 
-    def _begin(self, what: str, total: int | None, **values: Any) -> Progress:
+    def _begin(self, what: str, total: int | None, **values: Any) -> bars.Progress:
         """A bar with count, rate and time left, where there is a terminal."""
         self.end()
-        counts = BarColumn(bar_width=None), MofNCompleteColumn(), TextColumn("{task.fields[more]}")
-        times = TimeElapsedColumn(), TimeRemainingColumn()
-        text, quiet = TextColumn("[bold]{task.description}"), not self.console.is_terminal
-        bar = self.bar = Progress(text, *counts, *times, console=self.console, transient=True, disable=quiet)
+        counts = bars.BarColumn(bar_width=None), bars.MofNCompleteColumn(), bars.TextColumn("{task.fields[more]}")
+        times = bars.TimeElapsedColumn(), bars.TimeRemainingColumn()
+        text, quiet = bars.TextColumn("[bold]{task.description}"), not self.console.is_terminal
+        bar = self.bar = bars.Progress(text, *counts, *times, console=self.console, transient=True, disable=quiet)
         self.task = bar.add_task(what, total=total, more="", **values)
         self.what, self.told_at = what, self.clock()
         bar.start()
@@ -196,12 +204,20 @@ class ConsoleProgress(Reporter):
         self.told_at = self.clock()
         return True
 
-    def reading(self, what: str, *, rows: int) -> None:
-        """Show how many rows there are so far; nothing stays of it."""
-        bar = self.bar if self.bar is not None and self.what == what else self._begin(what, None)
-        bar.update(self.task, completed=rows)
+    def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
+        """Show how many rows there are so far, how fast they come, and how long the others take; nothing stays."""
+        bar = self.bar
+        if bar is None or self.what != what:
+            bar = self._begin(what, total)
+            self.first, self.began_at = rows, self.clock()
+        speed = (rows - self.first) / max(self.clock() - self.began_at, 1e-9)
+        more = f"{speed:,.0f} rows/s" if speed else ""
+        bar.update(self.task, completed=rows, total=total, more=more)
         if self._is_due():
-            self._line(f"{what}: {rows:,} rows so far")
+            left = duration((total - rows) / speed) if total and speed else ""
+            self._line(
+                f"{what}: {rows:,} rows" + (f" of about {total:,}  {more}  about {left} left" if left else " so far")
+            )
 
     def preparing(self, what: str, *, done: int, total: int) -> None:
         """Show a bar of its own until all is ready; then one line that stays."""

@@ -16,6 +16,7 @@ import yaml
 
 import sixjars
 from sixjars.data.readers import rows
+from sixjars.data.text import files as text_files
 from sixjars.progress import Reporter
 from tests.conftest import Call as Call
 from tests.conftest import Said as Said
@@ -281,5 +282,7 @@ def tired() -> Callable[[int], Reporter]:
 
 @pytest.fixture(params=[2, 1 << 14], ids=["a few at once", "all at once"])
 def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files are read so many rows at once."""
+    """Files are read so many rows, or about so many bytes, at once."""
     monkeypatch.setattr(rows, "AT_ONCE", request.param)
+    monkeypatch.setattr(text_files, "FIRST", request.param)
+    monkeypatch.setattr(text_files, "BLOCK", request.param)

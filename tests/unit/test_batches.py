@@ -8,7 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, EmptyColumn, Flat, IdColumn, SegmentColumn
+from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, EmptyColumn, IdColumn, SegmentColumn
+from sixjars.data.flat import Flat
 from sixjars.flow.special import STOP
 
 Pairs = list[tuple[list[int], list[int]]]
@@ -110,7 +111,7 @@ def test_groups_of_batches_make_one_update() -> None:
 
 @pytest.mark.parametrize("tokens", [None, 40])
 def test_no_rows_no_batches(tokens: int | None) -> None:
-    assert batches([], batch_tokens=tokens).plan(epoch=0) == []
+    assert list(batches([], batch_tokens=tokens).plan(epoch=0)) == []
 
 
 def test_in_order_is_longest_first_and_whole() -> None:

@@ -11,10 +11,12 @@ from typing import Any
 import pyarrow
 import pytest
 
+from sixjars.data import flat
 from sixjars.data.fields.text import TextSettings
 from sixjars.data.storage import cache
 from sixjars.data.storage.cache import Examples, Table, cached, encoded
-from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
+from sixjars.data.text.encoding import TextEncoding
+from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
 
 SOURCES = ["a b c d e", "b", "c a ❤", "e e e e e e e e"]
@@ -56,7 +58,7 @@ def row_ids(table: Table, field: str) -> list[list[int]]:
 
 @pytest.mark.parametrize("rows", [1, 2, 4096])
 def test_ids_and_texts(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "_ROWS", rows)
+    monkeypatch.setattr(flat, "MOST_ROWS", rows)
     table = made(tmp_path)
     assert len(table) == 4
     assert row_ids(table, "source") == [TOKENS["source"].encode(text)[:4] for text in SOURCES]
@@ -97,7 +99,7 @@ def test_ids_are_mapped_not_copied(tmp_path: Path) -> None:
 
 def test_tokenized_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made(tmp_path)
-    monkeypatch.setattr(TextTokenizer, "encode_many", lambda *_: pytest.fail("tokenized again"))
+    monkeypatch.setattr(TextTokenizer, "encode_flat", lambda *_: pytest.fail("tokenized again"))
     assert made(tmp_path).texts("source") == SOURCES
     assert len(entries(tmp_path)) == 1
 
@@ -177,7 +179,8 @@ import sys, time
 from pathlib import Path
 from sixjars.data.fields.text import TextSettings
 from sixjars.data.storage.cache import Examples, cached
-from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
+from sixjars.data.text.encoding import TextEncoding
+from sixjars.data.text.tokenizer import TextTokenizer
 texts = [f"text number {n} of many" for n in range(20000)]
 tokens = {"target": TextTokenizer.trained(texts, TextSettings(), "data.target")}
 found = Examples.of({"target": texts}, where="a test")
@@ -219,7 +222,8 @@ import sys, time
 from pathlib import Path
 from sixjars.data.fields.text import TextSettings
 from sixjars.data.storage import cache
-from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
+from sixjars.data.text.encoding import TextEncoding
+from sixjars.data.text.tokenizer import TextTokenizer
 texts = ["a b"] * 10
 tokens = {"target": TextTokenizer.trained(texts, TextSettings(), "data.target")}
 def stuck(batch):

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sixjars.data.batches import ArrayColumn, EmptyColumn, Flat, IdColumn, SegmentColumn
+from sixjars.data.batches import ArrayColumn, EmptyColumn, IdColumn, SegmentColumn
+from sixjars.data.flat import Flat
 from sixjars.data.storage.features import FeatureStore
 from sixjars.errors import ShapeError
 from sixjars.flow.special import STOP
@@ -115,7 +116,7 @@ def test_rows_of_texts_in_segments_cannot_be_picked(inside: bool) -> None:
 def test_a_large_file_is_looked_at_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [[4, STOP, 5, 6, STOP], [STOP], [7, 8], [9, STOP]]
     whole = SegmentColumn(laid(rows)).padded(np.arange(4)).segments
-    monkeypatch.setattr("sixjars.data.batches._AT_ONCE", 3)
+    monkeypatch.setattr("sixjars.data.flat.MOST_BYTES", 3)
     pieces = SegmentColumn(laid(rows)).padded(np.arange(4)).segments
     assert whole is not None
     assert pieces is not None

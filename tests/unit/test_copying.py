@@ -1,7 +1,6 @@
 """Copying: words outside a vocabulary keep their identity from the text through a batch and back to a text."""
 
 import zlib
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.batches import Batches, Flat, IdColumn, SegmentColumn
+from sixjars.data.batches import Batches, IdColumn, SegmentColumn
 from sixjars.data.copying import Copying, copied, copyable
 from sixjars.data.fields.text import TextSettings
+from sixjars.data.flat import flattened
+from sixjars.data.text.encoding import segment_ids
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
 from sixjars.flow.special import STOP, UNK
@@ -24,11 +25,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "characters": {"tokens": "characters"},
 }
 SIZE = 10
-
-
-def laid(rows: list[list[int]]) -> Flat:
-    ids = np.array(list(chain.from_iterable(rows)), dtype=np.int32)
-    return ids, np.cumsum([0, *(len(row) for row in rows)]).astype(np.int64)
 
 
 def trained(*texts: str, kind: str = "punctuation", **more: Any) -> TextTokenizer:
@@ -141,9 +137,9 @@ def test_numbers_of_a_batch_equal_a_loop(source: list[list[int]], ends: list[int
 
 def test_a_batch_has_what_copying_would_output() -> None:
     """The words 70, 80 and 90 have no id; 90 is in the wrong source, and 80 in none."""
-    source = SegmentColumn(laid([[5, STOP, UNK, 6, UNK, STOP], [UNK, STOP]]))
-    words = SegmentColumn(laid([[5, STOP, 70, 6, 70, STOP], [90, STOP]]))
-    target = IdColumn(laid([[70, 80, 5], [90, 70]]), stop=STOP)
+    source = SegmentColumn(flattened([[5, STOP, UNK, 6, UNK, STOP], [UNK, STOP]]))
+    words = SegmentColumn(flattened([[5, STOP, 70, 6, 70, STOP], [90, STOP]]))
+    target = IdColumn(flattened([[70, 80, 5], [90, 70]]), stop=STOP)
     found = Batches({"source": source}, target, joint=Copying(words, SIZE, "source"))
     batch = found.collate(torch.tensor([1, 0]))
     read = batch.inputs["source"]
@@ -161,9 +157,9 @@ def test_a_batch_from_texts_to_a_text() -> None:
     """With vocabularies of their own: the source's knows Ann, the target's does not."""
     reads, writes = trained("Ann went to Rome."), trained("to Rome.")
     texts, wanted = [["Rome.", "Ann went"], ["to Bob"]], ["Ann to Rome.", "Ann to Bob"]
-    source = SegmentColumn(laid(reads.encode_segments(texts)))
-    words = SegmentColumn(laid(writes.encode_segments(texts, open=True)))
-    target = IdColumn(laid(writes.encode_many(wanted, open=True)), stop=STOP)
+    source = SegmentColumn(segment_ids(reads, texts))
+    words = SegmentColumn(segment_ids(writes, texts, open=True))
+    target = IdColumn(flattened(writes.encode_many(wanted, open=True)), stop=STOP)
     batch = Batches({"source": source}, target, joint=Copying(words, writes.size, "source")).collate(
         torch.tensor([0, 1])
     )
@@ -176,9 +172,9 @@ def test_a_batch_from_texts_to_a_text() -> None:
 
 
 def test_an_input_that_is_split_otherwise_is_refused() -> None:
-    source, words = IdColumn(laid([[5], [5, 6]])), IdColumn(laid([[5], [5, 6, 7]]))
+    source, words = IdColumn(flattened([[5], [5, 6]])), IdColumn(flattened([[5], [5, 6, 7]]))
     with pytest.raises(DataError) as caught:
-        Batches({"source": source}, IdColumn(laid([[5], [5]])), joint=Copying(words, SIZE, "source"))
+        Batches({"source": source}, IdColumn(flattened([[5], [5]])), joint=Copying(words, SIZE, "source"))
     assert str(caught.value) == (
         "Row 2 of the source has 2 tokens by its own settings and 3 by the target's; to copy, give both the same "
         "tokens, split and lowercase."
@@ -186,7 +182,7 @@ def test_an_input_that_is_split_otherwise_is_refused() -> None:
 
 
 def test_without_rows_there_is_nothing_to_copy() -> None:
-    none = IdColumn(laid([]))
+    none = IdColumn(flattened([]))
     batch = Batches({"source": none}, none, joint=Copying(none, SIZE, "source")).collate(
         torch.from_numpy(np.zeros(0, int))
     )

@@ -178,14 +178,13 @@ def test_prediction_leaves_the_process_as_it_was(predictor: Predictor) -> None:
 
 def test_every_input_is_tokenized_once(predictor: Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    real = TextTokenizer.encode_many
+    real = TextTokenizer.encode_flat
 
     def counted(self: TextTokenizer, texts: Any, *more: Any, **named: Any) -> Any:
-        texts = list(texts)
-        seen.extend(texts)
+        seen.extend(texts.to_pylist())
         return real(self, texts, *more, **named)
 
-    monkeypatch.setattr(TextTokenizer, "encode_many", counted)
+    monkeypatch.setattr(TextTokenizer, "encode_flat", counted)
     texts = list(dict.fromkeys(words(30)))
     predictor.predict(texts)
     assert sorted(seen) == sorted(texts)

@@ -1,12 +1,13 @@
 """What a person sees of a training: a bar in a terminal, lines that stay anywhere."""
 
 import io
+from collections.abc import Iterator
 
 import pytest
 from rich.console import Console
 
 from sixjars import progress as module
-from sixjars.progress import ConsoleProgress, Reporter, Summary, counted, listening
+from sixjars.progress import ConsoleProgress, Reporter, Summary, counted, listening, reached
 
 RECORD = {"epoch": 1.0, "step": 5.0, "rate": 0.1, "train_loss": 2.0, "loss": 1.25, "bleu": 12.3456}
 LINE = "epoch   1  step      5  train loss 2  validation: loss 1.25  bleu 12.3 (greedy search)"
@@ -106,15 +107,42 @@ def test_a_short_training_has_no_estimate() -> None:
 
 def test_rows_are_counted_for_whoever_listens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_OFTEN", -1.0)
-    heard: list[tuple[str, int]] = []
+    heard: list[tuple[str, int, int | None]] = []
 
     class Listener(Reporter):
-        def reading(self, what: str, *, rows: int) -> None:
-            heard.append((what, rows))
+        def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
+            heard.append((what, rows, total))
+
+    def half_read() -> Iterator[str]:
+        yield "a"
+        reached(0.5)
+        yield "b"
 
     assert list(counted(range(2000), "nobody")) == list(range(2000))
     with listening(Listener()):
-        assert list(counted(range(1100), "lines")) == list(range(1100))
-        assert list(counted("ab", "portions", each=4096)) == ["a", "b"]
+        assert list(counted(range(1100), "lines", total=1100)) == list(range(1100))
+        assert list(counted(half_read(), "portions", rows=lambda _: 4096)) == ["a", "b"]
     assert list(counted(range(2000), "nobody")) == list(range(2000))
-    assert heard == [("lines", 0), ("lines", 512), ("lines", 1024), ("portions", 0), ("portions", 4096)]
+    assert heard == [("lines", 512, 1100), ("lines", 1024, 1100), ("portions", 4096, 8192)]
+
+
+def test_rows_that_are_read_have_a_rate_and_a_time_that_is_left() -> None:
+    file, clock = io.StringIO(), Clock()
+    progress = ConsoleProgress(Console(file=file), clock)
+    for rows in (0, 310_000, 620_000):
+        progress.reading("tokenizing source", rows=rows, total=1_000_000)
+        clock.now += 31.0
+    assert file.getvalue().splitlines() == [
+        "tokenizing source: 310,000 rows of about 1,000,000  10,000 rows/s  about 69 s left",
+        "tokenizing source: 620,000 rows of about 1,000,000  10,000 rows/s  about 38 s left",
+    ]
+
+
+def test_a_bar_of_rows_has_a_rate() -> None:
+    file, clock = io.StringIO(), Clock()
+    progress = ConsoleProgress(Console(file=file, force_terminal=True, width=120, color_system=None), clock)
+    progress.reading("reading a.csv", rows=0, total=50)
+    clock.now += 2.0
+    progress.reading("reading a.csv", rows=20, total=40)
+    progress.end()
+    assert " 20/40 10 rows/s " in file.getvalue()

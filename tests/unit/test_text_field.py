@@ -14,7 +14,8 @@ from sixjars.data.field import Equipment, Positions
 from sixjars.data.fields.label import LabelField, LabelSettings
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.storage.cache import Examples
-from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer, latest
+from sixjars.data.text.encoding import TextEncoding, latest
+from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.flow.special import STOP, UNK
 
 WORDS = TextSettings(split="spaces")

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixjars.data.fields.text import TextSettings
+from sixjars.data.flat import rows_of
+from sixjars.data.text.encoding import segment_ids
 from sixjars.data.text.tokenizer import TokenizerSettings
 from sixjars.errors import DataError
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
@@ -140,19 +142,20 @@ def test_many_texts_are_tokenized_in_one_call(kind: dict[str, Any], monkeypatch:
 
     monkeypatch.setattr(tokens, "_batch", counted)
     tokens.word_index(TEXTS * 3)
-    tokens.encode_segments([TEXTS, TEXTS])
-    assert len(calls) == 2
+    segment_ids(tokens, [TEXTS, TEXTS])
+    tokens.encode_many(TEXTS)
+    assert calls == [len({word for text in TEXTS for word in text.split()})]  # each word once
 
 
 def test_texts_in_segments(kind: dict[str, Any]) -> None:
     tokens = trained(TEXTS, **kind)
     texts = [["Hello, how", "", "are you?"], [], ["the cat"]]
-    assert tokens.encode_segments(texts) == [
+    assert rows_of(segment_ids(tokens, texts)) == [
         [*tokens.encode("Hello, how"), STOP, STOP, *tokens.encode("are you?"), STOP],
         [],
         [*tokens.encode("the cat"), STOP],
     ]
-    assert tokens.encode_segments([]) == []
+    assert rows_of(segment_ids(tokens, [])) == []
 
 
 def test_split_names_what_is_encoded(kind: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+import numpy
 import pyarrow
 
 from sixjars.data.storage.cache import LINE, Examples
@@ -27,7 +28,9 @@ def without_bad(examples: Examples, faults: Mapping[int, str], *, skip: bool, ad
         raise DataError(f"{examples.where}{place}: {faults[first]}{advice}")
     if len(faults) == count:
         raise DataError(f"{examples.where}: no row is left of {count}; all were bad: {faults[first]}")
-    table = examples.table.filter(pyarrow.array([row not in faults for row in range(count)]))
+    good = numpy.ones(count, dtype=bool)
+    good[list(faults)] = False
+    table = examples.table.filter(pyarrow.array(good))
     once = {faults[row]: lines[row].as_py() for row in sorted(faults, reverse=True)}
     bad = sorted((line, sentence) for sentence, line in once.items())
     note = told(bad, len(faults), name=examples.where, unit=examples.unit, more=len(bad) > SHOWN)

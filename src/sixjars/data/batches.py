@@ -12,16 +12,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sixjars.data.flat import Flat, places_of, ranges
 from sixjars.data.packing import packed
+from sixjars.data.plan import Plan, Rows, by_length, token_borders
 from sixjars.flow.special import STOP
 from sixjars.flow.values import Batch, Padded
-
-Rows = NDArray[np.int64]
-"""Numbers of examples."""
-Flat = tuple[NDArray[np.int32], NDArray[np.int64]]
-"""Token ids of all rows one after the other, and where each row begins (one entry more than rows)."""
-
-_AT_ONCE = 2**22  # ids that are looked at together, so that those of a large file are never all in memory
 
 
 class Column(Protocol):
@@ -51,7 +46,7 @@ class IdColumn:
         whole = np.diff(self.offsets)
         self._kept = whole if limit is None else np.minimum(whole, limit)
         self._stops = (self._kept == whole) & (stop is not None)
-        self.lengths = self._kept + self._stops
+        self.lengths = self._kept if stop is None else self._kept + self._stops
 
     def padded(self, rows: Rows) -> Padded:
         """Ids (B, S), at least `narrowest` wide."""
@@ -79,7 +74,7 @@ class SegmentColumn:
     def __init__(self, flat: Flat) -> None:
         self.ids, self.offsets = flat
         self.few_shapes = False
-        stops = _places(self.ids, STOP)
+        stops = places_of(self.ids, STOP)
         stopped = np.diff(np.searchsorted(stops, self.offsets))
         self.lengths = np.diff(self.offsets) - stopped
         # A row that does not end in <stop> has one segment more than it has stops: the one that was cut.
@@ -95,25 +90,13 @@ class SegmentColumn:
     def padded(self, rows: Rows) -> Padded:
         """Ids (B, S) and their segments."""
         counts_B, lengths_B = self.counts[rows], self.lengths[rows]
-        segments_M = _ranges(self._firsts[rows], counts_B)
+        segments_M = ranges(self._firsts[rows], counts_B)
         begins_M, lengths_M = self._begins[segments_M], self._ends[segments_M] - self._begins[segments_M]
         segments = packed(lengths_M, counts_B, few=self.few_shapes)
         mask_BS = np.arange(segments.segment_of.shape[1]) < lengths_B[:, None]
         values_BS = np.zeros(mask_BS.shape, dtype=np.int64)
-        values_BS[mask_BS] = self.ids[_ranges(begins_M, lengths_M)]
+        values_BS[mask_BS] = self.ids[ranges(begins_M, lengths_M)]
         return Padded(torch.from_numpy(values_BS), torch.from_numpy(mask_BS), segments)
-
-
-def _places(ids: NDArray[np.int32], wanted: int) -> NDArray[np.int64]:
-    """Where an id stands."""
-    found = [np.flatnonzero(ids[at : at + _AT_ONCE] == wanted) + at for at in range(0, len(ids), _AT_ONCE)]
-    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
-
-
-def _ranges(begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers of many ranges, one range after the other."""
-    shifts = begins - (np.cumsum(lengths) - lengths)
-    return np.repeat(shifts, lengths) + np.arange(int(lengths.sum()))
 
 
 @final
@@ -191,8 +174,7 @@ class Batches:
     ) -> None:
         self.inputs = dict(inputs)
         self.target = target
-        self.batch_tokens = batch_tokens
-        self.batch_examples = batch_examples or (None if batch_tokens else DEFAULT_EXAMPLES)
+        self.batch_tokens, self.batch_examples = batch_tokens, batch_examples or DEFAULT_EXAMPLES
         self.seed = seed
         self.weights = weights
         self.links = links
@@ -212,21 +194,32 @@ class Batches:
             if isinstance(column, SegmentColumn):
                 column.few_shapes = True
 
-    def plan(self, *, epoch: int, accumulate: int = 1) -> list[list[Tensor]]:
+    def plan(self, *, epoch: int, accumulate: int = 1) -> Plan:
         """The row numbers of every batch of an epoch, in groups that make one update each."""
         noise = np.random.default_rng([self.seed, epoch])
         # Chance decides among equal lengths alone, so however rows are ordered, the batches have the same widths.
-        order = np.lexsort((noise.random(len(self)), self.target_lengths, self.input_lengths))
-        batches = self._cut(self._drawn(order[self.usable[order]], noise))
-        chosen = noise.permutation(len(batches))
+        order = by_length(self.input_lengths, self.target_lengths, noise.random(len(self)))
+        order = self._drawn(order[self.usable[order]], noise)
+        borders = self._borders if self.weights is None else self._borders_of(order)
+        chosen = noise.permutation(len(borders) - 1)
         if self.weights is not None and epoch:  # fractions draw other lengths in each epoch, so the count may change
             chosen = np.resize(chosen, self._batches_at_first)
-        shuffled = [torch.from_numpy(batches[number]) for number in chosen]
-        return [shuffled[at : at + accumulate] for at in range(0, len(shuffled), accumulate)]
+        return Plan(order, borders, chosen, accumulate)
 
     @cached_property
     def _batches_at_first(self) -> int:
-        return len(self.plan(epoch=0))
+        return len(self._borders) - 1 if self.weights is None else len(self.plan(epoch=0))
+
+    @cached_property
+    def _borders(self) -> Rows:
+        """Where batches begin and the last ends, which lengths alone decide."""
+        order = by_length(self.input_lengths, self.target_lengths)
+        return self._borders_of(order[self.usable[order]])
+
+    def _borders_of(self, order: Rows) -> Rows:
+        if self.batch_tokens is None:
+            return np.append(np.arange(0, len(order), self.batch_examples), len(order))
+        return token_borders(self.input_lengths[order], self.target_lengths[order], self.batch_tokens)
 
     def _drawn(self, order: Rows, noise: np.random.Generator) -> Rows:
         """The rows of an epoch, each as often as its weight says; a fraction is so many of the rows that have it."""
@@ -248,21 +241,7 @@ class Batches:
 
     def updates_per_epoch(self, accumulate: int) -> int:
         """The same for every epoch: batches are cut by lengths, and chance only orders rows of equal lengths."""
-        return len(self.plan(epoch=0, accumulate=accumulate))
-
-    def _cut(self, order: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Consecutive rows, as many as the limit allows with their padding; at least one."""
-        if self.batch_tokens is None:
-            assert self.batch_examples is not None
-            return [order[at : at + self.batch_examples] for at in range(0, len(order), self.batch_examples)]
-        batches, begin, target = [], 0, 0
-        for at, row in enumerate(order):
-            target = max(target, int(self.target_lengths[row]))
-            width = int(self.input_lengths[row]) + target  # rows come by length, so no input before was longer
-            if at > begin and (at - begin + 1) * width > self.batch_tokens:
-                batches.append(order[begin:at])
-                begin, target = at, int(self.target_lengths[row])
-        return [*batches, order[begin:]] if len(order) else []
+        return -(-self._batches_at_first // accumulate)
 
     def target_tokens(self, rows: Tensor) -> int:
         """How much the decoder outputs for these rows: tokens with `<stop>`, or labels of the list."""

@@ -1,6 +1,6 @@
 """The fields of a task together, and one split of its data: encoded examples that batches are taken from."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, product
@@ -13,7 +13,9 @@ from sixjars.data.annotations import Links, links_of
 from sixjars.data.batches import Batches, Column, EmptyColumn
 from sixjars.data.copying import CopyLink
 from sixjars.data.field import Field, Positions
+from sixjars.data.flat import portions
 from sixjars.data.storage.cache import Examples, IdEncoder, Table, cache_folder, cached, encoded
+from sixjars.data.text.words import TextStream
 from sixjars.errors import DataError
 from sixjars.flow.special import STOP, UNK
 from sixjars.progress import counted
@@ -52,8 +54,9 @@ class Fields:
 
         def taught(field: Field) -> Field:
             columns = field.equipment.learned_from or (field.name,)
-            every = chain.from_iterable(_texts(train, name) for name in columns)
-            texts = counted(every, f"learning the vocabulary of {field.name}")
+            every = chain.from_iterable(portions(train.table.column(name)) for name in columns)
+            what, total = f"learning the vocabulary of {field.name}", len(columns) * train.table.num_rows
+            texts = TextStream(counted(every, what, rows=len, total=total))
             return field.learned(texts) if field.learns else field
 
         return self.mapped(taught)
@@ -72,12 +75,6 @@ class Fields:
     def facts(self) -> dict[str, dict[str, Any]]:
         """What a network must know of each field."""
         return {name: field.facts() for name, field in self.all.items()}
-
-
-def _texts(examples: Examples, name: str) -> Iterator[str]:
-    """The texts of a column, some at a time."""
-    for chunk in examples.table.column(name).chunks:
-        yield from chunk.to_pylist()
 
 
 def _counted(ids: Sequence[NDArray[np.int32]]) -> tuple[int, int]:

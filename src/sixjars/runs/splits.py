@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import pyarrow
@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import DRAWN, Fields
+from sixjars.data.flat import portions
 from sixjars.data.readers import read
 from sixjars.data.storage.cache import LINE, Examples
+from sixjars.data.storage.spool import filtered
 from sixjars.errors import DataError
 from sixjars.progress import number_of
 from sixjars.recipe.data import Column, Files
@@ -47,7 +49,7 @@ def read_training(recipe: Recipe, fields: Fields) -> Examples:
         return found[0]
     tables = []
     for number, (one, examples) in enumerate(zip(files, found, strict=True)):
-        drawn = pyarrow.array([f"{number} {one.weight!r}"] * len(examples.table), pyarrow.string())
+        drawn = pyarrow.repeat(f"{number} {one.weight!r}", len(examples.table))
         tables.append(examples.table.append_column(DRAWN, drawn))
     where = " + ".join(examples.where for examples in found)
     notes = tuple(sentence for examples in found for sentence in examples.notes)
@@ -196,7 +198,7 @@ class _Holder:
         return max(1, min(wanted, self.groups // 3))
 
     def _kept(self, groups: "NDArray[np.bool_]") -> Examples:
-        return replace(self.examples, table=self.examples.table.filter(pyarrow.array(groups[self.group])))
+        return replace(self.examples, table=filtered(self.examples.table, groups[self.group]))
 
 
 def _paired(examples: Examples, inputs: Sequence[str], group: Numbers) -> Numbers:
@@ -204,12 +206,12 @@ def _paired(examples: Examples, inputs: Sequence[str], group: Numbers) -> Number
 
     Groups that share such rows become one; where that would join most rows, only the rows themselves are together.
     """
-    columns = [examples.table.column(name).to_pylist() for name in inputs]
-    pairs: dict[tuple[str, ...], int] = {}
-    number = np.array([pairs.setdefault(tuple(sorted(row)), len(pairs)) for row in zip(*columns, strict=True)])
+    hashes = np.sort([_hashes(examples.table.column(name)) for name in inputs], axis=0)
+    number = _first_seen(sum((row << np.uint64(at) for at, row in enumerate(hashes)), np.zeros(len(group), np.uint64)))
+    pairs = int(number.max(initial=-1)) + 1
     joined = group.copy()
     while True:
-        lowest = np.full(len(pairs), len(joined))
+        lowest = np.full(pairs, len(joined))
         np.minimum.at(lowest, number, joined)
         of_group = np.full(int(group.max(initial=0)) + 1, len(joined))
         np.minimum.at(of_group, group, lowest[number])
@@ -223,11 +225,25 @@ def _paired(examples: Examples, inputs: Sequence[str], group: Numbers) -> Number
 def _numbered(examples: Examples, columns: Sequence[str]) -> Numbers:
     """A number for each row, the same for rows that are equal in some columns."""
     table, number = examples.table, np.zeros(len(examples.table), dtype=np.int64)
-    for name in (column for column in columns if column in table.column_names):
-        codes = table.column(name).combine_chunks().dictionary_encode().indices.to_numpy()
+    for at, name in enumerate(column for column in columns if column in table.column_names):
+        codes = _first_seen(_hashes(table.column(name)))
         both = number * (int(codes.max(initial=0)) + 1) + codes
-        number = np.unique(both, return_inverse=True)[1].astype(np.int64)
+        number = np.unique(both, return_inverse=True)[1].astype(np.int64) if at else codes
     return number
+
+
+def _hashes(column: Any) -> "NDArray[np.uint64]":
+    """A number for each value, so that no text is kept: of millions, hardly two that differ have the same."""
+    found = [np.fromiter(map(hash, some.to_pylist()), np.int64, len(some)) for some in portions(column)]
+    return np.concatenate([np.zeros(0, np.int64), *found]).view(np.uint64)
+
+
+def _first_seen(values: "NDArray[np.uint64]") -> Numbers:
+    """Values numbered in the order in which each is first seen."""
+    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse]
 
 
 def quotas(sizes: Numbers, total: int, *, least: int) -> Numbers:

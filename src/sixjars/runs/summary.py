@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from sixjars.data.dataset import Dataset
+from sixjars.data.flat import slices
 from sixjars.errors import shown
 from sixjars.evaluation.metrics import metric_named
 from sixjars.flow.special import UNK
@@ -47,7 +48,8 @@ def known_tokens(dataset: Dataset, name: str) -> tuple[int, float] | None:
     if vocabulary is None or name not in field.encoders():
         return None
     ids, _ = dataset.table.ids(name)
-    known = int(np.count_nonzero((ids != UNK) & (ids < vocabulary)))  # copied words are numbered beyond it
+    # Copied words are numbered beyond the vocabulary.
+    known = sum(int(np.count_nonzero((some != UNK) & (some < vocabulary))) for some in slices(ids))
     return len(ids), known / max(len(ids), 1)
 
 

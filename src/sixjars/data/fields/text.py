@@ -15,15 +15,17 @@ from numpy.typing import NDArray
 from pydantic import Field as Limit
 from pydantic import StrictBool
 
-from sixjars.data.batches import Column, Flat, IdColumn, SegmentColumn
+from sixjars.data.batches import Column, IdColumn, SegmentColumn
 from sixjars.data.copying import CopyLink
 from sixjars.data.field import Equipment, Field, Positions
+from sixjars.data.flat import Flat
 from sixjars.data.packing import packed
 from sixjars.data.storage.cache import IdEncoder, Table
+from sixjars.data.text.encoding import TextEncoding
 from sixjars.data.text.given import GivenTokenizer
 from sixjars.data.text.segments import segments_of, text_of_segments
 from sixjars.data.text.statistics import suggested_tokens
-from sixjars.data.text.tokenizer import AnyTokenizer, TextEncoding, TextTokenizer
+from sixjars.data.text.tokenizer import AnyTokenizer, TextTokenizer
 from sixjars.data.text.vocabulary import TokenFile, Tokens
 from sixjars.errors import DataError
 from sixjars.flow.limits import Positive, Share
@@ -172,8 +174,7 @@ class TextField(Field):
             return self._with(GivenTokenizer.read(folder / self.settings.tokens.file, f"data.{self.name}.tokens"))
         if self.in_segments:
             texts = (part for text in texts for part in segments_of(text, self.settings.segments))
-        made = TextTokenizer.trained(texts, self.settings, f"data.{self.name}")
-        before = self._tokenizer
+        made, before = TextTokenizer.trained(texts, self.settings, f"data.{self.name}"), self._tokenizer
         return self._with(before.grown(made, self.settings) if isinstance(before, TextTokenizer) else made)
 
     def to_json(self) -> str:
@@ -230,8 +231,7 @@ class TextField(Field):
         short = encoding.limit is not None and offsets[row + 1] - offsets[row] < encoding.limit
         if encoding.limit is None or (short and encoding.segments != "turns"):
             return False
-        whole = replace(encoding, limit=None).encode(table.texts(self.name, [row]))
-        return len(whole[0]) > encoding.limit
+        return len(replace(encoding, limit=None).encode(table.texts(self.name, [row]))[0]) > encoding.limit
 
     def blank(self) -> Padded:
         """Two tokens, in one segment if there are some."""

@@ -17,7 +17,7 @@ from sixjars.data.readers.excel import read_xlsx, sheet_rows
 from sixjars.data.readers.folders import read_folders
 from sixjars.data.readers.memory import MEMORY, read_memory
 from sixjars.data.readers.records import HUB, json_unit, read_hub, read_jsonl, read_parquet
-from sixjars.data.readers.rows import Fault, Key, Places, Record, ToText, Wanted, kept
+from sixjars.data.readers.rows import Fault, Key, Places, Source, ToText, Wanted, kept
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, unknown
 from sixjars.recipe.data import Column, Files, TableSettings
@@ -31,7 +31,7 @@ __all__ = ["Examples", "read"]
 class _Kind:
     """A kind of file."""
 
-    read: Callable[[Path, Wanted], Iterator[Record]]
+    read: Callable[[Path, Wanted], Source]
     unit: Callable[[Path], str] = lambda path: "line"
     """What its records are counted in."""
     lines: Callable[[Path, TableSettings], Iterator[Fields]] | None = None
@@ -159,4 +159,4 @@ def _parallel(paths: Mapping[str, Path], wanted: Wanted) -> Examples:
             raise DataError(f"Parallel files: {unknown('column', key, list(paths))}")
     files: dict[Key, Path] = {key: paths[str(key)] for key in wanted.keys}
     names = {key: str(path) for key, path in files.items()}
-    return kept(read_parallel(files), replace(wanted, files=names), name=" + ".join(names.values()))
+    return kept(read_parallel(files, wanted), replace(wanted, files=names), name=" + ".join(names.values()))

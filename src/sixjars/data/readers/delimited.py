@@ -6,13 +6,18 @@ letter.
 """
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import zip_longest
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from sixjars.data.readers.rows import Fault, Key, Record, Wanted
-from sixjars.data.text.files import lines_of
+import numpy as np
+import pyarrow
+import pyarrow.compute
+
+from sixjars.data.flat import spread
+from sixjars.data.readers.rows import Fault, Key, Piece, Record, Source, Wanted, piece_of
+from sixjars.data.text.files import blocks_of, lines_of
 from sixjars.errors import DataError, unknown
 
 DELIMITERS: Final = ("\t", ";", "|", ",")
@@ -41,60 +46,138 @@ def decoded_lines(path: Path) -> Iterator[tuple[int, str | Fault]]:
         yield number, decoded(number, raw)
 
 
-def read_text(path: Path, wanted: Wanted) -> Iterator[Record]:
+def read_text(path: Path, wanted: Wanted) -> Source:
     """Each line is the one column, unless there is a delimiter."""
-    keys = wanted.keys
     if wanted.table.delimiter is not None:
-        yield from read_fields(path, wanted, records_of(path, wanted.table.delimiter, quotes=wanted.table.quotes))
-        return
-    for key in keys:
+        return read_delimited(path, wanted, wanted.table.delimiter)
+    for key in wanted.keys:
         if key not in (TEXT, 1):
             raise DataError(f"{path}: {unknown('column', key, [TEXT, '1'])}")
-    for number, line in decoded_lines(path):
-        yield number, line if isinstance(line, Fault) else dict.fromkeys(keys, line)
+    return read_parallel(dict.fromkeys(wanted.keys, path), wanted)
 
 
-def read_parallel(paths: Mapping[Key, Path]) -> Iterator[Record]:
+def read_parallel(paths: Mapping[Key, Path], wanted: Wanted) -> Iterator[Piece]:
     """Line i of the file of each column is record i."""
-    files = [decoded_lines(path) for path in paths.values()]
-    for number, found in enumerate(zip_longest(*files), 1):
-        if None in found:  # a file has ended
-            counts = [number - (one is None) + sum(1 for _ in file) for one, file in zip(found, files, strict=True)]
-            message = ", ".join(f"{path} has {count}" for path, count in zip(paths.values(), counts, strict=True))
-            raise DataError(f"Parallel files must have equally many lines, but {message}.")
-        lines = {key: line for key, (_, line) in zip(paths, found, strict=True)}
-        bad = [Fault(number, line.sentence, str(paths[key])) for key, line in lines.items() if isinstance(line, Fault)]
-        yield number, bad[0] if bad else lines
+    files = [spread(lambda one: lines_in(*one), blocks_of(path)) for path in paths.values()]
+    number, waiting = 1, [next(file, ()) for file in files]
+    while count := min(map(len, waiting)):
+        some = {key: lines[:count] for key, lines in zip(paths, waiting, strict=True)}
+        if any(isinstance(lines, list) for lines in some.values()):
+            rows = enumerate(zip(*(list(map(_plain, lines)) for lines in some.values()), strict=True), number)
+            yield piece_of([(line, _side_by_side(line, row, paths)) for line, row in rows], wanted)
+        else:
+            yield Piece(some, np.arange(number, number + count))
+        number += count
+        waiting = [lines[count:] for lines in waiting]
+        waiting = [lines if len(lines) else next(file, ()) for lines, file in zip(waiting, files, strict=True)]
+    if any(map(len, waiting)):
+        counts = [number - 1 + len(lines) + sum(map(len, file)) for lines, file in zip(waiting, files, strict=True)]
+        message = ", ".join(f"{path} has {count}" for path, count in zip(paths.values(), counts, strict=True))
+        raise DataError(f"Parallel files must have equally many lines, but {message}.")
 
 
-def read_tsv(path: Path, wanted: Wanted) -> Iterator[Record]:
+def _plain(line: Any) -> str | Fault:
+    """A line, which Arrow may hold."""
+    text: str | Fault = line if isinstance(line, str | Fault) else line.as_py()
+    return text
+
+
+def _side_by_side(number: int, lines: Sequence[str | Fault], paths: Mapping[Key, Path]) -> dict[Key, str] | Fault:
+    """The lines of several files as one record, or the first fault, with its file."""
+    found: dict[Key, str] = {}
+    for (key, path), line in zip(paths.items(), lines, strict=True):
+        if isinstance(line, Fault):
+            return Fault(number, line.sentence, str(path))
+        found[key] = line
+    return found
+
+
+def lines_in(first: int, block: bytes) -> Any:
+    """The lines of a block: a `pyarrow` array, or a list with a fault for each that is no UTF-8."""
+    text = block.replace(b"\r\n", b"\n") if b"\r" in block else block
+    text = text[:-1] if text.endswith(b"\n") else text.removesuffix(b"\r")
+    try:
+        whole = pyarrow.array([text], pyarrow.binary()).cast(pyarrow.string())
+    except pyarrow.ArrowInvalid:
+        return [decoded(number, raw) for number, raw in enumerate(io.BytesIO(block), first)]
+    return pyarrow.compute.split_pattern(whole, "\n").flatten()
+
+
+def read_tsv(path: Path, wanted: Wanted) -> Source:
     """Columns between tabs; no quoting."""
-    return read_fields(path, wanted, records_of(path, wanted.table.delimiter or "\t", quotes=wanted.table.quotes))
+    return read_delimited(path, wanted, wanted.table.delimiter or "\t")
 
 
-def read_csv(path: Path, wanted: Wanted) -> Iterator[Record]:
+def read_csv(path: Path, wanted: Wanted) -> Source:
     """Columns between commas, quoted where needed."""
-    return read_fields(path, wanted, records_of(path, wanted.table.delimiter or ",", quotes=wanted.table.quotes))
+    return read_delimited(path, wanted, wanted.table.delimiter or ",")
+
+
+def read_delimited(path: Path, wanted: Wanted, delimiter: str) -> Source:
+    """Columns between delimiters; where nothing is quoted, many lines at once."""
+    if is_quoted(delimiter, wanted.table.quotes):
+        return read_fields(path, wanted, csv_records(path, delimiter))
+    return _unquoted(path, wanted, delimiter)
+
+
+def _unquoted(path: Path, wanted: Wanted, delimiter: str) -> Iterator[Piece]:
+    blocks = blocks_of(path)
+    records = _split(*next(blocks), delimiter)
+    numbers = _numbers(path, wanted, records)
+    yield piece_of(list(_picked(records, numbers)), wanted)
+    yield from spread(lambda one: _piece(*one, delimiter, numbers, wanted), blocks)
+
+
+def _piece(first: int, block: bytes, delimiter: str, numbers: Mapping[Key, int], wanted: Wanted) -> Piece:
+    """The columns of a block, in one step where every line has enough of them."""
+    lines = lines_in(first, block)
+    if not isinstance(lines, list):
+        split = pyarrow.compute.split_pattern(lines, delimiter)
+        if pyarrow.compute.min(pyarrow.compute.list_value_length(split)).as_py() >= max(numbers.values()):
+            columns = {key: pyarrow.compute.list_element(split, number - 1) for key, number in numbers.items()}
+            return Piece(columns, np.arange(first, first + len(lines)))
+    return piece_of(list(_picked(_split(first, block, delimiter), numbers)), wanted)
+
+
+def is_quoted(delimiter: str, quotes: bool | None) -> bool:  # noqa: FBT001 - a setting
+    """Whether quotation marks enclose fields: unless the delimiter is a tab, or as is said."""
+    return delimiter != "\t" if quotes is None else quotes
 
 
 def records_of(path: Path, delimiter: str, *, quotes: bool | None = None) -> Iterator[Fields]:
-    """The fields of every record; quotation marks enclose fields unless the delimiter is a tab, or as is said."""
-    if delimiter != "\t" if quotes is None else quotes:
+    """The fields of every record."""
+    if is_quoted(delimiter, quotes):
         return csv_records(path, delimiter)
-    lines = decoded_lines(path)
-    return ((at, line if isinstance(line, Fault) else line.split(delimiter)) for at, line in lines)
+    return (fields for first, block in blocks_of(path) for fields in _split(first, block, delimiter))
+
+
+def _split(first: int, block: bytes, delimiter: str) -> Iterator[Fields]:
+    """The fields of every line of a block."""
+    for at, raw in enumerate(io.BytesIO(block), first):
+        line = decoded(at, raw)
+        yield at, line if isinstance(line, Fault) else line.split(delimiter)
 
 
 def read_fields(path: Path, wanted: Wanted, records: Iterator[Fields]) -> Iterator[Record]:
-    """The columns that are wanted of each record; by name, the first record is the header."""
+    """The columns that are wanted of each record."""
+    yield from _picked(records, _numbers(path, wanted, records))
+
+
+def _numbers(path: Path, wanted: Wanted, records: Iterator[Fields]) -> dict[Key, int]:
+    """The number of each column that is wanted; by name, the first record is the header."""
     keys = wanted.keys
     numbers: dict[Key, int] = {key: key for key in keys if isinstance(key, int)}
     if len(numbers) < len(keys):
         if wanted.table.header is False:
             raise DataError(f"{path} has no header, as the recipe says; give columns by number, not {keys[0]!r}.")
-        numbers = _header(path, *next(records), keys)
-    elif wanted.table.header:
+        return _header(path, *next(records), keys)
+    if wanted.table.header:
         next(records)
+    return numbers
+
+
+def _picked(records: Iterable[Fields], numbers: Mapping[Key, int]) -> Iterator[Record]:
+    """The columns with these numbers of each record."""
     needed = max(numbers.values())
     for line, fields in records:
         if isinstance(fields, Fault):

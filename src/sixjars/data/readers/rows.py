@@ -10,10 +10,12 @@ from typing import Any, final
 import numpy
 import pyarrow
 import pyarrow.compute
+from numpy.typing import NDArray
 
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.bad_rows import SHOWN, told
 from sixjars.data.storage.cache import LINE, Examples
+from sixjars.data.storage.spool import Spool
 from sixjars.data.text.segments import kind_of, texts_of
 from sixjars.errors import DataError, unknown
 from sixjars.progress import counted
@@ -41,6 +43,20 @@ class Fault:
 
 Record = tuple[int, Mapping[Any, Any] | Fault]
 """Where a record was in its file, counted from 1, and its values by column; or what is wrong with it."""
+
+
+@final
+@dataclass(frozen=True)
+class Piece:
+    """Many records at once: a `pyarrow` string array for each column, the line of each row, and bad records."""
+
+    columns: Mapping[Key, Any]
+    lines: "NDArray[numpy.int64]"
+    faults: Sequence[Fault] = ()
+
+
+Source = Iterable[Record] | Iterable[Piece]
+"""What a reader yields."""
 
 
 @final
@@ -78,26 +94,24 @@ def check_columns(wanted: Wanted, known: Sequence[str], where: object) -> None:
             raise DataError(f"{where}: {unknown('column', key, known)}")
 
 
-def kept(records: Iterable[Record], wanted: Wanted, *, name: str, unit: str = "line") -> Examples:
+def kept(records: Source, wanted: Wanted, *, name: str, unit: str = "line") -> Examples:
     """The good rows of all records; a bad one is an error or is counted, as the settings say."""
-    tables, skipped, seen = [], 0, 0
+    spool, skipped, seen = Spool(), 0, 0
     bad: list[Fault] = []
     first: Fault | None = None
-    stream = counted(records, f"reading {name}")
-    while some := list(islice(stream, AT_ONCE)):
-        columns, lines, faults = _columns(some, wanted)
-        seen += len(lines) + len(faults)
-        table, empty = _good_rows(columns, lines, wanted)
-        faults += empty
+    for piece in counted(_pieces(records, wanted), f"reading {name}", rows=lambda piece: len(piece.lines)):
+        seen += len(piece.lines) + len(piece.faults)
+        table, empty = _good_rows(piece.columns, piece.lines, wanted)
+        faults = [*piece.faults, *empty]
         bad = sorted([*bad, *faults], key=lambda fault: fault.line)[:SHOWN]
         first = first or min(faults, key=lambda fault: fault.line, default=None)
         if first is not None and wanted.on_bad_row == "error":
             raise DataError(f"{first.file or name}, {unit} {first.line}: {first.sentence}")
         skipped += len({(fault.file, fault.line) for fault in faults})
-        tables.append(table)
+        spool.add(table)
     if not seen:
         raise DataError(f"{name} has no rows.")
-    table = pyarrow.concat_tables(tables)
+    table = spool.table()
     if not len(table):
         were = "was" if skipped == 1 else "were"
         why = f"{skipped} {were} bad and {seen - skipped} did not fit 'filter'."
@@ -108,13 +122,24 @@ def kept(records: Iterable[Record], wanted: Wanted, *, name: str, unit: str = "l
     return Examples(table, skipped, name, notes, unit)
 
 
-def _columns(records: Sequence[Record], wanted: Wanted) -> tuple[dict[Key, Any], list[int], list[Fault]]:
-    """A `pyarrow` string array for each column, null where there is no value; the line of each row; and bad records."""
+def _pieces(records: Iterable[Any], wanted: Wanted) -> Iterator[Piece]:
+    """Records some at a time; pieces as they are."""
+    stream = iter(records)
+    while some := list(islice(stream, 1)):
+        if isinstance(some[0], Piece):
+            yield some[0]
+        else:
+            yield piece_of([*some, *islice(stream, AT_ONCE - 1)], wanted)
+
+
+def piece_of(records: Sequence[Record], wanted: Wanted) -> Piece:
+    """Records as one piece; a value is null where there is none."""
     faults = [record for _, record in records if isinstance(record, Fault)]
     good = [(line, record) for line, record in records if not isinstance(record, Fault)]
     keys, lines = wanted.keys, [line for line, _ in good]
     try:  # most records hold texts alone, by the very names that are wanted: then a column is made in one step
-        return {key: _strings(record[key] for _, record in good) for key in keys}, lines, faults
+        columns = {key: _strings(record[key] for _, record in good) for key in keys}
+        return Piece(columns, numpy.array(lines, dtype=numpy.int64), faults)
     except (KeyError, UnicodeEncodeError, pyarrow.ArrowException):
         rows: list[tuple[str | None, ...]] = []
         lines = []
@@ -125,14 +150,15 @@ def _columns(records: Sequence[Record], wanted: Wanted) -> tuple[dict[Key, Any],
             lines += [line] * len(found)
         except ValueError as error:
             faults.append(Fault(line, str(error)))
-    return {key: _strings(row[at] for row in rows) for at, key in enumerate(keys)}, lines, faults
+    columns = {key: _strings(row[at] for row in rows) for at, key in enumerate(keys)}
+    return Piece(columns, numpy.array(lines, dtype=numpy.int64), faults)
 
 
 def _strings(texts: Iterable[Any]) -> Any:
     return pyarrow.array(list(texts), pyarrow.string())
 
 
-def _good_rows(columns: Mapping[Key, Any], lines: list[int], wanted: Wanted) -> tuple[Any, list[Fault]]:
+def _good_rows(columns: Mapping[Key, Any], lines: "NDArray[numpy.int64]", wanted: Wanted) -> tuple[Any, list[Fault]]:
     """The rows that fit the filter and have a text in every column, and a fault for each that has not."""
     compute = pyarrow.compute
     good = numpy.ones(len(lines), dtype=bool)
@@ -149,10 +175,10 @@ def _good_rows(columns: Mapping[Key, Any], lines: list[int], wanted: Wanted) -> 
         empty = _plain(compute.equal(compute.binary_length(column), 0)) | _plain(compute.utf8_is_space(column))
         for row in numpy.flatnonzero(good & (missing | empty)):
             what = "has no value" if missing[row] else "is empty"
-            faults.append(Fault(lines[row], f"column {key!r} {what}.", wanted.files.get(key)))
+            faults.append(Fault(int(lines[row]), f"column {key!r} {what}.", wanted.files.get(key)))
         good &= ~(missing | empty)
         table[name] = column
-    made = pyarrow.table({**table, LINE: numpy.array(lines, dtype=numpy.int64)})
+    made = pyarrow.table({**table, LINE: lines})
     return (made if good.all() else made.filter(pyarrow.array(good))), faults
 
 

@@ -1,7 +1,7 @@
 """The cache: its folder, where files appear whole or not at all, and in it examples with their token ids.
 
 An entry of the cache is a folder: the texts as Arrow, and for each encoder all ids in one flat array of 32-bit numbers,
-with where each row begins. Ids are written a few thousand rows at a time, so memory stays small.
+with where each row begins. Ids are written some thousand rows at a time, so memory stays small.
 """
 
 import errno
@@ -15,13 +15,13 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Protocol, final
 
 import numpy
 import pyarrow
 
+from sixjars.data.flat import Flat, batches_of, flattened, mapped, portions, spread
 from sixjars.data.storage.pruning import MAKING, MAKING_HERE, is_abandoned, prune
 from sixjars.errors import DataError
 from sixjars.progress import counted
@@ -32,10 +32,7 @@ FORMAT: Final = 4
 """Changes when the form of an entry does, so that no old one is read."""
 ASIDE = ".aside-"
 """How the name of what stood where a file of ours should be begins."""
-_OFTEN, _ROWS, _INDEX = 3600.0, 4096, "index.json"
-
-Ids = numpy.ndarray[Any, numpy.dtype[numpy.int32]]
-Offsets = numpy.ndarray[Any, numpy.dtype[numpy.int64]]
+_OFTEN, _INDEX = 3600.0, "index.json"
 
 
 def cache_folder() -> Path:
@@ -146,6 +143,9 @@ class IdEncoder(Protocol):
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text."""
 
+    def flat(self, texts: Any) -> Flat:
+        """The same for a `pyarrow` array of texts."""
+
     def key(self) -> str:
         """All that the ids depend on, besides the texts."""
 
@@ -159,16 +159,19 @@ class FieldEncoder:
     encode: Callable[[Sequence[str]], list[list[int]]]
     key: Callable[[], str] = str
 
+    def flat(self, texts: Any) -> Flat:
+        """The ids of a `pyarrow` array of texts."""
+        return flattened(self.encode(texts.to_pylist()))
+
 
 @final
 class Table:
     """Encoded examples; those from the cache are memory-mapped, and nothing is loaded before it is looked at."""
 
-    def __init__(self, texts: Any, ids: Mapping[str, tuple[Ids, Offsets]], fingerprint: str) -> None:
+    def __init__(self, texts: Any, ids: Mapping[str, Flat], fingerprint: str) -> None:
         self._texts = texts
         self._ids = ids
         self.fingerprint = fingerprint
-        self._lines: Offsets = texts.column(LINE).to_numpy()
 
     def __len__(self) -> int:
         return int(self._texts.num_rows)
@@ -183,24 +186,19 @@ class Table:
         texts: list[str] = column.to_pylist() if rows is None else [column[int(row)].as_py() for row in rows]
         return texts
 
-    def ids(self, field: str) -> tuple[Ids, Offsets]:
+    def ids(self, field: str) -> Flat:
         """All ids of a field on end, and where each row begins (one entry more than rows); no copy."""
         return self._ids[field]
 
     def line(self, row: int) -> int:
         """Where a row was in its file, counted from 1."""
-        return int(self._lines[row])
+        return int(self._texts.column(LINE)[row].as_py())
 
 
 def encoded(examples: Examples, encoders: Mapping[str, IdEncoder]) -> Table:
     """The examples with the ids of each encoder, in memory: for a few, as in a prediction."""
-    ids = {}
-    for name, encoder in encoders.items():
-        rows = encoder.encode(examples.table.column(encoder.column).to_pylist())
-        ids[name] = (
-            numpy.fromiter(chain.from_iterable(rows), numpy.int32),
-            numpy.cumsum([0, *map(len, rows)], dtype=numpy.int64),
-        )
+    whole = {name: examples.table.column(encoder.column).combine_chunks() for name, encoder in encoders.items()}
+    ids = {name: encoders[name].flat(texts) for name, texts in whole.items()}
     return Table(examples.table, ids, "")
 
 
@@ -214,6 +212,7 @@ def cached(examples: Examples, encoders: Mapping[str, IdEncoder], *, folder: Pat
             sweep(folder)
             _make(entry, examples, encoders)
             table = _opened(entry, encoders, fingerprint)
+            pyarrow.default_memory_pool().release_unused()
     if table is None:
         raise DataError(f"The cache in {folder} cannot be read back; is the disk damaged? Set SIXJARS_CACHE.")
     return table
@@ -235,7 +234,7 @@ def _fingerprint(examples: Examples) -> str:
     whole = hashlib.sha256()
     for name in examples.table.column_names:
         lengths, content = hashlib.sha256(), hashlib.sha256()
-        for chunk in examples.table.column(name).chunks:
+        for chunk in portions(examples.table.column(name)):
             if name == LINE:
                 content.update(chunk.to_numpy())
             elif len(chunk):
@@ -252,16 +251,18 @@ def _make(entry: Path, examples: Examples, encoders: Mapping[str, IdEncoder]) ->
     with made_whole(entry) as made:
         made.mkdir()
         with pyarrow.ipc.new_file(str(made / "texts.arrow"), examples.table.schema) as writer:
-            writer.write_table(examples.table)
+            for batch in batches_of(examples.table):
+                writer.write_batch(batch)
         for number, encoder in enumerate(encoders.values()):
             column = examples.table.column(encoder.column)
-            lengths = [0]
+            begins = [numpy.zeros(1, numpy.int64)]
             with (made / f"{number}.ids").open("wb") as file:
-                for start in counted(range(0, len(column), _ROWS), f"tokenizing {encoder.column}", each=_ROWS):
-                    rows = encoder.encode(column.slice(start, _ROWS).to_pylist())
-                    lengths += [len(ids) for ids in rows]
-                    file.write(numpy.fromiter(chain.from_iterable(rows), numpy.int32).tobytes())
-            numpy.save(made / f"{number}.npy", numpy.cumsum(lengths, dtype=numpy.int64))
+                found = spread(encoder.flat, portions(column))
+                what = f"tokenizing {encoder.column}"
+                for ids, own in counted(found, what, rows=lambda flat: len(flat[1]) - 1, total=len(column)):
+                    file.write(ids.tobytes())
+                    begins.append(own[1:] + begins[-1][-1])
+            numpy.save(made / f"{number}.npy", numpy.concatenate(begins))
         sums = json.dumps({path.name: _sum(path) for path in sorted(made.iterdir())})
         (made / _INDEX).write_text(sums, encoding="utf-8")
 
@@ -284,12 +285,9 @@ def _opened(entry: Path, encoders: Mapping[str, IdEncoder], fingerprint: str) ->
         ids = {}
         for number, name in enumerate(encoders):
             offsets = numpy.load(entry / f"{number}.npy", mmap_mode="r")
-            size = int(offsets[-1])
-            path = entry / f"{number}.ids"
-            ids[name] = (
-                numpy.memmap(path, numpy.int32, "r", shape=(size,)) if size else numpy.empty(0, numpy.int32),
-                offsets,
-            )
+            with (entry / f"{number}.ids").open("rb") as file:
+                own = numpy.frombuffer(mapped(file) if offsets[-1] else b"", numpy.int32, int(offsets[-1]))
+            ids[name] = own, offsets
         texts = pyarrow.ipc.open_file(pyarrow.memory_map(str(entry / "texts.arrow"))).read_all()
         table = Table(texts, ids, fingerprint)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, pyarrow.ArrowException):

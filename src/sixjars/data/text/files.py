@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from sixjars.errors import DataError, file_hint
-from sixjars.progress import tell
+from sixjars.progress import reached, tell
 
 MARK = b"\xef\xbb\xbf"  # what some programs write before UTF-8 text
 UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
@@ -21,6 +21,8 @@ WINDOWS_LETTERS = frozenset(
 """Bytes that such texts have: letters, quotes, dashes."""
 ENOUGH = 1000
 """Lines with such bytes that are looked at."""
+FIRST, BLOCK = 1 << 16, 1 << 22
+"""Bytes that are read at once: at first few, as often only the first lines are looked at."""
 
 
 @contextmanager
@@ -38,27 +40,39 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 def lines_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
     r"""Every line with its number, from 1, as it is in the file. Only `\n` ends a line; an empty file is refused."""
-    number = 0
+    for number, block in blocks_of(path):
+        yield from enumerate(io.BytesIO(block), number)
+
+
+def blocks_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
+    """The same, many lines at a time, with the number of the first of them."""
+    number, block = 1, None
     with opened(path) as stream:
-        for number, line in enumerate(_as_utf8(stream, path), 1):
-            yield number, line.removeprefix(MARK) if number == 1 else line
-    if not number:
+        size = max(path.stat().st_size, 1)
+        for block in _as_utf8(stream, path):
+            reached(min(getattr(stream, "fileobj", stream).tell() / size, 1.0))  # of a gzip file, what was unpacked
+            yield number, block.removeprefix(MARK) if number == 1 else block
+            number += block.count(b"\n")
+    if block is None:
         raise DataError(f"{path} is empty.")
 
 
 def _as_utf8(stream: BinaryIO, path: Path) -> Iterator[bytes]:
-    """The lines of a stream in UTF-8; those of UTF-16 (Excel's "Unicode text") and Windows-1252 are encoded anew."""
-    encoding = _utf16(stream)
+    """Whole lines of a stream in UTF-8; UTF-16 (Excel's "Unicode text") and Windows-1252 are encoded anew."""
+    encoding, some = _utf16(stream), FIRST
     if encoding is None:
         if not _is_windows(stream):
-            yield from stream
+            while block := stream.read(some) + stream.readline():
+                yield block
+                some = BLOCK
             return
         encoding = WINDOWS
         tell(f"{path} is not UTF-8, so it is read as Windows-1252; if letters look wrong, save it as UTF-8.")
     text = io.TextIOWrapper(stream, encoding=encoding, newline="\n")
     try:
-        for line in text:
-            yield line.removeprefix("\ufeff").encode()
+        while lines := text.readlines(some):
+            yield "".join(line.removeprefix("\ufeff") for line in lines).encode()
+            some = BLOCK
     except UnicodeError as error:
         raise DataError(f"{path} begins as UTF-16, but is not: {error}; save the file as UTF-8.") from None
     finally:
@@ -84,14 +98,13 @@ def _is_windows(stream: BinaryIO) -> bool:
     """
     found = 0
     try:
-        for line in stream:
-            if line.isascii():
-                continue
-            if not WINDOWS_LETTERS.issuperset(byte for byte in line if byte >= 0x80) or _is_utf8(line):
-                return False
-            found += 1
-            if found == ENOUGH:
-                break
+        while found < ENOUGH and (block := stream.read(BLOCK) + stream.readline()):
+            for line in () if block.isascii() else io.BytesIO(block):
+                if line.isascii():
+                    continue
+                if not WINDOWS_LETTERS.issuperset(byte for byte in line if byte >= 0x80) or _is_utf8(line):
+                    return False
+                found += 1
     finally:
         stream.seek(0)
     return found > 0

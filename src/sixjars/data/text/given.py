@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol, final
 
 from tokenizers import Tokenizer
 
+from sixjars.data.flat import Flat, flattened
 from sixjars.data.text.files import check_file
 from sixjars.data.text.vocabulary import BaseTokenizer
 from sixjars.errors import DataError, MissingExtra, RunError, shown
@@ -147,6 +148,10 @@ class GivenTokenizer(BaseTokenizer):
                 raise DataError(f"Text {shown(text)} holds half a character (a lone surrogate); remove it.")
         rows = self._engine.encode([_tidy(text) for text in texts])
         return [[self._ours.get(number, UNK) for number in ids] for ids in rows]
+
+    def encode_flat(self, texts: Any, *, open: bool = False) -> Flat:
+        """The same for a `pyarrow` array of texts."""
+        return flattened(self.encode_many(texts.to_pylist(), open=open))
 
     def normalize(self, text: str) -> str:
         """A text as it is before it is split: what an output can be compared with."""

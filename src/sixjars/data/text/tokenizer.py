@@ -13,12 +13,13 @@ import json
 import unicodedata
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Final, TypeVar, final
+from dataclasses import dataclass
+from typing import Any, Final, final
 
+import numpy as np
+
+from sixjars.data.flat import Flat, begins_of, flattened, ranges, rows_of
 from sixjars.data.text.given import GivenTokenizer
-from sixjars.data.text.segments import segments_of
-from sixjars.data.text.sentences import RULE
 from sixjars.data.text.vocabulary import (
     KINDS,
     MARK,
@@ -29,12 +30,13 @@ from sixjars.data.text.vocabulary import (
     learned,
     tokenizer_of,
 )
-from sixjars.errors import DataError, RunError, shown
+from sixjars.data.text.words import as_array, words_of
+from sixjars.errors import RunError, shown
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
 
 _FORMAT: Final = 2
 _HASHES: Final = 2**30  # a size and a hash together still fit 32 bits
-T = TypeVar("T")
+_KEPT: Final = 2**17  # words whose ids are kept
 
 
 @final
@@ -68,6 +70,8 @@ class TextTokenizer(BaseTokenizer):
         self._marked = is_marked(settings)
         self._names = [*SPECIAL, *vocabulary.tokens]
         self._tokenizer = tokenizer_of(vocabulary, settings)
+        self._words: dict[str, list[int]] = {}
+        self._open_words: dict[str, list[int]] = {}
         # Leaves out the offsets, where this version of the library can.
         self._batch = getattr(self._tokenizer, "encode_batch_fast", self._tokenizer.encode_batch)
 
@@ -89,29 +93,47 @@ class TextTokenizer(BaseTokenizer):
         return self._kind in ("words", "characters")
 
     def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
-        """The ids of many texts, faster than one by one.
+        """The ids of many texts, faster than one by one; `open` as for `encode_flat`."""
+        return rows_of(self.encode_flat(as_array(texts), open=open))
+
+    def encode_flat(self, texts: Any, *, open: bool = False) -> Flat:
+        """The ids of a `pyarrow` array of texts.
 
         With `open`, each word outside the vocabulary has a number of its own, from `size` on, in place of `<unk>`.
         """
-        try:
-            rows: list[list[int]] = [encoding.ids for encoding in self._batch(texts)]
-        except TypeError:
-            for text in texts:
-                if any("\ud800" <= letter <= "\udfff" for letter in text):
-                    message = f"Text {shown(text)} holds half a character (a lone surrogate); remove it."
-                    raise DataError(message) from None
-            raise
-        if not open:
-            return rows
-        assert self.can_copy
-        return [self._with_hashes(text, ids) if UNK in ids else ids for text, ids in zip(texts, rows, strict=True)]
+        words, places, begins = words_of(texts)
+        ids, starts = flattened(self._ids_of_words(words, open=open))
+        first, count = starts[places], np.diff(starts)[places]
+        if self._kind == "characters":  # the first word of a text follows no space
+            first[begins[:-1]] += 1
+            count[begins[:-1]] -= 1
+        return ids[ranges(first, count)], begins_of(count)[begins]
+
+    def _ids_of_words(self, words: Sequence[str], *, open: bool) -> list[list[int]]:
+        """The ids of words, of characters with the space before them; those of the first words are kept."""
+        kept = self._open_words if open else self._words
+        new = [word for word in words if word not in kept]
+        rows: list[list[int]] = [encoding.ids for encoding in self._batch(new)] if new else []
+        if open:
+            assert self.can_copy
+            rows = [self._with_hashes(word, ids) if UNK in ids else ids for word, ids in zip(new, rows, strict=True)]
+        if self._kind == "characters":
+            space = self._tokenizer.token_to_id(" ")
+            before = space if space is not None else self._hash(" ") if open else UNK
+            rows = [[before, *ids] for ids in rows]
+        same: dict[tuple[int, ...], list[int]] = {}  # most words outside the vocabulary have the same ids
+        found = {word: same.setdefault(tuple(ids), ids) for word, ids in zip(new, rows, strict=True)}
+        if len(kept) < _KEPT:
+            kept.update(found)
+        return [found[word] if word in found else kept[word] for word in words]
 
     def _with_hashes(self, text: str, ids: Sequence[int]) -> list[int]:
         """Ids with the hash of its word in place of each `<unk>`; a word is the same with the mark and without."""
-        return [
-            self.size + zlib.crc32(self.plain(token).encode()) % _HASHES if number == UNK else number
-            for token, number in zip(self.split(text), ids, strict=True)
-        ]
+        tokens = zip(self.split(text), ids, strict=True)
+        return [self._hash(token) if number == UNK else number for token, number in tokens]
+
+    def _hash(self, token: str) -> int:
+        return self.size + zlib.crc32(self.plain(token).encode()) % _HASHES
 
     def normalize(self, text: str) -> str:
         """A text as it is before it is split: what an output can be compared with."""
@@ -194,7 +216,7 @@ class TextTokenizer(BaseTokenizer):
     def to_json(self) -> str:
         """All of it as text, to be kept in a run."""
         how = {"format": _FORMAT, "kind": self._kind, "split": self._split, "lowercase": self._lowercase}
-        return json.dumps(how | asdict(self._vocabulary), ensure_ascii=False)
+        return json.dumps(how | vars(self._vocabulary), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "TextTokenizer":
@@ -225,57 +247,3 @@ def _leads(token: str) -> bool:
         sign = token.removeprefix(MARK)
         return sign in ('"', "'") or (len(sign) == 1 and unicodedata.category(sign) in ("Ps", "Pi"))
     return token == "/" or (len(token) == 1 and unicodedata.category(token) in ("Ps", "Pi", "Pd"))
-
-
-@final
-@dataclass(frozen=True)
-class TextEncoding:
-    """From the texts of a column to ids: a tokenizer, what it is limited to, and the segments of a text."""
-
-    column: str
-    tokenizer: AnyTokenizer
-    limit: int | None
-    """Most ids of a text, the ends of its segments counted."""
-    segments: str
-    copies: bool
-    """Whether words outside the vocabulary have numbers of their own."""
-
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each text; each segment of a text in segments ends in `<stop>`."""
-        if self.segments == "none":
-            rows = self.tokenizer.encode_many(texts, open=self.copies)
-        else:
-            split = [segments_of(text, self.segments) for text in texts]
-            rows = self.tokenizer.encode_segments(split, open=self.copies)
-        return [self.short(ids, end=STOP) for ids in rows]
-
-    def short(self, row: list[T], *, end: T) -> list[T]:
-        """As much of a row as the limit allows."""
-        if self.limit is None:
-            return row
-        return latest(row, self.limit, end=end) if self.segments == "turns" else row[: self.limit]
-
-    def words(self, text: str) -> list[str]:
-        """What stands at each position of a text, spelled as the tokenizer does."""
-        segments = segments_of(text, self.segments)
-        row: list[str | None] = [word for segment in segments for word in (*self.tokenizer.split(segment), None)]
-        return [word for word in self.short(row, end=None) if word is not None]
-
-    def key(self) -> str:
-        """All that the ids depend on, besides the texts."""
-        rule = {"rule": RULE} if self.segments == "sentences" else {}
-        how = {"limit": self.limit, "segments": self.segments, "copies": self.copies}
-        return json.dumps(how | rule) + self.tokenizer.to_json()
-
-
-def latest(ids: list[T], limit: int, *, end: T) -> list[T]:
-    """The last turns of a conversation, as many whole ones as fit; the very last is cut if it does not fit alone.
-
-    >>> latest([7, 8, STOP, 9, STOP, 7, STOP], limit=5, end=STOP)
-    [9, 2, 7, 2]
-    >>> latest([7, STOP, 8, 9, 10, STOP], limit=2, end=STOP)
-    [8, 9]
-    """
-    begins = [0, *(place + 1 for place, number in enumerate(ids[:-1]) if number == end)]
-    fits = [begin for begin in begins if len(ids) - begin <= limit]
-    return ids[fits[0] :] if fits else ids[begins[-1] : begins[-1] + limit]

@@ -12,8 +12,9 @@ from typing import Annotated, Any, Final, Literal, Protocol, final
 from pydantic import Discriminator, Tag
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
+from sixjars.data.text.words import word_counts
 from sixjars.errors import DataError
-from sixjars.flow.special import SPECIAL, STOP, UNK
+from sixjars.flow.special import SPECIAL, UNK
 from sixjars.recipe.data import FilePath
 from sixjars.recipe.schema import Settings
 
@@ -25,7 +26,7 @@ MARK: Final = "▁"
 
 _WHITE = Regex(r"[\s\x1c-\x1f\x85]+")  # what str.split takes for white space
 _PUNCTUATION = Regex(rf"{MARK}?[[\p{{P}}\p{{S}}]&&[^{MARK}]]")  # one punctuation mark or symbol, and the mark before it
-_COPIES = 1000  # of one word in one line for a trainer, which counts words itself
+_COPIES = 1000  # words in one text: of one word for a trainer, which counts words itself
 
 
 class TokenFile(Settings):
@@ -139,14 +140,17 @@ def _pre_tokenizer(settings: TokenSettings) -> pre_tokenizers.PreTokenizer:
 
 
 def _counted(texts: Iterable[str], normalizer: normalizers.Normalizer) -> tuple[Counter[str], int]:
-    """How often each word between spaces was seen, and how many spaces there were."""
+    """How often each normalized word was seen, and how many spaces there were.
+
+    Normalizing changes each word by itself, so those that differ are put into one text for it.
+    """
+    raw, spaces = word_counts(texts)
     words: Counter[str] = Counter()
-    spaces = 0
-    for text in texts:
-        found = normalizer.normalize_str(text).split(" ")
-        words.update(found)
-        spaces += len(found) - 1
-    del words[""]
+    stream = iter(raw.items())
+    while some := list(islice(stream, _COPIES)):
+        normalized = normalizer.normalize_str(" ".join(word for word, _ in some)).split(" ")
+        for word, (_, count) in zip(normalized, some, strict=True):
+            words[word] += count
     return words, spaces
 
 
@@ -268,11 +272,6 @@ class BaseTokenizer(ABC):
     @abstractmethod
     def plain(self, token: str) -> str:
         """A token without the mark of a space."""
-
-    def encode_segments(self, texts: Sequence[Sequence[str]], *, open: bool = False) -> list[list[int]]:
-        """The ids of texts in segments: each is encoded by itself and ends in `<stop>`, also one without a word."""
-        encoded = iter(self.encode_many([segment for segments in texts for segment in segments], open=open))
-        return [[number for ids in islice(encoded, len(some)) for number in (*ids, STOP)] for some in texts]
 
     def _name(self, number: int, source_words: Sequence[str]) -> str:
         return self._names[number] if number < self.size else source_words[number - self.size]

@@ -1,0 +1,134 @@
+"""Words between white space: whatever is made of each different word is what the library makes of whole texts."""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sixjars.data import flat
+from sixjars.data.flat import cut, flattened, rows_of, spread
+from sixjars.data.text import words
+from sixjars.data.text.encoding import TextEncoding, latest
+from sixjars.data.text.words import TextStream, as_array, word_counts, words_of
+from sixjars.errors import DataError
+from sixjars.flow.special import STOP
+from tests.unit.tokenizers import KINDS, TEXTS, trained
+
+LETTERS = "ab ▁.,!-_ΣİéA\u0301\u0323\u00a0\u3000\x1c\x85\u2003\t\n😀각\u1100\u1161\u11a8\u200b"
+"""What a tokenizer may treat in its own way: marks, white space, letters that are made of several."""
+ODD = st.one_of(st.text(LETTERS, max_size=12), st.text(max_size=8))
+TOKENIZERS = {
+    f"{name}, {case}": trained([*TEXTS, "a b ab é", "A. _ -"], **kind, lowercase=case == "lowercase", size=60)
+    for name, kind in KINDS.items()
+    for case in ("as written", "lowercase")
+}
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+@settings(max_examples=60, deadline=None)
+@given(texts=st.lists(ODD, max_size=6))
+def test_ids_are_those_of_whole_texts(name: str, texts: list[str]) -> None:
+    tokens = TOKENIZERS[name]
+    assert tokens.encode_many(texts) == [found.ids for found in tokens._tokenizer.encode_batch(texts)]
+    if tokens.can_copy:
+        for text, ids in zip(texts, tokens.encode_many(texts, open=True), strict=True):
+            assert len(ids) == len(tokens.split(text))
+
+
+@settings(max_examples=100, deadline=None)
+@given(texts=st.lists(ODD, max_size=6))
+def test_words_are_those_of_python(texts: list[str]) -> None:
+    known, places, begins = words_of(as_array(texts))
+    split = [[known[at] for at in places[begin:end]] for begin, end in pairwise(begins)]
+    assert split == [text.split() or [""] for text in texts]
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=st.lists(ODD, max_size=30), portion=st.integers(1, 9), merged=st.integers(0, 9))
+def test_counts_do_not_depend_on_portions(texts: list[str], portion: int, merged: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words, "MOST_ROWS", portion)
+        patch.setattr(words, "_MERGED", merged)
+        found = word_counts(iter(texts))
+    split = [text.split() for text in texts]
+    want = Counter(word for some in split for word in some), sum(max(len(some) - 1, 0) for some in split)
+    assert found == want == word_counts(TextStream([as_array(texts)]))
+
+
+def test_only_so_many_words_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = trained(TEXTS, tokens="words")
+    want = tokens.encode_many(TEXTS)
+    monkeypatch.setattr("sixjars.data.text.tokenizer._KEPT", 1)
+    again = trained(TEXTS, tokens="words")
+    assert [again.encode_many([text])[0] for text in TEXTS * 2] == want * 2
+    assert sorted(again._words) == sorted({*TEXTS[0].split()})
+
+
+def test_half_a_character() -> None:
+    with pytest.raises(DataError, match=r"Text 'a\\ud800' holds half a character \(a lone surrogate\); remove it\."):
+        as_array(["fine", "a\ud800"])
+
+
+@given(rows=st.lists(st.lists(st.integers(4, 9), max_size=5)), limit=st.integers(1, 6))
+def test_rows_that_are_cut(rows: list[list[int]], limit: int) -> None:
+    assert rows_of(cut(flattened(rows), limit)) == [row[:limit] for row in rows]
+
+
+@pytest.mark.parametrize("limit", [None, 1, 3, 50])
+@pytest.mark.parametrize("segments", ["lines", "turns", "sentences"])
+def test_texts_in_segments_are_cut_as_lists_are(segments: str, limit: int | None) -> None:
+    tokens = trained(TEXTS, tokens="words")
+    texts = ["Hello, how\nare you?\nthe cat", "", "the old house. The cat", "\n\na"]
+    whole = TextEncoding("source", tokens, None, segments, False).encode(texts)
+    for row, ids in zip(whole, TextEncoding("source", tokens, limit, segments, False).encode(texts), strict=True):
+        cut_row = row if limit is None else latest(row, limit, end=STOP) if segments == "turns" else row[:limit]
+        assert ids == cut_row
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_cores_change_nothing(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flat, "cores", lambda: count)
+    assert list(spread(str, range(20))) == [str(number) for number in range(20)]
+
+    def bad(number: int) -> int:
+        if number == 3:
+            raise ValueError("three")
+        return number
+
+    found: list[int] = []
+    with pytest.raises(ValueError, match="three"):
+        found.extend(spread(bad, range(20)))
+    assert found == [0, 1, 2]
+
+
+def test_few_items_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever takes results slowly has no queue of them in memory."""
+    monkeypatch.setattr(flat, "cores", lambda: 2)
+    begun: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(50):
+            begun.append(number)
+            yield number
+
+    results: Any = spread(str, items())
+    assert [next(results) for _ in range(3)] == ["0", "1", "2"]
+    assert len(begun) <= 6
+    results.close()
+
+
+def test_portions_of_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow
+
+    column = pyarrow.chunked_array([["a", "bb", "ccc"], ["d"]])
+    assert [some.to_pylist() for some in flat.portions(column)] == [["a", "bb", "ccc"], ["d"]]
+    monkeypatch.setattr(flat, "MOST_ROWS", 2)
+    assert [some.to_pylist() for some in flat.portions(column)] == [["a", "bb"], ["ccc"], ["d"]]
+    monkeypatch.setattr(flat, "MOST_BYTES", 1)
+    assert [len(some) for some in flat.portions(column)] == [1, 1, 1, 1]
+    assert np.concatenate(list(flat.slices(np.arange(3, dtype=np.int32)))).tolist() == [0, 1, 2]
