@@ -1,5 +1,7 @@
 """Search by graphs. A CPU has none, so here what would be captured is called again: the rest is the same code."""
 
+import contextlib
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -7,12 +9,13 @@ import pytest
 import torch
 
 import sixjars.evaluation.search as searching
-from sixjars.evaluation.search import Searcher
+from sixjars.evaluation.search import Searcher, capture
 from sixjars.evaluation.search.capture import GRAPHS, KEPT, bucketed, can_capture, walked_captured
 from sixjars.flow.contracts import Generator
 from sixjars.flow.values import Encoded, Hypothesis
 from sixjars.recipe.sections import SearchSettings
 from tests.contracts.decoder_cases import GENERATORS, source_for
+from tests.reads import Reads
 
 LENGTHS = (4, 2, 3, 1, 6)
 CASES = ["sequence-lstm-2-additive-own", "sequence-gru-1-two_level-own", "sequence-dot", "pointer-some-additive"]
@@ -99,3 +102,25 @@ def test_rules_that_count_steps_are_not_captured(more: dict[str, Any], monkeypat
     for settings in ({}, more):
         found(decoder, source_for(LENGTHS), settings)
     assert asked == [False, False]  # a CPU has no graphs at all
+
+
+@pytest.mark.parametrize("settings", SEARCHES, ids=lambda settings: f"{settings['kind']}-{settings['max_length']}")
+def test_what_a_graph_reads_lives_as_long_as_the_graph(
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A graph has addresses alone: whatever was there before it was recorded must be kept by somebody."""
+    reads = Reads()
+
+    def recorded(make: Callable[[], None], pool: object) -> Callable[[], None]:
+        with reads:
+            make()
+        return lambda: None
+
+    monkeypatch.setattr(capture, "recorded", recorded)
+    decoder, source = decoder_named("sequence-gru-1-additive"), source_for(LENGTHS)
+    monkeypatch.setattr(searching, "walked", partial(walked_captured, decoder))
+    with torch.inference_mode(), contextlib.suppress(IndexError, RuntimeError):  # a graph of nothing finds nothing
+        found(decoder, source, settings)
+    assert decoder in GRAPHS
+    del source
+    assert reads.freed() == 0

@@ -1,15 +1,20 @@
 """Training steps as CUDA graphs: the padding that they need, and on a CUDA device that they change nothing."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 import sixjars
 from sixjars.data.packing import packed
 from sixjars.flow.values import Batch, Padded, Segments
+from sixjars.learning import captured, engine
 from sixjars.learning.captured import ROWS, rung, tensors_of, widened
+from tests.reads import Reads
 
 FEW = (
     "data.sample.size=400",
@@ -84,8 +89,10 @@ def test_the_path_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "path: fast; the decoder step by step, because bridge TwoLevelAttention has no fast path" in levels
 
 
-def losses(folder: Path, *overrides: str, device: str = "cpu") -> list[float]:
-    run = sixjars.train("translation/sample_attention", [*FEW, *overrides], out=folder, device=device)  # type: ignore[arg-type]
+def losses(
+    folder: Path, *overrides: str, device: str = "cpu", recipe: str = "translation/sample_attention"
+) -> list[float]:
+    run = sixjars.train(recipe, [*FEW, *overrides], out=folder, device=device)  # type: ignore[arg-type]
     return [float(record["train_loss"]) for record in run.history]
 
 
@@ -95,6 +102,41 @@ def test_both_paths_learn_alike(tmp_path: Path) -> None:
     fast, slow = losses(tmp_path / "a", *more), losses(tmp_path / "b", *more, "learning.fast=false")
     assert fast == pytest.approx(slow, rel=2e-3)
     assert fast[-1] < 0.9 * fast[0]
+
+
+@pytest.mark.parametrize("name", ["translation/sample_attention", "document_classification/sample_attention"])
+def test_what_a_graph_reads_lives_as_long_as_the_graph(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both graphs of a training, each with another batch before and after it; a CPU only calls the functions."""
+    reads: list[Reads] = []
+
+    class Recording:
+        def __init__(self, function: Callable[[], Tensor | None], pool: object) -> None:
+            reads.append(Reads())
+            with reads[-1]:
+                self.made = function()
+            self.made = None if self.made is None else self.made.detach()
+
+        def replay(self) -> Tensor | None:
+            return self.made
+
+    monkeypatch.setattr(captured, "Graph", Recording)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", tuple)
+    monkeypatch.setattr(torch.cuda, "current_device", int)
+    monkeypatch.setattr(engine, "uncaptured", lambda *_: "")
+    monkeypatch.setattr(engine, "optimizer_for", lambda weights, settings, captured: torch.optim.Adam(weights))
+    monkeypatch.setattr(Batch, "to", lambda batch, device: batch.mapped(Tensor.clone))
+    make, kept = captured.Captured, []
+
+    def made(*given: Any) -> captured.Captured:
+        kept.append(make(*given))
+        return kept[-1]
+
+    monkeypatch.setattr(captured, "Captured", made)
+    losses(tmp_path / "run", recipe=name)
+    assert len(reads) > 2
+    assert [each.freed() for each in reads] == [0] * len(reads)
 
 
 @ON_CUDA
