@@ -125,9 +125,9 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", default="32")
     parser.add_argument("--threads", type=int, default=1)
-    sizes = {"size": 512, "vocabulary": 8000, "batch": 64, "length": 25, "tokens": 40, "turns": 5}
+    sizes = {"--size": 512, "--vocabulary": 8000, "--batch": 64, "--length": 25, "--tokens": 40, "--turns": 5}
     for name, number in sizes.items():
-        parser.add_argument(f"--{name}", type=int, default=number)
+        parser.add_argument(name, type=int, default=number)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     (serve if given.serve else table)(given)
