@@ -71,7 +71,7 @@ def test_the_products_are_those_that_torch_counts() -> None:
     encoded = network.encode(batch.inputs)
     network.decoder.rnn.fast = False  # products that are written into place are not counted
     with FlopCounterMode(display=False) as counter:
-        network.decoder.teach(encoded, batch.target)
+        _ = network.decoder.teach(encoded, batch.target).logits
     decoder = forward - sum(
         2 * one.rows * one.inner * one.outer * one.times for one in module("floor").products(own)[:4]
     )

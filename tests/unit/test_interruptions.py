@@ -121,7 +121,7 @@ PHASES: dict[str, tuple[str, list[str], str]] = {
         "stopped; the same command with --resume goes on from what {out} holds.",
     ),
     "training": (
-        "sixjars.loss.token_loss",
+        "sixjars.loss.output_loss",
         ["train"],
         "stopped at step 1 of 8; the same command with --resume goes on from there.",
     ),

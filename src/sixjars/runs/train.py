@@ -176,8 +176,9 @@ def fit(
 
 
 def _run(trainer: Trainer) -> None:
+    had_finished = trainer.state.finished
     trainer.run()
-    if trainer.state.step < trainer.total:
+    if not had_finished and trainer.state.step < trainer.total:
         trainer.around.reporter.stopped(stopped_early(trainer))
 
 
