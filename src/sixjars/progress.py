@@ -16,7 +16,8 @@ T = TypeVar("T")
 PAUSE: Final = 30.0
 """Seconds between two lines where there is no terminal."""
 MEASURED: Final = 10
-"""Steps after which the time of a training is estimated; the first ones are slower than the others."""
+SETTLED: Final = 5.0
+"""Steps and seconds after which the time of a training is estimated; the first steps are slower than the others."""
 _OFTEN: Final = 0.2
 _ROWS: Final = 512
 
@@ -256,11 +257,10 @@ class ConsoleProgress(Reporter):
         left = duration(took / max(made, 1) * (self.total - step))
         if self.estimates:
             self.steps_at.append(self.clock())
-        if self.estimates and made >= MEASURED:
+        if self.estimates and made >= MEASURED and took >= SETTLED:
             self.estimates = False
-            # The median: the first steps of a shape may be slow, where kernels are compiled for it.
-            one = statistics.median(after - before for before, after in pairwise(self.steps_at))
-            whole = duration(one * (self.total - self.first))
+            later = pairwise(self.steps_at[len(self.steps_at) // 2 - 1 :])  # earlier steps may record graphs
+            whole = duration(statistics.median(end - begin for begin, end in later) * (self.total - self.first))
             self._line(f"{'time':12}  about {whole} for {self.total - self.first:,} steps, validation not counted")
         elif self._is_due():
             self._line(f"step {step:,} of {self.total:,}  {more}  about {left} left")

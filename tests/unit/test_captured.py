@@ -1,5 +1,6 @@
 """Training steps as CUDA graphs: the padding that they need, and on a CUDA device that they change nothing."""
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from torch import Tensor
 
 import sixjars
 from sixjars.data.packing import packed
+from sixjars.errors import LearningError
 from sixjars.flow.values import Batch, Padded, Segments
 from sixjars.learning import captured, engine
 from sixjars.learning.captured import ROWS, rung, tensors_of, widened
@@ -137,6 +139,28 @@ def test_what_a_graph_reads_lives_as_long_as_the_graph(
     losses(tmp_path / "run", recipe=name)
     assert len(reads) > 2
     assert [each.freed() for each in reads] == [0] * len(reads)
+
+
+def test_a_step_that_cannot_be_recorded_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Graph:
+        def capture_begin(self, **_: object) -> None: ...
+
+        def capture_end(self) -> None:
+            raise RuntimeError("the capture was invalidated")
+
+    def fails() -> Tensor:
+        raise RuntimeError("operation not permitted when stream is capturing\nmore of torch")
+
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda: None)
+    monkeypatch.setattr(torch.cuda, "stream", contextlib.nullcontext)
+    with pytest.raises(LearningError) as refused:
+        captured.Graph(fails, None)
+    assert str(refused.value) == (
+        "a training step of this model cannot be recorded as a CUDA graph (operation not permitted when stream is "
+        "capturing); learning.fast=false trains without."
+    )
 
 
 @ON_CUDA

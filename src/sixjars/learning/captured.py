@@ -5,20 +5,26 @@ GPU is done with them. Graphs need tensors of fixed shape at fixed places, so ba
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, final
 
 import torch
 from torch import Tensor
 
+from sixjars.errors import LearningError
 from sixjars.flow.values import Batch, Padded
 
 LADDER = ((32, 4), (64, 8), (128, 16), (1 << 30, 32))
 """Widths up to the first number are padded to a multiple of the second."""
-ROWS = 8
+ROWS = 16
 """Rows of batches that are counted in tokens are padded to a multiple of this."""
-MOST = 128
+MOST = 256
 """Graphs that are kept; batches of other shapes are computed without."""
+
+UNRECORDED = (
+    "a training step of this model cannot be recorded as a CUDA graph ({}); learning.fast=false trains without."
+)
 
 Shape = tuple[tuple[int, ...], ...]
 Learn = Callable[[Batch, Tensor | float], Tensor]
@@ -95,8 +101,11 @@ class Graph:
             self.graph.capture_begin(pool=pool, capture_error_mode="thread_local")
             try:
                 self.made = function()
-            finally:
-                self.graph.capture_end()
+            except RuntimeError as error:
+                with suppress(RuntimeError):
+                    self.graph.capture_end()
+                raise LearningError(UNRECORDED.format(str(error).partition("\n")[0])) from error
+            self.graph.capture_end()
 
     def replay(self) -> Tensor | None:
         """Launch it; what the function returned, computed again."""

@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, final, get_args
 
 import torch
-from torch import Tensor, optim
+from torch import Tensor, nn, optim
 
 from sixjars.errors import RecipeError, unknown
 from sixjars.flow.values import Batch
@@ -198,6 +198,9 @@ class Updates:
                 module.fast = settings.fast
                 # Without graphs a GPU waits for Python, and torch has a whole recurrence without attention as one call.
                 module.by_hand = settings.fast and (fabric.device.type == "cpu" or not self.why)
+        # Rows that are added have no influence, except on the statistics of a batch.
+        normalizes = any(isinstance(module, nn.modules.batchnorm._NormBase) for module in objective.modules())
+        self.pads_rows = settings.batch_tokens is not None and not normalizes
         optimizer = optimizer_for(parameters, settings, captured=not self.why)
         self.objective, self.optimizer = fabric.setup(objective, optimizer)
         if not self.why:
@@ -216,7 +219,7 @@ class Updates:
         if self.fabric.device.type != "cuda":
             return batch
         if self.captured is not None:
-            batch = self.captured.widened(batch, rows=self.settings.batch_tokens is not None)
+            batch = self.captured.widened(batch, rows=self.pads_rows)
         return batch.mapped(Tensor.pin_memory)
 
     def made(self, load: Load, rate: float) -> Tensor:
