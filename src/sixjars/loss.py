@@ -17,7 +17,7 @@ from sixjars.errors import RecipeError, unknown
 from sixjars.flow.special import UNK
 from sixjars.flow.values import Batch, DecoderOutput, LinearLogits, Padded
 from sixjars.model.build import Network
-from sixjars.model.fast.unrolled import summed_rows
+from sixjars.model.fast.unrolled import has_kernels, summed_rows
 from sixjars.model.layers import computed_in, wide
 from sixjars.recipe.sections import LossSettings
 
@@ -113,7 +113,7 @@ CHUNK_ELSEWHERE = 2**28
 
 def gradient_of(logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
     """The loss of each token, (N,), smoothed and plain; and the gradient of the logits, in their place."""
-    if logits.is_cuda:
+    if has_kernels(logits):
         from sixjars.model.fast.output_kernels import fused_gradient
 
         return fused_gradient(logits, truth, factor, smoothing)
@@ -212,6 +212,7 @@ class Objective(nn.Module):
         self.network = network
         self.settings = settings
         self.word_dropout = dict(word_dropout or {})
+        self.fast = True
         self.weights: Tensor | None
         self.register_buffer("weights", weights, persistent=False)
 
@@ -226,9 +227,8 @@ class Objective(nn.Module):
 
     def _of_truth(self, output: DecoderOutput, target: Padded) -> tuple[Tensor, Tensor]:
         """The loss of all tokens as it is minimized, and the plain one."""
-        if isinstance(output.scores, LinearLogits):
-            factor_BT = target.mask if self.weights is None else target.mask * self.weights[target.values]
-            return output_loss(output.scores, target.values, factor_BT, self.settings.smoothing)
+        if self.fast and self.weights is None and isinstance(output.scores, LinearLogits):
+            return output_loss(output.scores, target.values, target.mask, self.settings.smoothing)
         loss_BT = truth_loss(output, target, smoothing=self.settings.smoothing)
         total = (loss_BT if self.weights is None else loss_BT * self.weights[target.values]).sum()
         if self.settings.smoothing or self.weights is not None:

@@ -15,6 +15,7 @@ from sixjars import loss as output_layer
 from sixjars.flow.contracts import Decoder, Encoder
 from sixjars.flow.values import Encoded, LinearLogits
 from sixjars.loss import output_loss, truth_loss
+from sixjars.model import recurrent
 from sixjars.model.recurrent import Recurrent
 
 from .decoder_cases import CASES as DECODERS
@@ -30,12 +31,12 @@ Result = dict[str, Tensor]
 @contextmanager
 def path(module: nn.Module, *, fast: bool) -> Iterator[None]:
     """One of the two paths, with the same random numbers."""
-    recurrent = [each for each in module.modules() if isinstance(each, Recurrent)]
-    for each in recurrent:
+    stacks = [each for each in module.modules() if isinstance(each, Recurrent)]
+    for each in stacks:
         each.fast = each.by_hand = fast
     torch.manual_seed(5)
     yield
-    for each in recurrent:
+    for each in stacks:
         each.fast = each.by_hand = True
 
 
@@ -134,3 +135,23 @@ def test_a_second_backward_pass_gives_the_same(in_64_bits: None) -> None:
     once = torch.autograd.grad(loss, weights, retain_graph=True, allow_unused=True)
     again = torch.autograd.grad(loss, weights, allow_unused=True)
     assert all(torch.equal(one, other) for one, other in zip(once, again, strict=True) if one is not None)
+
+
+def test_a_loss_of_the_weights_alone(in_64_bits: None) -> None:
+    """No gradient comes through the states then."""
+    decoder = DECODERS["sequence-gru-2-additive-own"]().eval()
+    source, inputs = learnable(source_for())
+
+    def made() -> Result:
+        weights = decoder.teach(source, truth_for(decoder)).weights
+        assert weights is not None
+        return {"weights": weights}
+
+    compared(decoder, inputs, made, within=1e-10)
+
+
+def test_nothing_is_kept_for_a_backward_pass_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoder = DECODERS["sequence-gru-2-additive-own"]().eval()
+    monkeypatch.setattr(recurrent, "unrolled", lambda *_: pytest.fail("the fast path"))
+    with torch.no_grad():
+        decoder.teach(source_for(), truth_for(decoder))

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,16 @@ from sixjars.errors import LearningError
 from sixjars.flow.values import Batch, Padded, Segments
 from sixjars.learning import captured, engine
 from sixjars.learning.captured import ROWS, rung, tensors_of, widened
+from sixjars.learning.engine import fabric_for
+from sixjars.loss import Objective, Sealed
+from sixjars.model.bridges.initial import InitialState
+from sixjars.model.build import Network
+from sixjars.model.decoders.label import LabelDecoder
+from sixjars.model.decoders.sequence import SequenceDecoder
+from sixjars.model.encoders.nothing import NothingEncoder
+from sixjars.model.encoders.text import HierarchyEncoder, TextEncoder
+from sixjars.model.layers import WordEmbedding
+from sixjars.recipe.sections import LearningSettings, LossSettings
 from tests.reads import Reads
 
 FEW = (
@@ -79,6 +90,57 @@ def test_segments_of_few_shapes_are_the_same_segments() -> None:
             for at in (at for segment in positions for at in segment):
                 assert flat[wide.position_index[row, at]] == row * width + at
     assert len(shapes) < 10
+
+
+def test_a_batch_of_long_segments_alone_has_no_empty_rectangle() -> None:
+    segments = packed(np.array([90, 70]), np.array([1, 1]), few=True)
+    assert [tuple(pack.shape) for pack in segments.packs] == [(32, 128), (128, 64)]
+    source = Padded(torch.ones(2, 128).long(), torch.arange(128) < torch.tensor([[90], [70]]), segments)
+    words = TextEncoder(embedding=WordEmbedding(vocabulary=5, size=3), size=4)
+    encoded = HierarchyEncoder(words=words, size=5)(source)
+    assert encoded.segments is not None
+    assert encoded.segments.mask.sum() == 2
+    encoded.memory.sum().backward()
+
+
+def test_rows_are_added_only_where_they_have_no_influence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels of which several may be right: a row without any is an example of none."""
+    fabric = fabric_for(device="cpu", devices=1, precision="32")
+    monkeypatch.setattr(engine, "uncaptured", lambda *_: "nothing")
+    bridge, words = InitialState(summary_size=4, state_size=6), WordEmbedding(vocabulary=9, size=5)
+    texts = Network(NothingEncoder(size=4), SequenceDecoder(bridge=bridge, embedding=words, size=6))
+    labels = Network(NothingEncoder(size=4), LabelDecoder(bridge=bridge, classes=3, size=6, multi_label=True))
+    settings = LearningSettings(batch_tokens=100)
+    for network, pads in ((texts, True), (labels, False)):
+        made = engine.Updates(Objective(network, LossSettings()), list(network.parameters()), settings, fabric)
+        assert made.pads_rows is pads
+    made = engine.Updates(Objective(texts, LossSettings()), list(texts.parameters()), LearningSettings(), fabric)
+    assert made.pads_rows is False
+
+
+def test_every_group_of_a_captured_optimizer_has_its_own_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = [torch.nn.Parameter(torch.ones(2)) for _ in range(2)]
+    groups = [{"params": [weight], "factor": factor} for weight, factor in zip(weights, (0.1, 1.0), strict=True)]
+    make = torch.tensor
+    monkeypatch.setattr(torch, "tensor", lambda value, device: make(value))
+    monkeypatch.setattr(torch.optim, "Adam", lambda groups, **more: torch.optim.SGD(groups, lr=more["lr"]))
+    made = engine.optimizer_for(groups, LearningSettings(rate=0.5), captured=True)
+    for group in made.param_groups:
+        group["lr"].fill_(0.5 * group["factor"])
+    assert [float(group["lr"]) for group in made.param_groups] == pytest.approx([0.05, 0.5])
+
+
+def test_the_reference_is_taken_for_the_loss_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    bridge, words = InitialState(summary_size=4, state_size=6), WordEmbedding(vocabulary=12, size=5)
+    network = Network(NothingEncoder(size=4), SequenceDecoder(bridge=bridge, embedding=words, size=6))
+    objective, given = (
+        Objective(network, LossSettings()),
+        Sealed(replace(batch(), inputs={"nothing": Padded.of([[], []])})),
+    )
+    fast = objective(given)
+    monkeypatch.delattr(sixjars.loss, "output_loss")
+    objective.fast = False
+    torch.testing.assert_close(objective(given), fast)
 
 
 def test_the_path_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

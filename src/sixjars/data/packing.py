@@ -87,7 +87,8 @@ def _packs(begins_M: Numbers, lengths_M: Numbers, places: int, *, few: bool) -> 
     for width, begins_N, lengths_N in zip(
         widths, np.split(begins_M, borders), np.split(lengths_M, borders), strict=True
     ):
-        more = 0, multiple(len(begins_N), LONG if width == SHORT else SHORT // 2) - len(begins_N) if few else 0
+        step = LONG if width == SHORT else SHORT // 2
+        more = 0, multiple(max(len(begins_N), 1), step) - len(begins_N) if few else 0
         inside_NL = np.arange(width) < np.pad(lengths_N, more)[:, None]
         pack_NL = np.where(inside_NL, np.pad(begins_N, more)[:, None] + np.arange(width), -1)
         back[pack_NL[inside_NL]] = before + np.flatnonzero(inside_NL)

@@ -127,7 +127,7 @@ class Update:
     def __init__(self, step: int, tokens: int, loss: Tensor) -> None:
         self.step = step
         self.tokens = tokens
-        self._loss = loss.to("cpu", non_blocking=True)
+        self._loss = loss.to("cpu", non_blocking=loss.is_cuda)
         self._ready: torch.cuda.Event | None = None
         if loss.is_cuda:
             self._ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
@@ -166,7 +166,10 @@ def optimizer_for(parameters: Iterable[Any], settings: LearningSettings, *, capt
     if captured:
         more, rate = more | {"fused": True, "capturable": True}, torch.tensor(settings.rate, device="cuda")
     kind: Callable[..., optim.Optimizer] = kinds[settings.optimizer]
-    return kind(parameters, lr=rate, weight_decay=settings.weight_decay, **more)
+    made = kind(parameters, lr=rate, weight_decay=settings.weight_decay, **more)
+    for group in made.param_groups if captured else ():  # or all would share one tensor, whatever their factors
+        group["lr"] = group["lr"].clone()
+    return made
 
 
 def uncaptured(fabric: "Fabric", settings: LearningSettings) -> str:
@@ -193,6 +196,7 @@ class Updates:
         self.fabric = fabric
         self.captured: Captured | None = None
         self.why = uncaptured(fabric, settings)
+        objective.fast = settings.fast
         for module in objective.modules():
             if isinstance(module, Recurrent):
                 module.fast = settings.fast
@@ -200,7 +204,8 @@ class Updates:
                 module.by_hand = settings.fast and (fabric.device.type == "cpu" or not self.why)
         # Rows that are added have no influence, except on the statistics of a batch.
         normalizes = any(isinstance(module, nn.modules.batchnorm._NormBase) for module in objective.modules())
-        self.pads_rows = settings.batch_tokens is not None and not normalizes
+        generates = objective.network.decoder.searches  # where any number of labels may be right, none is one of them
+        self.pads_rows = settings.batch_tokens is not None and generates and not normalizes
         optimizer = optimizer_for(parameters, settings, captured=not self.why)
         self.objective, self.optimizer = fabric.setup(objective, optimizer)
         if not self.why:

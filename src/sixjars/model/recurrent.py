@@ -112,7 +112,9 @@ class Recurrent(nn.Module):
             once, steps = bridge.step(state.hidden[:, -1], prepared), inputs.shape[1]
             context = once.mapped(lambda tensor: tensor.unsqueeze(1).expand(-1, steps, -1))
             return self(torch.cat([inputs, context.vector], dim=-1), state), context
-        scoring = bridge.scoring() if self.fast and not torch.compiler.is_compiling() else None
+        # Without gradients a CPU gains nothing by it, and would keep what only a backward pass reads.
+        gains = torch.is_grad_enabled() or inputs.is_cuda
+        scoring = bridge.scoring() if self.fast and gains and not torch.compiler.is_compiling() else None
         if scoring is not None:
             return self._unrolled(inputs, state, prepared, scoring)
         # U [x, c] is U_x x + U_c c: the first is computed for all steps at once, only the second waits for the state.
@@ -206,9 +208,8 @@ def side_by_side(stacks: list[Recurrent], inputs: list[Tensor], first: State | N
             torch.stack([stack._weight(name, layer) for stack in stacks]).to(dtype) for name in names
         )
         values_KNF = F.dropout(values_KTBF, stacks[0].dropout, layer > 0 and stacks[0].training).flatten(1, 2)
-        given_KTBG = torch.baddbmm(bias.unsqueeze(1), values_KNF, below.transpose(1, 2)).view(
-            len(stacks), steps, rows, -1
-        )
+        given_KNG = torch.baddbmm(bias.unsqueeze(1), values_KNF, below.transpose(1, 2))
+        given_KTBG = given_KNG.view(len(stacks), steps, rows, below.shape[1])
         zeros_KBH = given_KTBG.new_zeros(len(stacks), rows, stacks[0].size)
         hidden, memory = (zeros_KBH if begin is None else begin[None, :, layer].to(dtype) for begin in begins)
         cell = memory if stacks[0].cell == "lstm" else None

@@ -233,7 +233,7 @@ class VisualInput(nn.Module):
             mask_BS = torch.ones(cells_BSC.shape[:2], dtype=torch.bool, device=cells_BSC.device)
             return cells_BSC, mask_BS, vector_BFK[:, 0]
         _, given_BSC = self(image)
-        return given_BSC, image.mask, given_BSC.sum(1) / image.mask.sum(1, keepdim=True)
+        return given_BSC, image.mask, given_BSC.sum(1) / image.mask.sum(1, keepdim=True).clamp(min=1)
 
     @property
     def layout(self) -> Layout:

@@ -84,7 +84,6 @@ class Captured:
     """Some steps of one search as a graph. It holds tensors of its own, and no module."""
 
     def __init__(self, problem: Problem, running: Any, advance: Advance, pool: Any) -> None:
-        self.lock = Lock()
         assert problem.prepared is not None
         self.given = [tensor.clone() for tensor in _given(problem)]
         own = iter(self.given)
@@ -148,6 +147,7 @@ class Graphs:
     """Those of one model."""
 
     def __init__(self) -> None:
+        self.lock = Lock()  # of all: they share their memory, so what one has made may lie where another computes
         self.pool = torch.cuda.graph_pool_handle() if torch.cuda.is_available() else None
         self.kept: OrderedDict[Hashable, Captured] = OrderedDict()
 
@@ -181,15 +181,17 @@ def can_capture(generator: Generator, problem: Problem) -> bool:
 
 
 def walked_captured(generator: Generator, problem: Problem, running: Running, advance: Advance) -> list[Part]:
-    """As `walked`, by graphs; without them where another thread is using the same graph."""
+    """As `walked`, by graphs; without them where another thread is using those of this model."""
     shapes = tuple((tensor.shape, tensor.dtype) for tensor in [*_given(problem), *tensors_of(problem.state)])
-    weights = tuple(weight.data_ptr() for weight in generator.parameters())
+    weights = tuple(weight.data_ptr() for weight in (*generator.parameters(), *generator.buffers()))
     key = (problem.settings, problem.longest, problem.keeps_weights, shapes, weights)
     with CAPTURING:
-        graph = GRAPHS.setdefault(generator, Graphs()).captured(key, problem, running, advance)
-    if not graph.lock.acquire(blocking=False):
+        graphs = GRAPHS.setdefault(generator, Graphs())
+    if not graphs.lock.acquire(blocking=False):
         return walked(problem, running, advance)
     try:
+        with CAPTURING:
+            graph = graphs.captured(key, problem, running, advance)
         return graph.walked(problem, running)
     finally:
-        graph.lock.release()
+        graphs.lock.release()

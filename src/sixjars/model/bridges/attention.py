@@ -7,7 +7,6 @@ Dims: B batch, N queries of each source, R = B * N, S source positions, D source
 """
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from typing import Any, Literal, final
 
 import torch
@@ -17,6 +16,7 @@ from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Bridge, ModelPlan
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Context, Encoded, Prepared
+from sixjars.model.fast.unrolled import has_kernels
 from sixjars.model.layers import (
     Start,
     StateProjection,
@@ -88,7 +88,7 @@ class Score(nn.Module):
 
 def fusible(query: Tensor, mask: Tensor) -> bool:
     """Whether one kernel can compute a step: on a GPU, for sources that are not too long, without gradients."""
-    if query.device.type != "cuda" or torch.is_grad_enabled() or find_spec("triton") is None:
+    if not has_kernels(query) or torch.is_grad_enabled():
         return False
     from sixjars.model.fast.attention_kernels import LONGEST
 

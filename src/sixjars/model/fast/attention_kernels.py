@@ -40,7 +40,7 @@ def _attend_kernel(
     A: tl.constexpr, D: tl.constexpr, QUICK: tl.constexpr, POSITIONS: tl.constexpr, A_CHUNK: tl.constexpr,
     D_CHUNK: tl.constexpr,
 ):  # fmt: skip
-    row, at_S = tl.program_id(0), tl.arange(0, POSITIONS)
+    row, at_S = tl.program_id(0).to(tl.int64), tl.arange(0, POSITIONS)
     source = row // rows  # a source has several rows in search
     inside_S = at_S < S
     real_S = tl.load(mask + source * S + at_S, inside_S, 0) != 0
@@ -71,7 +71,7 @@ def _attend_back_kernel(
     A: tl.constexpr, D: tl.constexpr, READ: tl.constexpr, QUICK: tl.constexpr, POSITIONS: tl.constexpr,
     A_CHUNK: tl.constexpr, D_CHUNK: tl.constexpr,
 ):  # fmt: skip
-    row, at_S = tl.program_id(0), tl.arange(0, POSITIONS)
+    row, at_S = tl.program_id(0).to(tl.int64), tl.arange(0, POSITIONS)
     inside_S = at_S < S
     weights_S = tl.load(weights + row * S + at_S, inside_S, 0.0)
     terms = tl.zeros([POSITIONS, D_CHUNK], tl.float32)
@@ -101,7 +101,7 @@ def _keys_kernel(
     queries, keys, score, d_scores, d_keys, d_score, query_t, query_b, scores_t, T, S, A,
     QUICK: tl.constexpr, POSITIONS: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    row, a = tl.program_id(0), tl.program_id(1) * CHUNK + tl.arange(0, CHUNK)
+    row, a = tl.program_id(0).to(tl.int64), tl.program_id(1) * CHUNK + tl.arange(0, CHUNK)
     at_S = tl.program_id(2) * POSITIONS + tl.arange(0, POSITIONS)
     inside_S, inside_A = at_S < S, a < A
     both = inside_S[:, None] & inside_A[None, :]

@@ -9,6 +9,7 @@ one product of all steps after it: δW = Σ_t δr_t h_{t-1}ᵀ.
 """
 
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from typing import Any, NamedTuple, cast, final
 
 import torch
@@ -28,9 +29,14 @@ from sixjars.model.fast.steps import (
 )
 
 
+def has_kernels(like: Tensor) -> bool:
+    """Whether there are kernels where a tensor is: on CUDA, where Triton is installed, as it is with torch for CUDA."""
+    return like.is_cuda and find_spec("triton") is not None
+
+
 def cell_of(name: str, like: Tensor) -> Cell:
     """A cell by name: on CUDA as kernels, where it has them."""
-    if not like.is_cuda:
+    if not has_kernels(like):
         return CELLS[name]
     from sixjars.model.fast.cell_kernels import FUSED
 
@@ -65,7 +71,7 @@ class Recurrence(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, d_states: Tensor) -> Any:
         """Step by step back, then every weight at once."""
-        (weight,), cell = ctx.saved_tensors, ctx.cell
+        (weight,), cell, d_states = ctx.saved_tensors, ctx.cell, d_states.contiguous()
         recurrences, steps, rows, _ = d_states.shape
         d_given = d_states.new_empty(recurrences, steps, rows, weight.shape[1])
         d_recurrent = d_given if cell.gives_alike else torch.empty_like(d_given)
@@ -115,11 +121,11 @@ def attending(sources: Sources, steps: int) -> Attending:
     """The attention of a batch: on CUDA, where the score is additive, one kernel for each step."""
     if sources.score is None:
         return Product(sources, steps)
-    if not sources.keys.is_cuda:
+    if not has_kernels(sources.keys):
         return Additive(sources, steps)
-    from sixjars.model.fast.attention_kernels import FusedAdditive
+    from sixjars.model.fast.attention_kernels import LONGEST, FusedAdditive
 
-    return FusedAdditive(sources, steps)
+    return (FusedAdditive if 0 < sources.mask.shape[1] <= LONGEST else Additive)(sources, steps)
 
 
 def unrolled(
@@ -156,9 +162,10 @@ class Unrolled(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_states: Tensor, d_contexts: Tensor | None, d_weights: Tensor | None) -> Any:
+    def backward(ctx: Any, d_states: Tensor | None, d_contexts: Tensor | None, d_weights: Tensor | None) -> Any:
         """All steps back, then every weight at once."""
         loop: Loop = ctx.loop
+        d_states = torch.zeros_like(loop.hidden[-1][1:]) if d_states is None else d_states.contiguous()
         with torch.autocast(d_states.device.type, enabled=False):
             d_hidden, d_memory = loop.backward(d_states, d_contexts, d_weights)
             d_keys, d_score = loop.attending.key_gradients(loop.queries)
