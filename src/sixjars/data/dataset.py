@@ -13,9 +13,8 @@ from sixjars.data.annotations import Links, links_of
 from sixjars.data.batches import Batches, Column, EmptyColumn
 from sixjars.data.copying import CopyLink
 from sixjars.data.field import Field, Positions
-from sixjars.data.flat import portions
+from sixjars.data.flat import TextStream, portions
 from sixjars.data.storage.cache import Examples, IdEncoder, Table, cache_folder, cached, encoded
-from sixjars.data.text.words import TextStream
 from sixjars.errors import DataError
 from sixjars.flow.special import STOP, UNK
 from sixjars.progress import counted
