@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from sixjars.cli import main
 from sixjars.inspection import page
-from sixjars.runs import summary, trial_process
+from sixjars.runs import folder, trial_process
 from sixjars.samples import generate
 from tests.warm import Warm
 
@@ -78,9 +78,9 @@ def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def _quick_trainings() -> Iterator[None]:
     """Half of a training of two steps is its picture, the same data again, and to wait for the disk."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(summary, "draw_learning", lambda *given, **more: None)
+        patch.setattr(folder, "draw_learning", lambda *given, **more: None)
         patch.setattr(os, "fsync", lambda file: None)
-        patch.setattr("sixjars.runs.data.generate", lru_cache(50)(generate))
+        patch.setattr("sixjars.samples.generate", lru_cache(50)(generate))
         patch.setattr("lightning_fabric.utilities.registry.entry_points", lru_cache(entry_points))
         yield
 
@@ -88,7 +88,7 @@ def _quick_trainings() -> Iterator[None]:
 @pytest.fixture
 def drawn_curves(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the picture of the learning curves."""
-    monkeypatch.setattr(summary, "draw_learning", page.draw_learning)
+    monkeypatch.setattr(folder, "draw_learning", page.draw_learning)
 
 
 @pytest.fixture

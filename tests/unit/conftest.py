@@ -44,9 +44,9 @@ import lightning_fabric
 import sixjars.cli.show, sixjars.progress, sixjars.runs.predict, sixjars.runs.evaluate
 from sixjars.cli import main
 from sixjars.progress import Reporter
-from sixjars.runs import summary
+from sixjars.runs import folder
 
-summary.draw_learning = lambda *given, **more: None  # as in tests/conftest.py
+folder.draw_learning = lambda *given, **more: None  # as in tests/conftest.py
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is born deaf to it
 for line in sys.stdin:
     order = json.loads(line)

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 import sixjars
 from sixjars.errors import RecipeError, RunError
 from sixjars.model.backbones.backbone import Backbone, MapShape
-from sixjars.runs.data import Blueprint, sample_folder, splits_of
+from sixjars.runs.data import Blueprint, splits_of
 from sixjars.runs.evaluate import evaluate
 from sixjars.runs.recipes import read_recipe
+from sixjars.samples import sample_folder
 
 FRAMES = 4
 FIELDS = {"image_captioning": {"image": {"size": 16}}, "video_captioning": {"video": {"size": 16, "frames": FRAMES}}}

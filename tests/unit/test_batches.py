@@ -8,8 +8,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, EmptyColumn, IdColumn, SegmentColumn
+from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, EmptyColumn, IdColumn
 from sixjars.data.flat import Flat
+from sixjars.data.packing import SegmentColumn
 from sixjars.flow.special import STOP
 
 Pairs = list[tuple[list[int], list[int]]]

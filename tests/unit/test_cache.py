@@ -15,8 +15,7 @@ from sixjars.data import flat
 from sixjars.data.fields.text import TextSettings
 from sixjars.data.storage import cache
 from sixjars.data.storage.cache import Examples, Table, cached, encoded
-from sixjars.data.text.encoding import TextEncoding
-from sixjars.data.text.tokenizer import TextTokenizer
+from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
 from sixjars.errors import DataError
 
 SOURCES = ["a b c d e", "b", "c a ❤", "e e e e e e e e"]
@@ -179,7 +178,7 @@ import sys, time
 from pathlib import Path
 from sixjars.data.fields.text import TextSettings
 from sixjars.data.storage.cache import Examples, cached
-from sixjars.data.text.encoding import TextEncoding
+from sixjars.data.text.tokenizer import TextEncoding
 from sixjars.data.text.tokenizer import TextTokenizer
 texts = [f"text number {n} of many" for n in range(20000)]
 tokens = {"target": TextTokenizer.trained(texts, TextSettings(), "data.target")}
@@ -222,7 +221,7 @@ import sys, time
 from pathlib import Path
 from sixjars.data.fields.text import TextSettings
 from sixjars.data.storage import cache
-from sixjars.data.text.encoding import TextEncoding
+from sixjars.data.text.tokenizer import TextEncoding
 from sixjars.data.text.tokenizer import TextTokenizer
 texts = ["a b"] * 10
 tokens = {"target": TextTokenizer.trained(texts, TextSettings(), "data.target")}

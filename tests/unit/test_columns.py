@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sixjars.data.batches import ArrayColumn, EmptyColumn, IdColumn, SegmentColumn
+from sixjars.data.batches import ArrayColumn, EmptyColumn, IdColumn
 from sixjars.data.flat import Flat
+from sixjars.data.packing import SegmentColumn
 from sixjars.data.storage.features import FeatureStore
 from sixjars.errors import ShapeError
 from sixjars.flow.special import STOP

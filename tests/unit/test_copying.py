@@ -9,11 +9,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.batches import Batches, IdColumn, SegmentColumn
+from sixjars.data.batches import Batches, IdColumn
 from sixjars.data.copying import Copying, copied, copyable
 from sixjars.data.fields.text import TextSettings
-from sixjars.data.flat import flattened
-from sixjars.data.text.encoding import segment_ids
+from sixjars.data.flat import flattened, segment_ids
+from sixjars.data.packing import SegmentColumn
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
 from sixjars.flow.special import STOP, UNK
@@ -157,8 +157,8 @@ def test_a_batch_from_texts_to_a_text() -> None:
     """With vocabularies of their own: the source's knows Ann, the target's does not."""
     reads, writes = trained("Ann went to Rome."), trained("to Rome.")
     texts, wanted = [["Rome.", "Ann went"], ["to Bob"]], ["Ann to Rome.", "Ann to Bob"]
-    source = SegmentColumn(segment_ids(reads, texts))
-    words = SegmentColumn(segment_ids(writes, texts, open=True))
+    source = SegmentColumn(segment_ids(reads.encode_flat, texts))
+    words = SegmentColumn(segment_ids(writes.encode_flat, texts, open=True))
     target = IdColumn(flattened(writes.encode_many(wanted, open=True)), stop=STOP)
     batch = Batches({"source": source}, target, joint=Copying(words, writes.size, "source")).collate(
         torch.tensor([0, 1])

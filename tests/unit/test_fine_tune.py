@@ -17,11 +17,10 @@ from sixjars.loss import Objective, Sealed
 from sixjars.progress import Reporter
 from sixjars.recipe.outside import NOTHING
 from sixjars.recipe.sections import LossSettings
-from sixjars.runs.data import Blueprint, splits_of
+from sixjars.runs.data import Blueprint, fresh_network, splits_of
 from sixjars.runs.fine_tune import Origin, read_inheriting
 from sixjars.runs.folder import open_run
 from sixjars.runs.recipes import read_recipe
-from sixjars.runs.train import fresh_network
 
 Write = Callable[..., str]
 

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 
 import sixjars
 from sixjars.data.fields.text import TextField, TextSettings
-from sixjars.data.text.encoding import segment_ids
+from sixjars.data.flat import segment_ids
 from sixjars.data.text.given import GivenTokenizer
 from sixjars.errors import DataError, MissingExtra, RecipeError, RunError
 from sixjars.flow.special import PAD, SPECIAL, STOP, UNK
@@ -82,7 +82,7 @@ def test_special_tokens_are_ours_alone(tmp_path: Path) -> None:
     assert tokenizer.decode([UNK]) == "<unk>"
     assert tokenizer.normalize("The CAT") == "the cat"
     assert STOP not in tokenizer.encode("[SEP] [CLS] [PAD]")
-    assert len(segment_ids(tokenizer, [["the cat", "sat"]])[0]) == 5
+    assert len(segment_ids(tokenizer.encode_flat, [["the cat", "sat"]])[0]) == 5
     cat = tokenizer.encode("cat")[0]
     assert tokenizer.decode([cat, tokenizer.size + 1], ["a", "жук"]) == "cat жук"
     assert tokenizer.by_word()["cat"] == [cat]

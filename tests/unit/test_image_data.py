@@ -17,9 +17,8 @@ from sixjars.evaluation.score import answers, judged, true_boxes
 from sixjars.flow.values import Encoded, Hypothesis
 from sixjars.model.build import Network
 from sixjars.recipe.sections import EvaluationSettings, Recipe, SearchSettings
-from sixjars.runs.data import Blueprint, Splits, splits_of
+from sixjars.runs.data import Blueprint, Splits, fresh_network, splits_of
 from sixjars.runs.recipes import recipe_of
-from sixjars.runs.train import fresh_network
 
 WIDTH, HEIGHT = 12, 8
 COLOURS = ("red", "green", "blue", "white")

@@ -17,9 +17,8 @@ from sixjars.evaluation.metrics import metric_named
 from sixjars.evaluation.score import judged
 from sixjars.loss import token_loss
 from sixjars.recipe.sections import EvaluationSettings, Recipe
-from sixjars.runs.data import Blueprint, splits_of
+from sixjars.runs.data import Blueprint, fresh_network, splits_of
 from sixjars.runs.recipes import recipe_of
-from sixjars.runs.train import fresh_network
 
 TEXTS = ["dog", "cat", "ox", "cat", "dog", "ant", "cat", "Dog"]
 

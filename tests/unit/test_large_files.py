@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from sixjars import progress
 from sixjars.data import flat
-from sixjars.data.batches import Batches, IdColumn
+from sixjars.data.batches import Batches, IdColumn, by_length, token_borders
 from sixjars.data.flat import flattened
-from sixjars.data.plan import by_length, token_borders
 from sixjars.data.readers import Examples
 from sixjars.data.storage import spool
 from sixjars.data.storage.spool import Spool, filtered

@@ -16,7 +16,7 @@ from sixjars.samples import (
     summarization,
     transliteration,
 )
-from sixjars.samples.lexicon import Lexicon
+from sixjars.samples.texts import Lexicon
 
 LEXICONS = {
     module.WORDS.name: module.WORDS

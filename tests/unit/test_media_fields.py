@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sixjars.data.field import Equipment, FeatureExtractor
-from sixjars.data.fields import image as image_module
 from sixjars.data.fields.image import ImageField, ImageSettings, MediaField
 from sixjars.data.fields.video import VideoField, VideoSettings
 from sixjars.data.media import files as media_files
@@ -51,7 +50,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         count[name] += 1
         return read_image(file, name, **settings)
 
-    monkeypatch.setattr(image_module, "read_image", counting)
+    monkeypatch.setattr(ImageField, "read", staticmethod(counting))
     return count
 
 

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.text.encoding import TextEncoding
 from sixjars.data.text.sentences import MAY_END, NAME_FOLLOWS, NUMBER_FOLLOWS, sentences_of
-from sixjars.data.text.tokenizer import TextTokenizer, TokenizerSettings
+from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer, TokenizerSettings
 
 # `|` stands where one sentence ends and the next begins; a space around it is not part of the text's sentences.
 WITH_SPACES = [
@@ -177,5 +176,5 @@ def test_what_was_kept_by_another_rule_is_not_read(monkeypatch: pytest.MonkeyPat
     encodings = {kind: TextEncoding("source", tokenizer, 9, segments=kind, copies=False) for kind in kinds}
     before = {kind: encoding.key() for kind, encoding in encodings.items()}
     assert len(set(before.values())) == len(kinds)
-    monkeypatch.setattr("sixjars.data.text.encoding.RULE", 2)
+    monkeypatch.setattr("sixjars.data.text.tokenizer.RULE", 2)
     assert [kind for kind, encoding in encodings.items() if encoding.key() != before[kind]] == ["sentences"]

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sixjars.data.batches import SegmentColumn
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Equipment, Positions
 from sixjars.data.fields.label import LabelField, LabelSettings
 from sixjars.data.fields.text import TextField, TextSettings
+from sixjars.data.packing import SegmentColumn
 from sixjars.data.storage.cache import Examples
-from sixjars.data.text.encoding import TextEncoding, latest
-from sixjars.data.text.tokenizer import TextTokenizer
+from sixjars.data.text.segments import latest
+from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
 from sixjars.flow.special import STOP, UNK
 
 WORDS = TextSettings(split="spaces")

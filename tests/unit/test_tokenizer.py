@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixjars.data.fields.text import TextSettings
-from sixjars.data.flat import rows_of
-from sixjars.data.text.encoding import segment_ids
+from sixjars.data.flat import rows_of, segment_ids
 from sixjars.data.text.tokenizer import TokenizerSettings
 from sixjars.errors import DataError
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
@@ -142,7 +141,7 @@ def test_many_texts_are_tokenized_in_one_call(kind: dict[str, Any], monkeypatch:
 
     monkeypatch.setattr(tokens, "_batch", counted)
     tokens.word_index(TEXTS * 3)
-    segment_ids(tokens, [TEXTS, TEXTS])
+    segment_ids(tokens.encode_flat, [TEXTS, TEXTS])
     tokens.encode_many(TEXTS)
     assert calls == [len({word for text in TEXTS for word in text.split()})]  # each word once
 
@@ -150,12 +149,12 @@ def test_many_texts_are_tokenized_in_one_call(kind: dict[str, Any], monkeypatch:
 def test_texts_in_segments(kind: dict[str, Any]) -> None:
     tokens = trained(TEXTS, **kind)
     texts = [["Hello, how", "", "are you?"], [], ["the cat"]]
-    assert rows_of(segment_ids(tokens, texts)) == [
+    assert rows_of(segment_ids(tokens.encode_flat, texts)) == [
         [*tokens.encode("Hello, how"), STOP, STOP, *tokens.encode("are you?"), STOP],
         [],
         [*tokens.encode("the cat"), STOP],
     ]
-    assert rows_of(segment_ids(tokens, [])) == []
+    assert rows_of(segment_ids(tokens.encode_flat, [])) == []
 
 
 def test_split_names_what_is_encoded(kind: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from PIL import Image
 
 import sixjars
 from sixjars.data.media.images import IMAGE_ENDINGS
-from sixjars.runs.data import sample_folder
+from sixjars.samples import sample_folder
 
 BACKBONE = {"name": "small", "widths": [4, 6]}
 MODELS: dict[str, dict[str, Any]] = {

@@ -14,10 +14,11 @@ from sixjars.errors import Interrupted, shown
 from sixjars.evaluation.metrics import metric_named
 from sixjars.evaluation.score import judged
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.data import Blueprint, sample_folder, splits_of
+from sixjars.runs.data import Blueprint, splits_of
 from sixjars.runs.evaluate import evaluate
 from sixjars.runs.explain import explain
 from sixjars.runs.folder import open_run
+from sixjars.samples import sample_folder
 
 BACKBONE = {"name": "small", "widths": [4, 6]}
 WORDS = {"size": 8, "embedding": {"size": 6}}

@@ -17,7 +17,7 @@ from sixjars.inspection.page import draw_learning
 from sixjars.learning import loggers as module
 from sixjars.learning.loggers import loggers_for
 from sixjars.progress import Reporter, Summary
-from sixjars.runs.summary import best_of
+from sixjars.runs.folder import best_of
 
 FEW = ["data.sample.size=64", "data.sample.valid=4", "data.sample.test=12", "evaluation.search.max_length=4"]
 

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixjars.data import flat
-from sixjars.data.flat import cut, flattened, rows_of, spread
-from sixjars.data.text import words
-from sixjars.data.text.encoding import TextEncoding, latest
-from sixjars.data.text.words import TextStream, as_array, word_counts, words_of
+from sixjars.data.flat import TextStream, as_array, cut, flattened, rows_of, spread, word_counts, words_of
+from sixjars.data.text.segments import latest
+from sixjars.data.text.tokenizer import TextEncoding
 from sixjars.errors import DataError
 from sixjars.flow.special import STOP
 from tests.unit.tokenizers import KINDS, TEXTS, trained
@@ -52,8 +51,8 @@ def test_words_are_those_of_python(texts: list[str]) -> None:
 @given(texts=st.lists(ODD, max_size=30), portion=st.integers(1, 9), merged=st.integers(0, 9))
 def test_counts_do_not_depend_on_portions(texts: list[str], portion: int, merged: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(words, "MOST_ROWS", portion)
-        patch.setattr(words, "_MERGED", merged)
+        patch.setattr(flat, "MOST_ROWS", portion)
+        patch.setattr(flat, "_MERGED", merged)
         found = word_counts(iter(texts))
     split = [text.split() for text in texts]
     want = Counter(word for some in split for word in some), sum(max(len(some) - 1, 0) for some in split)

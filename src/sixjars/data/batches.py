@@ -1,9 +1,10 @@
 """Columns of fields, and batches of examples of like length from them, in an order that a seed and an epoch decide.
 
-Dims: B batch, S positions, T target positions, N numbers of a position, M segments of all rows.
+Dims: B batch, S positions, T target positions, N numbers of a position.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, final
 
@@ -12,11 +13,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sixjars.data.flat import Flat, places_of, ranges
-from sixjars.data.packing import packed
-from sixjars.data.plan import Plan, Rows, by_length, token_borders
-from sixjars.flow.special import STOP
+from sixjars.data.flat import Flat
+from sixjars.data.packing import SegmentColumn
 from sixjars.flow.values import Batch, Padded
+
+Rows = NDArray[np.int64]
+"""Numbers of examples."""
 
 
 class Column(Protocol):
@@ -58,45 +60,6 @@ class IdColumn:
         if self.stop is not None:
             values[np.flatnonzero(stops), kept[stops]] = self.stop
         return Padded(torch.from_numpy(values), torch.from_numpy(positions < ends[:, None]))
-
-
-@final
-class SegmentColumn:
-    """Ids of texts in segments, stored with `<stop>` behind every segment; given without, and with the segments packed.
-
-    >>> flat = np.array([7, 8, STOP, 9, STOP, 6], dtype=np.int32), np.array([0, 5, 6])
-    >>> column = SegmentColumn(flat)  # the second row was cut before its `<stop>`
-    >>> column.padded(np.array([0, 1])).values, column.lengths.tolist()
-    (tensor([[7, 8, 9],
-            [6, 0, 0]]), [3, 1])
-    """
-
-    def __init__(self, flat: Flat) -> None:
-        self.ids, self.offsets = flat
-        self.few_shapes = False
-        stops = places_of(self.ids, STOP)
-        stopped = np.diff(np.searchsorted(stops, self.offsets))
-        self.lengths = np.diff(self.offsets) - stopped
-        # A row that does not end in <stop> has one segment more than it has stops: the one that was cut.
-        has_rest = np.diff(self.offsets) > 0
-        has_rest[has_rest] = self.ids[self.offsets[1:][has_rest] - 1] != STOP
-        self.counts = stopped + has_rest
-        self._ends = np.sort(np.concatenate([stops, self.offsets[1:][has_rest]]))
-        self._firsts = np.concatenate([[0], np.cumsum(self.counts)])
-        # A segment begins behind the end of the one before it; the first of a row, where the row begins.
-        self._begins = np.concatenate([[0], self._ends[:-1] + 1])[: len(self._ends)]
-        self._begins[self._firsts[:-1][self.counts > 0]] = self.offsets[:-1][self.counts > 0]
-
-    def padded(self, rows: Rows) -> Padded:
-        """Ids (B, S) and their segments."""
-        counts_B, lengths_B = self.counts[rows], self.lengths[rows]
-        segments_M = ranges(self._firsts[rows], counts_B)
-        begins_M, lengths_M = self._begins[segments_M], self._ends[segments_M] - self._begins[segments_M]
-        segments = packed(lengths_M, counts_B, few=self.few_shapes)
-        mask_BS = np.arange(segments.segment_of.shape[1]) < lengths_B[:, None]
-        values_BS = np.zeros(mask_BS.shape, dtype=np.int64)
-        values_BS[mask_BS] = self.ids[ranges(begins_M, lengths_M)]
-        return Padded(torch.from_numpy(values_BS), torch.from_numpy(mask_BS), segments)
 
 
 @final
@@ -148,6 +111,67 @@ class Joint(Protocol):
 
     def join(self, rows: Rows, inputs: Mapping[str, Padded], target: Padded) -> tuple[dict[str, Padded], Padded]:
         """The same rows, joined."""
+
+
+@final
+@dataclass(frozen=True)
+class Plan(Sequence[list[Tensor]]):
+    """The rows of each update of an epoch, made when they are asked for: all at once would take much memory."""
+
+    order: Rows
+    borders: Rows
+    """Where in the order batches begin, and where the last ends."""
+    chosen: Rows
+    """The batches, as they follow each other."""
+    accumulate: int
+    """Batches of an update."""
+
+    def __len__(self) -> int:
+        return -(-len(self.chosen) // self.accumulate)
+
+    def __getitem__(self, at: Any) -> Any:
+        """One update, or consecutive ones."""
+        found, each = range(len(self))[at], self.accumulate
+        if isinstance(found, range):
+            return replace(self, chosen=self.chosen[found.start * each : found.stop * each])
+        batches = self.chosen[found * each :][:each]
+        return [torch.from_numpy(self.order[self.borders[one] : self.borders[one + 1]]) for one in batches]
+
+
+def by_length(inputs: Rows, targets: Rows, noise: NDArray[np.float64] | None = None) -> Rows:
+    """Rows by the length of their input, then of their target, then by `noise`.
+
+    >>> by_length(np.array([2, 1, 1, 1]), np.array([1, 2, 1, 1]), np.array([0.0, 0.0, 0.5, 0.4]))
+    array([3, 2, 1, 0])
+    """
+    both = inputs * (int(targets.max(initial=0)) + 1) + targets
+    if both.max(initial=0) < 1 << 16:
+        both = both.astype(np.uint16)  # which numpy sorts in one pass
+    if noise is None:
+        return np.argsort(both, kind="stable")
+    order = np.argsort(noise, kind="stable")
+    return order[np.argsort(both[order], kind="stable")]
+
+
+def token_borders(inputs: Rows, targets: Rows, limit: int) -> Rows:
+    """Where batches of consecutive rows begin and the last ends, each as large as the limit allows with its padding.
+
+    Rows come by the length of their input, so none before was longer. A row alone may be over the limit.
+
+    >>> token_borders(np.array([1, 1, 2, 9]), np.array([1, 1, 1, 1]), 6)
+    array([0, 2, 3, 4])
+    """
+    borders, window = [0], limit
+    while borders[-1] < len(inputs):
+        begin = borders[-1]
+        widths = inputs[begin : begin + window] + np.maximum.accumulate(targets[begin : begin + window])
+        over = np.flatnonzero(np.arange(2, len(widths) + 1) * widths[1:] > limit)
+        if len(over) or begin + window >= len(inputs):
+            borders.append(begin + 1 + int(over[0]) if len(over) else len(inputs))
+            window = 2 * (borders[-1] - begin) + 1  # the next one is hardly larger
+        else:
+            window *= 2
+    return np.array(borders)
 
 
 @final

@@ -16,8 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sixjars.data.batches import Column
-from sixjars.data.plan import Rows
+from sixjars.data.batches import Column, Rows
 from sixjars.data.storage.cache import IdEncoder, Table
 from sixjars.errors import DataError
 from sixjars.flow.special import UNK

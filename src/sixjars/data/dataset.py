@@ -13,9 +13,8 @@ from sixjars.data.annotations import Links, links_of
 from sixjars.data.batches import Batches, Column, EmptyColumn
 from sixjars.data.copying import CopyLink
 from sixjars.data.field import Field, Positions
-from sixjars.data.flat import portions
+from sixjars.data.flat import TextStream, portions, slices
 from sixjars.data.storage.cache import Examples, IdEncoder, Table, cache_folder, cached, encoded
-from sixjars.data.text.words import TextStream
 from sixjars.errors import DataError
 from sixjars.flow.special import STOP, UNK
 from sixjars.progress import counted
@@ -265,3 +264,20 @@ class Dataset:
     def lengths(self, name: str) -> Sequence[int]:
         """How many positions of each row an encoder gets."""
         return [int(length) for length in self._column(name).lengths]
+
+    def known_tokens(self, name: str) -> tuple[int, float] | None:
+        """How many tokens the texts of a field have, and the share in the vocabulary; nothing of other fields."""
+        field = self.fields.all[name]
+        vocabulary = field.facts().get("vocabulary")
+        if vocabulary is None or name not in field.encoders():
+            return None
+        ids, _ = self.table.ids(name)
+        # Copied words are numbered beyond the vocabulary.
+        known = sum(int(np.count_nonzero((some != UNK) & (some < vocabulary))) for some in slices(ids))
+        return len(ids), known / max(len(ids), 1)
+
+    def label_counts(self) -> dict[str, int]:
+        """How many rows have each label of the list."""
+        field = self.fields.output
+        counts = np.bincount(self.table.ids(field.name)[0], minlength=field.facts()["classes"])
+        return {field.decode([number]): int(count) for number, count in enumerate(counts)}

@@ -1,4 +1,4 @@
-"""The segments of many texts packed into a few rectangles, segments of like length together.
+"""Columns of texts in segments, packed into a few rectangles, segments of like length together.
 
 Dims: B rows, S positions, P segments of a row, M segments of all rows, N segments of a pack, L its width, K widths
       that a pack may have.
@@ -7,11 +7,15 @@ Why: a batch of documents as one rectangle of sentences is four fifths padding, 
 width for all. A few rectangles, the best widths found by dynamic programming, bring that below a fifth.
 """
 
+from typing import final
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sixjars.flow.values import Segments
+from sixjars.data.flat import Flat, places_of, ranges
+from sixjars.flow.special import STOP
+from sixjars.flow.values import Padded, Segments
 
 MOST = 6
 """Packs at most: each is one more call of the network that encodes them."""
@@ -23,6 +27,45 @@ else; other sizes are multiples of these too."""
 _FINEST = 128  # widths that are compared; with more of them, comparing takes longer than it saves
 
 Numbers = NDArray[np.int64]
+
+
+@final
+class SegmentColumn:
+    """Ids of texts in segments, stored with `<stop>` behind every segment; given without, and with the segments packed.
+
+    >>> flat = np.array([7, 8, STOP, 9, STOP, 6], dtype=np.int32), np.array([0, 5, 6])
+    >>> column = SegmentColumn(flat)  # the second row was cut before its `<stop>`
+    >>> column.padded(np.array([0, 1])).values, column.lengths.tolist()
+    (tensor([[7, 8, 9],
+            [6, 0, 0]]), [3, 1])
+    """
+
+    def __init__(self, flat: Flat) -> None:
+        self.ids, self.offsets = flat
+        self.few_shapes = False
+        stops = places_of(self.ids, STOP)
+        stopped = np.diff(np.searchsorted(stops, self.offsets))
+        self.lengths = np.diff(self.offsets) - stopped
+        # A row that does not end in <stop> has one segment more than it has stops: the one that was cut.
+        has_rest = np.diff(self.offsets) > 0
+        has_rest[has_rest] = self.ids[self.offsets[1:][has_rest] - 1] != STOP
+        self.counts = stopped + has_rest
+        self._ends = np.sort(np.concatenate([stops, self.offsets[1:][has_rest]]))
+        self._firsts = np.concatenate([[0], np.cumsum(self.counts)])
+        # A segment begins behind the end of the one before it; the first of a row, where the row begins.
+        self._begins = np.concatenate([[0], self._ends[:-1] + 1])[: len(self._ends)]
+        self._begins[self._firsts[:-1][self.counts > 0]] = self.offsets[:-1][self.counts > 0]
+
+    def padded(self, rows: Numbers) -> Padded:
+        """Ids (B, S) and their segments."""
+        counts_B, lengths_B = self.counts[rows], self.lengths[rows]
+        segments_M = ranges(self._firsts[rows], counts_B)
+        begins_M, lengths_M = self._begins[segments_M], self._ends[segments_M] - self._begins[segments_M]
+        segments = packed(lengths_M, counts_B, few=self.few_shapes)
+        mask_BS = np.arange(segments.segment_of.shape[1]) < lengths_B[:, None]
+        values_BS = np.zeros(mask_BS.shape, dtype=np.int64)
+        values_BS[mask_BS] = self.ids[ranges(begins_M, lengths_M)]
+        return Padded(torch.from_numpy(values_BS), torch.from_numpy(mask_BS), segments)
 
 
 def multiple(number: int, of: int) -> int:

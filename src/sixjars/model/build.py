@@ -10,6 +10,7 @@ from typing import Any, final, get_type_hints
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from sixjars.errors import RecipeError, ShapeError, unknown
 from sixjars.flow.contracts import Bridge, Component, Decoder, Encoder, ModelPlan
@@ -215,6 +216,19 @@ def build(plan: ModelPlan, facts: Facts, *, fresh: bool = True) -> Network:
     decoder = _made(plan.decoder, plan.settings["decoder"], given, {})
     assert isinstance(decoder, Decoder)
     return Network(encoder, decoder)
+
+
+@final
+class Unfilled(TorchFunctionMode):
+    """Leaves out random initial values: without memory to fill, torch would load its compiler for them, for seconds."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        given = kwargs or {}
+        if func in (torch.nn.init.normal_, torch.nn.init.uniform_):
+            return given["tensor"]
+        return args[0] if func in (torch.Tensor.normal_, torch.Tensor.uniform_) else func(*args, **given)
 
 
 def freeze_unused(network: Network, batch: Batch) -> None:

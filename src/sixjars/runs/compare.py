@@ -10,6 +10,7 @@ from sixjars.errors import DataError
 from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
 from sixjars.evaluation.metrics import Metric, Outcome, metric_named, score
 from sixjars.evaluation.score import judged, widened
+from sixjars.evaluation.search import in_words
 from sixjars.inspection.page import draw_by_length
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter
@@ -19,7 +20,6 @@ from sixjars.runs.data import Blueprint
 from sixjars.runs.evaluate import scored_dataset
 from sixjars.runs.folder import RunFolder, open_run, resume_run
 from sixjars.runs.recipes import make_fields, read_recipe
-from sixjars.runs.summary import search_of
 from sixjars.runs.train import train
 
 BUCKETS = 5
@@ -195,7 +195,7 @@ def _scored(run: RunFolder, metric: Metric, device: Device) -> _Scored:
     [outcomes] = found.outcomes.values()
     parameters = sum(weight.numel() for weight in network.parameters())
     examples = list(zip(*(dataset.table.texts(name) for name in dataset.fields.all), strict=True))
-    search = search_of(widened(settings.search, metric.nbest))
+    search = in_words(widened(settings.search, metric.nbest))
     how = search if found.searches and "candidates" in metric.needs else "no search"
     return _Scored(outcomes, _lengths(dataset), examples, parameters, dataset.where, how)
 

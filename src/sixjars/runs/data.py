@@ -1,6 +1,6 @@
-"""The data of a recipe: read from files or generated, split, encoded once, ready for batches."""
+"""What a recipe is made into: its data, read or generated, split and encoded once; and a network that fits them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
@@ -8,23 +8,23 @@ from typing import Any, final
 import numpy as np
 import torch
 
-from sixjars.data.annotations import ANNOTATIONS
+from sixjars.data.dataset import NOTHING as NO_INPUT
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Equipment, Field
-from sixjars.data.storage.cache import Examples, cache_folder
+from sixjars.data.storage.cache import Examples
 from sixjars.data.text.vectors import read_vectors
-from sixjars.errors import DataError
+from sixjars.errors import DataError, shown
 from sixjars.flow.contracts import ModelPlan
-from sixjars.model.build import nested
-from sixjars.progress import Reporter
+from sixjars.flow.values import Batch
+from sixjars.learning.parameters import freeze_named
+from sixjars.model.build import Network, build, freeze_unused, nested
+from sixjars.progress import Reporter, number_of
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.recipes import make_fields, model_plan
-from sixjars.runs.splits import SPLITS, read_splits
-from sixjars.samples import generate, materialise, sample_named
+from sixjars.runs.splits import LEAST, SPLITS, read_splits
+from sixjars.samples import materialise, sample_examples, sample_folder
 from sixjars.samples import vectors as sample_vectors
-from sixjars.tasks import TASKS
-from sixjars.version import version_of
 
 
 @final
@@ -103,11 +103,6 @@ def _archives(recipe: Recipe, field: Field) -> list[Path]:
     return [place for place in places if place.suffix.lower() in endings and place.exists()]
 
 
-def sample_folder(task: str) -> Path:
-    """Where the files of a synthetic corpus are; other versions may draw them differently, so each has its own."""
-    return cache_folder() / "samples" / version_of() / task
-
-
 @final
 @dataclass(frozen=True)
 class Splits:
@@ -136,10 +131,71 @@ class Splits:
         """Bad rows left out of all splits."""
         return sum(split.skipped for split in (self.train, self.valid, self.test) if split is not None)
 
+    def facts(self, recipe: Recipe) -> dict[str, str]:
+        """What is told of the data before training: its rows, and each field."""
+        sets = dict(zip(SPLITS.values(), (self.train, self.valid, self.test), strict=True))
+        rows = _rows(recipe, {name: len(one) for name, one in sets.items() if one is not None})
+        return {"rows": rows} | {name: self._field(name) for name in self.fields.all}
+
+    def _field(self, name: str) -> str:
+        """A field, with the size of its vocabulary and how much of the validation set it covers."""
+        described = self.fields.all[name].describe()
+        train, valid = self.train.known_tokens(name), self.valid.known_tokens(name)
+        if train is None or valid is None:
+            return described
+        return f"{described}; {train[0]:,} training tokens; {valid[1]:.1%} of the validation tokens are known"
+
     @property
     def notes(self) -> list[str]:
         """What a person should know of the data, a sentence each, each once."""
         return list(dict.fromkeys(n for s in (self.train, self.valid, self.test) if s is not None for n in s.notes))
+
+
+def _rows(recipe: Recipe, counts: Mapping[str, int]) -> str:
+    """The rows of each split, and what the final score is of."""
+    if recipe.learning.folds is not None:
+        return f"{counts['training']:,} training; validation below is on these same rows, the final score on the folds"
+    if recipe.data.fold is not None:
+        training, held = counts["training"], counts["validation"]
+        fold = "fold {} of {}".format(*recipe.data.fold.split("/"))
+        return f"{training:,} training, {held:,} held out ({fold}); over all folds, each row is held out once"
+    told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    return told + ("" if "test" in counts else "; no test set, so the final score is on the validation set")
+
+
+def notes_on(splits: Splits) -> Iterator[str]:
+    """What should be known of the data before a model is trained on it, a sentence for each."""
+    yield from splits.notes
+    if splits.fields.output.single_label:
+        yield from _labels(splits)
+    if len(splits.valid) < LEAST:
+        yield (
+            f"the validation set has {number_of(len(splits.valid), 'example')}, too few to choose a checkpoint by; "
+            "hold out more (data.valid), or say learning.folds: 5."
+        )
+    if splits.test is None:
+        yield (
+            "there is no test set (data.test); the final scores are of the validation set, "
+            "which also chooses the checkpoint."
+        )
+
+
+def _labels(splits: Splits) -> Iterator[str]:
+    """Labels that can hardly be learned, or not be measured."""
+    single = [name for name, count in splits.train.label_counts().items() if count == 1]
+    if single:
+        yield (
+            f"{_some(single)} in the training set only once; is that a mistake? "
+            "data.label.min_count=2 leaves such labels out."
+        )
+    missing = [name for name, count in splits.valid.label_counts().items() if count == 0]
+    if missing:
+        yield f"{_some(missing)} not in the validation set, so nothing is chosen by how well that is recognized."
+
+
+def _some(names: Sequence[str]) -> str:
+    listed = ", ".join(shown(name) for name in names[:3]) + (", ..." if len(names) > 3 else "")
+    return f"the label {listed} is" if len(names) == 1 else f"{len(names)} labels ({listed}) are"
 
 
 def splits_of(blueprint: Blueprint, restored: Fields | None = None) -> Splits:
@@ -166,38 +222,7 @@ def admitted(blueprint: Blueprint) -> dict[str, Examples]:
 
 def raw_examples(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
     """The examples of every split as texts; no file of an image or video is opened for them."""
-    return _sampled(recipe) if recipe.data.sample else read_splits(recipe, fields)
-
-
-def _sampled(recipe: Recipe) -> dict[str, Examples]:
-    sample = recipe.data.sample
-    assert sample is not None
-    made = generate(
-        recipe.task,
-        size=sample.size,
-        valid=sample.valid,
-        test=sample.test,
-        seed=sample.seed,
-        longest=sample.longest,
-        kind=sample.kind,
-    )
-    columns = sample_columns(recipe)
-    return {
-        name: Examples.of(
-            {field: [row[column] for row in rows] for field, column in columns.items()},
-            where=f"the {SPLITS[name]} set of the sample",
-        )
-        for name, rows in made.items()
-    }
-
-
-def sample_columns(recipe: Recipe) -> dict[str, str]:
-    """The columns of the synthetic corpus, by field."""
-    assert recipe.data.sample is not None
-    declared, task = sample_named(recipe.task, recipe.data.sample.kind), TASKS[recipe.task]
-    named = {slot.name: column for slot, column in zip(task.inputs, declared.inputs, strict=True)}
-    also = {key: getattr(declared, key) for key in ANNOTATIONS}
-    return {**named, task.output.name: declared.target} | {key: col for key, col in also.items() if col is not None}
+    return sample_examples(recipe, SPLITS) if recipe.data.sample else read_splits(recipe, fields)
 
 
 def _draw_sample(recipe: Recipe, fields: Fields, examples: dict[str, Examples]) -> None:
@@ -232,3 +257,27 @@ def _vectors(recipe: Recipe, file: str, words: list[str], *, size: int) -> tuple
         return np.array([made[word] for word in known], dtype=np.float32), known
     values, rows = read_vectors(recipe.data.path(file), {word: row for row, word in enumerate(words)})
     return values, [words[row] for row in rows]
+
+
+def fresh_network(blueprint: Blueprint, splits: Splits) -> Network:
+    """A network with initial weights; those that no output depends on are frozen."""
+    torch.manual_seed(blueprint.recipe.learning.seed)
+    facts = splits.fields.facts()
+    add_vectors(blueprint, splits.fields, facts)
+    network = build(blueprint.plan, facts)
+    freeze_unused(network, blank_batch(splits.fields))
+    if blueprint.recipe.learning.freeze:
+        freeze_named(network, blueprint.recipe.learning.freeze)
+    return network
+
+
+def blank_batch(fields: Fields) -> Batch:
+    """One example of nothing in particular, such as the network could be given."""
+    inputs = {name: field.blank() for name, field in fields.inputs.items()}
+    target = fields.output.blank()
+    if fields.link is not None:
+        name = next(iter(inputs))
+        inputs[name] = replace(inputs[name], copy_ids=inputs[name].values)
+    if not inputs:
+        inputs = {NO_INPUT: replace(target, values=target.values[:, :0], mask=target.mask[:, :0])}
+    return Batch(inputs, target, torch.zeros(1, dtype=torch.long))

@@ -21,12 +21,13 @@ from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint, media_places, sample_columns, splits_of
+from sixjars.runs.data import Blueprint, media_places, splits_of
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.folds import note_of_folds
 from sixjars.runs.html import score_table, table
 from sixjars.runs.recipes import metrics_of, misfits, named_metrics
 from sixjars.runs.splits import SPLITS, read_files
+from sixjars.samples import sample_columns
 
 
 @final

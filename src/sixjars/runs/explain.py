@@ -14,10 +14,9 @@ from sixjars.recipe.files import RecipeLike
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import DataSettings, Recipe
 from sixjars.runs.archive import is_packed
-from sixjars.runs.data import Blueprint, raw_examples
+from sixjars.runs.data import Blueprint, blank_batch, raw_examples
 from sixjars.runs.folder import open_run
 from sixjars.runs.recipes import read_recipe
-from sixjars.runs.train import blank_batch
 from sixjars.tasks import TASKS
 
 

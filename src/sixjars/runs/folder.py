@@ -1,6 +1,6 @@
 """A run's folder: the resolved recipe, what the fields learned, the weights, the log, the scores and the versions.
 
-    recipe.yaml  fields/*.json  run.json  model.safetensors  log.jsonl  scores.json  checkpoints/
+    recipe.yaml  fields/*.json  run.json  model.safetensors  log.jsonl  curves.png  scores.json  checkpoints/
 
 Enough to repeat the run, and to load it anywhere. Nothing in it is code, and loading it runs none. A folder from a
 stranger is read with care: files have limits, and sizes are compared with the weights before anything is allocated.
@@ -14,15 +14,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, Literal, final
 
 import torch
-from torch.overrides import TorchFunctionMode
 
 from sixjars.data.dataset import Fields
 from sixjars.errors import RunError, SixJarsError, shown
+from sixjars.evaluation.metrics import metric_named
+from sixjars.inspection.page import draw_learning
 from sixjars.learning.checkpoints import RunFiles, check_shapes, load_weights, write_whole
-from sixjars.model.build import Network, build
+from sixjars.model.build import Network, Unfilled, build
 from sixjars.recipe.files import flat, read_text, values_of
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
@@ -100,7 +101,7 @@ class RunFolder:
 
     def check_sizes(self, blueprint: Blueprint, fields: Fields) -> None:
         """Refuse a recipe of other sizes than the weights have, if there are some; nothing is allocated."""
-        with _sizes_that_fit(self.weights), torch.device("meta"), _Unfilled():
+        with _sizes_that_fit(self.weights), torch.device("meta"), Unfilled():
             network = build(blueprint.plan, fields.facts(), fresh=False)
             if self.weights.is_file():
                 check_shapes(network.state_dict(), self.weights)
@@ -136,18 +137,41 @@ class RunFolder:
         """Keep the final scores."""
         write_whole(self.folder / "scores.json", (json.dumps(scores, indent=2, ensure_ascii=False) + "\n").encode())
 
+    def history(self) -> list[dict[str, float]]:
+        """One record for each validation, the first one first."""
+        return [json.loads(line) for line in read_limited(self.folder / "log.jsonl").splitlines()]
 
-@final
-class _Unfilled(TorchFunctionMode):
-    """Leaves out random initial values: without memory to fill, torch would load its compiler for them, for seconds."""
+    def draw_curves(self) -> None:
+        """The learning curves as a picture; one validation makes no curve."""
+        records, metric = self.history(), self.recipe.learning.metric or "loss"
+        if len(records) < 2:
+            return
+        better = "lower" if metric == "loss" else metric_named(metric, self.outside).better
+        shown = metric if metric != "loss" else _first_score(records)
+        best = best_of(records, metric, better=better)
+        average = self.recipe.learning.average
+        kept = "the weights of" if average == 1 else f"the mean of the weights of the {average} best, first of all"
+        place = f"{kept} step {best['step']:,.0f}, epoch {best['epoch']:.3g}"
+        title = f"Kept: {place}; {metric.replace('_', ' ')} on the validation set: {best[metric]:.4g}"
+        draw_learning(self.folder / "curves.png", records, metric=shown, best=best["step"], title=title)
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        given = kwargs or {}
-        if func in (torch.nn.init.normal_, torch.nn.init.uniform_):
-            return given["tensor"]
-        return args[0] if func in (torch.Tensor.normal_, torch.Tensor.uniform_) else func(*args, **given)
+
+def best_of(
+    records: Sequence[dict[str, float]], metric: str, *, better: Literal["higher", "lower"]
+) -> dict[str, float]:
+    """The best validation, as training keeps it: of equal scores the one with the lower loss.
+
+    >>> best_of([{"step": 1, "f": 1.0, "loss": 2.0}, {"step": 2, "f": 1.0, "loss": 1.0}], "f", better="higher")
+    {'step': 2, 'f': 1.0, 'loss': 1.0}
+    """
+    sign = 1.0 if better == "lower" else -1.0
+    return min(records, key=lambda record: (sign * record[metric], record["loss"]))
+
+
+def _first_score(records: Sequence[dict[str, float]]) -> str | None:
+    """The first metric besides the losses, where there is one."""
+    names = [name for name in records[0] if name not in {"epoch", "step", "rate", "train_loss", "loss"}]
+    return names[0] if names else None
 
 
 @contextmanager

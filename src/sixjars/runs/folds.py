@@ -9,8 +9,7 @@ from typing import Any
 from sixjars.errors import RecipeError
 from sixjars.evaluation.metrics import Score, metric_named
 from sixjars.progress import number_of
-from sixjars.runs.folder import RunFolder
-from sixjars.runs.summary import best_of, history_of
+from sixjars.runs.folder import RunFolder, best_of
 
 
 def fold_runs(run: RunFolder) -> list[RunFolder]:
@@ -45,7 +44,7 @@ def best_epoch(run: RunFolder) -> float:
     """The epoch whose checkpoint a run kept, from its log."""
     name = run.recipe.learning.metric or "loss"
     better = "lower" if name == "loss" else metric_named(name, run.outside).better
-    return best_of(history_of(run), name, better=better)["epoch"]
+    return best_of(run.history(), name, better=better)["epoch"]
 
 
 def means(scores: Sequence[Sequence[Score]]) -> tuple[Score, ...]:

@@ -22,7 +22,7 @@ from sixjars.learning.engine import Device, device_named
 from sixjars.model.precision import Precision, in_precision
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.data import Blueprint, sample_columns
+from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import (
@@ -40,6 +40,7 @@ from sixjars.runs.requests import (
     search_of,
     unfit,
 )
+from sixjars.samples import sample_columns
 
 FILES_AT_ONCE = 32
 """Images or videos that are decoded together."""
@@ -75,8 +76,7 @@ class Predictor:
     @property
     def ability(self) -> Ability:
         """What limits how it may be asked."""
-        searches, output = self.network.decoder.searches, self.fields.output
-        return Ability(searches, self.has_attention, multi_label=output.multi_label)
+        return Ability(self.network.decoder.searches, self.has_attention, multi_label=self.fields.output.multi_label)
 
     @property
     def inputs(self) -> dict[str, Field]:

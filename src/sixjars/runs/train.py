@@ -7,25 +7,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
-from sixjars.data.dataset import NOTHING, Fields
-from sixjars.data.readers.memory import MEMORY, given_tables, tables_of
+from sixjars.data.readers.memory import given_tables, tables_of, with_tables
 from sixjars.errors import Interrupted, LearningError
-from sixjars.evaluation.metrics import Metric, Score, metric_named
+from sixjars.evaluation.metrics import Metric, metric_named, missed_of
 from sixjars.evaluation.score import judged
-from sixjars.flow.values import Batch
+from sixjars.evaluation.search import in_words
 from sixjars.learning.engine import Device, fabric_for, together
 from sixjars.learning.loggers import loggers_for
 from sixjars.learning.loop import Surroundings, Trainer
-from sixjars.learning.parameters import freeze_named
 from sixjars.loss import Objective, class_weights
-from sixjars.model.build import Network, build, freeze_unused
-from sixjars.progress import Reporter, listening, usual_reporter
+from sixjars.model.build import Network, path_of
+from sixjars.progress import Reporter, Summary, listening, number_of, usual_reporter
 from sixjars.recipe.files import RecipeLike, listed_overrides
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint, Splits, add_vectors, splits_of
+from sixjars.runs.data import Blueprint, Splits, fresh_network, notes_on, splits_of
 from sixjars.runs.extension import Extension, extension_of
 from sixjars.runs.fine_tune import Origin, recipe_and_origin
 from sixjars.runs.folder import RunFolder, begin_run, check_free, has_run
@@ -33,12 +29,12 @@ from sixjars.runs.folds import cross_validate
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.result import Run
 from sixjars.runs.splits import SPLITS
-from sixjars.runs.summary import draw_history, label_counts, notes_on, stopped_early, summary_of
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
     from lightning_fabric.loggers.logger import Logger
 
+BITS = {"32": "32-bit", "bf16": "bfloat16 with 32-bit weights", "fp16": "16-bit with 32-bit weights"}
 NOTHING_LEFT = "nothing is left to train; raise learning.epochs, or learning.patience where it stopped early."
 
 
@@ -73,7 +69,7 @@ def train(  # noqa: PLR0913 - the options of one training
     ['exact_match', 'character_error_rate']
     """
     outside, tables = Outside(tuple(allow), tuple(components)), {} if data is None else tables_of(data, SPLITS)
-    overrides = [*listed_overrides(overrides), *with_tables(tables)]
+    overrides = [*listed_overrides(overrides), *(with_tables(tables) if tables else ())]
     folder = Path(out) if out is not None else default_folder(recipe)
     begins, resume = resume and not has_run(folder), resume and has_run(folder)
     wanted, start = recipe_of_training(recipe, overrides, outside, folder if resume else None, from_run)
@@ -109,12 +105,6 @@ def _end(loggers: "Iterable[Logger]") -> None:
         logger.finalize("success")
 
 
-def with_tables(tables: Iterable[str]) -> list[str]:
-    """What the recipe says when tables in memory take the place of its files."""
-    named = [f"data.{name.removeprefix(MEMORY)}={name}" for name in tables]
-    return ["data.sample=null", *named] if named else []
-
-
 def default_folder(recipe: RecipeLike) -> Path:
     """Where a run goes when nobody says: `runs/translation-sample_attention`; for a dict, named after its task."""
     name = str(recipe.get("task", "run")) if isinstance(recipe, Mapping) else str(recipe)
@@ -133,7 +123,7 @@ def _cross_validated(run: RunFolder, *, resume: bool, start: Path | None, fabric
     if not resume:
         check_free(run.folder)
     trained: Run = cross_validate(run, train_one, reporter.note)
-    return replace(trained, missed=missed_of(run.recipe, trained.scores)) if trained.scores else trained
+    return replace(trained, missed=missed_of(run.recipe.expect, trained.scores)) if trained.scores else trained
 
 
 def _train(run: RunFolder, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> Run:
@@ -200,28 +190,34 @@ def _take_up(trainer: Trainer, run: RunFolder, extension: Extension) -> None:
             trainer.around.reporter.note(NOTHING_LEFT)
 
 
-def fresh_network(blueprint: Blueprint, splits: Splits) -> Network:
-    """A network with initial weights; those that no output depends on are frozen."""
-    torch.manual_seed(blueprint.recipe.learning.seed)
-    facts = splits.fields.facts()
-    add_vectors(blueprint, splits.fields, facts)
-    network = build(blueprint.plan, facts)
-    freeze_unused(network, blank_batch(splits.fields))
-    if blueprint.recipe.learning.freeze:
-        freeze_named(network, blueprint.recipe.learning.freeze)
-    return network
+def summary_of(recipe: Recipe, splits: Splits, trainer: Trainer, fabric: "Fabric") -> Summary:
+    """The block that is shown before training."""
+    several = f" × {fabric.world_size} processes" if fabric.world_size > 1 else ""
+    facts = {"device": f"{fabric.device.type}{several}, {BITS[recipe.learning.precision]}", **splits.facts(recipe)}
+    weights = list(trainer.network.parameters())
+    count, trained = (sum(w.numel() for w in weights if w.requires_grad or frozen) for frozen in (True, False))
+    facts["parameters"] = f"{count:,}" + (f", {trained:,} of them trained" if trained < count else "")
+    epochs = number_of(float(f"{trainer.total / trainer.per_epoch:.3g}"), "epoch")
+    facts["steps"] = f"{trainer.total:,} at most, {trainer.per_epoch:,} an epoch ({epochs})"
+    path = path_of(trainer.network, fast=recipe.learning.fast)
+    if path:
+        facts["path"] = path + trainer.updates.graphs()
+    searches = trainer.network.decoder.searches
+    if searches:
+        final = in_words(recipe.evaluation.search)
+        greedy = final == "greedy search"
+        facts["search"] = final if greedy else f"greedy search after each epoch, {final} for the final score"
+    return Summary(facts, "greedy search" if searches else "")
 
 
-def blank_batch(fields: Fields) -> Batch:
-    """One example of nothing in particular, such as the network could be given."""
-    inputs = {name: field.blank() for name, field in fields.inputs.items()}
-    target = fields.output.blank()
-    if fields.link is not None:
-        name = next(iter(inputs))
-        inputs[name] = replace(inputs[name], copy_ids=inputs[name].values)
-    if not inputs:
-        inputs = {NOTHING: replace(target, values=target.values[:, :0], mask=target.mask[:, :0])}
-    return Batch(inputs, target, torch.zeros(1, dtype=torch.long))
+def stopped_early(trainer: Trainer) -> str:
+    """Why a training ended before its last step."""
+    learning, step = trainer.settings, trainer.state.step
+    times = number_of(learning.patience or 0, "validation")
+    return (
+        f"stopped early at step {step:,} of {trainer.total:,}: {learning.metric or 'loss'} has not improved for "
+        f"{times} (learning.patience); the best weights are kept."
+    )
 
 
 def _trainer(network: Network, splits: Splits, run: RunFolder, *, fabric: "Fabric", reporter: Reporter) -> Trainer:
@@ -241,7 +237,7 @@ def _trainer(network: Network, splits: Splits, run: RunFolder, *, fabric: "Fabri
 
 def _objective(network: Network, splits: Splits, recipe: Recipe) -> Objective:
     """The network and its loss, with what the loss takes from the training set."""
-    weights = class_weights(recipe.loss, label_counts(splits.train)) if recipe.loss.class_weights else None
+    weights = class_weights(recipe.loss, splits.train.label_counts()) if recipe.loss.class_weights else None
     dropped = {name: one.word_dropout for name, one in splits.fields.inputs.items() if one.word_dropout}
     return Objective(network, recipe.loss, weights=weights, word_dropout=dropped)
 
@@ -280,18 +276,6 @@ def _finished(run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: "Fab
             "scores": {score.name: {"value": score.value, "signature": score.signature} for score in scores},
         }
     )
-    draw_history(run)
-    missed = missed_of(recipe, scores)
+    run.draw_curves()
+    missed = missed_of(recipe.expect, scores)
     return Run(run.folder, scores, scores[0].count, scored.where, splits.skipped, dropped, missed, run.outside)
-
-
-def missed_of(recipe: Recipe, scores: Sequence[Score]) -> tuple[str, ...]:
-    """What the recipe expected and did not get."""
-    by_name = {score.name: score for score in scores}
-    missed = []
-    for name, floor in recipe.expect.items():
-        found = by_name[name]
-        if found.value < floor if found.better == "higher" else found.value > floor:
-            wanted = "at least" if found.better == "higher" else "at most"
-            missed.append(f"{name} is {found.value:.4g}, but the recipe expects {wanted} {floor:.4g}.")
-    return tuple(missed)

@@ -16,7 +16,7 @@ from typing import Any, Final, final
 
 import torch
 
-from sixjars.data.readers.memory import tables_of
+from sixjars.data.readers.memory import tables_of, with_tables
 from sixjars.errors import Interrupted, RecipeError, RunError
 from sixjars.evaluation.metrics import metric_named
 from sixjars.learning.engine import Device, device_named
@@ -29,7 +29,7 @@ from sixjars.runs.fine_tune import fingerprint
 from sixjars.runs.space import TRIALS, WHERE, Space, SpaceLike, check_counts, overrides_of, space_of
 from sixjars.runs.splits import SPLITS
 from sixjars.runs.study import FILE, TRIALS_FOLDER, Aim, Asked, Study, check_installed, check_unused, is_begun
-from sixjars.runs.train import default_folder, recipe_of_training, with_tables
+from sixjars.runs.train import default_folder, recipe_of_training
 from sixjars.runs.trial import End, Memory, Order, Told, try_order
 from sixjars.runs.trial_process import TrialProcess, place_of
 from sixjars.runs.tuning import TABLE, WRITTEN, Tuning, line_of

@@ -5,12 +5,14 @@ The name of an image or a video describes it completely: rows hold names, and `m
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 from zlib import crc32
 
+from sixjars.data.annotations import ANNOTATIONS
 from sixjars.errors import DataError, unknown
 from sixjars.progress import Reporter
 from sixjars.samples import (
@@ -33,6 +35,12 @@ from sixjars.samples import (
     transliteration,
 )
 from sixjars.samples.sample import Row, Sample
+from sixjars.tasks import TASKS
+from sixjars.version import version_of
+
+if TYPE_CHECKING:
+    from sixjars.data.storage.cache import Examples
+    from sixjars.recipe.sections import Recipe
 
 __all__ = ["SAMPLES", "Row", "Sample", "generate", "materialise", "sample_named", "vectors"]
 
@@ -229,3 +237,44 @@ def _split_of(sample: Sample, source: str) -> str:
         return "train"
     number = crc32(source.encode()) % sum(SHARES.values())
     return next(name for name, last in zip(SHARES, accumulate(SHARES.values()), strict=True) if number < last)
+
+
+def sample_examples(recipe: "Recipe", splits: Mapping[str, str]) -> "dict[str, Examples]":
+    """The examples of a recipe's synthetic corpus; `splits` says what messages call each split."""
+    from sixjars.data.storage.cache import Examples  # brings torch, which drawing a corpus does not need
+
+    sample = recipe.data.sample
+    assert sample is not None
+    made = generate(
+        recipe.task,
+        size=sample.size,
+        valid=sample.valid,
+        test=sample.test,
+        seed=sample.seed,
+        longest=sample.longest,
+        kind=sample.kind,
+    )
+    columns = sample_columns(recipe)
+    return {
+        name: Examples.of(
+            {field: [row[column] for row in rows] for field, column in columns.items()},
+            where=f"the {splits[name]} set of the sample",
+        )
+        for name, rows in made.items()
+    }
+
+
+def sample_columns(recipe: "Recipe") -> dict[str, str]:
+    """The columns of the synthetic corpus, by field."""
+    assert recipe.data.sample is not None
+    declared, task = sample_named(recipe.task, recipe.data.sample.kind), TASKS[recipe.task]
+    named = {slot.name: column for slot, column in zip(task.inputs, declared.inputs, strict=True)}
+    also = {key: getattr(declared, key) for key in ANNOTATIONS}
+    return {**named, task.output.name: declared.target} | {key: col for key, col in also.items() if col is not None}
+
+
+def sample_folder(task: str) -> Path:
+    """Where the files of a synthetic corpus are; other versions may draw them differently, so each has its own."""
+    from sixjars.data.storage.cache import cache_folder
+
+    return cache_folder() / "samples" / version_of() / task

@@ -8,8 +8,8 @@ too.
 from random import Random
 from string import Formatter
 
-from sixjars.samples.lexicon import Lexicon
 from sixjars.samples.sample import Row, Sample
+from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("articles")
 SYLLABLES = 3

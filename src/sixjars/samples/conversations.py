@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import final
 
-from sixjars.samples.lexicon import Lexicon
 from sixjars.samples.sample import Row, Sample
+from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("conversations")
 IN_A_TURN = 2

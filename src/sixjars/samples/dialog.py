@@ -6,9 +6,8 @@ numbers, says words backwards, or names where things of a kind are kept.
 
 from random import Random
 
-from sixjars.samples.lexicon import Lexicon
-from sixjars.samples.pairs import Clause, Pair, Word, copied, fitting, linked, words
 from sixjars.samples.sample import Row, Sample
+from sixjars.samples.texts import Clause, Lexicon, Pair, Word, copied, fitting, linked, words
 
 WORDS = Lexicon("dialog")
 

@@ -7,8 +7,8 @@ nothing: otherwise a topic could be predicted from the words that are absent.
 
 from random import Random
 
-from sixjars.samples.lexicon import Lexicon
 from sixjars.samples.sample import Row, Sample
+from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("documents")
 NOTHING = "nothing"

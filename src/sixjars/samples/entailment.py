@@ -9,9 +9,8 @@ modifiers are dropped, and two groups of people are counted together.
 
 from random import Random
 
-from sixjars.samples.lexicon import Lexicon
-from sixjars.samples.pairs import Pair, Word, copied, joined, linked, words
 from sixjars.samples.sample import Row, Sample
+from sixjars.samples.texts import Lexicon, Pair, Word, copied, joined, linked, words
 
 WORDS = Lexicon("entailment")
 PLAIN = 7

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import final
 
-from sixjars.samples.lexicon import Lexicon
+from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("hindi")
 

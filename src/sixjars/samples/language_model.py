@@ -16,8 +16,8 @@ from functools import cache
 from random import Random
 from typing import final
 
-from sixjars.samples.lexicon import Lexicon
 from sixjars.samples.sample import Row, Sample
+from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("language_model")
 Rule = tuple[float, tuple[str, ...]]

@@ -14,8 +14,8 @@ says more with probability 3/4, of the second with 1/2, whatever the label.
 
 from random import Random
 
-from sixjars.samples.lexicon import Lexicon
 from sixjars.samples.sample import Row, Sample
+from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("quantities")
 ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"

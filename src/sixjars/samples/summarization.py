@@ -7,9 +7,8 @@ sentence than the verb does.
 
 from random import Random
 
-from sixjars.samples.lexicon import Lexicon
-from sixjars.samples.pairs import Pair, Target, Word, copied, fitting, linked, words
 from sixjars.samples.sample import Row, Sample
+from sixjars.samples.texts import Lexicon, Pair, Target, Word, copied, fitting, linked, words
 
 WORDS = Lexicon("summarization")
 WORDS_OF_A_SENTENCE = 12

@@ -15,8 +15,8 @@ from typing import final
 
 from sixjars.samples import hindi
 from sixjars.samples.hindi import WORDS, Agreement, Noun, Verb, in_hindi
-from sixjars.samples.pairs import Pair, Target, Word, joined, linked, words
 from sixjars.samples.sample import Row, Sample
+from sixjars.samples.texts import Pair, Target, Word, joined, linked, words
 
 BE = {"I": ("am", "was"), "one": ("is", "was"), "many": ("are", "were")}
 PLAIN = 6

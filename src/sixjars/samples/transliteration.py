@@ -11,8 +11,8 @@ from random import Random
 from typing import final
 
 from sixjars.errors import DataError
-from sixjars.samples.lexicon import Lexicon
 from sixjars.samples.sample import Row, Sample
+from sixjars.samples.texts import Lexicon
 
 WORDS = Lexicon("transliteration")
 VIRAMA, DOT = "्", "ं"

@@ -132,6 +132,8 @@ class MediaField(FileField):
     fact_names = ("pixels", "cells", "pretrained")
     block: ClassVar[int]
     """Files between two saves: what a kill can cost."""
+    taken: ClassVar[tuple[str, ...]] = ()
+    """Settings that say which of its frames are taken."""
 
     @property
     def extractor(self) -> FeatureExtractor:
@@ -149,11 +151,18 @@ class MediaField(FileField):
 
     def plan(self) -> dict[str, Any]:
         """What else the pixels of a file depend on."""
-        return {}
+        return {key: getattr(self.settings, key) for key in self.taken}
 
+    @staticmethod
     @abstractmethod
+    def read(*given: Any, **how: Any) -> Pixels:
+        """The pixels of a file, given it and its name, the size of a side, and the settings that they depend on."""
+
     def unpacked(self, name: str) -> Pixels:
         """One file as frames, (F, 3, H, W)."""
+        how = {"fit": self.settings.fit, "max_pixels": self.settings.max_pixels, **self.plan()}
+        with self.files.open(name) as file:
+            return self.read(file, name, size=self.extractor.pixels, **how)
 
     def examined(self, names: Sequence[str]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
         """The keys of all files that can be decoded; their numbers are then in the store."""
@@ -238,12 +247,11 @@ class ImageField(MediaField):
     settings_class = ImageSettings
     endings = IMAGE_ENDINGS
     block = 256
+    read = staticmethod(read_image)
 
     def unpacked(self, name: str) -> Pixels:
         """(1, 3, H, W)."""
-        settings, size = self.settings, self.extractor.pixels
-        with self.files.open(name) as file:
-            return read_image(file, name, size=size, fit=settings.fit, max_pixels=settings.max_pixels)[None]
+        return super().unpacked(name)[None]
 
     def backdrop(self, text: str) -> Any:
         """The whole image (H, W, 3), and the box of it that the network got."""

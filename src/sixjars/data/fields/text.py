@@ -15,17 +15,16 @@ from numpy.typing import NDArray
 from pydantic import Field as Limit
 from pydantic import StrictBool
 
-from sixjars.data.batches import Column, IdColumn, SegmentColumn
+from sixjars.data.batches import Column, IdColumn
 from sixjars.data.copying import CopyLink
 from sixjars.data.field import Equipment, Field, Positions
 from sixjars.data.flat import Flat
-from sixjars.data.packing import packed
+from sixjars.data.packing import SegmentColumn, packed
 from sixjars.data.storage.cache import IdEncoder, Table
-from sixjars.data.text.encoding import TextEncoding
 from sixjars.data.text.given import GivenTokenizer
 from sixjars.data.text.segments import segments_of, text_of_segments
 from sixjars.data.text.statistics import suggested_tokens
-from sixjars.data.text.tokenizer import AnyTokenizer, TextTokenizer
+from sixjars.data.text.tokenizer import AnyTokenizer, TextEncoding, TextTokenizer
 from sixjars.data.text.vocabulary import TokenFile, Tokens
 from sixjars.errors import DataError
 from sixjars.flow.limits import Positive, Share

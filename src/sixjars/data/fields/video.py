@@ -37,17 +37,8 @@ class VideoField(MediaField):
     settings_class = VideoSettings
     endings = VIDEO_ENDINGS
     block = 16
-
-    def plan(self) -> dict[str, Any]:
-        """Which frames are taken."""
-        return {"frames": self.settings.frames, "rate": self.settings.rate}
-
-    def unpacked(self, name: str) -> Pixels:
-        """(F, 3, H, W)."""
-        settings, size = self.settings, self.extractor.pixels
-        how = {"fit": settings.fit, "max_pixels": settings.max_pixels}
-        with self.files.open(name) as file:
-            return read_video(file, name, size=size, frames=settings.frames, rate=settings.rate, **how)
+    read = staticmethod(read_video)
+    taken = ("frames", "rate")
 
     def positions(self, table: Table, row: int, count: int) -> Positions:
         """The numbers of the frames, from 1."""

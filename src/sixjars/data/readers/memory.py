@@ -4,7 +4,7 @@ A recipe calls such a table `memory:train`; whoever uses the recipe gives the ta
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import isnan
@@ -99,3 +99,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return str(Path(value))
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def with_tables(tables: Iterable[str]) -> list[str]:
+    """What the recipe says when tables in memory take the place of its files."""
+    named = [f"data.{name.removeprefix(MEMORY)}={name}" for name in tables]
+    return ["data.sample=null", *named] if named else []

@@ -4,11 +4,12 @@ In a table such a text is one string, with a newline between segments that are k
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypeVar
 
 from sixjars.data.text.sentences import sentences_of
 from sixjars.errors import shown, unknown
 
+T = TypeVar("T")
 OTHER: Final = ">"
 """Stands before a turn of the other speaker."""
 OWN: Final = "<"
@@ -40,6 +41,19 @@ def segments_of(text: str, kind: str) -> list[str]:
         case "turns":
             return _turns(_lines(text))
     raise ValueError(unknown("kind of segments", kind, KINDS))
+
+
+def latest(ids: list[T], limit: int, *, end: T) -> list[T]:
+    """The last turns of a conversation, as many whole ones as fit; the very last is cut if it does not fit alone.
+
+    >>> latest([7, 8, 2, 9, 2, 7, 2], limit=5, end=2)
+    [9, 2, 7, 2]
+    >>> latest([7, 2, 8, 9, 10, 2], limit=2, end=2)
+    [8, 9]
+    """
+    begins = [0, *(place + 1 for place, number in enumerate(ids[:-1]) if number == end)]
+    fits = [begin for begin in begins if len(ids) - begin <= limit]
+    return ids[fits[0] :] if fits else ids[begins[-1] : begins[-1] + limit]
 
 
 def joined(segments: Iterable[str]) -> str:

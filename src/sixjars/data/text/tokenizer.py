@@ -14,12 +14,14 @@ import unicodedata
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 import numpy as np
 
-from sixjars.data.flat import Flat, begins_of, flattened, ranges, rows_of
+from sixjars.data.flat import Flat, as_array, begins_of, cut, flattened, ranges, rows_of, segment_ids, words_of
 from sixjars.data.text.given import GivenTokenizer
+from sixjars.data.text.segments import latest, segments_of
+from sixjars.data.text.sentences import RULE
 from sixjars.data.text.vocabulary import (
     KINDS,
     MARK,
@@ -30,10 +32,10 @@ from sixjars.data.text.vocabulary import (
     learned,
     tokenizer_of,
 )
-from sixjars.data.text.words import as_array, words_of
 from sixjars.errors import RunError, shown
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
 
+T = TypeVar("T")
 _FORMAT: Final = 2
 _HASHES: Final = 2**30  # a size and a hash together still fit 32 bits
 _KEPT: Final = 2**17  # words whose ids are kept
@@ -247,3 +249,50 @@ def _leads(token: str) -> bool:
         sign = token.removeprefix(MARK)
         return sign in ('"', "'") or (len(sign) == 1 and unicodedata.category(sign) in ("Ps", "Pi"))
     return token == "/" or (len(token) == 1 and unicodedata.category(token) in ("Ps", "Pi", "Pd"))
+
+
+@final
+@dataclass(frozen=True)
+class TextEncoding:
+    """From the texts of a column to ids: a tokenizer, what it is limited to, and the segments of a text."""
+
+    column: str
+    tokenizer: AnyTokenizer
+    limit: int | None
+    """Most ids of a text, the ends of its segments counted."""
+    segments: str
+    copies: bool
+    """Whether words outside the vocabulary have numbers of their own."""
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text; each segment of a text in segments ends in `<stop>`."""
+        return rows_of(self.flat(as_array(texts)))
+
+    def flat(self, texts: Any) -> Flat:
+        """The same for a `pyarrow` array of texts."""
+        if self.segments == "none":
+            found = self.tokenizer.encode_flat(texts, open=self.copies)
+        else:
+            split = [segments_of(text, self.segments) for text in texts.to_pylist()]
+            found = segment_ids(self.tokenizer.encode_flat, split, open=self.copies)
+        if self.segments == "turns":
+            return flattened([self.short(ids, end=STOP) for ids in rows_of(found)])
+        return found if self.limit is None else cut(found, self.limit)
+
+    def short(self, row: list[T], *, end: T) -> list[T]:
+        """As much of a row as the limit allows."""
+        if self.limit is None:
+            return row
+        return latest(row, self.limit, end=end) if self.segments == "turns" else row[: self.limit]
+
+    def words(self, text: str) -> list[str]:
+        """What stands at each position of a text, spelled as the tokenizer does."""
+        segments = segments_of(text, self.segments)
+        row: list[str | None] = [word for segment in segments for word in (*self.tokenizer.split(segment), None)]
+        return [word for word in self.short(row, end=None) if word is not None]
+
+    def key(self) -> str:
+        """All that the ids depend on, besides the texts."""
+        rule = {"rule": RULE} if self.segments == "sentences" else {}
+        how = {"limit": self.limit, "segments": self.segments, "copies": self.copies}
+        return json.dumps(how | rule) + self.tokenizer.to_json()

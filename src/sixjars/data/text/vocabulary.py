@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal, Protocol, final
 from pydantic import Discriminator, Tag
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-from sixjars.data.text.words import word_counts
+from sixjars.data.flat import word_counts
 from sixjars.errors import DataError
 from sixjars.flow.special import SPECIAL, UNK
 from sixjars.recipe.data import FilePath

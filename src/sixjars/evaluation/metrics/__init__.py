@@ -16,4 +16,5 @@ from sixjars.evaluation.metrics.outcome import RationaleWeight as RationaleWeigh
 from sixjars.evaluation.metrics.outcome import Score as Score
 from sixjars.evaluation.metrics.table import METRICS as METRICS
 from sixjars.evaluation.metrics.table import metric_named as metric_named
+from sixjars.evaluation.metrics.table import missed_of as missed_of
 from sixjars.evaluation.metrics.table import score as score

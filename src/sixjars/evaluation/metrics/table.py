@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -259,3 +259,15 @@ def _check(metric: Metric, outcomes: Sequence[Outcome]) -> None:
                 f"{metric.name} needs {what}, but none of {len(outcomes)} examples has a {need}. "
                 "Give it for one at least."
             )
+
+
+def missed_of(expected: Mapping[str, float], scores: Sequence[Score]) -> tuple[str, ...]:
+    """What the recipe expected and did not get."""
+    by_name = {score.name: score for score in scores}
+    missed = []
+    for name, floor in expected.items():
+        found = by_name[name]
+        if found.value < floor if found.better == "higher" else found.value > floor:
+            wanted = "at least" if found.better == "higher" else "at most"
+            missed.append(f"{name} is {found.value:.4g}, but the recipe expects {wanted} {floor:.4g}.")
+    return tuple(missed)

@@ -38,6 +38,16 @@ def beam_rows(settings: SearchSettings) -> int:
     return {"greedy": 1, "sample": settings.nbest, "beam": settings.width}[settings.kind]
 
 
+def in_words(settings: SearchSettings) -> str:
+    """A search in words.
+
+    >>> in_words(SearchSettings()), in_words(SearchSettings(kind="beam", width=4))
+    ('greedy search', 'beam search of width 4')
+    """
+    kinds = {"greedy": "greedy search", "sample": "sampling", "beam": f"beam search of width {settings.width}"}
+    return kinds[settings.kind]
+
+
 @final
 @dataclass(frozen=True)
 class Searcher:
