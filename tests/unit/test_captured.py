@@ -147,7 +147,7 @@ def test_the_path_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     told = [
         str(sixjars.explain("translation/sample_attention", overrides)) for overrides in ((), ("learning.fast=false",))
     ]
-    assert "path: fast, backward passes by hand; steps as graphs on a CUDA device" in told[0]
+    assert "path: fast, with the result of the plain loop (learning.fast); steps as graphs on a CUDA device" in told[0]
     assert "path: reference, step by step (learning.fast is false)" in told[1]
     levels = str(sixjars.explain("summarization/sample_hierarchy"))
     assert "path: fast; the decoder step by step, because bridge TwoLevelAttention has no fast path" in levels

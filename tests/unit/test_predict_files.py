@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import math
 import signal
 import time
 from pathlib import Path
@@ -303,3 +304,19 @@ def test_the_mark_of_excel_is_kept(ending: str, call: Any, run: Path, tmp_path: 
         path.write_bytes(mark + f"roman\n{WORDS[0]}\n".encode())
         assert call("predict", run, "--input", path, "--output", out).code == 0
         assert out.read_bytes().partition(b"roman")[0] == mark
+
+
+def test_what_was_saved_by_an_old_excel_can_be_opened_by_it(call: Any, run: Path, tmp_path: Path) -> None:
+    """Windows-1252 comes back in UTF-8, with the mark by which Excel knows it."""
+    path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    path.write_bytes("name,roman\nZoë,ghar\nJürgen,ghar\n".encode("cp1252"))
+    assert call("predict", run, "--input", path, "--output", out).code == 0
+    assert out.read_bytes().startswith(b"\xef\xbb\xbf")
+    assert "Zoë" in out.read_text(encoding="utf-8-sig")
+
+
+def test_an_input_without_an_answer_has_no_probability(run: Path) -> None:
+    wrong, right = sixjars.load(run).predict(["", "ghar"])
+    assert wrong.error is not None
+    assert math.isnan(wrong.probability)
+    assert 0.0 <= right.probability <= 1.0

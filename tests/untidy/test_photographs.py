@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -164,3 +165,18 @@ def test_photographs_without_labels_or_captions(call: Call) -> None:
         "sixjars: photos/dog has no folders, so its files have no labels; put the files of each label into a folder "
         "with its name, or give a table that names each file and its label.\n"
     )
+
+
+def test_a_file_name_without_its_ending_among_others(call: Call) -> None:
+    """One that was mistyped does not make the column one of texts."""
+    photo = next(path for path in sorted(Path("photos").rglob("*.*")) if path.suffix.lower() in {".jpg", ".png"})
+    names = [f"IMG_{at}{photo.suffix}" for at in range(14)]
+    for name in names:
+        shutil.copy(photo, Path("photos") / name)
+    lines = [f"{name};a photo of number {at} in the garden" for at, name in enumerate(["IMG_0", *names[1:]])]
+    Path("photos/captions.csv").write_text("\n".join(["Dateiname;Beschreibung", *lines]) + "\n", encoding="utf-8")
+    said = call("new", "captions.yaml", "--task", "image_captioning", "--data", "photos/captions.csv")
+    assert said.code == 0, said
+    assert f"There is no file 'IMG_0' in photos, but '{names[0]}' is there; is that one meant?" in said.err + said.out
+    found = yaml.safe_load(Path("captions.yaml").read_text(encoding="utf-8"))["data"]
+    assert found["image"]["column"] == "Dateiname"

@@ -77,7 +77,7 @@ def path_of(network: Network, *, fast: bool) -> str:
     bridge = network.decoder.bridge
     if bridge.follows_state and type(bridge).scoring is Bridge.scoring:
         return f"fast; the decoder step by step, because bridge {type(bridge).__name__} has no fast path"
-    return "fast, backward passes by hand"
+    return "fast, with the result of the plain loop (learning.fast)"
 
 
 def _check_encoded(encoder: Encoder, encoded: Encoded) -> None:

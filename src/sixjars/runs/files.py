@@ -16,7 +16,7 @@ from typing import Any, Final, final
 from sixjars.data.readers.excel import sheet_names, sheet_rows
 from sixjars.data.readers.records import DECODER, wrapped_list
 from sixjars.data.readers.rows import Fault, Key, value_of
-from sixjars.data.text.files import MARK, UTF16, check_file, lines_of, opened
+from sixjars.data.text.files import MARK, UTF16, check_file, is_windows, lines_of, opened
 from sixjars.errors import DataError
 from sixjars.runs.answer_files import Answers, DelimitedAnswers, JsonAnswers, ParquetAnswers, Row
 from sixjars.runs.requests import Unreadable
@@ -118,7 +118,7 @@ class Delimited(Cells):
     def __init__(self, path: Path, wanted: Mapping[str, Key], delimiters: str, *, header: bool | None = None) -> None:
         super().__init__(path, wanted, header=header)
         with opened(path) as stream:
-            self.mark = "\ufeff" if stream.read(3).startswith((MARK, *UTF16)) else ""
+            self.mark = "\ufeff" if is_windows(stream) or stream.read(3).startswith((MARK, *UTF16)) else ""
         first = next((line for _, line in lines_of(path)), b"").decode(errors="replace")
         names = [{key, field} for field, key in wanted.items() if not isinstance(key, int)]
         split = {mark: set(next(csv.reader([first.rstrip("\r\n")], delimiter=mark), [])) for mark in delimiters}

@@ -51,8 +51,8 @@ class Prediction:
 
     @property
     def probability(self) -> float:
-        """P of the whole output."""
-        return math.exp(self.log_probability)
+        """P of the whole output; not a number where there is none."""
+        return math.exp(self.log_probability) if self.error is None else math.nan
 
     @property
     def attention(self) -> NDArray[np.float64]:

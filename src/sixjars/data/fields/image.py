@@ -111,7 +111,7 @@ class FileField(Field):
     @classmethod
     def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
         """Names of files of a known ending."""
-        return {} if all_end(values, cls.endings) else None
+        return {} if nearly_all_end(values, cls.endings) else None
 
 
 class MediaSettings(FileSettings):
@@ -225,7 +225,7 @@ class MediaField(FileField):
     @classmethod
     def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
         """Names of files of a known ending; those of arrays are features that were extracted beforehand."""
-        return super().guess(values) if not all_end(values, ARRAY_ENDINGS) else {"kind": "features"}
+        return super().guess(values) if not nearly_all_end(values, ARRAY_ENDINGS) else {"kind": "features"}
 
 
 class ImageSettings(MediaSettings):
@@ -273,10 +273,11 @@ def _any_case(pattern: str, endings: Collection[str]) -> str:
     return pattern.removesuffix(ending) + letters
 
 
-def all_end(values: Sequence[object], endings: Collection[str]) -> bool:
-    """Whether all values are names that end so, in whatever case.
+def nearly_all_end(values: Sequence[object], endings: Collection[str]) -> bool:
+    """Whether nine of ten values are names that end so, in whatever case: a few may be mistyped.
 
-    >>> all_end(["dog.jpg", "beach.PNG"], [".jpg", ".png"])
-    True
+    >>> nearly_all_end(["dog.jpg", "beach.PNG"], [".jpg", ".png"]), nearly_all_end(["dog.jpg", "a dog"], [".jpg"])
+    (True, False)
     """
-    return all(isinstance(value, str) and value.lower().endswith(tuple(endings)) for value in values)
+    ends = sum(isinstance(value, str) and value.lower().endswith(tuple(endings)) for value in values)
+    return ends >= 0.9 * len(values)

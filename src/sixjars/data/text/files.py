@@ -61,7 +61,7 @@ def _as_utf8(stream: BinaryIO, path: Path) -> Iterator[bytes]:
     """Whole lines of a stream in UTF-8; UTF-16 (Excel's "Unicode text") and Windows-1252 are encoded anew."""
     encoding, some = _utf16(stream), FIRST
     if encoding is None:
-        if not _is_windows(stream):
+        if not is_windows(stream):
             while block := stream.read(some) + stream.readline():
                 yield block
                 some = BLOCK
@@ -90,7 +90,7 @@ def _utf16(stream: BinaryIO) -> str | None:
     return encoding
 
 
-def _is_windows(stream: BinaryIO) -> bool:
+def is_windows(stream: BinaryIO) -> bool:
     """Whether a stream has one byte for each letter, as Excel saves CSV in western Europe.
 
     So where no line with an umlaut or the like is UTF-8, and all such bytes are letters or quotes of Windows-1252. In a
