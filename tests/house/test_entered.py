@@ -11,8 +11,7 @@ import pytest
 import sixjars
 
 SOURCE = Path(sixjars.__file__).parent
-FEWER_THAN = 46
-"""Of all recipes, image questions and video captions enter the most; 44 is what all should come down to."""
+FEWER_THAN = 45
 FEW = [
     *("data.sample.size=16", "data.sample.valid=4", "data.sample.test=4"),
     *("learning.steps=2", "learning.validate_every=1", "evaluation.search.max_length=4"),
@@ -37,8 +36,16 @@ def entered(recipe: str, out: Path) -> set[str]:
     return {file for file in files if file.startswith(str(SOURCE))}
 
 
+ONE_TOO_MANY = pytest.mark.xfail(strict=True, reason="enters 45; image questions, not tried here, 46")
+
+
 @pytest.mark.parametrize(
-    "recipe", ["image_captioning/sample_attention", "summarization/sample_copy", "video_captioning/sample_both"]
+    "recipe",
+    [
+        "image_captioning/sample_attention",
+        "summarization/sample_copy",
+        pytest.param("video_captioning/sample_both", marks=ONE_TOO_MANY),
+    ],
 )
 def test_a_training_enters_few_files(recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first training imports everything; the second begins with an empty cache as it did."""

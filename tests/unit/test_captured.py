@@ -16,7 +16,7 @@ from sixjars.data.packing import packed
 from sixjars.errors import LearningError
 from sixjars.flow.values import Batch, Padded, Segments
 from sixjars.learning import captured, engine
-from sixjars.learning.captured import ROWS, rung, tensors_of, widened
+from sixjars.learning.captured import ROWS, rung, widened
 from sixjars.learning.engine import fabric_for
 from sixjars.loss import Objective, Sealed
 from sixjars.model.bridges.initial import InitialState
@@ -65,7 +65,7 @@ def test_what_is_added_is_masked(*, rows: bool) -> None:
 
 
 def test_batches_of_one_shape_have_tensors_of_one_shape() -> None:
-    shapes = [[tuple(tensor.shape) for tensor in tensors_of(widened(each, rows=True))] for each in (batch(), batch())]
+    shapes = [[tuple(tensor.shape) for tensor in widened(each, rows=True).tensors()] for each in (batch(), batch())]
     assert shapes[0] == shapes[1]
 
 

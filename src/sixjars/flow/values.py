@@ -25,6 +25,12 @@ class Tensors:
         """The same value on another device."""
         return self.mapped(lambda tensor: tensor.to(device, non_blocking=torch.device(device).type == "cuda"))
 
+    def tensors(self) -> list[Tensor]:
+        """All of them, those of nested values included, always in the same order."""
+        found: list[Tensor] = []
+        self.mapped(lambda tensor: found.append(tensor) or tensor)  # type: ignore[func-returns-value]
+        return found
+
     def mapped(self, change: Callable[[Tensor], Tensor], kind: type["Tensors"] | None = None) -> Self:
         """The same value with every tensor changed, those of nested values included; these must be of the `kind`."""
         return replace(self, **{one.name: _mapped(getattr(self, one.name), change, kind) for one in fields(self)})
@@ -194,16 +200,13 @@ class Encoded(Rows):
 @final
 @dataclass(frozen=True)
 class Prepared(Rows):
-    """What a bridge prepared once for each source."""
+    """What a bridge prepared once for each source; the summary (B, K), memory (B, S, D) and mask (B, S) are given."""
 
     first_state: Tensor
     """What the decoder's initial state is made of, (B, H) or (B, L * H * states of the cell)."""
     summary: Tensor
-    """(B, K)."""
     memory: Tensor
-    """(B, S, D)."""
     mask: Tensor
-    """(B, S)."""
     keys: Tensor | None = None
     """The memory as the score function needs it, (B, S, A); only attention has it."""
     segments: SegmentLevel | None = None
@@ -230,12 +233,10 @@ class Context(Rows):
 @final
 @dataclass(frozen=True)
 class State(Rows):
-    """All that a recurrent decoder remembers between steps."""
+    """All that a recurrent decoder remembers between steps: hidden states, and an LSTM's memory cells; (B, L, H)."""
 
     hidden: Tensor
-    """The hidden states, (B, L, H)."""
     cell: Tensor | None = None
-    """The memory cells of an LSTM, (B, L, H)."""
 
 
 @final
@@ -255,12 +256,11 @@ class LinearLogits(Tensors):
 @final
 @dataclass(frozen=True)
 class DecoderOutput(Rows):
-    """What a decoder outputs for a whole target at once, with teacher forcing."""
+    """What a decoder outputs for a whole target at once, with teacher forcing; attention weights are (B, T, S)."""
 
     scores: Tensor | LinearLogits
     """The logits, or what they are computed from."""
     weights: Tensor | None = None
-    """Attention, (B, T, S)."""
     multi_label: bool = False
     """Whether any number of labels may be right, each with a probability of its own: σ in place of the softmax."""
 

@@ -77,18 +77,6 @@ def _grown(values: Tensor, shape: tuple[int, ...]) -> Tensor:
     return grown
 
 
-def tensors_of(batch: Batch) -> list[Tensor]:
-    """All tensors of a batch, always in the same order."""
-    found: list[Tensor] = []
-
-    def note(tensor: Tensor) -> Tensor:
-        found.append(tensor)
-        return tensor
-
-    batch.mapped(note)
-    return found
-
-
 @final
 class Graph:
     """What a function launches on the device, recorded; `replay` launches it again."""
@@ -119,13 +107,13 @@ class Recorded:
 
     def __init__(self, learn: Learn, batch: Batch, pool: Any) -> None:
         self.batch = batch
-        self.places = tensors_of(batch)
+        self.places = batch.tensors()
         self.factor = torch.ones((), device=self.places[0].device)
         self.graph = Graph(lambda: learn(self.batch, self.factor), pool)
 
     def learned(self, batch: Batch, factor: float) -> Tensor:
         """The loss of another batch of this shape."""
-        for place, tensor in zip(self.places, tensors_of(batch), strict=True):
+        for place, tensor in zip(self.places, batch.tensors(), strict=True):
             place.copy_(tensor, non_blocking=True)
         self.factor.fill_(factor)
         loss = self.graph.replay()
@@ -154,7 +142,7 @@ class Captured:
 
     def learned(self, batch: Batch, factor: float) -> Tensor:
         """The loss of a batch, whose gradients are added to those of the weights; it comes from the CPU."""
-        shape = tuple(tuple(tensor.shape) for tensor in tensors_of(batch))
+        shape = tuple(tuple(tensor.shape) for tensor in batch.tensors())
         recorded, known = self.recorded.get(shape), shape in self.met
         self.met.add(shape)
         if recorded is not None:

@@ -15,7 +15,7 @@ from typing import Self, final
 import torch
 from torch import Tensor
 
-from sixjars.evaluation.search.problem import Column, Part, Problem, Walk, hypotheses_of, tensors_of
+from sixjars.evaluation.search.problem import Column, Part, Problem, Walk, hypotheses_of
 from sixjars.evaluation.search.scores import NEVER, best_tokens, highest
 from sixjars.flow.values import Hypothesis, Rows, Tensors
 
@@ -56,7 +56,7 @@ class Ended(Rows):
 
     def put(self, sources: Tensor, other: Self) -> Self:
         """The same with those of some sources replaced."""
-        new = iter(tensors_of(other))
+        new = iter(other.tensors())
         return self.mapped(lambda tensor: tensor.index_copy(0, sources, next(new)))
 
     def unless(self, going: "Beginnings", count: int | Tensor) -> Self:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.evaluation.search.problem import Advance, Column, Part, Problem, Running, filled, tensors_of, walked
+from sixjars.evaluation.search.problem import Advance, Column, Part, Problem, Running, filled, walked
 from sixjars.flow.contracts import Generator
 from sixjars.flow.values import Encoded, Tensors
 
@@ -101,7 +101,7 @@ class Captured:
             after, columns = self.running, []
             for _ in range(steps):
                 after, column = advance(problem, after, self.made)
-                columns.append(tensors_of(column))
+                columns.append(column.tensors())
                 self.made += 1
             self.page = [torch.stack(tensors) for tensors in zip(*columns, strict=True)]
             self.like = column
@@ -134,11 +134,11 @@ class Captured:
 def _given(problem: Problem) -> list[Tensor]:
     """What a graph reads of a problem, besides what is running."""
     assert problem.prepared is not None
-    return [*([] if problem.seeds is None else [problem.seeds]), *tensors_of(problem.prepared)]
+    return [*([] if problem.seeds is None else [problem.seeds]), *problem.prepared.tensors()]
 
 
 def _copied(new: Tensors, into: Tensors) -> None:
-    for tensor, value in zip(tensors_of(into), tensors_of(new), strict=True):
+    for tensor, value in zip(into.tensors(), new.tensors(), strict=True):
         tensor.copy_(value)
 
 
@@ -182,7 +182,7 @@ def can_capture(generator: Generator, problem: Problem) -> bool:
 
 def walked_captured(generator: Generator, problem: Problem, running: Running, advance: Advance) -> list[Part]:
     """As `walked`, by graphs; without them where another thread is using those of this model."""
-    shapes = tuple((tensor.shape, tensor.dtype) for tensor in [*_given(problem), *tensors_of(problem.state)])
+    shapes = tuple((tensor.shape, tensor.dtype) for tensor in [*_given(problem), *problem.state.tensors()])
     weights = tuple(weight.data_ptr() for weight in (*generator.parameters(), *generator.buffers()))
     key = (problem.settings, problem.longest, problem.keeps_weights, shapes, weights)
     with CAPTURING:

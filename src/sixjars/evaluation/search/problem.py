@@ -114,13 +114,6 @@ class Problem:
 Kind = TypeVar("Kind", bound=Tensors)
 
 
-def tensors_of(value: Tensors) -> list[Tensor]:
-    """All tensors of a value, in the order in which `mapped` changes them."""
-    found: list[Tensor] = []
-    value.mapped(lambda tensor: found.append(tensor) or tensor)  # type: ignore[func-returns-value]
-    return found
-
-
 def filled(value: Kind, tensors: Iterable[Tensor]) -> Kind:
     """The same value made of other tensors, in that order."""
     new = iter(tensors)
@@ -174,7 +167,7 @@ class Part:
     def made(self) -> Column:
         """What all its steps made, each tensor (T, R, …)."""
         joined = torch.cat if self.together else torch.stack
-        return filled(self.columns[0], map(joined, zip(*map(tensors_of, self.columns), strict=True)))
+        return filled(self.columns[0], map(joined, zip(*(column.tensors() for column in self.columns), strict=True)))
 
     def own(self, places: Tensor) -> Tensor:
         """Which of its rows the given ones of all rows are; the first where it has none."""
