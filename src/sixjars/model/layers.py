@@ -101,11 +101,11 @@ def _rnn(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerSta
 
 
 def _gru(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
-    reset_given, update_given, new_given = given_BG.chunk(3, dim=-1)
-    reset_recurrent, update_recurrent, new_recurrent = recurrent_BG.chunk(3, dim=-1)
-    new_BH = torch.tanh(new_given + torch.sigmoid(reset_given + reset_recurrent) * new_recurrent)
+    both = 2 * before[0].shape[-1]
+    reset_BH, update_BH = torch.sigmoid(given_BG[..., :both] + recurrent_BG[..., :both]).chunk(2, dim=-1)
+    new_BH = torch.tanh(given_BG[..., both:] + reset_BH * recurrent_BG[..., both:])
     kept_BH = before[0].to(new_BH.dtype)  # an initial state may be 32-bit where the rest is not
-    return torch.lerp(new_BH, kept_BH, torch.sigmoid(update_given + update_recurrent)), None
+    return torch.lerp(new_BH, kept_BH, update_BH), None
 
 
 def _lstm(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:

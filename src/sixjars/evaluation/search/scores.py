@@ -149,7 +149,7 @@ def rule_of(
     if settings.no_repeat_ngram:
         rules.append(no_repeated_ngram(settings.no_repeat_ngram))
     if settings.min_length:  # last, because it must know what the others leave
-        rules.append(min_length(settings.min_length, stop=special.stop))
+        rules.append(min_length(settings.min_length, stop=special.stop, overwrite=overwrite))
 
     def rule(scores: Tensor, output: Tensor) -> Tensor:
         for each in rules:
@@ -172,7 +172,7 @@ def banned(tokens: Tensor, *, overwrite: bool = False) -> Rule:
     return rule
 
 
-def min_length(fewest: int, *, stop: int) -> Rule:
+def min_length(fewest: int, *, stop: int, overwrite: bool = False) -> Rule:
     """No `<stop>` before `fewest` tokens are output, unless nothing else may follow (an order that is complete).
 
     >>> scores = torch.tensor([[-torch.inf, 0.0], [0.0, 0.0]])  # in the first row only <stop> may follow
@@ -184,9 +184,10 @@ def min_length(fewest: int, *, stop: int) -> Rule:
     def rule(scores: Tensor, output: Tensor) -> Tensor:
         if output.shape[1] >= fewest:
             return scores
-        without = scores.clone()
-        without[:, stop] = NEVER
-        return torch.where((without > NEVER).any(1, keepdim=True), without, scores)
+        stop_R, without_RV = scores[:, stop].clone(), scores if overwrite else scores.clone()
+        without_RV[:, stop] = NEVER
+        without_RV[:, stop] = torch.where(without_RV.amax(1) > NEVER, NEVER, stop_R)
+        return without_RV
 
     return rule
 
