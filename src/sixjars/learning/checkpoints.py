@@ -1,126 +1,37 @@
-"""Weights and training states on disk: safetensors and JSON, never pickle, and never half a file.
+"""Training states on disk, and the weights of the best of them.
 
 The order is what makes a kill harmless: weights first, then the state that knows of them, then the weights that no
 state needs any more are removed. A kill in between repeats the same work and writes the same bytes.
 """
 
-import errno
 import json
 import math
-import os
-import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, final
+from typing import TYPE_CHECKING, Annotated, Any, final
 
 import torch
 from pydantic import Field, TypeAdapter, ValidationError
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as to_bytes
 from torch import Tensor, nn, optim
 
-from sixjars.errors import RunError, shown
+from sixjars.errors import RunError, disk_faults, shown
+from sixjars.learning.weights import (
+    Tensors,
+    check_shapes,
+    copied,
+    load_tensors,
+    mean_weights,
+    save_tensors,
+    write_tensors,
+)
 
 if TYPE_CHECKING:
     from lightning_fabric.plugins.precision import Precision
 
-Tensors = dict[str, Tensor]
 Counter = Annotated[int, Field(ge=0, lt=2**63)]
 Number = Annotated[float, Field(ge=-math.inf)]
-
-
-@contextmanager
-def disk_faults(path: Path) -> Iterator[None]:
-    """Trouble with the disk while a file is written becomes one sentence."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise RunError(f"no space left to write {path}; what was saved before is still there.") from None
-        raise RunError(f"{path} cannot be written: {error.strerror or error}.") from None
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that a kill at any moment leaves the old one or the new one."""
-    unfinished = path.with_name(f".{path.name}.part")  # what a kill leaves of it, the next write takes over
-    try:
-        with disk_faults(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with unfinished.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.replace(path)
-    except RunError:
-        with suppress(OSError):
-            unfinished.unlink()
-        raise
-
-
-def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
-    """Tensors, and a few notes that JSON can hold, in one file with a check sum."""
-    ready = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    kept = {**notes, "sum": _sum(ready, notes)}
-    write_whole(path, to_bytes(ready, metadata={"sixjars": json.dumps(kept)}))
-
-
-@contextmanager
-def _opened(path: Path, framework: Literal["pt", "np"]) -> Iterator[Any]:
-    """A file of tensors; whatever is wrong with it becomes one sentence."""
-    try:
-        with safe_open(path, framework=framework) as file:
-            yield file
-    except FileNotFoundError:
-        raise RunError(f"{path} does not exist.") from None
-    except (SafetensorError, OSError, RuntimeError, ValueError, TypeError) as error:
-        raise RunError(f"{path} is damaged: {error}.") from None
-
-
-def load_tensors(path: Path) -> tuple[Tensors, dict[str, Any]]:
-    """What `save_tensors` wrote."""
-    with _opened(path, "pt") as file:
-        notes = dict(json.loads((file.metadata() or {}).get("sixjars", "{}")))
-        tensors = {name: file.get_tensor(name) for name in file.keys()}
-        if "sum" in notes and notes.pop("sum") != _sum(tensors, notes):
-            raise ValueError("its check sum is wrong")
-    return tensors, notes
-
-
-def _sum(tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> int:
-    """CRC-32 over every name, shape, byte and note."""
-    total = zlib.crc32(json.dumps(notes).encode())
-    for name, tensor in sorted(tensors.items()):
-        total = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), total)
-        total = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, total)
-    return total
-
-
-def check_shapes(wanted: Mapping[str, Tensor], path: Path) -> None:
-    """Refuse saved tensors of other names or shapes, by the header of the file alone; `wanted` may have no memory."""
-    with _opened(path, "np") as file:  # maps the file without taking memory for it
-        found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
-    for name in sorted({*wanted, *found}):
-        here, there = tuple(wanted[name].shape) if name in wanted else "nothing", found.get(name, "nothing")
-        if here != there:
-            raise RunError(f"{path} does not fit the recipe beside it: {name} is {there}, but should be {here}.")
-
-
-def load_weights(network: nn.Module, path: Path) -> None:
-    """Put saved weights into a network of the same shape."""
-    check_shapes(network.state_dict(), path)
-    network.load_state_dict(load_tensors(path)[0])
-
-
-def mean_weights(paths: list[Path]) -> Tensors:
-    """The mean of several checkpoints, weight by weight; whole numbers come from the first."""
-    total, _ = load_tensors(paths[0])
-    for path in paths[1:]:
-        for name, tensor in load_tensors(path)[0].items():
-            if tensor.is_floating_point():
-                total[name] += tensor
-    return {name: tensor / len(paths) if tensor.is_floating_point() else tensor for name, tensor in total.items()}
 
 
 MEMORY: Mapping[type[optim.Optimizer], tuple[str, ...]] = {
@@ -222,9 +133,14 @@ class TrainingState:
 
 @final
 class RunFiles:
-    """The files of one run that training writes; only one process of a run may write them."""
+    """The files of one run that training writes; only one process of a run may write them.
+
+    A thread writes weights, one file after the other, while training goes on.
+    """
 
     def __init__(self, folder: Path) -> None:
+        self.thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="files")
+        self.waiting: list[Future[None]] = []
         self.model = folder / "model.safetensors"
         self.last = folder / "checkpoints" / "last.safetensors"
         self.log = folder / "log.jsonl"
@@ -248,21 +164,31 @@ class RunFiles:
 
     def keep_best(self, network: nn.Module, state: TrainingState, *, is_best: bool, average: int) -> None:
         """The weights as they are, if they are the best so far or among those to be averaged."""
-        weights = network.state_dict()
-        if average > 1 and state.step in {step for _, _, step in state.best}:
-            save_tensors(self.best(state.step), weights, {})
+        among = average > 1 and state.step in {step for _, _, step in state.best}
+        weights = copied(network.state_dict()) if is_best or among else {}
+        if among:
+            self._later(write_tensors, self.best(state.step), weights, {})
         if is_best:
-            save_tensors(self.model, weights, {"step": state.step})
+            self._later(write_tensors, self.model, weights, {"step": state.step})
 
     def save(
-        self, network: nn.Module, optimizer: optim.Optimizer, state: TrainingState, precision: "Precision"
+        self, network: nn.Module, optimizer: optim.Optimizer, state: TrainingState, scaler: "Precision | None"
     ) -> None:
         """The whole state, down to the optimizer's memory."""
         tensors = {f"model.{name}": tensor for name, tensor in network.state_dict().items()}
         tensors |= packed_optimizer(optimizer)
-        notes = {"state": asdict(state), "precision": precision.state_dict()}
-        save_tensors(self.last, tensors, notes)
-        self.sweep(state)
+        notes = {"state": asdict(state), "precision": {} if scaler is None else scaler.state_dict()}
+        self._later(write_tensors, self.last, copied(tensors), notes)
+        self._later(self.sweep, replace(state, best=[*state.best]))
+
+    def _later(self, write: Callable[..., None], *given: Any) -> None:
+        self.done(but=3)  # what waits takes memory
+        self.waiting.append(self.thread.submit(write, *given))
+
+    def done(self, but: int = 0) -> None:
+        """Wait until all is written, but so many; a fault of the disk is raised here."""
+        while len(self.waiting) > but:
+            self.waiting.pop(0).result()
 
     def sweep(self, state: TrainingState) -> None:
         """Remove the weights that are no longer among the best, and what a kill left unfinished."""
@@ -271,7 +197,7 @@ class RunFiles:
         for path in left - kept:
             path.unlink(missing_ok=True)
 
-    def load(self, network: nn.Module, optimizer: optim.Optimizer, precision: "Precision") -> TrainingState:
+    def load(self, network: nn.Module, optimizer: optim.Optimizer, scaler: "Precision | None") -> TrainingState:
         """Back from `save`; returns where training stood. Nothing is changed by a file that does not fit."""
         weights = {f"model.{name}": tensor for name, tensor in network.state_dict().items()}
         check_shapes(weights | optimizer_memory(optimizer), self.last)
@@ -279,15 +205,15 @@ class RunFiles:
         try:
             state = TrainingState.from_json(notes["state"])
             scale = dict(notes["precision"])  # of the gradients, with fp16
-            fits = scale.keys() == precision.state_dict().keys()
+            fits = scale.keys() == ({} if scaler is None else scaler.state_dict()).keys()
             if not fits or not all(type(value) in (int, float) and value < math.inf for value in scale.values()):
                 raise ValueError(f"precision is {shown(scale)}")
             unpack_optimizer(optimizer, tensors, updates=state.step)
         except (KeyError, TypeError, ValueError) as error:
             fault = f"{error} is missing" if isinstance(error, KeyError) else str(error)
             raise RunError(f"{self.last} has a training state that cannot be right: {fault}.") from None
-        if scale:
-            precision.load_state_dict(scale)
+        if scaler is not None:
+            scaler.load_state_dict(scale)
         network.load_state_dict({name: tensors[f"model.{name}"] for name in network.state_dict()})
         return state
 

@@ -9,6 +9,7 @@ again, and what is to be searched is copied into the tensors that a graph reads.
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from functools import partial
 from threading import Lock
 from typing import Any, final
 from weakref import WeakKeyDictionary
@@ -68,13 +69,16 @@ def recorded(make: Callable[[], None], pool: Any) -> Callable[[], None]:
     """The same as one graph, which computes with the same tensors again; on a CPU, what is given."""
     if not torch.cuda.is_available():
         return make
+    kind, is_on = torch.get_autocast_dtype("cuda"), torch.is_autocast_enabled("cuda")
     side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):  # libraries allocate what they need at the first call
+    # Without a cache of narrower weights: it would be emptied, and the graph go on to read it.
+    steady = partial(torch.autocast, "cuda", kind, enabled=is_on, cache_enabled=False)
+    with torch.cuda.stream(side), steady():  # libraries allocate what they need at the first call
         make()
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"), steady():
         make()
     return graph.replay
 
@@ -166,7 +170,7 @@ CAPTURING = Lock()
 
 
 def can_capture(generator: Generator, problem: Problem) -> bool:
-    """Whether a graph computes the same: nothing in a step depends on how many were made, or is copied to the host."""
+    """Whether a graph computes the same: no shape in a step depends on how many were made, nothing is read back."""
     settings = problem.settings
     narrow = all(weight.dtype != torch.float64 for weight in generator.parameters())
     return (
@@ -174,9 +178,8 @@ def can_capture(generator: Generator, problem: Problem) -> bool:
         and generator.grouped
         and not generator.training
         and narrow
-        and not torch.is_autocast_enabled()
         and problem.prefix is None
-        and not (settings.min_length or settings.no_repeat_ngram or settings.coverage_penalty)
+        and not (settings.no_repeat_ngram or settings.coverage_penalty)
     )
 
 
@@ -184,7 +187,8 @@ def walked_captured(generator: Generator, problem: Problem, running: Running, ad
     """As `walked`, by graphs; without them where another thread is using those of this model."""
     shapes = tuple((tensor.shape, tensor.dtype) for tensor in [*_given(problem), *problem.state.tensors()])
     weights = tuple(weight.data_ptr() for weight in (*generator.parameters(), *generator.buffers()))
-    key = (problem.settings, problem.longest, problem.keeps_weights, shapes, weights)
+    autocast = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+    key = (problem.settings, problem.longest, problem.keeps_weights, shapes, weights, autocast)
     with CAPTURING:
         graphs = GRAPHS.setdefault(generator, Graphs())
     if not graphs.lock.acquire(blocking=False):
