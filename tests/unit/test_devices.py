@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
-from sixjars.learning.engine import device_named, fabric_for
+from sixjars.learning.engine import device_named, fabric_for, precision_on
 from sixjars.learning.processes import all_or_none
 
 WITHOUT_CUDA = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
@@ -82,6 +82,17 @@ def test_precision(precision: str, kind: torch.dtype, capfd: pytest.CaptureFixtu
     assert layer.weight.dtype == torch.float32
     assert (fabric.world_size, fabric.global_rank) == (1, 0)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("device", "there", "found"), [("cuda", True, "bf16"), ("cuda", False, "32"), ("cpu", True, "32")]
+)
+def test_the_device_chooses_the_precision(
+    device: str, *, there: bool, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: there)
+    assert precision_on(device, "auto") == found
+    assert precision_on(device, "fp16") == "fp16"
 
 
 def fabric(*, rank: int, world: int, procs: list[Any] | None = None) -> Any:

@@ -4,8 +4,7 @@ What an update learns from is prepared by a thread while the device computes the
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, final, get_args
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from sixjars.learning.captured import Captured
 
 T = TypeVar("T")
-R = TypeVar("R")
 Engine: TypeAlias = "OneDevice | Fabric"
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
@@ -91,9 +89,17 @@ class OneDevice:
             logger.log_metrics(metrics=dict(values), step=step)
 
 
+def precision_on(device: str, precision: str) -> str:
+    """Where the recipe leaves it to the device: bf16 on a CUDA device that has it, 32 bits on others."""
+    if precision != "auto":
+        return precision
+    return "bf16" if device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False) else "32"
+
+
 def fabric_for(*, device: Device, devices: int, precision: str, loggers: "Sequence[Logger]" = ()) -> Engine:
     """What training runs on, launched: with several devices this process becomes one of as many."""
     where = device_named(device).type
+    precision = precision_on(where, precision)
     if precision == "fp16" and where != "cuda":
         this = "a CPU" if where == "cpu" else "an Apple GPU"
         raise RecipeError([f"learning.precision: fp16 needs a CUDA device; use bf16 or 32 on {this}."])
@@ -144,22 +150,6 @@ class Update:
         if self._ready is not None:
             self._ready.synchronize()
         return float(self._loss)
-
-
-def ahead(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """What `make` makes or raises for each item, in order; a thread makes one while the one before it is used.
-
-    >>> list(ahead(str, [1, 2, 3]))
-    ['1', '2', '3']
-    """
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="ahead") as thread:
-        waiting: Future[R] | None = None
-        for item in items:
-            made, waiting = waiting, thread.submit(make, item)
-            if made is not None:
-                yield made.result()
-        if waiting is not None:
-            yield waiting.result()
 
 
 def optimizer_for(parameters: Iterable[Any], settings: LearningSettings, *, captured: bool = False) -> optim.Optimizer:

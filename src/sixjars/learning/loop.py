@@ -19,9 +19,10 @@ import torch
 from torch import Tensor
 
 from sixjars.data.batches import Batches
+from sixjars.data.flat import ahead
 from sixjars.errors import Interrupted, LearningError, RunError
 from sixjars.learning.checkpoints import RunFiles, TrainingState
-from sixjars.learning.engine import Engine, Load, OneDevice, Update, Updates, ahead, learning_rate
+from sixjars.learning.engine import Engine, Load, OneDevice, Update, Updates, learning_rate
 from sixjars.learning.parameters import parameter_groups
 from sixjars.loss import Objective
 from sixjars.progress import Reporter

@@ -179,8 +179,8 @@ class LearningSettings(Settings):
     """How many of the best checkpoints the final weights are the mean of."""
     save_seconds: NotNegative = 60.0
     """Seconds between saves for `--resume`, besides those after each validation; never changes the result."""
-    precision: Annotated[Literal["32", "bf16", "fp16"], BeforeValidator(str)] = "32"
-    """Precision of the forward and backward pass; weights stay 32-bit."""
+    precision: Annotated[Literal["32", "bf16", "fp16", "auto"], BeforeValidator(str)] = "32"
+    """Precision of the forward and backward pass; weights stay 32-bit. `auto` is bf16 on a CUDA device, else 32."""
     fast: bool = True
     """The fast path: the backward pass of recurrences by hand, and on CUDA whole steps as graphs; `false` computes
     step by step as the equations are written, with the same result up to rounding."""

@@ -12,7 +12,7 @@ from sixjars.errors import Interrupted, LearningError
 from sixjars.evaluation.metrics import Metric, metric_named, missed_of
 from sixjars.evaluation.score import judged
 from sixjars.evaluation.search import in_words
-from sixjars.learning.engine import Device, Engine, fabric_for, together
+from sixjars.learning.engine import Device, Engine, fabric_for, precision_on, together
 from sixjars.learning.loggers import loggers_for
 from sixjars.learning.loop import Surroundings, Trainer
 from sixjars.loss import Objective, class_weights
@@ -193,7 +193,10 @@ def summary_of(run: RunFolder, splits: Splits, trainer: Trainer, fabric: Engine)
     """The block that is shown before training."""
     recipe = run.recipe
     several = f" × {fabric.world_size} processes" if fabric.world_size > 1 else ""
-    facts = {"device": f"{fabric.device.type}{several}, {BITS[recipe.learning.precision]}", **splits.facts(recipe)}
+    facts = {
+        "device": f"{fabric.device.type}{several}, {BITS[precision_on(fabric.device.type, recipe.learning.precision)]}",
+        **splits.facts(recipe),
+    }
     weights = list(trainer.network.parameters())
     count, trained = (sum(w.numel() for w in weights if w.requires_grad or frozen) for frozen in (True, False))
     facts["parameters"] = f"{count:,}" + (f", {trained:,} of them trained" if trained < count else "")

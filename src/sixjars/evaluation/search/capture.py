@@ -20,6 +20,7 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.evaluation.search.problem import Advance, Column, Part, Problem, Running, filled, walked
 from sixjars.flow.contracts import Generator
+from sixjars.flow.limits import padded_size
 from sixjars.flow.values import Encoded, Tensors
 
 KEPT = 8
@@ -28,23 +29,16 @@ AT_ONCE = range(10, 3, -1)
 """How many steps a graph may have; between two graphs, search asks whether anything is left to do."""
 
 
-def bucket(size: int, least: int) -> int:
-    """The size that is padded to: one of eight between two powers of two, and a multiple of the least.
-
-    >>> [bucket(size, 8) for size in (1, 9, 30, 70)]
-    [8, 16, 32, 72]
-    """
-    step = max(least, (1 << (size - 1).bit_length()) // 16)
-    return -(-size // step) * step
+bucket = partial(padded_size, parts=8)
 
 
 def bucketed(encoded: Encoded) -> Encoded:
     """The same sources, padded to shapes that come again; those that are added are empty, and come last."""
-    rows, positions = bucket(encoded.rows, 1), bucket(encoded.mask.shape[1], 8)
+    rows, positions = bucket(encoded.rows, least=1), bucket(encoded.mask.shape[1], least=8)
     level = encoded.segments
     if level is not None:
         weights = None if level.weights is None else _padded(level.weights, rows, positions)
-        segments = bucket(level.mask.shape[1], 4)
+        segments = bucket(level.mask.shape[1], least=4)
         memory, mask = _padded(level.memory, rows, segments), _padded(level.mask, rows, segments)
         level = replace(
             level, memory=memory, mask=mask, segment_of=_padded(level.segment_of, rows, positions), weights=weights
@@ -69,17 +63,16 @@ def recorded(make: Callable[[], None], pool: Any) -> Callable[[], None]:
     """The same as one graph, which computes with the same tensors again; on a CPU, what is given."""
     if not torch.cuda.is_available():
         return make
-    kind, is_on = torch.get_autocast_dtype("cuda"), torch.is_autocast_enabled("cuda")
     side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     side.wait_stream(torch.cuda.current_stream())
-    # Without a cache of narrower weights: it would be emptied, and the graph go on to read it.
-    steady = partial(torch.autocast, "cuda", kind, enabled=is_on, cache_enabled=False)
-    with torch.cuda.stream(side), steady():  # libraries allocate what they need at the first call
+    with torch.cuda.stream(side):  # libraries allocate what they need at the first call
         make()
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"), steady():
+    torch.clear_autocast_cache()  # of narrower weights, which will be freed: the graph must make its own
+    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
         make()
+    torch.clear_autocast_cache()
     return graph.replay
 
 
@@ -172,12 +165,11 @@ CAPTURING = Lock()
 def can_capture(generator: Generator, problem: Problem) -> bool:
     """Whether a graph computes the same: no shape in a step depends on how many were made, nothing is read back."""
     settings = problem.settings
-    narrow = all(weight.dtype != torch.float64 for weight in generator.parameters())
     return (
         problem.state.device.type == "cuda"
         and generator.grouped
         and not generator.training
-        and narrow
+        and all(tensor.dtype != torch.float64 for tensor in problem.state.tensors())
         and problem.prefix is None
         and not (settings.no_repeat_ngram or settings.coverage_penalty)
     )
