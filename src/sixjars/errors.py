@@ -12,11 +12,9 @@ SixJarsError
 `assert` is kept for what cannot happen.
 """
 
-import errno
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from reprlib import Repr
 from typing import Final, final
 
@@ -228,14 +226,3 @@ def unknown(what: str, got: object, known: Collection[str]) -> str:
     "key 'hiden' is unknown. Did you mean 'hidden'? Known: hidden, layers."
     """
     return f"{what} {shown(str(got))} is unknown.{hint(got, known)} Known: {', '.join(sorted(known))}."
-
-
-@contextmanager
-def disk_faults(path: Path) -> Iterator[None]:
-    """Trouble with the disk while a file of a run is written becomes one sentence."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise RunError(f"no space left to write {path}; what was saved before is still there.") from None
-        raise RunError(f"{path} cannot be written: {error.strerror or error}.") from None

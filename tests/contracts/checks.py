@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.export import Dim, export
 
 from sixjars.flow.contracts import Component
-from sixjars.learning.weights import load_weights, save_tensors
+from sixjars.learning.checkpoints import load_weights, save_tensors
 
 M = TypeVar("M", bound=nn.Module)
 

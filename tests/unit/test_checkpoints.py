@@ -15,8 +15,15 @@ import torch
 from torch import nn, optim
 
 from sixjars.errors import RunError
-from sixjars.learning.checkpoints import optimizer_memory, packed_optimizer, unpack_optimizer
-from sixjars.learning.weights import load_tensors, load_weights, mean_weights, save_tensors, write_whole
+from sixjars.learning.checkpoints import (
+    load_tensors,
+    load_weights,
+    mean_weights,
+    packed_optimizer,
+    save_tensors,
+    write_whole,
+)
+from sixjars.learning.resuming import optimizer_memory, unpack_optimizer
 
 TENSORS = {
     "float": torch.tensor([[1.5, -2.0], [float("inf"), 0.25]]),

@@ -12,7 +12,7 @@ import yaml
 
 import sixjars
 from sixjars.errors import Interrupted, RecipeError, RunError
-from sixjars.learning.weights import load_tensors, save_tensors
+from sixjars.learning.checkpoints import load_tensors, save_tensors
 from sixjars.loss import Objective, Sealed
 from sixjars.progress import Reporter
 from sixjars.recipe.outside import NOTHING

@@ -9,8 +9,8 @@ import torch
 
 import sixjars
 from sixjars.errors import RecipeError
+from sixjars.learning.checkpoints import load_tensors
 from sixjars.learning.parameters import belongs_to, freeze_named, parameter_groups
-from sixjars.learning.weights import load_tensors
 
 Recipe = Callable[..., str]
 

@@ -12,7 +12,7 @@ import torch
 
 import sixjars
 from sixjars.errors import RunError
-from sixjars.learning.weights import load_tensors, save_tensors
+from sixjars.learning.checkpoints import load_tensors, save_tensors
 
 Tensors = dict[str, torch.Tensor]
 Change = Callable[[Tensors, dict[str, Any]], object]

@@ -1,59 +1,136 @@
-"""Training states on disk, and the weights of the best of them.
+"""Weights and training states on disk: safetensors and JSON, never pickle, and never half a file.
 
 The order is what makes a kill harmless: weights first, then the state that knows of them, then the weights that no
 state needs any more are removed. A kill in between repeats the same work and writes the same bytes.
 """
 
+import errno
 import json
 import math
-from collections.abc import Callable, Mapping
+import os
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, final
+from typing import TYPE_CHECKING, Annotated, Any, Literal, final
 
 import torch
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_bytes
 from torch import Tensor, nn, optim
 
-from sixjars.errors import RunError, disk_faults, shown
-from sixjars.learning.weights import (
-    Tensors,
-    check_shapes,
-    copied,
-    load_tensors,
-    mean_weights,
-    save_tensors,
-    write_tensors,
-)
+from sixjars.errors import RunError
 
 if TYPE_CHECKING:
     from lightning_fabric.plugins.precision import Precision
 
+Tensors = dict[str, Tensor]
 Counter = Annotated[int, Field(ge=0, lt=2**63)]
 Number = Annotated[float, Field(ge=-math.inf)]
 
 
-MEMORY: Mapping[type[optim.Optimizer], tuple[str, ...]] = {
-    optim.Adam: ("step", "exp_avg", "exp_avg_sq"),
-    optim.AdamW: ("step", "exp_avg", "exp_avg_sq"),
-    optim.Adadelta: ("step", "square_avg", "acc_delta"),
-    optim.SGD: ("momentum_buffer",),
-}
-"""What each optimizer remembers of every weight; SGD only with momentum."""
+@contextmanager
+def disk_faults(path: Path) -> Iterator[None]:
+    """Trouble with the disk while a file of a run is written becomes one sentence."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise RunError(f"no space left to write {path}; what was saved before is still there.") from None
+        raise RunError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
-def optimizer_memory(optimizer: optim.Optimizer) -> Tensors:
-    """The names of what an optimizer remembers after an update, each with a tensor of its shape."""
-    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-    names = next(names for kind, names in MEMORY.items() if isinstance(optimizer, kind))
-    if not optimizer.defaults.get("momentum", 1):
-        names = ()
-    return {
-        f"optimizer.{number}.{name}": torch.zeros(()) if name == "step" else weight
-        for number, weight in enumerate(weights)
-        for name in names
-    }
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that a kill at any moment leaves the old one or the new one."""
+    unfinished = path.with_name(f".{path.name}.part")  # what a kill leaves of it, the next write takes over
+    try:
+        with disk_faults(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with unfinished.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(path)
+    except RunError:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise
+
+
+def copied(tensors: Mapping[str, Tensor]) -> Tensors:
+    """As they are now, in the memory of the host, whatever happens to them afterwards."""
+    return {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
+    """Tensors, and a few notes that JSON can hold, in one file with a check sum."""
+    write_tensors(path, copied(tensors), notes)
+
+
+def write_tensors(path: Path, tensors: Tensors, notes: Mapping[str, Any]) -> None:
+    """As `save_tensors`, of tensors that are on the host and stay as they are."""
+    kept = {**notes, "sum": _sum(tensors, notes)}
+    write_whole(path, to_bytes(tensors, metadata={"sixjars": json.dumps(kept)}))
+
+
+@contextmanager
+def _opened(path: Path, framework: Literal["pt", "np"]) -> Iterator[Any]:
+    """A file of tensors; whatever is wrong with it becomes one sentence."""
+    try:
+        with safe_open(path, framework=framework) as file:
+            yield file
+    except FileNotFoundError:
+        raise RunError(f"{path} does not exist.") from None
+    except (SafetensorError, OSError, RuntimeError, ValueError, TypeError) as error:
+        raise RunError(f"{path} is damaged: {error}.") from None
+
+
+def load_tensors(path: Path) -> tuple[Tensors, dict[str, Any]]:
+    """What `save_tensors` wrote."""
+    with _opened(path, "pt") as file:
+        notes = dict(json.loads((file.metadata() or {}).get("sixjars", "{}")))
+        tensors = {name: file.get_tensor(name) for name in file.keys()}
+        if "sum" in notes and notes.pop("sum") != _sum(tensors, notes):
+            raise ValueError("its check sum is wrong")
+    return tensors, notes
+
+
+def _sum(tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> int:
+    """CRC-32 over every name, shape, byte and note."""
+    total = zlib.crc32(json.dumps(notes).encode())
+    for name, tensor in sorted(tensors.items()):
+        total = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), total)
+        total = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, total)
+    return total
+
+
+def check_shapes(wanted: Mapping[str, Tensor], path: Path) -> None:
+    """Refuse saved tensors of other names or shapes, by the header of the file alone; `wanted` may have no memory."""
+    with _opened(path, "np") as file:  # maps the file without taking memory for it
+        found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
+    for name in sorted({*wanted, *found}):
+        here, there = tuple(wanted[name].shape) if name in wanted else "nothing", found.get(name, "nothing")
+        if here != there:
+            raise RunError(f"{path} does not fit the recipe beside it: {name} is {there}, but should be {here}.")
+
+
+def load_weights(network: nn.Module, path: Path) -> None:
+    """Put saved weights into a network of the same shape."""
+    check_shapes(network.state_dict(), path)
+    network.load_state_dict(load_tensors(path)[0])
+
+
+def mean_weights(paths: list[Path]) -> Tensors:
+    """The mean of several checkpoints, weight by weight; whole numbers come from the first."""
+    total, _ = load_tensors(paths[0])
+    for path in paths[1:]:
+        for name, tensor in load_tensors(path)[0].items():
+            if tensor.is_floating_point():
+                total[name] += tensor
+    return {name: tensor / len(paths) if tensor.is_floating_point() else tensor for name, tensor in total.items()}
 
 
 def packed_optimizer(optimizer: optim.Optimizer) -> Tensors:
@@ -65,17 +142,6 @@ def packed_optimizer(optimizer: optim.Optimizer) -> Tensors:
         for name, value in memory.items()
         if isinstance(value, Tensor)
     }
-
-
-def unpack_optimizer(optimizer: optim.Optimizer, tensors: Mapping[str, Tensor], *, updates: int) -> None:
-    """Back from `packed_optimizer`, after so many updates; ValueError where an optimizer has counted others."""
-    state: dict[int, dict[str, Tensor]] = {}
-    for full in optimizer_memory(optimizer):
-        _, number, name = full.split(".")
-        if name == "step" and not 0 <= float(tensors[full]) <= updates:
-            raise ValueError(f"{full} is {float(tensors[full]):g}, after {updates} steps")
-        state.setdefault(int(number), {})[name] = tensors[full]
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
 @final
@@ -105,21 +171,6 @@ class TrainingState:
     """How much of the log belongs to this state; what comes after is of a future that was lost."""
     finished: bool = False
     """Whether training came to its own end."""
-
-    @classmethod
-    def from_json(cls, values: Any) -> "TrainingState":
-        """Back from `asdict`; ValueError where something cannot be right, whoever wrote it."""
-        if not isinstance(values, dict) or values.keys() != asdict(cls()).keys():
-            raise ValueError(f"state is {shown(values)}")
-        try:
-            state = TypeAdapter(cls).validate_json(json.dumps(values), strict=True)
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise ValueError(f"{'.'.join(map(str, first['loc']))} is {shown(first['input'])}") from None
-        counts = [state.epoch, state.done_in_epoch, state.stale, state.halvings, state.since_halving]
-        if max(counts + [step for _, _, step in state.best]) > state.step or (state.finished and not state.best):
-            raise ValueError(f"its counts do not agree with {state.step} steps")
-        return state
 
     def score(self, value: float, loss: float, *, better: str, keep: int) -> bool:
         """Enter a validation; whether it is the best so far, of equal scores by the loss. `keep` are remembered."""
@@ -196,26 +247,6 @@ class RunFiles:
         left = {*self.last.parent.glob("best-*.safetensors"), *self.last.parent.glob(".*.part")}
         for path in left - kept:
             path.unlink(missing_ok=True)
-
-    def load(self, network: nn.Module, optimizer: optim.Optimizer, scaler: "Precision | None") -> TrainingState:
-        """Back from `save`; returns where training stood. Nothing is changed by a file that does not fit."""
-        weights = {f"model.{name}": tensor for name, tensor in network.state_dict().items()}
-        check_shapes(weights | optimizer_memory(optimizer), self.last)
-        tensors, notes = load_tensors(self.last)
-        try:
-            state = TrainingState.from_json(notes["state"])
-            scale = dict(notes["precision"])  # of the gradients, with fp16
-            fits = scale.keys() == ({} if scaler is None else scaler.state_dict()).keys()
-            if not fits or not all(type(value) in (int, float) and value < math.inf for value in scale.values()):
-                raise ValueError(f"precision is {shown(scale)}")
-            unpack_optimizer(optimizer, tensors, updates=state.step)
-        except (KeyError, TypeError, ValueError) as error:
-            fault = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise RunError(f"{self.last} has a training state that cannot be right: {fault}.") from None
-        if scaler is not None:
-            scaler.load_state_dict(scale)
-        network.load_state_dict({name: tensors[f"model.{name}"] for name in network.state_dict()})
-        return state
 
     def average(self, network: nn.Module, state: TrainingState) -> None:
         """The final weights: the mean of the best."""

@@ -96,7 +96,9 @@ class Trainer:
         Where the end was put elsewhere (`extended`), a run that had finished goes on to the new one.
         """
         if self.files.last.is_file():
-            self.state = state = self.files.load(self.network, self.optimizer, self.updates.scaler)
+            from sixjars.learning.resuming import resumed
+
+            self.state = state = resumed(self.files, self.network, self.optimizer, self.updates.scaler)
             here = state.epoch * self.per_epoch + state.done_in_epoch
             if extended:
                 if self.total < state.step or (self.total == state.step and not state.finished):

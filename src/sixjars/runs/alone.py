@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sixjars.errors import RunError, disk_faults
+from sixjars.errors import RunError
+from sixjars.learning.checkpoints import disk_faults
 
 
 @contextmanager

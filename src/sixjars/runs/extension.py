@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, final
 
-from sixjars.learning.weights import write_whole
+from sixjars.learning.checkpoints import write_whole
 from sixjars.recipe.files import flat
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.folder import RunFolder, noted, resume_run

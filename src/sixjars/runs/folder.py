@@ -22,8 +22,7 @@ from sixjars.data.dataset import Fields
 from sixjars.errors import RunError, SixJarsError, shown
 from sixjars.evaluation.metrics import metric_named
 from sixjars.inspection.page import draw_learning
-from sixjars.learning.checkpoints import RunFiles
-from sixjars.learning.weights import check_shapes, load_weights, write_whole
+from sixjars.learning.checkpoints import RunFiles, check_shapes, load_weights, write_whole
 from sixjars.model.build import Network, Unfilled, build
 from sixjars.recipe.files import flat, read_text, values_of
 from sixjars.recipe.outside import NOTHING, Outside

@@ -7,8 +7,8 @@ from typing import final
 
 from sixjars.data.storage.features import FeatureStore
 from sixjars.errors import DataError, RecipeError, unknown
+from sixjars.learning.checkpoints import write_whole
 from sixjars.learning.engine import Device, device_named
-from sixjars.learning.weights import write_whole
 from sixjars.progress import Reporter
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, final
 
 from sixjars.inspection.tuning import draw_tuning
-from sixjars.learning.weights import write_whole
+from sixjars.learning.checkpoints import write_whole
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.html import table
 
