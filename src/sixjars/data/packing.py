@@ -24,7 +24,7 @@ TOLERATED = 0.15
 """Share of padding that is not worth one more pack."""
 SHORT, LONG = 64, 128
 """Where shapes should be few, all sizes are multiples of one of these."""
-ONE = 1 << 17
+ONE = 1 << 18
 """Where shapes should be few, a pack of so many places at most is the only one: a GPU takes longer for more steps of a
 recurrence than for more rows. If there are more, a second pack, as wide as `SHORT`, holds what fits into it."""
 _FINEST = 128  # widths that are compared; with more of them, comparing takes longer than it saves
