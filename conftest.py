@@ -12,9 +12,10 @@ import pytest
 
 
 def pytest_collection_finish() -> None:
-    """What was imported stays, so the garbage collector need not look through it again and again."""
+    """What was imported stays, so the garbage collector need not look through it again and again, nor come so often."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 10, 10)
 
 
 @pytest.fixture(scope="session", autouse=True)
