@@ -160,8 +160,9 @@ def test_all_others(name: str, tmp_path: Path) -> None:
 
 def check_recipe(name: str, folder: Path) -> None:
     """Two updates on a little data, and then all that people do with a run."""
-    made = [f"data.sample.{split}={count}" for split, count in {"size": 16, "valid": 4, "test": 4}.items()]
-    few = [*made, "learning.steps=2", "learning.batch_examples=8", "evaluation.search.max_length=6"]
+    size = 24 if {slot.kind for slot in TASKS[name.split("/")[0]].inputs} & {"image", "video"} else 40
+    made = [f"data.sample.{split}={count}" for split, count in {"size": size, "valid": 8, "test": 8}.items()]
+    few = [*made, "learning.steps=2", "learning.batch_examples=16", "evaluation.search.max_length=12"]
     check_use(sixjars.train(name, few, out=folder / "run"), folder)
 
 
