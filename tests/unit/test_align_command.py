@@ -76,6 +76,54 @@ def test_files_that_cannot_be_read(call: Any, texts: tuple[Path, Path], tmp_path
     assert call("align", *texts, "--out", tmp_path / "en" / "links").sentence.startswith(str(tmp_path / "en"))
 
 
+GOLD = "1 1 1 S\n1 2 2 P\n0004 1 2\n4 2 2 S\n"
+"""Of lines 1 and 4, where the aligner has 0-0 and 1-1: of the four links one is wrong, and of three sure ones two are
+found."""
+
+
+@pytest.mark.parametrize("gold", [GOLD, "0-0 1?1\n0-0 1-1\n\n0-1 1-1\n"])
+def test_links_are_scored(call: Any, texts: tuple[Path, Path], tmp_path: Path, gold: str) -> None:
+    (tmp_path / "gold").write_text(gold)
+    numbered = gold == GOLD
+    right, sure, found, lines = (2 + 3, 3, 4, 2) if numbered else (4 + 5, 5, 6, 4)
+    score = sixjars.align(*texts).score(tmp_path / "gold")
+    assert score.error_rate == pytest.approx(1 - right / (found + sure))
+    assert (score.precision, score.recall) == pytest.approx((1 - 1 / found, 1 - 1 / sure))
+    assert score.lines == lines
+    said = call("align", *texts, "--gold", tmp_path / "gold", "--symmetrize", "union").out.splitlines()
+    assert [line.split()[0] for line in said] == ["forward", "backward", "union"]
+    assert said[2].split(maxsplit=1)[1] == (
+        f"alignment error rate {score.error_rate:.4f}  precision {score.precision:.4f}  recall {score.recall:.4f}"
+        f"  ({lines} lines)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("gold", "sentence"),
+    [
+        ("1 1 1 S\n9 1 1\n", ", line 2: sentence 9 is not one of the 4 lines."),
+        ("1 0 1 S\n", ", line 1: words are counted from 1 here, but '1 0 1 S' has a 0."),
+        (
+            "1 1 3 S\n",
+            ", sentence 1: alignment 0-2 points outside the second text, which has 2 words (counted from 0).",
+        ),
+        ("0-0\n", " has links for 1 line, but there are 4."),
+        ("0-0\n0\n\n0-0\n", ", sentence 2: alignment '0' must be pairs like `0-0 1-2`."),
+        ("\n", " has no links to compare with."),
+        ("\udcff\n", ", line 1: not UTF-8; is this a file of links?"),
+    ],
+)
+def test_true_links_that_do_not_fit(
+    call: Any, texts: tuple[Path, Path], tmp_path: Path, gold: str, sentence: str
+) -> None:
+    (tmp_path / "gold").write_bytes(gold.encode(errors="surrogateescape"))
+    assert call("align", *texts, "--gold", tmp_path / "gold").sentence == f"{tmp_path / 'gold'}{sentence}"
+
+
+def test_true_links_that_are_not_there(call: Any, texts: tuple[Path, Path], tmp_path: Path) -> None:
+    assert call("align", *texts, "--gold", tmp_path / "none").sentence.startswith(f"{tmp_path / 'none'} does not exist")
+
+
 def test_progress_is_shown(texts: tuple[Path, Path]) -> None:
     seen = set()
 

@@ -1,12 +1,16 @@
 """The command that aligns words: `align`."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sixjars.cli.options import check_output, notes
 from sixjars.data.alignment.symmetry import USUAL, Symmetrization
+
+if TYPE_CHECKING:
+    from sixjars.runs.align import Alignment
 
 
 def align(
@@ -24,26 +28,43 @@ def align(
         typer.Option(metavar="A B", help="Two more files to learn from; their links are not written."),
     ] = None,
     symmetrize: Annotated[Symmetrization, typer.Option(help="How the links of both directions become one.")] = USUAL,
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="True links (0-0 1-2, or lines: sentence, word of A, word of B, S or P): print the error rate.",
+        ),
+    ] = None,
     output: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write the links; else they are printed.")
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write the links; without it and --gold, they are printed."),
     ] = None,
 ) -> None:
     """Align the words of parallel texts: print which word belongs to which, 0-0 1-2, a line for each pair of lines."""
+    from sixjars.data.text.files import check_file
     from sixjars.progress import ConsoleProgress
     from sixjars.runs.align import align as align_texts
 
     check_output(output, "--out")
+    if gold is not None:
+        check_file(gold)
     named = [int(name) if name.isdigit() else name for name in columns.split(",")] if columns else []
-    found = align_texts(
-        first,
-        second,
-        columns=named,
-        also=also,
-        symmetrize=symmetrize,
-        reporter=ConsoleProgress(notes()),
-    )
+    progress = ConsoleProgress(notes())
+    found = align_texts(first, second, columns=named, also=also, symmetrize=symmetrize, reporter=progress)
     if output is not None:
         found.save(output)
-        return
-    for line in found.to_pharaoh():
-        typer.echo(line)
+    if gold is not None:
+        _show(found, gold)
+    elif output is None:
+        for line in found.to_pharaoh():
+            typer.echo(line)
+
+
+def _show(found: "Alignment", gold: Path) -> None:
+    """The scores of both directions, and of the two as one."""
+    each: tuple[Symmetrization, ...] = "forward", "backward", found.symmetrize
+    for how in dict.fromkeys(each):
+        score = replace(found, symmetrize=how).score(gold)
+        rate = f"alignment error rate {score.error_rate:.4f}"
+        rest = f"precision {score.precision:.4f}  recall {score.recall:.4f}  ({score.lines} lines)"
+        typer.echo(f"{how:20} {rate}  {rest}")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.data.annotations import Links, links_of
+from sixjars.data.annotations import TrueLinks, links_of
 from sixjars.data.batches import Batches, Column, EmptyColumn
 from sixjars.data.copying import CopyLink
 from sixjars.data.field import Field, Positions
@@ -176,11 +176,11 @@ class Dataset:
         return self.fields.output.words(self.targets)
 
     @cached_property
-    def alignments(self) -> list[Links] | None:
+    def alignments(self) -> list[TrueLinks] | None:
         """True links between words (or characters), where the data has them."""
         names = ("source", self.fields.output.name)
 
-        def parsed(row: int, text: str) -> Links:
+        def parsed(row: int, text: str) -> TrueLinks:
             sides = self.source_words_index[row], self.target_words_index[row]
             return links_of(text, [side[-1] + 1 if side else 0 for side in sides], names)
 
@@ -200,12 +200,12 @@ class Dataset:
 
     @cached_property
     def token_links(self) -> list[tuple[tuple[int, int], ...]]:
-        """True links between the token positions of each row that are trained on; found once, not in every epoch."""
+        """Sure links between the token positions of each row that are trained on; found once, not in every epoch."""
         assert self.alignments is not None
         sources = self._column("source", training=True).lengths
         targets = self._column(self.fields.output.name, training=True).lengths
         found = []
-        for row, links in enumerate(self.alignments):
+        for row, (links, _) in enumerate(self.alignments):
             source = self.source_words_index[row][: sources[row]]
             target = self.target_words_index[row][: targets[row]]
             pairs = product(enumerate(source), enumerate(target))

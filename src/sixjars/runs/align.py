@@ -1,15 +1,16 @@
-"""Word alignment of parallel texts: two files are read, aligned, and the links written."""
+"""Word alignment of parallel texts: two files are read and aligned, the links written, or compared with true ones."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import pyarrow
 
 from sixjars.data.alignment.aligner import ITERATIONS, Directions, aligned, pharaoh
+from sixjars.data.alignment.links import read_links
 from sixjars.data.alignment.symmetry import SYMMETRIZATIONS, USUAL, Symmetrization
-from sixjars.data.annotations import Links
+from sixjars.data.annotations import Links, links_of
 from sixjars.data.flat import as_array
 from sixjars.data.readers import read
 from sixjars.data.readers.delimited import lines_in
@@ -17,11 +18,27 @@ from sixjars.data.readers.rows import Fault
 from sixjars.data.storage.cache import made_whole
 from sixjars.data.text.files import blocks_of
 from sixjars.errors import DataError, unknown
+from sixjars.evaluation.metrics.attention import alignment_error_rate
+from sixjars.evaluation.metrics.outcome import Outcome
 from sixjars.progress import Reporter, listening, usual_reporter
 from sixjars.recipe.sections import DataSettings
 
 Text = str | Path | Sequence[str]
 """A file with a sentence in each line, or the sentences."""
+
+
+@final
+class AlignmentScore(NamedTuple):
+    """How good links are, compared with those of people."""
+
+    error_rate: float
+    """Alignment error rate: 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|), from 0 (best) to 1."""
+    precision: float
+    """|A ∩ P| / |A|: the share of the links that are at least possible."""
+    recall: float
+    """|A ∩ S| / |S|: the share of the sure links that were found."""
+    lines: int
+    """How many were compared."""
 
 
 @final
@@ -58,6 +75,32 @@ class Alignment:
         """Write a file with a line of links for each pair of sentences."""
         with made_whole(Path(path)) as made, made.open("w", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in self.to_pharaoh())
+
+    def score(self, gold: str | Path) -> AlignmentScore:
+        """Compare with a file of true links, in either format of `read_links`; lines without any there are left out.
+
+        Och & Ney 2003, https://aclanthology.org/J03-1002/, section 6.
+        """
+        path, outcomes = Path(gold), []
+        for line, text in enumerate(read_links(path, lines=self.lines)):
+            if text is not None:
+                try:
+                    sure, possible = links_of(text, self.directions.sizes(line), ("first text", "second text"))
+                except ValueError as error:
+                    raise DataError(f"{path}, sentence {line + 1}: {error}") from None
+                outcomes.append(Outcome((), links=self[line], sure=sure, possible=possible))
+        if not outcomes:
+            raise DataError(f"{path} has no links to compare with.")
+        return _compared(outcomes)
+
+
+def _compared(outcomes: Sequence[Outcome]) -> AlignmentScore:
+    found = sure = right = hit = 0
+    for outcome in outcomes:
+        links, must, may = outcome.links or frozenset(), outcome.sure or frozenset(), outcome.possible or frozenset()
+        found, sure = found + len(links), sure + len(must)
+        right, hit = right + len(links & (must | may)), hit + len(links & must)
+    return AlignmentScore(alignment_error_rate(outcomes), right / max(found, 1), hit / max(sure, 1), len(outcomes))
 
 
 def align(

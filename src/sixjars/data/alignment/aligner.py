@@ -37,6 +37,11 @@ class Directions:
     def __len__(self) -> int:
         return len(self.firsts) - 1
 
+    def sizes(self, line: int) -> tuple[int, int]:
+        """The words of a line in the first and the second text."""
+        firsts, seconds = (begins[line + 1] - begins[line] for begins in (self.firsts, self.seconds))
+        return int(firsts), int(seconds)
+
     def links(self, line: int, how: Symmetrization = USUAL) -> Links:
         """The links of a line, (first word, second word), both counted from 0."""
         forward = self.forward[self.seconds[line] : self.seconds[line + 1]].tolist()
