@@ -143,6 +143,15 @@ def test_lines_without_words_have_no_links_and_keep_their_place() -> None:
     assert len(aligned(pyarrow.array(["", ""]), pyarrow.array(["", "a"]))) == 2
 
 
+def test_lines_that_are_too_long_have_no_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs, "CHUNK", 20)
+    told: list[str] = []
+    monkeypatch.setattr(pairs, "tell", told.append)
+    found = aligned(pyarrow.array(["a b c d e", "a b", "a b"]), pyarrow.array(["x x x x y", "x y", "x y"]))
+    assert [bool(found.links(line)) for line in range(3)] == [False, True, True]
+    assert told == ["1 pair of lines with more than 20 pairs of words: too long, left without links."]
+
+
 def test_words_are_found_from_the_texts_alone() -> None:
     """Every word has one translation, and the order is reversed: the diagonal is of no help."""
     draw = random.Random(1)

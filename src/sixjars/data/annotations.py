@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 from typing import NamedTuple, final
 
 Links = frozenset[tuple[int, int]]
 """True pairs (source word, target word), both counted from 0."""
+TokenLinks = tuple[tuple[int, int], ...]
+"""Pairs (source position, target position) of tokens."""
 
 
 @final
@@ -65,3 +68,17 @@ def links_of(text: str, counts: Sequence[int], names: Sequence[str]) -> TrueLink
                     f"alignment {pair} points outside the {name}, which has {count} words (counted from 0)."
                 )
     return TrueLinks(frozenset(found["-"]), frozenset(found["?"]))
+
+
+def between_tokens(links: Links, source: Sequence[int], target: Sequence[int]) -> TokenLinks:
+    """Links between the tokens of linked words; `source` and `target` have the word of each token.
+
+    >>> between_tokens(frozenset({(0, 1)}), [0, 0, 1], [0, 1])
+    ((0, 1), (1, 1))
+    """
+    places: tuple[dict[int, list[int]], ...] = {}, {}
+    for own, words in zip(places, (source, target), strict=True):
+        for place, word in enumerate(words):
+            own.setdefault(word, []).append(place)
+    found = (product(places[0].get(one, ()), places[1].get(other, ())) for one, other in links)
+    return tuple(sorted(chain.from_iterable(found)))

@@ -17,12 +17,14 @@ from sixjars.recipe.data import (
     FieldSettings,
     FilePath,
     Files,
+    LinkFiles,
     SampleSettings,
     SplitSettings,
     TableSettings,
     TrainingFile,
     TrainingFiles,
     Written,
+    as_link_files,
 )
 from sixjars.recipe.schema import Misfit, Settings
 
@@ -58,8 +60,9 @@ class DataSettings(TableSettings):
     """What each field of the task is, inputs first; in a recipe each stands beside the other keys of `data`."""
     speakers: Column | None = None
     """For `format: dialogs`, a list of who speaks each turn; two speakers in turn when absent."""
-    alignment: Column | None = None
-    """A column of true links, `0-0 1-2`: source word, target word, both counted from 0."""
+    alignment: Annotated[Column | LinkFiles | None, BeforeValidator(as_link_files)] = None
+    """A column of true links, `0-0 1-2`: source word, target word, both counted from 0; files of them, `{test: FILE}`;
+    or `learn`, which aligns the words of the training set for `loss.guide`."""
     boxes: Column | None = None
     """A column of true regions, `2:0.1,0.1,0.4,0.3 ...`: target word counted from 0; left, top, right and bottom as
     fractions of what the network gets of the image."""

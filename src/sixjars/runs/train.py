@@ -250,6 +250,8 @@ def _validation(
     search = recipe.evaluation.search.model_copy(update={"kind": "greedy", "nbest": 1})
     settings = recipe.evaluation.model_copy(update={"search": search})
     named = {metric.name: metric for metric in metrics_of(recipe, run.outside) if metric.nbest == 1}
+    if not splits.valid.table.has("alignment"):  # where only the test set has links
+        named = {name: metric for name, metric in named.items() if "links" not in metric.needs}
     metrics = list((named | {metric.name: metric for metric in chosen}).values())
 
     def validate() -> dict[str, float]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.data.flat import words_of
-from sixjars.progress import counted
+from sixjars.progress import counted, number_of, tell
 
 Numbers = NDArray[np.int32]
 CHUNK: Final = 1 << 20
@@ -146,7 +146,12 @@ def _blocks(first: Words, second: Words) -> Iterator[list[Block]]:
     """The blocks of each chunk: sentence pairs sorted by their lengths, cut where the shape changes or is too much."""
     lengths_S, lengths_T = first.lengths, second.lengths
     order = np.lexsort((lengths_T, lengths_S))
-    order = order[(lengths_S[order] > 0) & (lengths_T[order] > 0)]
+    sizes = lengths_S * lengths_T
+    if (long := int((sizes > CHUNK).sum())) > 0:
+        tell(
+            f"{number_of(long, 'pair')} of lines with more than {CHUNK:,} pairs of words: too long, left without links."
+        )
+    order = order[(sizes[order] > 0) & (sizes[order] <= CHUNK)]
     shapes = np.stack([lengths_S[order], lengths_T[order]], axis=1)
     changes = np.flatnonzero((np.diff(shapes, axis=0) != 0).any(axis=1)) + 1
     found: list[Block] = []
