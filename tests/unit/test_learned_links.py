@@ -128,6 +128,14 @@ def test_a_training_is_guided_and_scored(folder: Path) -> None:
         sixjars.evaluate(folder / "run", data=folder / "more.tsv")
 
 
+def test_possible_links_are_no_error(folder: Path) -> None:
+    """Where every link is possible and none is sure, whatever attention does is right."""
+    every = " ".join(f"{first}?{second}" for first in range(3) for second in range(3))
+    (folder / "links").write_text(f"{every}\n" * 10)
+    run = sixjars.train(values(folder, {"test": "links"}, **SCORED), out=folder / "run")
+    assert run.scores[1].value == 0.0
+
+
 def test_learning_links_changes_no_data(folder: Path) -> None:
     """So a run is found to be of the same data, whatever the aligner finds on another machine."""
     assert splits(made(folder, "learn", **GUIDED)).fingerprints == splits(made(folder, None)).fingerprints

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sixjars.cli.options import check_output, notes
+from sixjars.cli.options import check_output, note, notes
 from sixjars.data.alignment.symmetry import USUAL, Symmetrization
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def align(
 ) -> None:
     """Align the words of parallel texts: print which word belongs to which, 0-0 1-2, a line for each pair of lines."""
     from sixjars.data.text.files import check_file
-    from sixjars.progress import ConsoleProgress
+    from sixjars.progress import ConsoleProgress, number_of
     from sixjars.runs.align import align as align_texts
 
     check_output(output, "--out")
@@ -53,6 +53,7 @@ def align(
     found = align_texts(first, second, columns=named, also=also, symmetrize=symmetrize, reporter=progress)
     if output is not None:
         found.save(output)
+        note(f"wrote {output}: a line of links for each of {number_of(len(found), 'pair')} of lines")
     if gold is not None:
         _show(found, gold)
     elif output is None:
