@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, StrictBool, StrictStr
 
 from sixjars.flow.limits import AboveZero, Positive, Seed, Size
-from sixjars.recipe.schema import Misfit, Settings
+from sixjars.recipe.schema import Misfits, Settings
 
 Column = Annotated[StrictStr | Positive, Field(union_mode="left_to_right")]
 FilePath = StrictStr
@@ -66,9 +66,13 @@ class LinkFiles(Settings):
             yield f"needs true alignments, but data.alignment.{split} names no file."
 
 
-def as_link_files(value: Any) -> Any:
+def _as_link_files(value: Any) -> Any:
     """`learn` alone is for the training set."""
     return {"train": LEARN} if value == LEARN else value
+
+
+Links = Annotated[Column | LinkFiles | None, BeforeValidator(_as_link_files)]
+"""Where links are: in a column, or in files of their own."""
 
 
 class SampleSettings(Settings):
@@ -100,11 +104,12 @@ class SplitSettings(Settings):
     test: str | None = None
     """Its value in test rows; the validation set is scored when there is none."""
 
-    def misfits(self) -> Iterator[Misfit]:
+    def model_post_init(self, _: Any) -> None:
         """No row may be in two splits."""
         values = [value for value in (self.train, self.valid, self.test) if value is not None]
         if len(set(values)) < len(values):
-            yield ("train", "valid", "test"), f"the splits must have different values, but have {values}."
+            sentence = f"the splits must have different values, but have {values}."
+            raise Misfits(((("train", "valid", "test"), sentence),))
 
 
 class TableSettings(Settings):
