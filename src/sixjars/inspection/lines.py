@@ -45,10 +45,12 @@ def draw_lines(
     weights_TS = checked(weights, len(target), len(source), positions="source tokens")
     if not weights_TS.size:
         raise DataError("there are no attention weights to draw.")
-    links_TS = _links(weights_TS, source, target, copied) if copied else weights_TS
+    links_TS = _links(weights_TS, copied_links(source, target, copied)) if copied else weights_TS
     marked = [at is not None for at in copied] or [False] * len(target)
     colors = [[GREY if copied and not (links_TS[:, at] > 0).any() else "black" for at in range(len(source))]]
-    colors.append([ORANGE if one else GREY if copied and not links_TS[at].any() else "black" for at, one in enumerate(marked)])
+    colors.append(
+        [ORANGE if one else GREY if copied and not links_TS[at].any() else "black" for at, one in enumerate(marked)]
+    )
     widths = [_widths(source), _widths(target)]
     wide = max(sum(row) + APART * (len(row) - 1) for row in widths)
     if wide <= WIDEST:
@@ -71,20 +73,29 @@ def _caption(copied: Sequence[int | None]) -> str:
     if all(at is None for at in copied):
         above += " No word of this output had to be copied."
     return (
-        f"{above} Orange: words that are not in the vocabulary, so they can only be copied. Other lines: words that the "
-        "input has too. Thickness: the attention weight there."
+        f"{above} Orange: words that are not in the vocabulary, so they can only be copied. Other lines: words that "
+        "the input has too. Thickness: the attention weight there."
     )
 
 
-def _links(
-    weights_TS: NDArray[np.float64], source: Sequence[str], target: Sequence[str], copied: Sequence[int | None]
-) -> NDArray[np.float64]:
-    """The weights at the positions that have the same word as the output; the others are 0."""
-    same_TS = np.array([[one == two for two in source] for one in target])
-    for step, at in enumerate(copied):
-        if at is not None:
-            same_TS[step, at] = True
-    return np.where(same_TS, weights_TS, 0.0)
+def copied_links(source: Sequence[str], target: Sequence[str], copied: Sequence[int | None]) -> list[list[int]]:
+    """For each output token the positions that have the same word, that which it was copied from among them.
+
+    >>> copied_links(["Rex", "is", "Rex"], ["Rex", "ran"], [0, None])
+    [[0, 2], []]
+    """
+    return [
+        [place for place, word in enumerate(source) if word == token or place == at]
+        for token, at in zip(target, copied, strict=True)
+    ]
+
+
+def _links(weights_TS: NDArray[np.float64], places: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+    """The weights at these places of each row; the others are 0."""
+    links_TS = np.zeros_like(weights_TS)
+    for step, own in enumerate(places):
+        links_TS[step, own] = weights_TS[step, own]
+    return links_TS
 
 
 def _widths(words: Sequence[str]) -> list[float]:
@@ -105,8 +116,8 @@ def _row(widths: Sequence[float], wide: float) -> list[Spot]:
 
 
 def _rows(own: int, other: int) -> list[float]:
-    """The middle of each word of a sentence that goes downwards; the shorter one is spread over the longer one."""
-    step = ROW * max(own, other) / own
+    """The middle of each word of a sentence that goes downwards; the shorter one is spread out, but not without end."""
+    step = ROW * min(max(other / own, 1.0), 3.0)
     return [(at + 0.5) * step for at in range(own)]
 
 

@@ -4,10 +4,11 @@ Dims: T output tokens, S source positions.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from math import exp, fsum
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, final
 
 from sixjars.errors import DataError
@@ -16,6 +17,8 @@ from sixjars.inspection.page import Weights
 
 SPACE = "␣"
 """How a space is written where characters are tokens."""
+LONGEST = 120
+"""Characters of the inputs in a heading."""
 MARKS = ("▁", "Ġ", "##")
 """What tokenizers write before a piece that follows a space, or before one that does not."""
 
@@ -61,7 +64,7 @@ class View:
     """The word that each token of the source is a piece of."""
     segments: tuple[int, ...] = ()
     """Of a text in segments, the sentence or turn of each position."""
-    layout: Layout = Layout()
+    layout: Layout = field(default_factory=Layout)
     backdrop: Any = None
     """What the weights lie on: an image with the box that the network got, frames, or points; nothing for a text."""
     forced: bool = False
@@ -81,6 +84,11 @@ class View:
     def given(self) -> str:
         """The inputs as one text."""
         return " · ".join(self.inputs.values())
+
+    @property
+    def short(self) -> str:
+        """The same on one line, cut where it is long."""
+        return shorten(self.given, LONGEST, placeholder=" …")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -196,7 +204,9 @@ def view_of(predictor: Any, predictions: Sequence[Any], *, pieces: bool = False,
         raise DataError("this prediction has no attention weights to draw; its bridge has no attention.")
     name, text = next(iter(first.inputs.items()))
     found = View(
-        inputs={name: Path(text).name if predictor.inputs[name].is_media else text for name, text in first.inputs.items()},
+        inputs={
+            name: Path(text).name if predictor.inputs[name].is_media else text for name, text in first.inputs.items()
+        },
         outputs=tuple(_output_of(one) for one in predictions),
         source=first.source,
         words=first.source_words,

@@ -103,13 +103,14 @@ def _failed(predictor: Predictor, request: Request, sentence: str | None) -> Pre
 
 def _predictions(predictor: Predictor, encoded: EncodedRequests) -> Iterator[Prediction]:
     """In the order of the requests."""
-    examples = predictor.recipe.evaluation.batch_examples
+    examples, name = predictor.recipe.evaluation.batch_examples, predictor.fields.output.name
     rows = dict(taught(predictor.network, encoded.dataset, examples=examples))
     found = [_found(rows[row]) for row in range(len(encoded.requests))]
     made = predictor.finish(encoded, found, SearchSettings())
     for request, [one], row in zip(encoded.requests, made, found, strict=True):
-        unknown = f"input {request.number + 1}: the run does not know this {predictor.fields.output.name}."
-        yield one if row.hypotheses[0].tokens else _failed(predictor, request, unknown)
+        unknown = f"input {request.number + 1}: the run does not know this {name}."
+        known = bool(row.hypotheses[0].tokens)
+        yield replace(one, text=request.texts[name]) if known else _failed(predictor, request, unknown)
 
 
 def _found(row: Taught) -> Found:

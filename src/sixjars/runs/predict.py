@@ -86,11 +86,16 @@ class Predictor:
     @property
     def columns(self) -> dict[str, str | int]:
         """The column that each input was trained on, by name or number."""
+        return {name: column for name, column in self.all_columns.items() if name in self.inputs}
+
+    @property
+    def all_columns(self) -> dict[str, str | int]:
+        """The same, and that of the output."""
         data = self.recipe.data
         own: dict[str, str | int] = {name: settings.column for name, settings in data.fields.items()}
         if data.sample is not None:
             own.update(sample_columns(self.recipe))
-        return {name: own[name] for name in self.inputs}
+        return {name: own[name] for name in self.fields.all}
 
     @overload
     def predict(self, inputs: One, *, search: SearchLike = None, nbest: None = None, **settings: Any) -> Prediction: ...

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from unicodedata import category
 
-
 Decode = Callable[[Sequence[int], Sequence[str]], str]
 """Makes a text of ids, and of the words of a source that some of them copy."""
 
