@@ -32,7 +32,7 @@ function panelOf(element) {
   const weights = rows.map((row) => [...row.cells].slice(1).map((cell) => parseFloat(cell.textContent)));
   const names = {
     t: rows.map((row) => row.cells[0].textContent),
-    s: [...element.querySelectorAll(".weights thead th")].slice(1).map((cell) => cell.textContent),
+    s: [...element.querySelectorAll(".weights thead th")].map((cell) => cell.textContent),
   };
   const each = (side) => [...element.querySelectorAll(`[data-${side}]:not(td)`)];
   const items = { t: each("t"), s: each("s") };
@@ -139,7 +139,7 @@ function panelOf(element) {
           const u = b.x + b.width / 2 - pair.x, v = b.top - pair.y - 2, middle = (y + v) / 2;
           const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
           path.setAttribute("d", `M${x},${y} C${x},${middle} ${u},${middle} ${u},${v}`);
-          path.setAttribute("stroke-width", Math.max(8 * weight, 0.6));
+          path.setAttribute("stroke-width", 8 * weight);
           path.style.setProperty("--w", weight);
           path.dataset.lineT = step;
           path.dataset.lineS = at;
