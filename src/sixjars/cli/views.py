@@ -1,6 +1,7 @@
 """The command `inspect`: what a run attends to, in the terminal or as a file."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,16 +69,21 @@ def inspect(
 
 
 def _check_out(out: Path | None, view: str | None) -> None:
-    """Before anything is loaded."""
-    if out is None or view == "pharaoh":
+    """Before anything is loaded: how the file ends, and whether it can be written."""
+    if out is None:
         return
     ending = out.suffix.lower()
-    if ending not in (*PICTURES, PAGE, DATA):
+    if view != "pharaoh" and ending not in (*PICTURES, PAGE, DATA):
         raise DataError(f"--out {out} should end in {', '.join([*PICTURES, PAGE])} or {DATA}.")
     if view == "json" and ending != DATA:
         raise DataError(f"--view json is written to a {DATA} file, but --out is {out}.")
     if out.is_dir():
         raise DataError(f"--out {out} is a folder; name a file in it.")
+    place = next(folder for folder in out.absolute().parents if folder.exists())
+    if not place.is_dir():
+        raise DataError(f"--out {out} cannot be written: {place} is not a folder.")
+    if not os.access(out if out.exists() else place, os.W_OK):
+        raise DataError(f"--out {out} cannot be written: you may not write there.")
 
 
 def _search(predictor: "Predictor", kind: str | None, nbest: int | None, setting: list[str] | None) -> "SearchSettings":
@@ -146,6 +152,7 @@ class _Work:
                 console.print("\n".join(lines))
                 lines = []
         if out is not None:
+            out.parent.mkdir(parents=True, exist_ok=True)
             out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         if failed:
             note(f"note: {failed} of {done} pairs could not be used; their lines are empty.")
