@@ -4,8 +4,9 @@ Dims: T output tokens, S source positions.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 LEAST = 0.05
 """Smaller weights have no line."""
-WIDEST, BETWEEN, APART = 13.0, 1.5, 0.16
+LEAST_WIDE, WIDEST, BETWEEN, APART = 4.5, 13.0, 1.5, 0.16
 """Inches of a page whose sentences lie above each other, from one to the other, and between two words."""
 ROW, COLUMN, GAP = 0.26, 2.6, 2.2
 """Inches of a line of a page whose sentences stand beside each other, of its longest word, and between the two."""
@@ -46,24 +47,22 @@ def draw_lines(
     if not weights_TS.size:
         raise DataError("there are no attention weights to draw.")
     links_TS = _links(weights_TS, copied_links(source, target, copied)) if copied else weights_TS
-    marked = [at is not None for at in copied] or [False] * len(target)
-    colors = [[GREY if copied and not (links_TS[:, at] > 0).any() else "black" for at in range(len(source))]]
-    colors.append(
-        [ORANGE if one else GREY if copied and not links_TS[at].any() else "black" for at, one in enumerate(marked)]
-    )
-    widths = [_widths(source), _widths(target)]
-    wide = max(sum(row) + APART * (len(row) - 1) for row in widths)
-    if wide <= WIDEST:
-        spots = [_row(row, wide) for row in widths]
-        size, across = (wide, BETWEEN + 0.5), True
-    else:
-        spots = [[(COLUMN, at) for at in _rows(len(source), len(target))], []]
-        spots[1] = [(COLUMN + GAP, at) for at in _rows(len(target), len(source))]
-        size, across = (2 * COLUMN + GAP, ROW * max(len(source), len(target))), False
-    with saved_page(path, *size, title=title, caption=_caption(copied)) as page:
-        _draw_links(page, links_TS, spots, across=across, color=ORANGE if copied else BLUE)
-        for side, (words, places) in enumerate(zip((source, target), spots, strict=True)):
-            _write(page, words, places, colors[side], side=side, across=across)
+    certain = [at is not None for at in copied] or [False] * len(target)
+    places = _Places.of(source, target)
+    with saved_page(path, *places.size, title=title, caption=_caption(copied)) as page:
+        found = [(links_TS[step, at], step, at) for step, at in np.argwhere(links_TS >= LEAST)]
+        for weight, step, at in sorted(found):  # the thin ones first
+            places.link(page, at, step, weight, ORANGE if certain[step] else BLUE)
+        for at, word in enumerate(source):
+            places.write(page, word, places.source[at], "source", _ink(copied, links_TS[:, at]))
+        for step, word in enumerate(target):
+            color = ORANGE if certain[step] else _ink(copied, links_TS[step])
+            places.write(page, word, places.target[step], "target", color)
+
+
+def _ink(copied: Sequence[int | None], weights: NDArray[np.float64]) -> str:
+    """The colour of a word; grey where only copied words have lines, and this one has none."""
+    return GREY if copied and not (weights > 0).any() else "black"
 
 
 def _caption(copied: Sequence[int | None]) -> str:
@@ -98,58 +97,76 @@ def _links(weights_TS: NDArray[np.float64], places: Sequence[Sequence[int]]) -> 
     return links_TS
 
 
+@final
+@dataclass(frozen=True)
+class _Places:
+    """Where the middle of each word lies, in inches."""
+
+    source: list[Spot]
+    target: list[Spot]
+    size: Spot
+    """Of the page."""
+    across: bool
+    """Whether the sentences lie above each other, and not beside each other."""
+
+    @classmethod
+    def of(cls, source: Sequence[str], target: Sequence[str]) -> "_Places":
+        """Above each other, where both have room."""
+        rows = [_widths(source), _widths(target)]
+        wide = max(LEAST_WIDE, *(sum(row) + APART * (len(row) - 1) for row in rows))
+        if wide <= WIDEST:
+            return cls(
+                _row(rows[0], wide, 0.1), _row(rows[1], wide, BETWEEN + 0.35), (wide, BETWEEN + 0.5), across=True
+            )
+        left = [(COLUMN, y) for y in _down(len(source), len(target))]
+        right = [(COLUMN + GAP, y) for y in _down(len(target), len(source))]
+        return cls(left, right, (2 * COLUMN + GAP, ROW * max(len(source), len(target))), across=False)
+
+    def link(self, page: "Axes", at: int, step: int, weight: float, color: str) -> None:
+        """A curve from a word of the source to one of the target, as thick as the weight."""
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path as Curve
+
+        (x, y), (to_x, to_y) = self.source[at], self.target[step]
+        if self.across:
+            begin, end = (x, y + 0.15), (to_x, to_y - 0.25)
+            middle = 0.5 * (begin[1] + end[1])
+            bend = [(x, middle), (to_x, middle)]
+        else:
+            begin, end = (x + 0.08, y), (to_x - 0.08, to_y)
+            middle = 0.5 * (begin[0] + end[0])
+            bend = [(middle, y), (middle, to_y)]
+        curve = Curve([begin, *bend, end], [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4])
+        alpha = 0.25 + 0.6 * min(weight, 1.0)
+        how = {"linewidth": THICKEST * weight, "alpha": alpha, "edgecolor": color}
+        page.add_patch(PathPatch(curve, fill=False, capstyle="round", **how))
+
+    def write(self, page: "Axes", word: str, spot: Spot, side: Literal["source", "target"], color: str) -> None:
+        """A word in its place; one that is too long for a column is made smaller."""
+        if self.across:
+            page.text(*spot, word, ha="center", va="center", fontsize=LETTERS, color=color)
+            return
+        how: Literal["left", "right"] = "right" if side == "source" else "left"
+        fit(page.text(*spot, word, ha=how, va="center", fontsize=LETTERS - 1, color=color), COLUMN)
+
+
 def _widths(words: Sequence[str]) -> list[float]:
     figure = figure_of(1.0, 1.0)
     return [width_of(figure.text(0.0, 0.0, word, fontsize=LETTERS)) for word in words]
 
 
-def _row(widths: Sequence[float], wide: float) -> list[Spot]:
-    """The middle of each word of a sentence on one line, the words spread over the page."""
-    room = (wide - sum(widths)) / max(len(widths) - 1, 1) if len(widths) > 1 else 0.0
-    room = min(room, 4 * APART)
-    left = (wide - sum(widths) - room * (len(widths) - 1)) / 2
+def _row(widths: Sequence[float], wide: float, y: float) -> list[Spot]:
+    """Words beside each other, spread over a page that is so wide, but not without end."""
+    between = min((wide - sum(widths)) / max(len(widths) - 1, 1), 4 * APART)
+    left = (wide - sum(widths) - between * (len(widths) - 1)) / 2
     spots = []
     for width in widths:
-        spots.append((left + width / 2, 0.0))
-        left += width + room
+        spots.append((left + width / 2, y))
+        left += width + between
     return spots
 
 
-def _rows(own: int, other: int) -> list[float]:
-    """The middle of each word of a sentence that goes downwards; the shorter one is spread out, but not without end."""
+def _down(own: int, other: int) -> list[float]:
+    """Words below each other; those of the shorter sentence are spread out, but not without end."""
     step = ROW * min(max(other / own, 1.0), 3.0)
     return [(at + 0.5) * step for at in range(own)]
-
-
-def _draw_links(
-    page: "Axes", links_TS: NDArray[np.float64], spots: Sequence[Sequence[Spot]], *, across: bool, color: str
-) -> None:
-    """Curves, the thin ones first."""
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path as Curve
-
-    found = [(links_TS[step, at], step, at) for step, at in np.argwhere(links_TS >= LEAST)]
-    for weight, step, at in sorted(found):
-        (x, y), (to_x, to_y) = spots[0][at], spots[1][step]
-        if across:
-            begin, end = (x, 0.25), (to_x, BETWEEN + 0.1)
-            bend = [(begin[0], 0.5 * (begin[1] + end[1])), (end[0], 0.5 * (begin[1] + end[1]))]
-        else:
-            begin, end = (x + 0.08, y), (to_x - 0.08, to_y)
-            bend = [(0.5 * (begin[0] + end[0]), begin[1]), (0.5 * (begin[0] + end[0]), end[1])]
-        curve = Curve([begin, *bend, end], [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4])
-        look = {"linewidth": max(THICKEST * weight, 0.5), "alpha": 0.25 + 0.6 * min(weight, 1.0)}
-        page.add_patch(PathPatch(curve, fill=False, edgecolor=color, capstyle="round", **look))
-
-
-def _write(
-    page: "Axes", words: Sequence[str], spots: Sequence[Spot], colors: Sequence[str], *, side: int, across: bool
-) -> None:
-    for word, (x, y), color in zip(words, spots, colors, strict=True):
-        if across:
-            place = BETWEEN + 0.35 if side else 0.1
-            page.text(x, place, word, ha="center", va="center", fontsize=LETTERS, color=color)
-        else:
-            how = "left" if side else "right"
-            text = page.text(x, y, word, ha=how, va="center", fontsize=LETTERS - 1, color=color)
-            fit(text, COLUMN)

@@ -88,7 +88,7 @@ def _listing() -> Table:
     return table
 
 
-def _document(view: View, width: int) -> Iterator[Table]:
+def _document(view: View, width: int) -> Iterator[RenderableType]:
     """A row for each sentence: its weight, and its words shaded by √p_s · p_w."""
     names, levels = view.names, view.sentences(view.outputs[0])
     shares = [weight**0.5 * share for weight, own in levels for share in own]
