@@ -39,8 +39,8 @@ def test_every_line_begins_at_its_word_on_the_page(tmp_path: Path, figures: list
     spots = {text.get_text(): text.get_position() for text in axes.texts}
     assert set(spots) >= {*source, "x", "y", "<stop>"}
     for at, line in enumerate(lines_of(figures[0])):
-        (x, y), (to_x, to_y) = line.get_path().vertices[0], line.get_path().vertices[-1]
-        for spot, word in (((x, y), source[at]), ((to_x, to_y), ["x", "y", "<stop>"][at])):
+        curve = np.asarray(line.get_path().vertices, dtype=np.float64)
+        for spot, word in ((curve[0], source[at]), (curve[-1], ["x", "y", "<stop>"][at])):
             assert np.abs(np.subtract(spot, spots[word])).max() < 0.3
     right, bottom = axes.get_xlim()[1], axes.get_ylim()[0]
     assert all(0 <= x <= right and 0 <= y <= bottom for x, y in spots.values())

@@ -44,10 +44,11 @@ def test_pointing_at_an_output_word_lights_its_input_and_the_other_way_round(bro
         peak = max(column) or 1.0
         assert shares(browser, key, "t") == pytest.approx([weight / peak for weight in column], abs=2e-3)
         told = browser.ask(f"document.querySelector('#{key} .status').textContent")
-        best = [f"{view.outputs[0].tokens[step]} {column[step]:.2f}" for step in (0, 1) if column[step] == max(column)]
-        assert told.startswith(
-            f"{view.names[at]} is attended to by {best[0]}" if max(column) else f"{view.names[at]}: "
-        )
+        best = [
+            f"{view.outputs[0].tokens[step]} ({column[step]:.2f})" for step in (0, 1) if column[step] == max(column)
+        ]
+        name = {"frames": f"frame {at + 1}", "tour": f"point {at}"}.get(key, view.names[at])
+        assert told.startswith(f"{name} is attended to by {best[0]}" if max(column) else f"{name}: ")
     browser.point("h1")
     assert browser.ask(f"document.querySelector('#{key} [role=tabpanel]').dataset.lit") is None
 

@@ -199,7 +199,7 @@ class _Work:
             notes.pace.clear()
             sink.close()
         if drawn:
-            _note_fonts(drawn)
+            note_fonts(drawn)
         if notes.end():
             raise typer.Exit(1)
 
@@ -241,7 +241,7 @@ def _draw(folder: Path, predictor: "Predictor", found: "list[list[Prediction]]",
     return texts
 
 
-def _note_fonts(texts: set[str]) -> None:
+def note_fonts(texts: set[str]) -> None:
     """What to install where the machine has no font with the letters of the pictures."""
     from sixjars.inspection.fonts import missing_font
 

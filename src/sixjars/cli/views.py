@@ -11,7 +11,15 @@ import typer
 
 from sixjars.cli.inputs import Lines, at_terminal, note_file_names, on_one_line, rows_given, texts_given
 from sixjars.cli.options import AllowOption, DeviceOption, RunArgument, note, results
-from sixjars.cli.predict import InputOption, SearchOption, SettingOption, TextsArgument, table_of, with_attention
+from sixjars.cli.predict import (
+    InputOption,
+    SearchOption,
+    SettingOption,
+    TextsArgument,
+    note_fonts,
+    table_of,
+    with_attention,
+)
 from sixjars.cli.streaming import portions
 from sixjars.cli.unknown import UnknownTokens
 from sixjars.errors import DataError
@@ -234,6 +242,7 @@ class _Work:
                     "a folder with sixjars predict --pictures FOLDER."
                 )
             draw_view(out, views[0], self.view)
+            note_fonts({*views[0].names, *views[0].outputs[0].tokens})
         else:
             out.parent.mkdir(parents=True, exist_ok=True)
             made = [view.to_json() for view in views]

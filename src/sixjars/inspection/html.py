@@ -103,7 +103,7 @@ def _table(body: Body, output: Output) -> str:
     """The weights that are drawn, a row for each output word; the script reads them here."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in body.names)
     rows = "".join(
-        f'<tr><th scope="row">{escape(token)}</th>{"".join(f"<td>{weight:.4f}</td>" for weight in row)}</tr>'
+        f'<tr><th scope="row">{escape(token)}</th>{"".join(f"<td>{weight:.5f}</td>" for weight in row)}</tr>'
         for token, row in zip(output.tokens, body.weights, strict=True)
     )
     return (

@@ -1,6 +1,6 @@
 """The HTML of views of images, videos and points.
 
-Dims: T output tokens, S source positions.
+Dims: T output tokens, G groups of neighbouring frames.
 """
 
 from html import escape
@@ -11,6 +11,7 @@ from sixjars.inspection.frames import frame_groups, group_name, grouped
 from sixjars.inspection.html_parts import Body, shade, word, words
 from sixjars.inspection.media import light_uri, photo_uri
 from sixjars.inspection.page import percent
+from sixjars.inspection.tour import tour_title
 from sixjars.inspection.view import View
 
 
@@ -73,22 +74,24 @@ def frames_body(view: View) -> Body:
     )
     note = f'<p class="note">Height: the attention weight, from 0 to {peak:.2f}.{some}</p>'
     table = f'<table class="strip"><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-    return Body(f'<div class="scroll">{table}</div>{note}', names, weights_TG.tolist())
+    return Body(f'<div class="scroll">{table}</div>{note}', [f"frame {name}" for name in names], weights_TG.tolist())
 
 
 def tour_body(view: View) -> Body:
     """Points in the order of the output: a closed line, or bars for numbers."""
     output, points = view.outputs[0], view.backdrop
+    names = [f"point {at}" for at in range(len(points))]
     order = [int(place) for place in output.text.split()]
     bars = len(points[0]) == 1
-    shape, told = (
+    shape, shown = (
         (_bars, "Bars: the numbers as they were output.") if bars else (_line, "Numbers: positions in the input.")
     )
     note = (
-        f'<p class="note">{told} Orange: the first of the output. Pointing at a step of the output shows its weights '
+        f'<p class="note">{shown} Orange: the first of the output. Pointing at a step of the output shows its weights '
         "in blue.</p>"
     )
-    return Body(f"{words('output', output.tokens, 't')}{shape(points, order)}{note}", view.names, output.weights)
+    told = f"<p>{escape(tour_title(points, order))}</p>"
+    return Body(f"{told}{words('output', output.tokens, 't')}{shape(points, order)}{note}", names, output.weights)
 
 
 def _line(points: list[tuple[float, ...]], order: list[int]) -> str:

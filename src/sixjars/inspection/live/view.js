@@ -71,7 +71,7 @@ function panelOf(element) {
     element.dataset.lit = `${side}${at}`;
     const best = found.map((weight, own) => [weight, own]).sort((one, two) => two[0] - one[0]).slice(0, 4);
     const told = best.filter(([weight]) => weight >= 0.01);
-    const words = told.map(([weight, own]) => `${names[other(side)][own]} ${weight.toFixed(2)}`).join(", ");
+    const words = told.map(([weight, own]) => `${names[other(side)][own]} (${weight.toFixed(2)})`).join(", ");
     const verb = side === "t" ? "attends to" : "is attended to by";
     status.textContent = words ? `${names[side][at]} ${verb} ${words}` : `${names[side][at]}: all weights are small`;
   }
