@@ -99,6 +99,13 @@ def test_a_view_is_made_of_predictions() -> None:
     assert view(("word",) * 90, "x").short.endswith(" …")
 
 
+def test_labels_that_are_chosen_together_are_one_step_and_empty_hypotheses_are_left_out() -> None:
+    both = Prediction("a b", source=("x", "y"), tokens=("a", "b"), weights=((0.5, 0.5),), inputs={"x": "x y"})
+    made = view_of(predictor(None), [both, Prediction("", inputs={"x": "x y"})])
+    assert [one.tokens for one in made.outputs] == [("a, b",)]
+    assert usual(made) == "heatmap"
+
+
 def test_every_layout_has_a_view_and_every_view_a_name() -> None:
     assert set(FITTING) == set(Layout.__annotations__["kind"].__args__)
     assert {name for names in FITTING.values() for name in names} | {"json"} == set(VIEWS)

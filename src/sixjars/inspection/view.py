@@ -207,7 +207,7 @@ def view_of(predictor: Any, predictions: Sequence[Any], *, pieces: bool = False,
         inputs={
             name: Path(text).name if predictor.inputs[name].is_media else text for name, text in first.inputs.items()
         },
-        outputs=tuple(_output_of(one) for one in predictions),
+        outputs=tuple(_output_of(one) for one in predictions if one.weights),  # a beam may hold an empty one
         source=first.source,
         words=first.source_words,
         segments=first.segments,
@@ -219,11 +219,13 @@ def view_of(predictor: Any, predictions: Sequence[Any], *, pieces: bool = False,
 
 
 def _output_of(prediction: Any) -> Output:
+    """One output; several labels that were chosen together are one step."""
+    together = len(prediction.tokens) > len(prediction.weights) == 1
     return Output(
         text=prediction.text,
-        tokens=prediction.tokens,
+        tokens=(", ".join(prediction.tokens),) if together else prediction.tokens,
         weights=prediction.weights,
         log_probability=prediction.log_probability,
         copied=prediction.copied,
-        words=prediction.token_words,
+        words=() if together else prediction.token_words,
     )
