@@ -1,13 +1,17 @@
 """The value that all drawings of attention are made of: joining, levels, JSON, and which views fit it."""
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from sixjars import Layout, Prediction
+from sixjars.cli.views import ViewName
 from sixjars.errors import DataError
-from sixjars.inspection.choice import FITTING, VIEWS, chosen, usual, views_of
+from sixjars.inspection.choice import FITTING, chosen, usual, views_of
+from sixjars.inspection.draw import PICTURES
+from sixjars.inspection.html import BODIES
+from sixjars.inspection.terminal import TERMINAL
 from sixjars.inspection.view import Output, View, view_of
 from tests.unit.test_inspection_draw import predictor
 
@@ -108,7 +112,9 @@ def test_labels_that_are_chosen_together_are_one_step_and_empty_hypotheses_are_l
 
 def test_every_layout_has_a_view_and_every_view_a_name() -> None:
     assert set(FITTING) == set(Layout.__annotations__["kind"].__args__)
-    assert {name for names in FITTING.values() for name in names} | {"json"} == set(VIEWS)
+    assert {name for names in FITTING.values() for name in names} | {"json"} == set(get_args(ViewName))
+    drawn = set(get_args(ViewName)) - {"pharaoh", "json"}
+    assert set(PICTURES) == set(TERMINAL) == set(BODIES) == drawn
 
 
 @pytest.mark.parametrize(

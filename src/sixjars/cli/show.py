@@ -94,6 +94,7 @@ def show_demo(console: Console, folder: Path) -> None:
     console.print()
     console.print(f"picture: {picture}")
     console.print(f"try:     sixjars predict {folder} 'she is reading a book'")
+    console.print(f"look:    sixjars inspect {folder} 'she is reading a book' --out attention.html")
 
 
 def show_explanation(console: Console, explanation: "Explanation") -> None:

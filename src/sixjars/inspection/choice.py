@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from sixjars.errors import DataError
 from sixjars.inspection.view import View
 
-VIEWS = ("heatmap", "lines", "document", "image", "frames", "tour", "copying", "pharaoh", "json")
-"""By the names that a user gives them."""
 FITTING: Mapping[str, tuple[str, ...]] = {
     "words": ("heatmap", "lines", "document", "copying", "pharaoh"),
     "segments": ("document", "heatmap", "lines", "copying", "pharaoh"),

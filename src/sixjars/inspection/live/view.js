@@ -3,14 +3,14 @@
 
 for (const view of document.querySelectorAll(".view")) {
   const tabs = [...view.querySelectorAll('[role="tab"]')];
-  const panels = [...view.querySelectorAll('[role="tabpanel"]')].map(panelOf);
+  const panels = [...view.querySelectorAll('[role="tabpanel"]')];
+  panels.forEach(enliven);
   const show = (at) => {
     tabs.forEach((tab, own) => {
       tab.setAttribute("aria-selected", String(own === at));
       tab.tabIndex = own === at ? 0 : -1;
     });
-    panels.forEach((panel, own) => { panel.element.hidden = own !== at; });
-    panels[at].drawLines();
+    panels.forEach((panel, own) => { panel.hidden = own !== at; });
   };
   tabs.forEach((tab, at) => {
     tab.addEventListener("click", () => show(at));
@@ -23,11 +23,10 @@ for (const view of document.querySelectorAll(".view")) {
       event.preventDefault();
     });
   });
-  panels.forEach((panel) => panel.drawLines());
-  addEventListener("resize", () => panels.forEach((panel) => panel.drawLines()));
 }
 
-function panelOf(element) {
+// One panel: all that is shown of one output.
+function enliven(element) {
   const rows = [...element.querySelectorAll(".weights tbody tr")];
   const weights = rows.map((row) => [...row.cells].slice(1).map((cell) => parseFloat(cell.textContent)));
   const names = {
@@ -151,5 +150,7 @@ function panelOf(element) {
     }
   }
 
-  return { element, drawLines };
+  // Also when it is shown for the first time, as another hypothesis or inside of something that was closed.
+  const watch = new ResizeObserver(drawLines);
+  element.querySelectorAll(".pair").forEach((pair) => watch.observe(pair));
 }
