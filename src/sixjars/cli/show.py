@@ -93,8 +93,8 @@ def show_demo(console: Console, folder: Path) -> None:
     console.print(in_terminal(prediction.weights, source=prediction.source, target=prediction.tokens))
     console.print()
     console.print(f"picture: {picture}")
-    console.print(f"try:     sixjars predict {folder} 'she is reading a book'")
     console.print(f"look:    sixjars inspect {folder} 'she is reading a book' --out attention.html")
+    console.print(f"try:     sixjars predict {folder} 'she is reading a book'")
 
 
 def show_explanation(console: Console, explanation: "Explanation") -> None:
