@@ -139,3 +139,5 @@ def test_a_view_that_does_not_fit_is_refused_with_those_that_do() -> None:
     assert str(told.value) == sentence
     bare = View({"video": "a"}, (Output("a", ("a",), ((1.0,),)),), layout=Layout("frames"))
     assert usual(bare) == "heatmap"
+    deep = View({"x": "0,0,0"}, (Output("0", ("0",), ((1.0,),)),), layout=Layout("points"), backdrop=[(0.0, 0.0, 0.0)])
+    assert views_of(deep) == ["heatmap", "json"]

@@ -111,6 +111,16 @@ def test_the_large_image_shows_the_light_of_a_word(browser: Browser) -> None:
     browser.point("h1")
 
 
+def test_sentences_have_the_weights_of_the_word_that_is_pointed_at(browser: Browser) -> None:
+    sentences = "[...document.querySelectorAll('#document .sentence')]"
+    shown = sentences + ".map(e => [e.textContent, +e.style.getPropertyValue('--w')])"
+    usual = browser.ask(shown)
+    browser.point('#document [data-t="0"]')
+    assert browser.ask(shown) == [["90%", 1], ["10%", pytest.approx(0.1 / 0.9, abs=1e-3)]]
+    browser.point("h1")
+    assert browser.ask(shown) == usual
+
+
 def test_dark_and_light(browser: Browser) -> None:
     colour = "getComputedStyle(document.body).backgroundColor"
     found = []
@@ -119,6 +129,37 @@ def test_dark_and_light(browser: Browser) -> None:
         found.append(browser.ask(colour))
     browser.order("Emulation.setEmulatedMedia", features=[])
     assert found == ["rgb(255, 255, 255)", "rgb(20, 24, 29)"]
+
+
+CONTRAST = """(() => {
+    const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+    const light = (color, behind) => {
+        for (const one of [behind, color]) { canvas.fillStyle = one; canvas.fillRect(0, 0, 1, 1); }
+        const part = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).map(v => v / 255)
+            .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * part[0] + 0.7152 * part[1] + 0.0722 * part[2];
+    };
+    const paper = getComputedStyle(document.body).backgroundColor;
+    return [...document.querySelectorAll("#heatmap td, #document .word, #document .sentence")].map(e => {
+        const style = getComputedStyle(e), back = light(style.backgroundColor, paper), ink = light(style.color, paper);
+        return (Math.max(back, ink) + 0.05) / (Math.min(back, ink) + 0.05);
+    });
+})()"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_letters_can_be_read_on_every_shade(browser: Browser, scheme: str) -> None:
+    """By the contrast of WCAG 2.1: 4.5 is good, 3 is enough for large letters."""
+    browser.order("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    cells = "document.querySelectorAll('#heatmap .heat td[data-t]')"
+    browser.ask(
+        f"[...{cells}].forEach((e, at) => {{ const w = at / 7; e.style.setProperty('--w', w);"
+        " e.classList.toggle('deep', w > 0.58); e.classList.toggle('deepest', w > 0.78); })"
+    )
+    found = browser.ask(CONTRAST)
+    browser.order("Emulation.setEmulatedMedia", features=[])
+    assert len(found) > 12
+    assert min(found) > 4
 
 
 def test_a_telephone_need_not_scroll_sideways(browser: Browser) -> None:

@@ -26,6 +26,7 @@ def views_of(view: View) -> list[str]:
         "pharaoh": steps < 2,
         "copying": not view.copies,
         "frames": view.backdrop is None,
+        "tour": isinstance(view.backdrop, list) and len(view.backdrop[0]) > 2,  # no more dimensions can be drawn
     }
     return [name for name in (*FITTING[view.kind], "json") if not without.get(name, False)]
 

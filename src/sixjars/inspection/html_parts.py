@@ -10,8 +10,8 @@ from typing import Literal, final
 
 from sixjars.inspection.page import Weights
 
-DEEP = 0.55
-"""The shade from which letters are light; the script has the same."""
+DEEP, DEEPEST = 0.58, 0.78
+"""The shades from which letters have another colour, in the dark and in the light; the script has the same."""
 
 
 @final
@@ -32,8 +32,8 @@ def shade(share: float) -> str:
 
 
 def deep(share: float) -> str:
-    """The class of letters on a dark shade."""
-    return " deep" if share > DEEP else ""
+    """The classes of letters on a strong shade."""
+    return " deep deepest" if share > DEEPEST else " deep" if share > DEEP else ""
 
 
 def word(text: str, side: Literal["s", "t"], at: int, *, share: float = 0.0, more: str = "", kind: str = "") -> str:

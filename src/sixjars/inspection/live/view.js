@@ -37,6 +37,10 @@ function enliven(element) {
   const items = { t: each("t"), s: each("s") };
   const all = [...items.t, ...items.s];
   const usual = new Map(all.map((item) => [item, item.style.getPropertyValue("--w")]));
+  const sentences = [...element.querySelectorAll(".document li")].map((item) => {
+    const share = item.querySelector(".sentence"), own = [...item.querySelectorAll("[data-s]")].map((e) => +e.dataset.s);
+    return { share, own, text: share.textContent, usual: share.style.getPropertyValue("--w") };
+  });
   const status = element.querySelector(".status");
   const said = status.textContent;
   let pinned = null;
@@ -47,11 +51,13 @@ function enliven(element) {
 
   function shade(item, weight) {
     item.style.setProperty("--w", weight);
-    item.classList.toggle("deep", +weight > 0.55);
+    item.classList.toggle("deep", +weight > 0.58);
+    item.classList.toggle("deepest", +weight > 0.78);
   }
 
   function clear() {
     all.forEach((item) => { shade(item, usual.get(item) || 0); item.classList.remove("on"); });
+    sentences.forEach(({ share, text, usual: before }) => { shade(share, before); share.textContent = text; });
     element.querySelectorAll("path.on").forEach((path) => path.classList.remove("on"));
     element.querySelectorAll(".chosen").forEach((part) => part.classList.remove("chosen"));
     delete element.dataset.lit;
@@ -66,7 +72,7 @@ function enliven(element) {
     items[other(side)].forEach((item) => shade(item, (found[place(item)[1]] / most).toFixed(3)));
     element.querySelectorAll(`path[data-line-${side}="${at}"]`).forEach((path) => path.classList.add("on"));
     element.querySelectorAll(".pair").forEach((pair) => pair.classList.add("chosen"));
-    if (side === "t") uncover(at);
+    if (side === "t") { uncover(at); weigh(found); }
     element.dataset.lit = `${side}${at}`;
     const best = found.map((weight, own) => [weight, own]).sort((one, two) => two[0] - one[0]).slice(0, 4);
     const told = best.filter(([weight]) => weight >= 0.01);
@@ -81,6 +87,15 @@ function enliven(element) {
     if (!tile || !large) return;
     large.querySelector(".light").style.backgroundImage = tile.style.backgroundImage;
     large.classList.add("chosen");
+  }
+
+  // Of a document: the weight of each sentence is that of its words together.
+  function weigh(found) {
+    const sums = sentences.map(({ own }) => own.reduce((sum, at) => sum + found[at], 0)), most = Math.max(...sums) || 1;
+    sentences.forEach(({ share }, at) => {
+      shade(share, (sums[at] / most).toFixed(3));
+      share.textContent = `${(100 * sums[at]).toFixed(sums[at] < 0.0995 ? 1 : 0)}%`;
+    });
   }
 
   function relight() {
