@@ -51,5 +51,6 @@ def words(label: str, texts: Sequence[str], side: Literal["s", "t"]) -> str:
 
 
 def words_of(label: str, made: Sequence[str]) -> str:
-    """The same of words that are made already."""
-    return f'<p class="words" role="group" aria-label="{label}"><b class="label">{label}</b> {" ".join(made)}</p>'
+    """The same of words that are made already; those of scripts that are written from right to left begin there."""
+    flow = f'<span class="flow" dir="auto">{" ".join(made)}</span>'
+    return f'<div class="words" role="group" aria-label="{label}"><b class="label">{label}</b>{flow}</div>'

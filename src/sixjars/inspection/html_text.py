@@ -73,7 +73,7 @@ def document_body(view: View) -> Body:
         own = " ".join(word(names[at], "s", at, share=shares[at] / most) for at in group)
         share = weight / peak
         number = f'<span class="sentence{deep(share)}" {shade(share)}>{escape(percent(weight))}</span>'
-        items.append(f"<li>{number}<p>{own}</p></li>")
+        items.append(f'<li>{number}<p dir="auto">{own}</p></li>')
     note = (
         '<p class="note">Red: the weight of a sentence. Blue: the weight of a word in it, times √(weight of the '
         "sentence). Pointing at a word of the output shows its own weights.</p>"
