@@ -213,7 +213,9 @@ assert not heavy & set(sys.modules), heavy & set(sys.modules)
 """
 
 
-@pytest.mark.parametrize("words", ["", "--help", "train --help", "predict --help", "tasks", "tasks --json"])
+@pytest.mark.parametrize(
+    "words", ["", "--help", "train --help", "predict --help", "inspect --help", "tasks", "tasks --json"]
+)
 def test_what_answers_at_once_loads_nothing_heavy(words: str) -> None:
     command = [sys.executable, "-c", LIGHT, *words.split()]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "100"})
