@@ -4,7 +4,7 @@ Dims: B batch, T target positions, S source positions.
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -108,6 +108,8 @@ class Judged:
     settings: EvaluationSettings
     searches: bool
     """Whether outputs were found by search."""
+    given: Callable[[int], str | None]
+    """The input of an example, by its place."""
 
     def scores(self, metrics: Sequence[Metric]) -> list[Score]:
         """The metrics, each with its signature, which also says how outputs were chosen."""
@@ -125,7 +127,7 @@ class Judged:
         for at, first in enumerate(self.outcomes[min(self.outcomes)]):
             found = {metric.name: _alone(self.outcomes[counts[metric.name]][at], metric) for metric in single}
             output = first.candidates[0] if first.candidates else None
-            yield {"input": first.given, "references": list(first.references), "output": output, "scores": found}
+            yield {"input": self.given(at), "references": list(first.references), "output": output, "scores": found}
 
 
 def _alone(outcome: Outcome, metric: Metric) -> float | None:
@@ -170,7 +172,12 @@ def judged(
     outcomes = {
         count: [judge.outcome(group, search, count, familiar) for group in groups] for count, search in used.items()
     }
-    return Judged(loss, outcomes, settings, searches)
+    return Judged(loss, outcomes, settings, searches, lambda at: given_of(dataset, groups[at][0]))
+
+
+def given_of(dataset: Dataset, row: int) -> str | None:
+    """The text of the first input of a row."""
+    return next(iter(dataset.inputs[row].values()), None)
 
 
 def _groups(dataset: Dataset, *, group: bool) -> list[list[int]]:
@@ -270,11 +277,13 @@ class _Judge:
         """One example, with all its references."""
         dataset, first = self.dataset, group[0]
         candidates = self.found.get((first, search), ())[:count]
+        known = dataset.alignments[first] if "links" in self.needs and dataset.alignments is not None else None
         return Outcome(
             references=tuple(dict.fromkeys(dataset.targets[row] for row in group)),
             candidates=candidates,
-            sure=dataset.alignments[first] if "links" in self.needs and dataset.alignments is not None else None,
-            given=next(iter(dataset.inputs[first].values()), None),
+            sure=known and known.sure,
+            possible=known and known.possible,
+            given=given_of(dataset, first) if "given" in self.needs else None,
             familiar=None if familiar is None or not candidates else candidates[0] in familiar,
             **self.facts.get(first, {}),
         )

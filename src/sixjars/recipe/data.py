@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictStr
 
 from sixjars.flow.limits import AboveZero, Positive, Seed, Size
-from sixjars.recipe.schema import Misfit, Settings
+from sixjars.recipe.schema import Misfits, Settings
 
 Column = Annotated[StrictStr | Positive, Field(union_mode="left_to_right")]
 FilePath = StrictStr
@@ -45,6 +45,36 @@ class FieldSettings(Settings):
     """Its name in the header, or its number from 1 (then the file has no header). `a.b` reaches into a structure."""
 
 
+LEARN: Final = "learn"
+"""Where a file of links would be named: learn them from the training set."""
+
+
+class LinkFiles(Settings):
+    """Links between words, where no column of the data has them: a file for each split that needs some."""
+
+    train: FilePath | None = None
+    """`learn`, or a file: a line of links for each row, or `sentence source target S` (or `P`) for each link."""
+    valid: FilePath | None = None
+    """The same for the validation set, from a file."""
+    test: FilePath | None = None
+    """And for the test set."""
+
+    def lacks(self, place: str, scored: str) -> Iterator[str]:
+        """What a place of the recipe needs and is not there."""
+        split = "train" if place.startswith("loss") else "valid" if place.startswith("learning") else scored
+        if getattr(self, split) is None and self.train in (None, LEARN):
+            yield f"needs true alignments, but data.alignment.{split} names no file."
+
+
+def _as_link_files(value: Any) -> Any:
+    """`learn` alone is for the training set."""
+    return {"train": LEARN} if value == LEARN else value
+
+
+Links = Annotated[Column | LinkFiles | None, BeforeValidator(_as_link_files)]
+"""Where links are: in a column, or in files of their own."""
+
+
 class SampleSettings(Settings):
     """A synthetic corpus from the package's own generators, instead of files."""
 
@@ -74,11 +104,12 @@ class SplitSettings(Settings):
     test: str | None = None
     """Its value in test rows; the validation set is scored when there is none."""
 
-    def misfits(self) -> Iterator[Misfit]:
+    def model_post_init(self, _: Any) -> None:
         """No row may be in two splits."""
         values = [value for value in (self.train, self.valid, self.test) if value is not None]
         if len(set(values)) < len(values):
-            yield ("train", "valid", "test"), f"the splits must have different values, but have {values}."
+            sentence = f"the splits must have different values, but have {values}."
+            raise Misfits(((("train", "valid", "test"), sentence),))
 
 
 class TableSettings(Settings):

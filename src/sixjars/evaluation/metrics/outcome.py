@@ -84,6 +84,8 @@ class Metric:
     """How many candidates it needs."""
     per_example: bool = True
     """Whether one example by itself has a value; not where it is of all together, as BLEU or the mean F1 of classes."""
+    slow: bool = False
+    """Whether it takes so long that it waits for the end of training, unless `learning.metric` names it."""
 
 
 @final

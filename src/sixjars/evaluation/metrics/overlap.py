@@ -5,8 +5,9 @@ BLEU, chrF and TER are sacrebleu's, ROUGE is rouge-score's; both libraries load 
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sixjars.evaluation.metrics.outcome import Outcome
 from sixjars.version import version_of
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as SacreMetric
 
 SacreName = Literal["bleu", "chrf", "ter"]
+REMEMBERED = 300_000
+"""Letters of references that are read once and not again for every score; more would take much memory."""
 
 
 def bleu(outcomes: Sequence[Outcome]) -> float:
@@ -61,17 +64,25 @@ def _sacre(outcomes: Sequence[Outcome], name: SacreName) -> float:
         for place in range(width)
     ]
     texts = [outcome.candidates[0] for outcome in outcomes]
-    return float(_sacre_metric(name).corpus_score(texts, streams).score)  # type: ignore[arg-type]
+    if sum(len(text or "") for stream in streams for text in stream) > REMEMBERED:
+        return float(_sacre_metric(name).corpus_score(texts, streams).score)  # type: ignore[arg-type]
+    return float(_knowing(name, tuple(map(tuple, streams))).corpus_score(texts, None).score)
 
 
-def _sacre_metric(name: SacreName) -> "SacreMetric":
+@lru_cache(maxsize=3)
+def _knowing(name: SacreName, streams: tuple[tuple[str | None, ...], ...]) -> "SacreMetric":
+    """With what it has found out about the references, which are half of the work and the same after every epoch."""
+    return _sacre_metric(name, references=list(map(list, streams)))
+
+
+def _sacre_metric(name: SacreName, **options: Any) -> "SacreMetric":
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
     from sacrebleu.metrics.ter import TER
 
     if name == "bleu":
-        return BLEU(force=True)  # the text is scored as it is, without a warning about a space before the full stop
-    return CHRF() if name == "chrf" else TER()
+        return BLEU(force=True, **options)  # no warning about a space before the full stop
+    return CHRF(**options) if name == "chrf" else TER(**options)
 
 
 def sacre_signature(outcomes: Sequence[Outcome], *, name: SacreName) -> str:

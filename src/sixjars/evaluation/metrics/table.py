@@ -115,7 +115,7 @@ METRICS: Final[dict[str, Metric]] = {
     for metric in (
         Metric("bleu", overlap.bleu, how=partial(overlap.sacre_signature, name="bleu")),
         Metric("chrf", overlap.chrf, how=partial(overlap.sacre_signature, name="chrf")),
-        Metric("ter", overlap.ter, "lower", how=partial(overlap.sacre_signature, name="ter")),
+        Metric("ter", overlap.ter, "lower", how=partial(overlap.sacre_signature, name="ter"), slow=True),
         *(_rouge(f"rouge{kind}{words}") for words in ("", "_spaces") for kind in "12L"),
         *(Metric(f"bleu{n}", partial(ngrams.caption_bleu, n=n), how=_CORPUS) for n in (1, 2, 3, 4)),
         Metric("rougeL_coco", ngrams.rougeL_coco, how=("beta:1.2", "best P, best R", WORDS)),
