@@ -145,6 +145,9 @@ class OutputLoss(torch.autograd.Function):
         ctx: Any, states: Tensor, weight: Tensor, bias: Tensor, truth: Tensor, factor: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
         """Both sums, and (kept for the backward pass) all gradients."""
+        whole, real_N = states, _counted(factor)
+        if real_N is not None:
+            states, truth, factor = states[real_N], truth[real_N], factor[real_N]
         rows = max(CHUNK.get(states.device.type, CHUNK_ELSEWHERE) // len(weight), 1)
         loss, plain = torch.zeros_like(factor[:1]).sum(), torch.zeros_like(factor[:1]).sum()
         d_states, d_weight, d_bias = [], None, None
@@ -159,7 +162,9 @@ class OutputLoss(torch.autograd.Function):
                     d_weight = _added_product(d_weight, d_logits_NV.t(), part)
                     d_bias = _added(d_bias, summed_rows(d_logits_NV))
         if learns:
-            ctx.save_for_backward(torch.cat(d_states), d_weight, d_bias)
+            found = torch.cat(d_states)
+            found = found if real_N is None else torch.zeros_like(whole).index_copy_(0, real_N, found)
+            ctx.save_for_backward(found, d_weight, d_bias)
             ctx.dtypes = states.dtype, weight.dtype, bias.dtype
         ctx.mark_non_differentiable(plain)
         return loss, plain
@@ -170,6 +175,14 @@ class OutputLoss(torch.autograd.Function):
         """The gradients times what the sum is multiplied by."""
         scaled = ((d_loss * one).to(dtype) for one, dtype in zip(ctx.saved_tensors, ctx.dtypes, strict=True))
         return *scaled, None, None, None
+
+
+def _counted(factor: Tensor) -> Tensor | None:
+    """The tokens that count, where some do not: a CPU leaves out the others. A GPU would wait to know how many."""
+    if factor.device.type != "cpu":
+        return None
+    real_N = factor.nonzero().squeeze(1)
+    return real_N if 0 < len(real_N) < len(factor) else None
 
 
 def _added_product(total: Tensor | None, left: Tensor, right: Tensor) -> Tensor:
