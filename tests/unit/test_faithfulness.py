@@ -259,15 +259,16 @@ def test_attention_on_what_matters_least_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tau", "wanted"),
+    ("tau", "first", "wanted"),
     [
-        (0.0, "Weights and erasing order the input alike no more than random weights do;"),
-        (0.2, "Weights and erasing order the input alike weakly, more than random weights do;"),
-        (0.4, "Weights and erasing order the input alike in part, more than random weights do;"),
+        (0.0, 0.5, "alike no more than random weights do; but"),
+        (0.0, 0.1, "alike no more than random weights do; and"),
+        (0.2, 0.5, "alike weakly, more than random weights do; and"),
+        (0.4, 0.5, "alike in part, more than random weights do; and"),
     ],
 )
-def test_the_meaning_of_a_correlation(tau: float, wanted: str) -> None:
+def test_the_meaning_of_a_correlation(tau: float, first: float, wanted: str) -> None:
     random = np.random.default_rng(0).normal(0, 0.1, (2, 200))
-    examples = tuple(Agreement(tau + a, b, 0.5, 0.25, 1) for a, b in (random - random.mean(1, keepdims=True)).T)
-    end = " the largest weight is on the most important position at 50% of the steps (uniform weights: 25%)."
-    assert Measured("erasing", examples).sentence == wanted + end
+    examples = tuple(Agreement(tau + a, b, first, 0.25, 1) for a, b in (random - random.mean(1, keepdims=True)).T)
+    end = f" the largest weight is on the most important position at {first:.0%} of the steps (uniform weights: 25%)."
+    assert Measured("erasing", examples).sentence == f"Weights and erasing order the input {wanted}{end}"

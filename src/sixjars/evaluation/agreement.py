@@ -138,19 +138,16 @@ class Measured:
     @property
     def sentence(self) -> str:
         """What the correlation means, and how often the most important position is found."""
+        over = Estimate.of([one.tau - one.random for one in self.examples])  # of random weights, on the same examples
+        alike, joined = f"Weights and {self.name} order the input", "and"
+        if over.low > 0:
+            far = "weakly" if self.tau.mean < WEAK else "in part" if self.tau.mean < STRONG else "to a large part"
+            alike += f" alike {far}, more than random weights do"
+        else:
+            alike += " in opposite ways" if over.high < 0 else " alike no more than random weights do"
+            joined = "but" if self.first.low > self.chance else joined
         often = f"the largest weight is on the most important position at {self.first.mean:.0%} of the steps"
-        return f"{self._order}; {often} (uniform weights: {self.chance:.0%})."
-
-    @property
-    def _order(self) -> str:
-        """By the difference from random weights on the same examples."""
-        over = Estimate.of([one.tau - one.random for one in self.examples])
-        if over.low <= 0 <= over.high:
-            return f"Weights and {self.name} order the input alike no more than random weights do"
-        if over.high < 0:
-            return f"Weights and {self.name} order the input in opposite ways"
-        far = "weakly" if self.tau.mean < WEAK else "in part" if self.tau.mean < STRONG else "to a large part"
-        return f"Weights and {self.name} order the input alike {far}, more than random weights do"
+        return f"{alike}; {joined} {often} (uniform weights: {self.chance:.0%})."
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, those of each example too."""
