@@ -76,6 +76,8 @@ if TYPE_CHECKING:
     from sixjars.runs.evaluate import Evaluation as Evaluation
     from sixjars.runs.evaluate import evaluate as evaluate
     from sixjars.runs.explain import explain as explain
+    from sixjars.runs.faithfulness import AttentionCheck as AttentionCheck
+    from sixjars.runs.faithfulness import check_attention as check_attention
     from sixjars.runs.pack import pack as pack
     from sixjars.runs.predict import Predictor as Predictor
     from sixjars.runs.predict import load as load
@@ -125,6 +127,7 @@ _MODULES = {
     "runs.compare": "Comparison compare",
     "runs.evaluate": "Evaluation evaluate",
     "runs.explain": "explain",
+    "runs.faithfulness": "AttentionCheck check_attention",
     "runs.pack": "pack",
     "runs.predict": "Predictor load",
     "runs.prediction": "Prediction",

@@ -9,6 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Literal, final
 
 import typer
 
+from sixjars.cli.faithfulness import (
+    CheckedDataOption,
+    CheckOption,
+    CheckOptions,
+    ExamplesOption,
+    ReferenceOption,
+    check_weights,
+)
 from sixjars.cli.inputs import Lines, at_terminal, note_file_names, on_one_line, rows_given, texts_given
 from sixjars.cli.options import AllowOption, DeviceOption, RunArgument, note, results
 from sixjars.cli.predict import (
@@ -56,15 +64,25 @@ def inspect(
     setting: SettingOption = None,
     *,
     pieces: Annotated[bool, typer.Option("--pieces", help="Show tokens as they are, not joined to words.")] = False,
+    check: CheckOption = False,
+    data: CheckedDataOption = None,
+    examples: ExamplesOption = None,
+    reference: ReferenceOption = False,
     device: DeviceOption = "auto",
     allow: AllowOption = None,
 ) -> None:
     """Show what a run attends to: for each output word, the words, regions, frames or points of the input."""
     from sixjars.runs.predict import load
 
+    _check_out(out, view)
+    own = CheckOptions(data, examples, reference)
+    if check:
+        others = (texts, question, input_file, view, target, search, nbest, setting, pieces)
+        check_weights(run, own, out=out, alone=not any(others), device=device, allow=allow or [])
+        return
+    own.refuse_without_check()
     if texts and input_file:
         raise DataError("give texts or --input, not both.")
-    _check_out(out, view)
     predictor = load(run, device=device, allow=allow or [])
     if not predictor.has_attention:
         raise DataError(f"{run} has no attention, so it gives no view; {with_attention(predictor)}")
