@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from sixjars.runs.prediction import Prediction as Prediction
     from sixjars.runs.prepare import generate_sample as generate_sample
     from sixjars.runs.recipes import read_recipe as read_recipe
+    from sixjars.runs.report import report as report
     from sixjars.runs.result import Run as Run
     from sixjars.runs.starter import new as new
     from sixjars.runs.train import train as train
@@ -127,6 +128,7 @@ _MODULES = {
     "runs.prediction": "Prediction",
     "runs.prepare": "generate_sample",
     "runs.recipes": "read_recipe",
+    "runs.report": "report",
     "runs.result": "Run",
     "runs.starter": "new",
     "runs.train": "train",

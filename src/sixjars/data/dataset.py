@@ -1,5 +1,6 @@
 """The fields of a task together, and one split of its data: encoded examples that batches are taken from."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -159,6 +160,19 @@ class Dataset:
         """Tokens of the inputs of a row, and how many of them are `<unk>`."""
         columns = [self.table.ids(name) for name in self._text_inputs]
         return _counted([ids[offsets[row] : offsets[row + 1]] for ids, offsets in columns])
+
+    def unknown_words(self) -> Counter[str]:
+        """How often each word of the inputs is not known, or a piece of it; texts that were cut are left out."""
+        found: Counter[str] = Counter()
+        for name in self._text_inputs:
+            ids, offsets = self.table.ids(name)
+            for row in sorted(set((np.searchsorted(offsets, np.flatnonzero(ids == UNK), "right") - 1).tolist())):
+                own, text = ids[offsets[row] : offsets[row + 1]], self.inputs[row][name]
+                own, [index] = own[own != STOP], self.fields.inputs[name].words([text])
+                if len(index) == len(own):
+                    words = text.split()
+                    found.update(words[at] for at in {index[place] for place in np.flatnonzero(own == UNK)})
+        return found
 
     @property
     def dropped(self) -> int:

@@ -19,6 +19,7 @@ from sixjars.evaluation.search import Searcher
 from sixjars.flow.values import Batch, Encoded, Hypothesis, Padded
 from sixjars.loss import truth_loss
 from sixjars.model.build import Network
+from sixjars.progress import counted
 from sixjars.recipe.sections import EvaluationSettings, SearchSettings
 
 
@@ -108,6 +109,8 @@ class Judged:
     settings: EvaluationSettings
     searches: bool
     """Whether outputs were found by search."""
+    rows: tuple[int, ...] = ()
+    """The row of each example; of several with the same input, the first."""
 
     def scores(self, metrics: Sequence[Metric]) -> list[Score]:
         """The metrics, each with its signature, which also says how outputs were chosen."""
@@ -156,8 +159,12 @@ def judged(
     *,
     training: Dataset | None = None,
     with_loss: bool = False,
+    what: str = "",
 ) -> Judged:
-    """All that the metrics need to know of every example; every batch is encoded once for all of them."""
+    """All that the metrics need to know of every example, for which each batch is encoded once.
+
+    Whoever is listening learns how far it is, under the name `what`.
+    """
     needs = {need for metric in metrics for need in metric.needs} | ({"likelihood"} if with_loss else set())
     counts = sorted({nbest_of(metric, settings) for metric in metrics})
     searches = network.decoder.searches
@@ -165,12 +172,13 @@ def judged(
     used = {count: widened(settings.search, count if searches else counts[-1]) for count in counts}
     groups = _groups(dataset, group=settings.group)
     judge = _Judge(network, dataset, needs, {group[0] for group in groups})
-    loss = judge.read(set(used.values()) if "candidates" in needs else set(), examples=settings.batch_examples)
+    chosen = set(used.values()) if "candidates" in needs else set()
+    loss = judge.read(chosen, examples=settings.batch_examples, what=what)
     familiar = frozenset(training.targets) if training is not None and "familiar" in needs else None
     outcomes = {
         count: [judge.outcome(group, search, count, familiar) for group in groups] for count, search in used.items()
     }
-    return Judged(loss, outcomes, settings, searches)
+    return Judged(loss, outcomes, settings, searches, tuple(group[0] for group in groups))
 
 
 def _groups(dataset: Dataset, *, group: bool) -> list[list[int]]:
@@ -212,13 +220,16 @@ class _Judge:
         self.facts: dict[int, dict[str, Any]] = {}
         """What the truth was needed for, by row, as an outcome has it."""
 
-    def read(self, searches: Collection[SearchSettings], *, examples: int) -> float:
+    def read(self, searches: Collection[SearchSettings], *, examples: int, what: str = "") -> float:
         """Find all of it out, one encoded batch after the other; returns the mean loss of a token."""
         of_truth, total, tokens = bool(OF_TRUTH & set(self.needs)), 0.0, 0
         if not of_truth and not searches:
             return 0.0
         chosen = None if of_truth else sorted(self.firsts)
-        for batch, encoded in encoded_batches(self.network, self.dataset.batches(), examples=examples, rows=chosen):
+        batches = encoded_batches(self.network, self.dataset.batches(), examples=examples, rows=chosen)
+        if what:
+            batches = counted(batches, what, rows=lambda some: len(some[0].numbers), total=len(chosen or self.dataset))
+        for batch, encoded in batches:
             if of_truth:
                 loss_B, count_B = self._truth(batch, encoded)
                 total, tokens = total + float(loss_B.sum()), tokens + int(count_B.sum())

@@ -18,6 +18,7 @@ from sixjars.errors import DataError, RecipeError
 from sixjars.evaluation.metrics import ClassRow, Confusion, Metric, Score, confusion, per_class
 from sixjars.evaluation.score import Judged, judged
 from sixjars.learning.engine import Device, device_named
+from sixjars.model.build import Network
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
@@ -96,6 +97,30 @@ def evaluate(
     (['accuracy@3'], 200)
     """
     run = open_run(folder, Outside(tuple(allow), tuple(components)))
+    return evaluation_of(examined(run, data=data, metrics=metrics, device=device, reporter=reporter))
+
+
+@final
+@dataclass(frozen=True)
+class Examined:
+    """A run in memory, the examples that it was scored on, and what it made of them."""
+
+    network: Network
+    dataset: Dataset
+    metrics: list[Metric]
+    found: Judged
+
+
+def examined(
+    run: RunFolder,
+    *,
+    data: Any = None,
+    metrics: Sequence[str] | None = None,
+    device: Device = "auto",
+    reporter: Reporter | None = None,
+    with_loss: bool = False,
+) -> Examined:
+    """All that a run makes of its test set, or of other data; `with_loss` also how probable the truth is."""
     wanted = _metrics(run, metrics)
     blueprint = Blueprint.of(run.recipe, run.outside, device=device_named(device), reporter=reporter)
     run.check_backbones(blueprint.fingerprints)
@@ -106,23 +131,28 @@ def evaluate(
     try:
         with given_tables(tables), listening(reporter):
             dataset, training = _datasets(run, blueprint, fields, data=file, metrics=wanted)
-    except DataError as error:
-        raise DataError(f"{error}{_elsewhere(run.recipe, tables) if file is None else ''}") from None
-    else:
         if file is not None and _learned_from(run.recipe, Path(file)):
             reporter.note("the run was trained on rows of this file; a score on them says little of new ones.")
         if file is None and run.recipe.learning.folds is not None:
             reporter.note(note_of_folds(run))
+        settings = run.recipe.evaluation
+        with listening(reporter):
+            found = judged(
+                network, dataset, settings, wanted, training=training, with_loss=with_loss, what="scoring examples"
+            )
+    except DataError as error:
+        raise DataError(f"{error}{_elsewhere(run.recipe, tables) if file is None else ''}") from None
     finally:
         reporter.end()
-    return _evaluation(judged(network, dataset, run.recipe.evaluation, wanted, training=training), wanted, dataset)
+    return Examined(network, dataset, wanted, found)
 
 
-def _evaluation(found: Judged, metrics: Sequence[Metric], dataset: Dataset) -> Evaluation:
+def evaluation_of(one: Examined) -> Evaluation:
     """The scores; of labels also those of each."""
-    fields, scores = dataset.fields, tuple(found.scores(metrics))
+    found, dataset = one.found, one.dataset
+    fields, scores = dataset.fields, tuple(found.scores(one.metrics))
     outcomes = found.outcomes[min(found.outcomes)]
-    each = partial(found.each, metrics)
+    each = partial(found.each, one.metrics)
     if fields.output.holds != "classes" or not outcomes[0].candidates:
         return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, unknown=dataset.unknown, each=each)
     several = fields.output.multi_label
