@@ -118,7 +118,7 @@ def _dots(found: SummaryMap) -> str:
             f'tabindex="{-1 if at else 0}" style="--l:{lengths[at]:.2f};--s:{scores[at]:.2f}{colour}"/>'
         )
     return (
-        f'<svg viewBox="0 0 {SIZE} {0.75 * SIZE:.0f}" role="group" aria-label="Map of examples">{"".join(made)}</svg>'
+        f'<svg viewBox="0 0 {SIZE} {0.75 * SIZE:.0f}" role="group" aria-label="Map of examples">{"".join(made)}<g class="rings"></g></svg>'
     )
 
 

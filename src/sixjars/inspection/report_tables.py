@@ -37,13 +37,19 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> s
     """A table with a caption; the first cell of a row is its name. Cells are text."""
     top = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
     body = "".join(
-        f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in others)}</tr>'
+        f'<tr><th scope="row">{escape(first)}</th>'
+        f"{''.join(f'<td{_kind(name)}>{escape(cell)}</td>' for name, cell in zip(head[1:], others, strict=True))}</tr>"
         for first, *others in rows
     )
     return (
         f'<div class="scroll"><table class="data"><caption>{escape(caption)}</caption>'
         f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _kind(name: str) -> str:
+    """The class of the cells of a column that is set in small letters."""
+    return ' class="signature"' if name == "signature" else ""
 
 
 def facts(values: Mapping[str, str]) -> str:

@@ -6,12 +6,18 @@ for (const map of document.querySelectorAll(".map")) {
   const cell = (at, column) => rows[at].cells[column].textContent;
   const text = (at) => cell(at, 1) || cell(at, 3);
   const places = dots.map((dot) => [+dot.getAttribute("cx"), +dot.getAttribute("cy")]);
-  let kept = null;
+  const rings = plot.querySelector(".rings");
 
   const make = (tag, content, name) => {
     const made = document.createElement(tag);
     made.textContent = content;
     if (name) made.className = name;
+    return made;
+  };
+  const ring = (at, name) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", "circle");
+    made.setAttribute("class", `ring ${name}`);
+    [["cx", places[at][0]], ["cy", places[at][1]], ["r", 8]].forEach(([key, value]) => made.setAttribute(key, value));
     return made;
   };
   const near = (at) => [...cell(at, 6).matchAll(/(\d+) \((-?[\d.]+)\)/g)].map((found) => [found[1] - 1, found[2]]);
@@ -30,12 +36,9 @@ for (const map of document.querySelectorAll(".map")) {
 
   // Keeps a point, with its nearest neighbours as buttons.
   function keep(at) {
-    kept = at;
-    dots.forEach((dot) => dot.classList.remove("here", "near"));
-    dots[at].classList.add("here");
-    const list = document.createElement("ol");
-    for (const [other, alike] of near(at)) {
-      dots[other].classList.add("near");
+    const list = document.createElement("ol"), others = near(at);
+    rings.replaceChildren(...others.map(([other]) => ring(other, "near")), ring(at, "here"));
+    for (const [other, alike] of others) {
       const item = document.createElement("li"), button = make("button", text(other));
       button.type = "button";
       button.addEventListener("click", () => { reach(other); keep(other); });
