@@ -3,7 +3,6 @@
 Dims: B batch, T target positions, S source positions.
 """
 
-import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
@@ -13,7 +12,16 @@ from torch import Tensor
 
 from sixjars.data.batches import Batches
 from sixjars.data.dataset import Dataset
-from sixjars.evaluation.metrics import Metric, Outcome, RationaleWeight, Score, focus_of, rationale_weight, score
+from sixjars.evaluation.metrics import (
+    Metric,
+    Outcome,
+    RationaleWeight,
+    Score,
+    focus_of,
+    rationale_weight,
+    score,
+    value_alone,
+)
 from sixjars.evaluation.metrics.attention import Box, boxes_of, rationale_of
 from sixjars.evaluation.search import Searcher
 from sixjars.flow.values import Batch, Encoded, Hypothesis, Padded
@@ -125,17 +133,9 @@ class Judged:
         single = [metric for metric in metrics if metric.per_example]
         counts = {metric.name: nbest_of(metric, self.settings) for metric in single}
         for at, first in enumerate(self.outcomes[min(self.outcomes)]):
-            found = {metric.name: _alone(self.outcomes[counts[metric.name]][at], metric) for metric in single}
+            found = {metric.name: value_alone(metric, self.outcomes[counts[metric.name]][at]) for metric in single}
             output = first.candidates[0] if first.candidates else None
             yield {"input": self.given(at), "references": list(first.references), "output": output, "scores": found}
-
-
-def _alone(outcome: Outcome, metric: Metric) -> float | None:
-    """The score of one example; nothing where what the metric needs is not known of it."""
-    if any(getattr(outcome, need) is None for need in ("focus", "rationale") if need in metric.needs):
-        return None
-    value = score([outcome], [metric])[0].value
-    return value if math.isfinite(value) else None
 
 
 def nbest_of(metric: Metric, settings: EvaluationSettings) -> int:
