@@ -23,11 +23,10 @@ from sixjars.data.fields import FIELDS
 from sixjars.errors import RecipeError
 from sixjars.evaluation.metrics import METRICS
 from sixjars.evaluation.search import KINDS
-from sixjars.model.build import GIVEN, TABLES, Network, build, is_section
+from sixjars.model.build import GIVEN, TABLES, Network, build, is_section, schema_of
 from sixjars.model.visual import SMALL, shape_of
 from sixjars.recipe.data import FieldSettings
 from sixjars.recipe.files import packaged
-from sixjars.recipe.schema import schema_of
 from sixjars.recipe.sections import ModelSettings, Recipe
 from sixjars.runs.data import Blueprint
 from sixjars.runs.recipes import read_recipe, recipe_of

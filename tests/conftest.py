@@ -1,5 +1,6 @@
 """Shared by all tests: a way to call `sixjars` in this process, a quick Python, and trainings that draw nothing."""
 
+import fcntl
 import io
 import os
 import re
@@ -11,12 +12,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
-from matplotlib.figure import Figure
 
-from sixjars.cli import main
-from sixjars.inspection import page
-from sixjars.runs import folder, trial_process
-from sixjars.samples import generate
 from tests.warm import Warm
 
 
@@ -52,6 +48,7 @@ Call = Callable[..., Said]
 @pytest.fixture
 def call(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Call:
     """`sixjars ARGUMENTS` in this process."""
+    from sixjars.cli import main
 
     def run(*arguments: object, stdin: bytes | None = b"") -> Said:
         capfd.readouterr()
@@ -77,6 +74,9 @@ def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session", autouse=True)
 def _quick_trainings() -> Iterator[None]:
     """Half of a training of two steps is its picture, the same data again, and to wait for the disk."""
+    from sixjars.runs import folder
+    from sixjars.samples import generate
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(folder, "draw_learning", lambda *given, **more: None)
         patch.setattr(os, "fsync", lambda file: None)
@@ -85,20 +85,50 @@ def _quick_trainings() -> Iterator[None]:
         yield
 
 
+def once(factory: pytest.TempPathFactory, name: str, train: Callable[[Path], object]) -> Path:
+    """The folder of a run that is trained once for all workers: whoever comes second waits."""
+    own = factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    with (shared / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (shared / name).exists():
+            train(shared / f"{name}.new")
+            (shared / f"{name}.new").rename(shared / name)
+    return shared / name
+
+
+@pytest.fixture(scope="session")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of the one whole training in the fast suite. Tests only read it."""
+    import sixjars
+
+    easy = ["data.sample.size=3000", "data.sample.longest=8", "learning.rate=8e-3", "evaluation.search.max_length=20"]
+    return once(
+        tmp_path_factory, "learned", lambda out: sixjars.train("transliteration/sample_attention", easy, out=out)
+    )
+
+
 @pytest.fixture
 def drawn_curves(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the picture of the learning curves."""
+    from sixjars.inspection import page
+    from sixjars.runs import folder
+
     monkeypatch.setattr(folder, "draw_learning", page.draw_learning)
 
 
 @pytest.fixture
 def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures are laid out, but an empty file is written, where a test asks only whether it is there."""
+    from matplotlib.figure import Figure
+
     monkeypatch.setattr(Figure, "savefig", lambda figure, path, **more: Path(path).touch())
 
 
 @pytest.fixture
 def quick_trials(monkeypatch: pytest.MonkeyPatch, warm_python: str) -> None:
     """Trials of `tune --jobs 2` are processes that need no start."""
+    from sixjars.runs import trial_process
+
     code = "import os; os.getppid = lambda: {parent}; from sixjars.runs.trial_process import main; main()"
     monkeypatch.setattr(trial_process, "ONE_OF", [warm_python, "-c", code.format(parent=os.getpid())])

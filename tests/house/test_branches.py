@@ -32,7 +32,7 @@ ALLOWED = {
     ("runs/choice.py", "FIELDS[slot.kind].holds == 'tokens'"): "numbers, dates and ids are no texts",
     ("runs/choice.py", "FIELDS[slot.kind].holds == 'classes'"): "labels have few values",
     # Hooks that a module inside a component may have, and settings that a field may have.
-    ("recipe/schema.py", "getattr(hints[name], 'given', ())"): "a hook: parameters that the toolkit fills in",
+    ("model/build.py", "getattr(hints[name], 'given', ())"): "a hook: parameters that the toolkit fills in",
     ("runs/data.py", "getattr(inner.kind, 'given', ())"): "the same",
     ("runs/recipes.py", "getattr(inner.kind, 'given', ())"): "the same",
     ("runs/data.py", "hasattr(inner.kind, 'extractor')"): "a hook: whoever reads files has a feature extractor",

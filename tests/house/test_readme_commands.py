@@ -26,7 +26,7 @@ TYPED = "a sentence of mine\n"
 """What `echo` gives to a pipe, and what is said in a chat."""
 IN_LITTLE = {
     "train": ["learning.steps=2", "evaluation.search.max_length=5"],
-    "sample": ["--size", "6"],  # the last --size counts
+    "sample": ["--size", "2"],  # the last --size counts
 }
 """What is added to a command, so that it is quick."""
 MAKERS = ("new", "--out", "--output", "--pictures")

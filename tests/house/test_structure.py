@@ -8,7 +8,7 @@ import pkgutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -41,13 +41,22 @@ FORBIDDEN = ["/" + "work/", "/tmp/" + "bash", "." + "library"]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def functions() -> Iterator[tuple[str, Function]]:
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, Function):
-                yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def functions() -> list[tuple[str, Function]]:
+    return [
+        (f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node)
+        for path in SOURCES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, Function)
+    ]
+
+
+@cache
 def classes() -> dict[str, type]:
     found = {}
     for module in pkgutil.walk_packages(sixjars.__path__, "sixjars."):
@@ -81,7 +90,7 @@ def tracked() -> list[Path]:
 
 def test_there_is_something_to_check() -> None:
     assert len(SOURCES) > 50
-    assert len(list(functions())) > 300
+    assert len(functions()) > 300
     assert len(classes()) > 50
     assert set(SOURCES) <= set(tracked())
 
@@ -150,7 +159,7 @@ def test_there_is_no_drawer_for_everything() -> None:
 
 
 def test_every_module_says_what_it_is() -> None:
-    silent = [path for path in SOURCES if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))]
+    silent = [path for path in SOURCES if not ast.get_docstring(tree_of(path))]
     assert silent == []
 
 
@@ -158,9 +167,10 @@ def test_tensor_code_has_a_legend() -> None:
     """Wherever a local name ends in a shape, the file opens with what the letters mean."""
     faults, shaped = [], 0
     for path in SOURCES:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        names |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+        tree = tree_of(path)
+        nodes = list(ast.walk(tree))
+        names = {node.id for node in nodes if isinstance(node, ast.Name)}
+        names |= {node.arg for node in nodes if isinstance(node, ast.arg)}
         letters = {
             letter
             for name in names

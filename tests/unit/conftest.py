@@ -20,6 +20,7 @@ from sixjars.data.text import files as text_files
 from sixjars.progress import Reporter
 from tests.conftest import Call as Call
 from tests.conftest import Said as Said
+from tests.conftest import once
 
 TINY: dict[str, Any] = {
     "task": "transliteration",
@@ -207,7 +208,7 @@ def run_recipe(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def run(run_recipe: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A trained transliteration run. Tests read it, and copy it if they want to break it."""
-    return sixjars.train(run_recipe, out=tmp_path_factory.mktemp("trained") / "run").folder
+    return once(tmp_path_factory, "run", lambda out: sixjars.train(run_recipe, out=out))
 
 
 @pytest.fixture(scope="session")
@@ -221,7 +222,8 @@ def language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "model": model,
         "evaluation": {"metrics": ["perplexity"]},
     }
-    return sixjars.train(write_recipe(folder, changes), out=folder / "run").folder
+    recipe = write_recipe(folder, changes)
+    return once(tmp_path_factory, "language_model_run", lambda out: sixjars.train(recipe, out=out))
 
 
 @pytest.fixture

@@ -68,12 +68,13 @@ def recomputed(packaged: dict[str, Tensor], maps: Tensor) -> dict[str, Tensor]:
 def test_efficientnet_is_the_network_of_the_paper_at_every_layer(
     packaged: dict[str, Tensor], lite: EfficientNetLite0
 ) -> None:
-    images = pixels(2, 96)
+    images = pixels(1, 96)
     given = recomputed(packaged, (images.double() / 255 - 0.5) / 0.5)
     assert list(given) == [name for name, _ in lite.named_children()]
     for layer, wanted in given.items():
-        backbone = EfficientNetLite0(layer=layer, size=96, pretrained=False)
-        backbone.load_state_dict(lite.state_dict())
+        with torch.device("meta"):
+            backbone = EfficientNetLite0(layer=layer, size=96, pretrained=False)
+        backbone.load_state_dict(lite.state_dict(), assign=True)
         with torch.inference_mode():
             maps, vector = backbone(images)
         assert (maps - wanted).abs().max() < 1e-12 * wanted.abs().max()

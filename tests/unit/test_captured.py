@@ -92,9 +92,17 @@ def test_segments_of_few_shapes_are_the_same_segments() -> None:
     assert len(shapes) < 10
 
 
+def test_many_segments_are_in_two_rectangles() -> None:
+    """One would be mostly padding, where it is so large that padding takes time."""
+    lengths, counts = np.array([300] + [40] * 999), np.array([500, 500])
+    tight, wide = packed(lengths, counts), packed(lengths, counts, few=True)
+    assert [tuple(pack.shape) for pack in wide.packs] == [(128, 384), (1024, 64)]
+    assert places_of(tight) == places_of(wide)
+
+
 def test_a_batch_of_long_segments_alone_has_no_empty_rectangle() -> None:
     segments = packed(np.array([90, 70]), np.array([1, 1]), few=True)
-    assert [tuple(pack.shape) for pack in segments.packs] == [(32, 128), (128, 64)]
+    assert [tuple(pack.shape) for pack in segments.packs] == [(128, 128)]
     source = Padded(torch.ones(2, 128).long(), torch.arange(128) < torch.tensor([[90], [70]]), segments)
     words = TextEncoder(embedding=WordEmbedding(vocabulary=5, size=3), size=4)
     encoded = HierarchyEncoder(words=words, size=5)(source)

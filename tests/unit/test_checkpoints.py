@@ -19,12 +19,11 @@ from sixjars.learning.checkpoints import (
     load_tensors,
     load_weights,
     mean_weights,
-    optimizer_memory,
     packed_optimizer,
     save_tensors,
-    unpack_optimizer,
     write_whole,
 )
+from sixjars.learning.resuming import optimizer_memory, unpack_optimizer
 
 TENSORS = {
     "float": torch.tensor([[1.5, -2.0], [float("inf"), 0.25]]),

@@ -213,6 +213,7 @@ def test_a_text_that_is_the_name_of_a_file(
     assert said.err == f"note: neu.csv is the name of a file; to read it, say --input neu.csv.\n{plain.err}"
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_pictures_of_what_was_attended_to(call: Any, run: Path, tmp_path: Path) -> None:
     said = call("predict", run, "ghar", "ja", "--nbest", "2", "--pictures", tmp_path / "seen")
     assert said.code == 0

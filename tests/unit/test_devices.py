@@ -1,6 +1,5 @@
 """Devices, precision, and how several processes end together."""
 
-import logging
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -10,8 +9,8 @@ import pytest
 import torch
 
 from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
-from sixjars.learning.engine import device_named, fabric_for
-from sixjars.learning.heartbeat import all_or_none
+from sixjars.learning.engine import device_named, fabric_for, precision_on
+from sixjars.learning.processes import all_or_none
 
 WITHOUT_CUDA = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 
@@ -77,16 +76,23 @@ def test_devices_against_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("precision", "kind"), [("32", torch.float32), ("bf16", torch.bfloat16)])
 def test_precision(precision: str, kind: torch.dtype, capfd: pytest.CaptureFixture[str]) -> None:
     fabric = fabric_for(device="cpu", devices=1, precision=precision)
-    layer = fabric.setup(torch.nn.Linear(2, 2))
-    seen = []
-    layer.register_forward_hook(lambda module, given, result: seen.append(result.dtype))
-    layer.module.register_forward_hook(lambda module, given, result: seen.append(result.dtype))
-    layer(torch.ones(1, 2))
-    assert kind in seen
+    layer, _ = fabric.setup(torch.nn.Linear(2, 2), torch.optim.SGD([torch.ones(1)]))
+    with fabric.autocast():
+        assert layer(torch.ones(1, 2)).dtype == kind
     assert layer.weight.dtype == torch.float32
     assert (fabric.world_size, fabric.global_rank) == (1, 0)
     assert capfd.readouterr() == ("", "")
-    assert logging.getLogger("lightning_fabric").level == logging.WARNING
+
+
+@pytest.mark.parametrize(
+    ("device", "there", "found"), [("cuda", True, "bf16"), ("cuda", False, "32"), ("cpu", True, "32")]
+)
+def test_the_device_chooses_the_precision(
+    device: str, *, there: bool, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: there)
+    assert precision_on(device, "auto") == found
+    assert precision_on(device, "fp16") == "fp16"
 
 
 def fabric(*, rank: int, world: int, procs: list[Any] | None = None) -> Any:

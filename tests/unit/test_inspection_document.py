@@ -124,6 +124,7 @@ def test_of_a_long_document_the_heavy_sentences_are_shown(tmp_path: Path, writte
     assert read(tmp_path / "p.png").shape[0] < 4800
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_a_left_out_sentence_that_needs_no_more_room_is_shown(tmp_path: Path, written: list[str]) -> None:
     heavy = [2.0 if at % 2 == 0 else 1.0 for at in range(MOST_LINES + 2)]
     draw_document(tmp_path / "p.png", words=["w"] * len(heavy), segments=range(len(heavy)), weights=heavy, title="")

@@ -13,6 +13,7 @@ import sixjars
 from sixjars.errors import DataError, ShapeError
 from sixjars.inspection.confusion import confusion_in_terminal
 from sixjars.inspection.heatmap import heat_map, in_terminal
+from tests.contracts.pairwise import named
 
 WEIGHTS = [[0.9, 0.1], [0.2, 0.8], [0.54, 0.46]]
 
@@ -60,9 +61,19 @@ def test_attention_that_is_spread_thinly_shows(tmp_path: Path, figures: list[Fig
     assert bar.get_ylabel() == "attention weight α,\nat most 0.04"
 
 
-@pytest.mark.parametrize("rows", [1, 2, 4, 5, 6])
-@pytest.mark.parametrize("title", ["", "I go", "word " * 60])
-@pytest.mark.parametrize("name", ["go", "a-long-name-of-thirty-two-letters"])
+LABELLED, RARE = named(
+    lambda **case: case,
+    "map",
+    rows=(1, 2, 4, 5, 6),
+    title=("", "I go", "word " * 60),
+    name=("go", "a-long-name-of-thirty-two-letters"),
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "title", "name"),
+    [pytest.param(*case.values(), marks=[pytest.mark.slow] if of in RARE else []) for of, case in LABELLED.items()],
+)
 def test_the_label_of_the_colour_bar_is_whole(
     rows: int, title: str, name: str, tmp_path: Path, figures: list[Figure]
 ) -> None:

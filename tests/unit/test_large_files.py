@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +26,7 @@ from sixjars.progress import Reporter, listening
 from sixjars.runs.data import Blueprint, Splits, splits_of
 from sixjars.runs.recipes import recipe_of
 from sixjars.runs.splits import _first_seen, _hashes, _numbered
+from tests.unit.conftest import Server
 from tests.unit.rows import line_numbers, reading, rows_of
 
 LINES = ["a\tb", "é\t각", "", "only one", "x\ty\tz", "\t", "c\td\r", "w\t\r\r", "\ufeffq\tr", "“s”\t t "]
@@ -218,7 +217,7 @@ def test_what_is_left_of_a_plan() -> None:
 
 
 WORK = """
-import sys, time
+import os, sys, time
 from pathlib import Path
 from sixjars.data.storage import spool
 from sixjars.data.text.tokenizer import TextTokenizer
@@ -237,32 +236,26 @@ TextTokenizer.encode_flat = slow
 sides = {"source": {"column": "en"}, "target": {"column": "de"}}
 data = {"folder": str(folder), "train": "a.tsv", **sides}
 made = splits_of(Blueprint.of(recipe_of({"task": "translation", "data": data}, "a test")))
-print(len(made.train), made.train.table.ids("target")[0].sum())
+print(len(made.train), made.train.table.ids("target")[0].sum(), flush=True)
+os._exit(0)
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="signals of POSIX")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_kill_in_the_middle_leaves_no_broken_cache(number: int, tmp_path: Path) -> None:
+def test_a_kill_in_the_middle_leaves_no_broken_cache(number: signal.Signals, tmp_path: Path, server: Server) -> None:
     (tmp_path / "a.tsv").write_text("en\tde\n" + "".join(f"word{at} a\tb wort{at}\n" for at in range(400)))
     cache = tmp_path / "cache"
-
-    def begin(how: str) -> "subprocess.Popen[str]":
-        command = [sys.executable, "-c", WORK, str(tmp_path), how]
-        own = {**os.environ, "SIXJARS_CACHE": str(cache)}
-        return subprocess.Popen(command, env=own, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-
-    process = begin("stuck")
+    own = {"SIXJARS_CACHE": str(cache)}
+    process = server.start(tmp_path, "stuck", before=WORK, env=own)
     end = time.monotonic() + 60
     while not (tmp_path / "working").exists():
         assert time.monotonic() < end
         time.sleep(0.01)
-    process.send_signal(number)
-    process.communicate(timeout=30)
-    assert process.returncode != 0
+    process.kill(number)
+    assert process.wait().code != 0
     assert all(path.name.startswith(".making-") for path in cache.iterdir() if path.name != ".pruned")
-    again = begin("quick")
-    said, _ = again.communicate(timeout=60)
-    assert again.returncode == 0
-    assert said.split()[0] == "380"
+    again = server.start(tmp_path, "quick", before=WORK, env=own).wait()
+    assert again.code == 0
+    assert again.out.split()[0] == "380"
     assert all(len(path.name) == 64 for path in cache.iterdir() if path.name != ".pruned")

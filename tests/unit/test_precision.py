@@ -100,15 +100,13 @@ def test_it_can_be_saved_and_trained_as_before() -> None:
         assert not torch.allclose(packed(*given).logits, wanted)
 
 
-def test_a_trained_run_answers_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = ["data.sample.size=600", "data.sample.longest=6", "learning.epochs=8", "learning.batch_examples=16"]
-    run = sixjars.train("transliteration/sample_attention", few, out=tmp_path / "run").folder
+def test_a_trained_run_answers_the_same(learned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as large:
         large.setattr(own, "FEWEST", 10**9)
-        plain = sixjars.load(run)
+        plain = sixjars.load(learned)
         wanted = {kind: plain.predict(WORDS, search=kind) for kind in ("greedy", "beam")}
     for bits in few_bits():
-        predictor = sixjars.load(run, precision=bits)
+        predictor = sixjars.load(learned, precision=bits)
         packed = [each for each in predictor.network.modules() if isinstance(each, nn.Linear)]
         assert any(isinstance(each.weight, PackedWeight) for each in packed)
         for kind, others in wanted.items():

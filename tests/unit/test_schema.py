@@ -6,7 +6,8 @@ import pytest
 from pydantic import BaseModel
 
 from sixjars.flow.limits import Positive, Share
-from sixjars.recipe.schema import checked, schema_of
+from sixjars.model.build import schema_of
+from sixjars.recipe.files import checked
 
 
 @final

@@ -134,8 +134,8 @@ def test_rows_of_one_source_are_searched_for_once(references: Path, rows: Counts
     assert [one.candidates for one in again.outcomes[1]] == [one.candidates for one in found.outcomes[1]]
     every = judge(references, "exact_match", group=False).outcomes[1]
     assert len(every) == 15
-    texts = {one.given: one.candidates for one in every}
-    assert all(one.candidates == texts[one.given] for one in found.outcomes[1])
+    texts = {one.references[0].split()[0]: one.candidates for one in every}
+    assert all(one.candidates == texts[one.references[0].split()[0]] for one in found.outcomes[1])
     assert len({one.candidates for one in found.outcomes[1]}) > 2  # so that a mix-up would show
 
 

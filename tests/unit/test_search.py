@@ -197,7 +197,7 @@ def test_no_repeated_ngram_against_a_loop(size: int, length: int) -> None:
             if length >= size - 1 and (*tokens[length - size + 1 :], token) in seen:
                 expected[row, token] = -torch.inf
     history = torch.tensor(written, dtype=torch.long).view(50, length)
-    assert torch.equal(no_repeated_ngram(size)(scores, history), expected)
+    assert torch.equal(no_repeated_ngram(size)(scores, history, history.shape[1]), expected)
     assert expected.isinf().any() == (length >= size)
 
 
@@ -205,8 +205,8 @@ def test_rules_leave_the_models_scores_alone() -> None:
     scores = torch.randn(2, 4)
     kept, written = scores.clone(), torch.tensor([[1, 1], [2, 3]])
     settings, special = SearchSettings(min_length=3, no_repeat_ngram=1), SpecialTokens(go=0, stop=1)
-    ruled = rule_of(settings, special, prefix=None, device=scores.device)(scores, written)
-    min_length(3, stop=1)(scores, written)
+    ruled = rule_of(settings, special, prefix=None, device=scores.device)(scores, written, 2)
+    min_length(3, stop=1)(scores, written, 2)
     assert torch.equal(scores, kept)
     assert torch.equal(ruled[ruled > -torch.inf], scores[ruled > -torch.inf])
     # Of the second row only <stop> is left, so it may come.
@@ -217,17 +217,17 @@ def test_forced_prefix_overrules_every_other_rule() -> None:
     rule = forced_prefix(Padded.of([[1, 1], [2], []]), otherwise=banned(torch.tensor([1, 3])))
     scores = torch.arange(12.0).view(3, 4)
     never = -torch.inf
-    assert rule(scores, torch.zeros(3, 0, dtype=torch.long)).tolist() == [
+    assert rule(scores, torch.zeros(3, 0, dtype=torch.long), 0).tolist() == [
         [never, 1.0, never, never],
         [never, never, 6.0, never],
         [8.0, never, 10.0, never],
     ]
-    assert rule(scores, torch.tensor([[1], [2], [0]])).tolist() == [
+    assert rule(scores, torch.tensor([[1], [2], [0]]), 1).tolist() == [
         [never, 1.0, never, never],
         [4.0, never, 6.0, never],
         [8.0, never, 10.0, never],
     ]
-    assert rule(scores, torch.zeros(3, 2, dtype=torch.long)).tolist()[0] == [0.0, never, 2.0, never]
+    assert rule(scores, torch.zeros(3, 2, dtype=torch.long), 2).tolist()[0] == [0.0, never, 2.0, never]
 
 
 @pytest.mark.parametrize("kind", KINDS)

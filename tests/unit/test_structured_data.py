@@ -33,6 +33,7 @@ ODD: dict[str, Any] = {
     "a character of no width": "\u200b",
     "other line ends": "one\u2028two\x85three",
 }
+EMPTY = ["", " \n\t ", ["", " "], "\x1c"]
 
 
 def fields(task: str, **source: Any) -> dict[str, Any]:
@@ -89,17 +90,20 @@ def test_odd_texts_are_learned_from_scored_and_answered(task: str, call: Any, tm
 
 
 @pytest.mark.parametrize("task", TEXTS)
-@pytest.mark.parametrize("empty", ["", " \n\t ", ["", " "], "\x1c"])
-def test_an_empty_text_is_named_by_its_line_or_left_out(task: str, empty: Any, call: Any, tmp_path: Path) -> None:
-    rows = [{"read": text, "said": said} for text, said in (("so it is", "yes"), ("so", "no"), (empty, "no"))]
-    path = recipe(tmp_path, task, rows, **fields(task))
-    said = call("train", path, "--out", tmp_path / "run")
-    assert said.sentence == f"{tmp_path / 'rows.jsonl'}, line 3: column 'read' is empty."
+def test_an_empty_text_is_named_by_its_line_or_left_out(task: str, call: Any, tmp_path: Path) -> None:
+    rows = [{"read": text, "said": said} for text, said in (("so it is", "yes"), ("so", "no"))]
+    bad = [{"read": empty, "said": "no"} for empty in EMPTY]
+    for one in bad:
+        path = recipe(tmp_path, task, [*rows, one], **fields(task))
+        said = call("train", path, "--out", tmp_path / "run")
+        assert said.sentence == f"{tmp_path / 'rows.jsonl'}, line 3: column 'read' is empty."
+    path = recipe(tmp_path, task, [*rows, *bad], **fields(task))
     said = call("train", path, "data.on_bad_row=skip", "--out", tmp_path / "run")
     assert said.code == 0
-    assert "2 bad rows of the data were skipped" in said.out
-    asked = json.dumps(empty) if isinstance(empty, list) else empty
-    assert call("predict", tmp_path / "run", asked).sentence == "input 1: the source is empty."
+    assert f"{2 * len(bad)} bad rows of the data were skipped" in said.out  # of the training and the validation set
+    for empty in EMPTY:
+        asked = json.dumps(empty) if isinstance(empty, list) else empty
+        assert call("predict", tmp_path / "run", asked).sentence == "input 1: the source is empty."
 
 
 def test_a_conversation_of_one_turn(call: Any, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from sixjars.errors import RunError
 from sixjars.learning.checkpoints import RunFiles, TrainingState
+from sixjars.learning.resuming import state_of
 
 VALUES = st.floats(-5, 5).map(lambda value: round(value, 1))
 SCORES = st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=12)
@@ -58,8 +59,8 @@ def through_json(**changes: Any) -> Any:
 
 
 def test_a_state_comes_back_through_json_bit_for_bit() -> None:
-    assert TrainingState.from_json(through_json()) == a_state()
-    assert TrainingState.from_json(through_json(loss=3, best=[[math.inf, 1.5, 7]])).best == [(math.inf, 1.5, 7)]
+    assert state_of(through_json()) == a_state()
+    assert state_of(through_json(loss=3, best=[[math.inf, 1.5, 7]])).best == [(math.inf, 1.5, 7)]
 
 
 @pytest.mark.parametrize(
@@ -93,14 +94,14 @@ def test_a_state_comes_back_through_json_bit_for_bit() -> None:
 )
 def test_a_state_that_cannot_be_right(name: str, value: Any, told: str) -> None:
     with pytest.raises(ValueError, match="^" + re.escape(told)) as caught:
-        TrainingState.from_json(through_json(**{name: value}))
+        state_of(through_json(**{name: value}))
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("values", [{}, {"best": []}, [], None, "state", 5])
 def test_what_is_no_state_at_all(values: Any) -> None:
     with pytest.raises(ValueError, match="state is "):
-        TrainingState.from_json(values)
+        state_of(values)
 
 
 def test_the_log_forgets_a_lost_future(tmp_path: Path) -> None:

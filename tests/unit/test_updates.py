@@ -12,8 +12,8 @@ from safetensors.torch import load_file
 from torch import nn, optim
 
 import sixjars
+from sixjars.data.flat import ahead
 from sixjars.errors import DataError
-from sixjars.learning.engine import ahead
 
 
 def test_the_next_is_made_while_the_present_one_is_used() -> None:

@@ -162,6 +162,22 @@ def spread(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
                 one.cancel()
 
 
+def ahead(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """What `make` makes or raises for each item, in order; a thread makes one while the one before it is used.
+
+    >>> list(ahead(str, [1, 2, 3]))
+    ['1', '2', '3']
+    """
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="ahead") as thread:
+        waiting: Future[R] | None = None
+        for item in items:
+            made, waiting = waiting, thread.submit(make, item)
+            if made is not None:
+                yield made.result()
+        if waiting is not None:
+            yield waiting.result()
+
+
 @final
 @dataclass(frozen=True)
 class TextStream:

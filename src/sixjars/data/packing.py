@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from sixjars.data.flat import Flat, places_of, ranges
+from sixjars.flow.limits import padded_size
 from sixjars.flow.special import STOP
 from sixjars.flow.values import Padded, Segments
 
@@ -22,8 +23,10 @@ MOST = 6
 TOLERATED = 0.15
 """Share of padding that is not worth one more pack."""
 SHORT, LONG = 64, 128
-"""Where shapes should be few: one pack as wide as the first holds what fits, another, in multiples of the second, all
-else; other sizes are multiples of these too."""
+"""Where shapes should be few, all sizes are multiples of one of these."""
+ONE = 1 << 18
+"""Where shapes should be few, a pack of so many places at most is the only one: a GPU takes longer for more steps of a
+recurrence than for more rows. If there are more, a second pack, as wide as `SHORT`, holds what fits into it."""
 _FINEST = 128  # widths that are compared; with more of them, comparing takes longer than it saves
 
 Numbers = NDArray[np.int64]
@@ -68,15 +71,6 @@ class SegmentColumn:
         return Padded(torch.from_numpy(values_BS), torch.from_numpy(mask_BS), segments)
 
 
-def multiple(number: int, of: int) -> int:
-    """The next multiple of a number.
-
-    >>> multiple(0, 64), multiple(1, 64), multiple(64, 64)
-    (0, 64, 64)
-    """
-    return -(-number // of) * of
-
-
 def packed(lengths_M: Numbers, counts_B: Numbers, *, few: bool = False) -> Segments:
     """The segments of a batch, from the length of every segment, row by row, and how many segments each row has.
 
@@ -92,7 +86,7 @@ def packed(lengths_M: Numbers, counts_B: Numbers, *, few: bool = False) -> Segme
     starts_M, totals_B = _starts(lengths_M, counts_B)
     width, most = int(totals_B.max(initial=0)), max(int(counts_B.max(initial=0)), 1)
     if few:
-        width, most = multiple(width, LONG), multiple(most, SHORT // 4)
+        width, most = padded_size(width, least=LONG, parts=2), padded_size(most, least=SHORT // 4, parts=2)
     rows_M = np.repeat(np.arange(len(counts_B)), counts_B)
     places_M = np.arange(len(lengths_M)) - np.repeat(np.cumsum(counts_B) - counts_B, counts_B)
     order_M = np.argsort(-lengths_M, kind="stable")
@@ -124,14 +118,12 @@ def _packs(begins_M: Numbers, lengths_M: Numbers, places: int, *, few: bool) -> 
     if not len(lengths_M):
         return [np.full((1, 1), -1)], np.zeros(0, dtype=np.int64), back
     packs, numbers, before, rows = [], [], 0, 0
-    longest = int(lengths_M[0])
-    widths = ([multiple(longest, LONG)] if longest > SHORT else []) + [SHORT] if few else _widths(lengths_M)
+    widths = _few_widths(lengths_M) if few else _widths(lengths_M)
     borders = np.searchsorted(-lengths_M, [-width for width in widths[1:]])  # the first segment that the next one holds
     for width, begins_N, lengths_N in zip(
         widths, np.split(begins_M, borders), np.split(lengths_M, borders), strict=True
     ):
-        step = LONG if width == SHORT else SHORT // 2
-        more = 0, multiple(max(len(begins_N), 1), step) - len(begins_N) if few else 0
+        more = 0, _rows(len(begins_N)) - len(begins_N) if few else 0
         inside_NL = np.arange(width) < np.pad(lengths_N, more)[:, None]
         pack_NL = np.where(inside_NL, np.pad(begins_N, more)[:, None] + np.arange(width), -1)
         back[pack_NL[inside_NL]] = before + np.flatnonzero(inside_NL)
@@ -139,6 +131,17 @@ def _packs(begins_M: Numbers, lengths_M: Numbers, places: int, *, few: bool) -> 
         numbers.append(rows + np.arange(len(begins_N)))
         before, rows = before + pack_NL.size, rows + len(pack_NL)
     return packs, np.concatenate(numbers), back
+
+
+def _rows(count: int) -> int:
+    """Of a pack, where shapes should be few."""
+    return padded_size(max(count, 1), least=LONG, parts=2)
+
+
+def _few_widths(lengths_M: Numbers) -> list[int]:
+    """How wide the packs are where shapes should be few: one, or a wide one and `SHORT`."""
+    widest = padded_size(max(int(lengths_M[0]), 1), least=SHORT, parts=2)
+    return [widest] if widest == SHORT or widest * _rows(len(lengths_M)) <= ONE else [widest, SHORT]
 
 
 def _widths(lengths_M: Numbers) -> list[int]:

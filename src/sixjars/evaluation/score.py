@@ -3,8 +3,7 @@
 Dims: B batch, T target positions, S source positions.
 """
 
-import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -13,7 +12,16 @@ from torch import Tensor
 
 from sixjars.data.batches import Batches
 from sixjars.data.dataset import Dataset
-from sixjars.evaluation.metrics import Metric, Outcome, RationaleWeight, Score, focus_of, rationale_weight, score
+from sixjars.evaluation.metrics import (
+    Metric,
+    Outcome,
+    RationaleWeight,
+    Score,
+    focus_of,
+    rationale_weight,
+    score,
+    value_alone,
+)
 from sixjars.evaluation.metrics.attention import Box, boxes_of, rationale_of
 from sixjars.evaluation.search import Searcher
 from sixjars.flow.values import Batch, Encoded, Hypothesis, Padded
@@ -109,7 +117,9 @@ class Judged:
     settings: EvaluationSettings
     searches: bool
     """Whether outputs were found by search."""
-    rows: tuple[int, ...] = ()
+    given: Callable[[int], str | None]
+    """The input of an example, by its place."""
+    rows: tuple[int, ...]
     """The row of each example; of several with the same input, the first."""
 
     def scores(self, metrics: Sequence[Metric]) -> list[Score]:
@@ -126,17 +136,9 @@ class Judged:
         single = [metric for metric in metrics if metric.per_example]
         counts = {metric.name: nbest_of(metric, self.settings) for metric in single}
         for at, first in enumerate(self.outcomes[min(self.outcomes)]):
-            found = {metric.name: _alone(self.outcomes[counts[metric.name]][at], metric) for metric in single}
+            found = {metric.name: value_alone(metric, self.outcomes[counts[metric.name]][at]) for metric in single}
             output = first.candidates[0] if first.candidates else None
-            yield {"input": first.given, "references": list(first.references), "output": output, "scores": found}
-
-
-def _alone(outcome: Outcome, metric: Metric) -> float | None:
-    """The score of one example; nothing where what the metric needs is not known of it."""
-    if any(getattr(outcome, need) is None for need in ("focus", "rationale") if need in metric.needs):
-        return None
-    value = score([outcome], [metric])[0].value
-    return value if math.isfinite(value) else None
+            yield {"input": self.given(at), "references": list(first.references), "output": output, "scores": found}
 
 
 def nbest_of(metric: Metric, settings: EvaluationSettings) -> int:
@@ -161,24 +163,26 @@ def judged(
     with_loss: bool = False,
     what: str = "",
 ) -> Judged:
-    """All that the metrics need to know of every example, for which each batch is encoded once.
-
-    Whoever is listening learns how far it is, under the name `what`.
-    """
+    """All that the metrics need to know of every example, each batch encoded once; `what` names it to who listens."""
     needs = {need for metric in metrics for need in metric.needs} | ({"likelihood"} if with_loss else set())
     counts = sorted({nbest_of(metric, settings) for metric in metrics})
     searches = network.decoder.searches
     # Labels are not searched for: the widest list has all the others as its beginnings.
     used = {count: widened(settings.search, count if searches else counts[-1]) for count in counts}
     groups = _groups(dataset, group=settings.group)
-    judge = _Judge(network, dataset, needs, {group[0] for group in groups})
-    chosen = set(used.values()) if "candidates" in needs else set()
-    loss = judge.read(chosen, examples=settings.batch_examples, what=what)
+    rows = tuple(group[0] for group in groups)
+    judge = _Judge(network, dataset, needs, set(rows), what)
+    loss = judge.read(set(used.values()) if "candidates" in needs else set(), examples=settings.batch_examples)
     familiar = frozenset(training.targets) if training is not None and "familiar" in needs else None
     outcomes = {
         count: [judge.outcome(group, search, count, familiar) for group in groups] for count, search in used.items()
     }
-    return Judged(loss, outcomes, settings, searches, tuple(group[0] for group in groups))
+    return Judged(loss, outcomes, settings, searches, lambda at: given_of(dataset, rows[at]), rows)
+
+
+def given_of(dataset: Dataset, row: int) -> str | None:
+    """The text of the first input of a row."""
+    return next(iter(dataset.inputs[row].values()), None)
 
 
 def _groups(dataset: Dataset, *, group: bool) -> list[list[int]]:
@@ -208,10 +212,10 @@ def true_rationales(dataset: Dataset) -> list[tuple[int, int] | None] | None:
 class _Judge:
     """A network and a dataset, and what is found out about its rows."""
 
-    def __init__(self, network: Network, dataset: Dataset, needs: Collection[str], firsts: Collection[int]) -> None:
-        self.network = network
-        self.dataset = dataset
-        self.needs = needs
+    def __init__(
+        self, network: Network, dataset: Dataset, needs: Collection[str], firsts: Collection[int], what: str
+    ) -> None:
+        self.network, self.dataset, self.needs, self.what = network, dataset, needs, what
         self.firsts = firsts
         """Rows that outputs are found for: of those with the same input, one."""
         self.found: dict[tuple[int, SearchSettings], tuple[str, ...]] = {}
@@ -220,16 +224,15 @@ class _Judge:
         self.facts: dict[int, dict[str, Any]] = {}
         """What the truth was needed for, by row, as an outcome has it."""
 
-    def read(self, searches: Collection[SearchSettings], *, examples: int, what: str = "") -> float:
+    def read(self, searches: Collection[SearchSettings], *, examples: int) -> float:
         """Find all of it out, one encoded batch after the other; returns the mean loss of a token."""
         of_truth, total, tokens = bool(OF_TRUTH & set(self.needs)), 0.0, 0
         if not of_truth and not searches:
             return 0.0
         chosen = None if of_truth else sorted(self.firsts)
         batches = encoded_batches(self.network, self.dataset.batches(), examples=examples, rows=chosen)
-        if what:
-            batches = counted(batches, what, rows=lambda some: len(some[0].numbers), total=len(chosen or self.dataset))
-        for batch, encoded in batches:
+        total_rows = len(chosen or self.dataset)
+        for batch, encoded in counted(batches, self.what, rows=lambda some: len(some[0].numbers), total=total_rows):
             if of_truth:
                 loss_B, count_B = self._truth(batch, encoded)
                 total, tokens = total + float(loss_B.sum()), tokens + int(count_B.sum())
@@ -285,7 +288,7 @@ class _Judge:
             references=tuple(dict.fromkeys(dataset.targets[row] for row in group)),
             candidates=candidates,
             sure=dataset.alignments[first] if "links" in self.needs and dataset.alignments is not None else None,
-            given=next(iter(dataset.inputs[first].values()), None),
+            given=given_of(dataset, first) if "given" in self.needs else None,
             familiar=None if familiar is None or not candidates else candidates[0] in familiar,
             **self.facts.get(first, {}),
         )

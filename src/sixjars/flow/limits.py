@@ -22,3 +22,15 @@ NotNegative = Annotated[float, Field(ge=0.0, strict=True)]
 """0 or more."""
 AboveZero = Annotated[float, Field(gt=0.0, strict=True)]
 """More than 0."""
+
+
+def padded_size(size: int, *, least: int, parts: int) -> int:
+    """What a size is padded to where few sizes should be met: a multiple of the least, and of so many parts of it.
+
+    Between two powers of two there are `parts` sizes, so that less than one of `parts + 1` places is padding.
+
+    >>> [padded_size(size, least=8, parts=4) for size in (1, 9, 33, 65, 300)]
+    [8, 16, 40, 80, 320]
+    """
+    step = max(least, (1 << (size - 1).bit_length()) // (2 * parts))
+    return -(-size // step) * step

@@ -117,9 +117,7 @@ def _dots(found: SummaryMap) -> str:
             f'<circle class="dot" cx="{x:.1f}" cy="{0.75 * (SIZE - y):.1f}" r="5" role="button" data-at="{at}" '
             f'tabindex="{-1 if at else 0}" style="--l:{lengths[at]:.2f};--s:{scores[at]:.2f}{colour}"/>'
         )
-    return (
-        f'<svg viewBox="0 0 {SIZE} {0.75 * SIZE:.0f}" role="group" aria-label="Map of examples">{"".join(made)}<g class="rings"></g></svg>'
-    )
+    return f'<svg viewBox="0 0 {SIZE} {0.75 * SIZE:.0f}" role="group" aria-label="Map of examples">{"".join(made)}<g class="rings"></g></svg>'
 
 
 def _legends(found: SummaryMap, ways: dict[str, str], ranked_by: str) -> str:

@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 
 from sixjars.errors import LearningError
+from sixjars.flow.limits import padded_size
 from sixjars.flow.values import Batch, Padded
 
-LADDER = ((32, 4), (64, 8), (128, 16), (1 << 30, 32))
-"""Widths up to the first number are padded to a multiple of the second."""
 ROWS = 16
 """Rows of batches that are counted in tokens are padded to a multiple of this."""
 MOST = 256
@@ -36,10 +35,7 @@ def rung(width: int) -> int:
     >>> [rung(width) for width in (0, 1, 2, 30, 33, 65, 300)]
     [0, 1, 4, 32, 40, 80, 320]
     """
-    if width <= 1:
-        return width
-    step = next(step for upto, step in LADDER if width <= upto)
-    return -(-width // step) * step
+    return width if width <= 1 else padded_size(width, least=4, parts=4)
 
 
 def widened(batch: Batch, *, rows: bool) -> Batch:

@@ -9,19 +9,20 @@ import json
 import math
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, final
 
 import torch
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn, optim
 
-from sixjars.errors import RunError, shown
+from sixjars.errors import RunError
 
 if TYPE_CHECKING:
     from lightning_fabric.plugins.precision import Precision
@@ -33,7 +34,7 @@ Number = Annotated[float, Field(ge=-math.inf)]
 
 @contextmanager
 def disk_faults(path: Path) -> Iterator[None]:
-    """Trouble with the disk while a file is written becomes one sentence."""
+    """Trouble with the disk while a file of a run is written becomes one sentence."""
     try:
         yield
     except OSError as error:
@@ -59,11 +60,20 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
+def copied(tensors: Mapping[str, Tensor]) -> Tensors:
+    """As they are now, in the memory of the host, whatever happens to them afterwards."""
+    return {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
+
+
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
     """Tensors, and a few notes that JSON can hold, in one file with a check sum."""
-    ready = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    kept = {**notes, "sum": _sum(ready, notes)}
-    write_whole(path, to_bytes(ready, metadata={"sixjars": json.dumps(kept)}))
+    write_tensors(path, copied(tensors), notes)
+
+
+def write_tensors(path: Path, tensors: Tensors, notes: Mapping[str, Any]) -> None:
+    """As `save_tensors`, of tensors that are on the host and stay as they are."""
+    kept = {**notes, "sum": _sum(tensors, notes)}
+    write_whole(path, to_bytes(tensors, metadata={"sixjars": json.dumps(kept)}))
 
 
 @contextmanager
@@ -123,28 +133,6 @@ def mean_weights(paths: list[Path]) -> Tensors:
     return {name: tensor / len(paths) if tensor.is_floating_point() else tensor for name, tensor in total.items()}
 
 
-MEMORY: Mapping[type[optim.Optimizer], tuple[str, ...]] = {
-    optim.Adam: ("step", "exp_avg", "exp_avg_sq"),
-    optim.AdamW: ("step", "exp_avg", "exp_avg_sq"),
-    optim.Adadelta: ("step", "square_avg", "acc_delta"),
-    optim.SGD: ("momentum_buffer",),
-}
-"""What each optimizer remembers of every weight; SGD only with momentum."""
-
-
-def optimizer_memory(optimizer: optim.Optimizer) -> Tensors:
-    """The names of what an optimizer remembers after an update, each with a tensor of its shape."""
-    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-    names = next(names for kind, names in MEMORY.items() if isinstance(optimizer, kind))
-    if not optimizer.defaults.get("momentum", 1):
-        names = ()
-    return {
-        f"optimizer.{number}.{name}": torch.zeros(()) if name == "step" else weight
-        for number, weight in enumerate(weights)
-        for name in names
-    }
-
-
 def packed_optimizer(optimizer: optim.Optimizer) -> Tensors:
     """An optimizer's memory, flat; its settings are in the recipe."""
     state = optimizer.state_dict()["state"]
@@ -154,17 +142,6 @@ def packed_optimizer(optimizer: optim.Optimizer) -> Tensors:
         for name, value in memory.items()
         if isinstance(value, Tensor)
     }
-
-
-def unpack_optimizer(optimizer: optim.Optimizer, tensors: Mapping[str, Tensor], *, updates: int) -> None:
-    """Back from `packed_optimizer`, after so many updates; ValueError where an optimizer has counted others."""
-    state: dict[int, dict[str, Tensor]] = {}
-    for full in optimizer_memory(optimizer):
-        _, number, name = full.split(".")
-        if name == "step" and not 0 <= float(tensors[full]) <= updates:
-            raise ValueError(f"{full} is {float(tensors[full]):g}, after {updates} steps")
-        state.setdefault(int(number), {})[name] = tensors[full]
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
 @final
@@ -195,21 +172,6 @@ class TrainingState:
     finished: bool = False
     """Whether training came to its own end."""
 
-    @classmethod
-    def from_json(cls, values: Any) -> "TrainingState":
-        """Back from `asdict`; ValueError where something cannot be right, whoever wrote it."""
-        if not isinstance(values, dict) or values.keys() != asdict(cls()).keys():
-            raise ValueError(f"state is {shown(values)}")
-        try:
-            state = TypeAdapter(cls).validate_json(json.dumps(values), strict=True)
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise ValueError(f"{'.'.join(map(str, first['loc']))} is {shown(first['input'])}") from None
-        counts = [state.epoch, state.done_in_epoch, state.stale, state.halvings, state.since_halving]
-        if max(counts + [step for _, _, step in state.best]) > state.step or (state.finished and not state.best):
-            raise ValueError(f"its counts do not agree with {state.step} steps")
-        return state
-
     def score(self, value: float, loss: float, *, better: str, keep: int) -> bool:
         """Enter a validation; whether it is the best so far, of equal scores by the loss. `keep` are remembered."""
         sign = 1.0 if better == "lower" else -1.0
@@ -222,9 +184,14 @@ class TrainingState:
 
 @final
 class RunFiles:
-    """The files of one run that training writes; only one process of a run may write them."""
+    """The files of one run that training writes; only one process of a run may write them.
+
+    A thread writes weights, one file after the other, while training goes on.
+    """
 
     def __init__(self, folder: Path) -> None:
+        self.thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="files")
+        self.waiting: list[Future[None]] = []
         self.model = folder / "model.safetensors"
         self.last = folder / "checkpoints" / "last.safetensors"
         self.log = folder / "log.jsonl"
@@ -248,21 +215,31 @@ class RunFiles:
 
     def keep_best(self, network: nn.Module, state: TrainingState, *, is_best: bool, average: int) -> None:
         """The weights as they are, if they are the best so far or among those to be averaged."""
-        weights = network.state_dict()
-        if average > 1 and state.step in {step for _, _, step in state.best}:
-            save_tensors(self.best(state.step), weights, {})
+        among = average > 1 and state.step in {step for _, _, step in state.best}
+        weights = copied(network.state_dict()) if is_best or among else {}
+        if among:
+            self._later(write_tensors, self.best(state.step), weights, {})
         if is_best:
-            save_tensors(self.model, weights, {"step": state.step})
+            self._later(write_tensors, self.model, weights, {"step": state.step})
 
     def save(
-        self, network: nn.Module, optimizer: optim.Optimizer, state: TrainingState, precision: "Precision"
+        self, network: nn.Module, optimizer: optim.Optimizer, state: TrainingState, scaler: "Precision | None"
     ) -> None:
         """The whole state, down to the optimizer's memory."""
         tensors = {f"model.{name}": tensor for name, tensor in network.state_dict().items()}
         tensors |= packed_optimizer(optimizer)
-        notes = {"state": asdict(state), "precision": precision.state_dict()}
-        save_tensors(self.last, tensors, notes)
-        self.sweep(state)
+        notes = {"state": asdict(state), "precision": {} if scaler is None else scaler.state_dict()}
+        self._later(write_tensors, self.last, copied(tensors), notes)
+        self._later(self.sweep, replace(state, best=[*state.best]))
+
+    def _later(self, write: Callable[..., None], *given: Any) -> None:
+        self.done(but=3)  # what waits takes memory
+        self.waiting.append(self.thread.submit(write, *given))
+
+    def done(self, but: int = 0) -> None:
+        """Wait until all is written, but so many; a fault of the disk is raised here."""
+        while len(self.waiting) > but:
+            self.waiting.pop(0).result()
 
     def sweep(self, state: TrainingState) -> None:
         """Remove the weights that are no longer among the best, and what a kill left unfinished."""
@@ -270,26 +247,6 @@ class RunFiles:
         left = {*self.last.parent.glob("best-*.safetensors"), *self.last.parent.glob(".*.part")}
         for path in left - kept:
             path.unlink(missing_ok=True)
-
-    def load(self, network: nn.Module, optimizer: optim.Optimizer, precision: "Precision") -> TrainingState:
-        """Back from `save`; returns where training stood. Nothing is changed by a file that does not fit."""
-        weights = {f"model.{name}": tensor for name, tensor in network.state_dict().items()}
-        check_shapes(weights | optimizer_memory(optimizer), self.last)
-        tensors, notes = load_tensors(self.last)
-        try:
-            state = TrainingState.from_json(notes["state"])
-            scale = dict(notes["precision"])  # of the gradients, with fp16
-            fits = scale.keys() == precision.state_dict().keys()
-            if not fits or not all(type(value) in (int, float) and value < math.inf for value in scale.values()):
-                raise ValueError(f"precision is {shown(scale)}")
-            unpack_optimizer(optimizer, tensors, updates=state.step)
-        except (KeyError, TypeError, ValueError) as error:
-            fault = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise RunError(f"{self.last} has a training state that cannot be right: {fault}.") from None
-        if scale:
-            precision.load_state_dict(scale)
-        network.load_state_dict({name: tensors[f"model.{name}"] for name in network.state_dict()})
-        return state
 
     def average(self, network: nn.Module, state: TrainingState) -> None:
         """The final weights: the mean of the best."""

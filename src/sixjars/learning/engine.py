@@ -1,25 +1,19 @@
-"""What training runs on, devices and processes by Lightning Fabric; its optimizer and schedule; and one update.
+"""What training runs on, one device or several processes; its optimizer and schedule; and one update.
 
 What an update learns from is prepared by a thread while the device computes the one before it.
 """
 
-import logging
 import math
-import os
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, final, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, final, get_args
 
 import torch
 from torch import Tensor, nn, optim
 
 from sixjars.errors import RecipeError, unknown
 from sixjars.flow.values import Batch
-from sixjars.learning.heartbeat import all_or_none, ending_with_the_first
 from sixjars.loss import Objective, Sealed
 from sixjars.model.recurrent import Recurrent
 from sixjars.recipe.sections import LearningSettings
@@ -27,84 +21,103 @@ from sixjars.recipe.sections import LearningSettings
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
     from lightning_fabric.loggers.logger import Logger
+    from lightning_fabric.plugins.precision import Precision
 
     from sixjars.learning.captured import Captured
 
+T = TypeVar("T")
+Engine: TypeAlias = "OneDevice | Fabric"
 Device = Literal["auto", "cpu", "cuda", "mps"]
-PRECISIONS: Mapping[str, Literal["32-true", "bf16-mixed", "16-mixed"]] = {
-    "32": "32-true",
-    "bf16": "bf16-mixed",
-    "fp16": "16-mixed",
-}
-WITHOUT_FP16: Mapping[str, str] = {"cpu": "a CPU", "mps": "an Apple GPU"}
 
 
 def device_named(device: Device) -> torch.device:
     """The device that `--device` means on this machine."""
     if device not in get_args(Device):
         raise RecipeError([unknown("device", device, get_args(Device))], "the command line")
-    asked: dict[str, Callable[[], bool]] = {
-        "cuda": torch.cuda.is_available,
-        "mps": torch.backends.mps.is_available,
-        "cpu": lambda: True,
-    }
-    found = next((name for name, is_there in asked.items() if device in (name, "auto") and is_there()), None)
+    there = [("cuda", torch.cuda.is_available()), ("mps", torch.backends.mps.is_available()), ("cpu", True)]
+    found = next((name for name, is_there in there if is_there and device in (name, "auto")), None)
     if found is None:
         missing = "CUDA device" if device == "cuda" else "Apple GPU (mps)"
         raise RecipeError([f"--device {device} was asked for, but torch sees no {missing} here."], "the command line")
     return torch.device(found)
 
 
-def fabric_for(*, device: Device, devices: int, precision: str, loggers: "Sequence[Logger]" = ()) -> "Fabric":
-    """An engine, launched: with several devices this process becomes one of as many."""
+@final
+class OneDevice:
+    """One process on one device, with what training asks of Lightning Fabric, which takes seconds to import."""
+
+    world_size = 1
+    global_rank = 0
+
+    def __init__(self, device: torch.device, precision: str, loggers: "Sequence[Logger]") -> None:
+        self.device = device
+        self.precision = precision
+        self.loggers = loggers
+
+    def setup(self, objective: nn.Module, optimizer: optim.Optimizer) -> tuple[nn.Module, optim.Optimizer]:
+        """What is trained, on the device."""
+        return objective.to(self.device), optimizer
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        """In which the model and the loss are computed."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16")
+
+    def backward(self, loss: Tensor) -> None:
+        """Add the gradients to those of the weights."""
+        loss.backward()  # type: ignore[no-untyped-call]
+
+    def clip_gradients(self, objective: nn.Module, _: optim.Optimizer, **limits: Any) -> None:
+        """Make them as short as `max_norm`."""
+        nn.utils.clip_grad_norm_(objective.parameters(), **limits)
+
+    def no_backward_sync(self, *_: Any, **__: Any) -> AbstractContextManager[None]:
+        """There is no other process to add its gradients."""
+        return nullcontext()
+
+    rank_zero_first = no_backward_sync
+
+    def broadcast(self, value: T) -> T:
+        """What the first process has."""
+        return value
+
+    def barrier(self) -> None:
+        """Wait for the others."""
+
+    def log_dict(self, values: Mapping[str, float], step: int) -> None:
+        """To every logger."""
+        for logger in self.loggers:
+            logger.log_metrics(metrics=dict(values), step=step)
+
+
+def precision_on(device: str, precision: str) -> str:
+    """Where the recipe leaves it to the device: bf16 on a CUDA device that has it, 32 bits on others."""
+    if precision != "auto":
+        return precision
+    return "bf16" if device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False) else "32"
+
+
+def fabric_for(*, device: Device, devices: int, precision: str, loggers: "Sequence[Logger]" = ()) -> Engine:
+    """What training runs on, launched: with several devices this process becomes one of as many."""
     where = device_named(device).type
+    precision = precision_on(where, precision)
     if precision == "fp16" and where != "cuda":
-        raise RecipeError([f"learning.precision: fp16 needs a CUDA device; use bf16 or 32 on {WITHOUT_FP16[where]}."])
-    here, machines = _processes(devices)
-    if where == "cuda" and here > torch.cuda.device_count():
-        fault = f"--devices {here} was asked for, but torch sees {torch.cuda.device_count()} CUDA devices here."
-        raise RecipeError([fault], "the command line")
-    if where == "mps" and here * machines > 1:
-        fault = f"--devices is {here}, but an Apple GPU (mps) trains in one process; leave it out, or use --device cpu."
-        raise RecipeError([fault], "the command line")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from lightning_fabric import Fabric
-        from lightning_fabric.strategies.ddp import DDPStrategy
+        this = "a CPU" if where == "cpu" else "an Apple GPU"
+        raise RecipeError([f"learning.precision: fp16 needs a CUDA device; use bf16 or 32 on {this}."])
+    elastic = torch.distributed.is_available() and torch.distributed.is_torchelastic_launched()
+    if devices == 1 and not elastic and precision != "fp16":  # whose loss is scaled by Fabric
+        return OneDevice(torch.device("cuda:0" if where == "cuda" else where), precision, loggers)
+    from sixjars.learning.processes import launched
 
-        logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # its import sets its own level
-        several = here * machines > 1
-        fabric = Fabric(
-            accelerator=where,
-            devices=here,
-            num_nodes=machines,
-            strategy=DDPStrategy(timeout=timedelta(days=1)) if several else "auto",
-            precision=PRECISIONS[precision],
-            loggers=list(loggers),
-        )
-        with ending_with_the_first() if several else nullcontext():
-            fabric.launch()
-    return fabric
+    return launched(where, devices, precision, loggers)
 
 
-def together(fabric: "Fabric") -> AbstractContextManager[None]:
+def together(fabric: Engine) -> AbstractContextManager[None]:
     """All processes end when one fails; where there is one, there is nothing to do."""
-    return all_or_none(fabric) if fabric.world_size > 1 else nullcontext()
+    if isinstance(fabric, OneDevice):
+        return nullcontext()
+    from sixjars.learning.processes import all_or_none
 
-
-def _processes(devices: int) -> tuple[int, int]:
-    """How many processes on this machine, and how many machines: as torchrun says, or as `--devices` asks."""
-    if not torch.distributed.is_available() or not torch.distributed.is_torchelastic_launched():
-        return devices, 1
-    here, everywhere = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
-    if devices not in {1, here}:
-        fault = f"--devices is {devices}, but torchrun started {here} processes here; leave out --devices."
-        raise RecipeError([fault], "the command line")
-    return here, everywhere // here
-
-
-T = TypeVar("T")
-R = TypeVar("R")
+    return all_or_none(fabric)
 
 
 @final
@@ -128,9 +141,8 @@ class Update:
         self.step = step
         self.tokens = tokens
         self._loss = loss.to("cpu", non_blocking=loss.is_cuda)
-        self._ready: torch.cuda.Event | None = None
-        if loss.is_cuda:
-            self._ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        self._ready = torch.cuda.Event() if loss.is_cuda else None  # type: ignore[no-untyped-call]
+        if self._ready is not None:
             self._ready.record()
 
     def loss(self) -> float:
@@ -138,24 +150,6 @@ class Update:
         if self._ready is not None:
             self._ready.synchronize()
         return float(self._loss)
-
-
-def ahead(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """What `make` makes of each item, in order; a thread makes one while the one before it is used.
-
-    Whatever `make` raises is raised here, when its turn comes.
-
-    >>> list(ahead(str, [1, 2, 3]))
-    ['1', '2', '3']
-    """
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="ahead") as thread:
-        waiting: Future[R] | None = None
-        for item in items:
-            made, waiting = waiting, thread.submit(make, item)
-            if made is not None:
-                yield made.result()
-        if waiting is not None:
-            yield waiting.result()
 
 
 def optimizer_for(parameters: Iterable[Any], settings: LearningSettings, *, captured: bool = False) -> optim.Optimizer:
@@ -172,7 +166,7 @@ def optimizer_for(parameters: Iterable[Any], settings: LearningSettings, *, capt
     return made
 
 
-def uncaptured(fabric: "Fabric", settings: LearningSettings) -> str:
+def uncaptured(fabric: Engine, settings: LearningSettings) -> str:
     """Why training steps are not CUDA graphs here; nothing where they are."""
     if fabric.device.type != "cuda":
         return "no CUDA device"
@@ -189,9 +183,7 @@ def uncaptured(fabric: "Fabric", settings: LearningSettings) -> str:
 class Updates:
     """Makes updates: on CUDA as graphs, where nothing stands in the way."""
 
-    def __init__(
-        self, objective: Objective, parameters: list[Any], settings: LearningSettings, fabric: "Fabric"
-    ) -> None:
+    def __init__(self, objective: Objective, parameters: list[Any], settings: LearningSettings, fabric: Engine) -> None:
         self.settings = settings
         self.fabric = fabric
         self.captured: Captured | None = None
@@ -207,11 +199,17 @@ class Updates:
         generates = objective.network.decoder.searches  # where any number of labels may be right, none is one of them
         self.pads_rows = settings.batch_tokens is not None and generates and not normalizes
         optimizer = optimizer_for(parameters, settings, captured=not self.why)
-        self.objective, self.optimizer = fabric.setup(objective, optimizer)
+        setup: Any = fabric.setup(objective, optimizer)
+        self.objective, self.optimizer = setup
         if not self.why:
             from sixjars.learning import captured
 
             self.captured = captured.Captured(self.learn, self.apply)
+
+    @property
+    def scaler(self) -> "Precision | None":
+        """What scales the loss, and remembers by how much: with fp16."""
+        return None if isinstance(self.fabric, OneDevice) else self.fabric.strategy.precision
 
     def graphs(self) -> str:
         """Whether steps are graphs, to be told behind the path; nothing where there is no CUDA device."""
@@ -248,7 +246,8 @@ class Updates:
 
     def learn(self, batch: Batch, factor: Tensor | float) -> Tensor:
         """Add the gradients of a batch, times a factor, to those of the weights; its plain loss."""
-        total, plain = self.objective(Sealed(batch))
+        with self.fabric.autocast():
+            total, plain = self.objective(Sealed(batch))
         self.fabric.backward(total * factor)
         loss: Tensor = plain.detach()
         return loss

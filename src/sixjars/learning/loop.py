@@ -12,24 +12,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Literal, final
+from typing import Any, Literal, final
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from sixjars.data.batches import Batches
+from sixjars.data.flat import ahead
 from sixjars.errors import Interrupted, LearningError, RunError
 from sixjars.learning.checkpoints import RunFiles, TrainingState
-from sixjars.learning.engine import Load, Update, Updates, ahead, learning_rate
+from sixjars.learning.engine import Engine, Load, OneDevice, Update, Updates, learning_rate
 from sixjars.learning.parameters import parameter_groups
 from sixjars.loss import Objective
 from sixjars.progress import Reporter
 from sixjars.recipe.sections import LearningSettings
-
-if TYPE_CHECKING:
-    from lightning_fabric import Fabric
-
 
 LOGGED = 10
 """Steps between two losses of the training set that loggers get."""
@@ -70,7 +67,7 @@ class Trainer:
         batches: Batches,
         settings: LearningSettings,
         around: Surroundings,
-        fabric: "Fabric",
+        fabric: Engine,
     ) -> None:
         self.network = objective.network
         self.batches = batches
@@ -99,7 +96,9 @@ class Trainer:
         Where the end was put elsewhere (`extended`), a run that had finished goes on to the new one.
         """
         if self.files.last.is_file():
-            self.state = state = self.files.load(self.network, self.optimizer, self.fabric.strategy.precision)
+            from sixjars.learning.resuming import resumed
+
+            self.state = state = resumed(self.files, self.network, self.optimizer, self.updates.scaler)
             here = state.epoch * self.per_epoch + state.done_in_epoch
             if extended:
                 if self.total < state.step or (self.total == state.step and not state.finished):
@@ -129,6 +128,7 @@ class Trainer:
                     self._one_epoch()
         finally:
             self.around.reporter.end()
+            self.files.done()
         self._finish()
 
     def _one_epoch(self) -> None:
@@ -189,7 +189,9 @@ class Trainer:
 
     def _reduced(self, values: Tensor, how: str) -> Tensor:
         """Over all processes."""
-        reduced = self.fabric.all_reduce(values, reduce_op=how) if self.fabric.world_size > 1 else values
+        if isinstance(self.fabric, OneDevice):
+            return values
+        reduced = self.fabric.all_reduce(values, reduce_op=how)
         assert isinstance(reduced, Tensor)
         return reduced
 
@@ -238,7 +240,7 @@ class Trainer:
     def _save(self) -> None:
         self.saved_at = time.monotonic()
         if self.leads:
-            self.files.save(self.network, self.optimizer, self.state, self.fabric.strategy.precision)
+            self.files.save(self.network, self.optimizer, self.state, self.updates.scaler)
 
     def _finish(self) -> None:
         if self.leads:
@@ -254,7 +256,7 @@ class Trainer:
 
     def _agreed(self, stop: bool, due: bool) -> tuple[bool, bool]:  # noqa: FBT001
         """What any process wants, all do."""
-        if self.fabric.world_size == 1:  # to read a tensor would wait for the device in every update
+        if isinstance(self.fabric, OneDevice):  # to read a tensor would wait for the device in every update
             return stop, due
         agreed = self._reduced(torch.tensor([float(stop), float(due)], device=self.fabric.device), "max")
         return bool(agreed[0]), bool(agreed[1])

@@ -1,14 +1,20 @@
 """From the model section of a recipe to a network: which class each component is, and how they are put together.
 
+The signature is the schema: a typed parameter of a constructor is a key of the recipe, and its default is written once,
+there. Parameters that the toolkit fills in itself (sizes of vocabularies, components built earlier) are `given` and may
+not stand in a recipe. A parameter that is itself a module becomes a nested section.
+
 Dims: B batch, S source positions, T target positions, V vocabulary.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
+from functools import cache
+from inspect import Parameter, signature
 from typing import Any, final, get_type_hints
 
 import torch
+from pydantic import ConfigDict, create_model, model_validator
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
@@ -19,8 +25,9 @@ from sixjars.model.bridges import BRIDGES
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
 from sixjars.model.recurrent import Recurrent
+from sixjars.recipe.files import checked
 from sixjars.recipe.outside import Outside
-from sixjars.recipe.schema import checked, schema_of
+from sixjars.recipe.schema import Settings
 
 Facts = Mapping[str, Mapping[str, Any]]
 """What the data determines for each field: the size of its vocabulary or list of labels, the pixels of an image, …"""
@@ -100,6 +107,47 @@ def _check_encoded(encoder: Encoder, encoded: Encoded) -> None:
 def is_section(kind: Any) -> bool:
     """Whether a parameter of this type is a module, and so a section of its own in a recipe."""
     return isinstance(kind, type) and issubclass(kind, nn.Module)
+
+
+class ComponentSettings(Settings):
+    """What a recipe may say of a component; `schema_of` adds the keys."""
+
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, section: Any) -> Any:
+        """A word alone is the name, where there is such a key: `backbone: efficientnet_lite0`."""
+        return {"name": section} if isinstance(section, str) and "name" in cls.model_fields else section
+
+
+def schema_of(component: type, given: Collection[str], is_section: Callable[[Any], bool]) -> type[ComponentSettings]:
+    """The settings of a component, read off its signature.
+
+    A module inside it is a section of its own; its `given` names the parameters that the toolkit fills in there.
+    """
+    return _schema(component, frozenset(given), is_section)
+
+
+@cache  # to make a class is slow, and every recipe that is read asks for several
+def _schema(component: type, given: frozenset[str], is_section: Callable[[Any], bool]) -> type[ComponentSettings]:
+    hints = get_type_hints(component.__init__, include_extras=True)  # type: ignore[misc]
+    keys: dict[str, Any] = {}
+    for name, parameter in signature(component).parameters.items():
+        if name in given:
+            continue
+        if name not in hints:
+            raise RecipeError(
+                [f"{component.__name__}: parameter {name!r} needs a type, for it is a key of the recipe."]
+            )
+        if is_section(hints[name]):
+            inner = schema_of(hints[name], {*given, *getattr(hints[name], "given", ())}, is_section)
+            keys[name] = (inner, inner())
+        else:
+            keys[name] = (hints[name], ... if parameter.default is Parameter.empty else parameter.default)
+    schema = create_model(component.__name__, __base__=ComponentSettings, **keys)
+    schema.filled_in = tuple(given)
+    return schema
 
 
 def class_of(role: str, section: Mapping[str, Any], outside: Outside) -> type[Component]:

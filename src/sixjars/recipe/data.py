@@ -1,13 +1,12 @@
 """What the data section of a recipe is made of: files, splits, synthetic corpora, and the keys that every field has."""
 
 import json
-from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictStr
 
 from sixjars.flow.limits import AboveZero, Positive, Seed, Size
-from sixjars.recipe.schema import Misfit, Settings
+from sixjars.recipe.schema import Misfits, Settings
 
 Column = Annotated[StrictStr | Positive, Field(union_mode="left_to_right")]
 FilePath = StrictStr
@@ -74,11 +73,12 @@ class SplitSettings(Settings):
     test: str | None = None
     """Its value in test rows; the validation set is scored when there is none."""
 
-    def misfits(self) -> Iterator[Misfit]:
+    def model_post_init(self, _: Any) -> None:
         """No row may be in two splits."""
         values = [value for value in (self.train, self.valid, self.test) if value is not None]
         if len(set(values)) < len(values):
-            yield ("train", "valid", "test"), f"the splits must have different values, but have {values}."
+            sentence = f"the splits must have different values, but have {values}."
+            raise Misfits(((("train", "valid", "test"), sentence),))
 
 
 class TableSettings(Settings):

@@ -1,4 +1,4 @@
-"""Where recipes are found, and how their text becomes plain values. No code in a recipe is ever run."""
+"""Where recipes are found, how their text becomes plain values, and those settings. No code in a recipe is ever run."""
 
 import os
 import re
@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import as_file, files
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import yaml
+from pydantic import BaseModel, ValidationError
 
 from sixjars.errors import DataError, RecipeError, file_hint, hint, shown
+from sixjars.recipe.schema import faults_of
 from sixjars.tasks import own_name
 
+M = TypeVar("M", bound=BaseModel)
 LARGEST: Final = 1 << 16
 """Bytes of a recipe file; one that people write has a few thousand."""
 DEEPEST: Final = 20
@@ -220,6 +223,16 @@ def overridden(values: Mapping[str, Any], overrides: Sequence[str]) -> dict[str,
     if faults:
         raise RecipeError(faults, "the command line")
     return result
+
+
+def checked(schema: type[M], section: object, where: str) -> tuple[M | None, list[str]]:
+    """The section as settings, or every fault in it as a sentence."""
+    if not isinstance(section, Mapping):
+        return None, [f"{where}: must be a section of keys, but is {shown(section)}."]
+    try:
+        return schema.model_validate(dict(section)), []
+    except ValidationError as error:
+        return None, faults_of(error, schema, dict(section), where)
 
 
 def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:

@@ -1,23 +1,15 @@
-"""The signature is the schema: what a recipe may say of a component is what its constructor takes.
-
-A keyword-only, typed, defaulted parameter of a constructor is a key of the recipe; its default is written once,
-there. Parameters that the toolkit fills in itself (sizes of vocabularies, components built earlier) are `given` and
-may not stand in a recipe. A parameter that is itself a module becomes a nested section.
-"""
+"""What all settings of a recipe share: they are strict about their keys, and every fault becomes a sentence."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from copy import deepcopy
-from functools import cache
-from inspect import Parameter, signature
-from typing import Any, ClassVar, Final, Self, TypeVar, final, get_args, get_type_hints
+from typing import Any, ClassVar, Final, final, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from sixjars.errors import RecipeError, hint, shown, unknown
+from sixjars.errors import hint, shown, unknown
 
-M = TypeVar("M", bound=BaseModel)
 Misfit = tuple[tuple[str, ...], str]
 """Keys that do not fit each other, and the sentence that says why."""
 PLAINLY: Final = {
@@ -44,73 +36,18 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
-    def misfits(self) -> Iterable[Misfit]:
-        """Keys that do not fit each other, a sentence each."""
-        return ()
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        if found := tuple(self.misfits()):
-            raise Misfits(found)
-        return self
-
-
-class ComponentSettings(BaseModel):
-    """What a recipe may say of a component; `schema_of` adds the keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=False, allow_inf_nan=False)
     filled_in: ClassVar[Collection[str]] = ()
-    """Parameters of the component that are not for a recipe to choose."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _named(cls, section: Any) -> Any:
-        """A word alone is the name, where there is such a key: `backbone: efficientnet_lite0`."""
-        return {"name": section} if isinstance(section, str) and "name" in cls.model_fields else section
+    """Keys that are not for a recipe to choose: the toolkit fills them in."""
 
 
-def schema_of(component: type, given: Collection[str], is_section: Callable[[Any], bool]) -> type[ComponentSettings]:
-    """The settings of a component, read off its signature.
-
-    A module inside it is a section of its own; its `given` names the parameters that the toolkit fills in there.
-    """
-    return _schema(component, frozenset(given), is_section)
-
-
-@cache  # to make a class is slow, and every recipe that is read asks for several
-def _schema(component: type, given: frozenset[str], is_section: Callable[[Any], bool]) -> type[ComponentSettings]:
-    hints = get_type_hints(component.__init__, include_extras=True)  # type: ignore[misc]
-    keys: dict[str, Any] = {}
-    for name, parameter in signature(component).parameters.items():
-        if name in given:
-            continue
-        if name not in hints:
-            raise RecipeError(
-                [f"{component.__name__}: parameter {name!r} needs a type, for it is a key of the recipe."]
-            )
-        if is_section(hints[name]):
-            inner = schema_of(hints[name], {*given, *getattr(hints[name], "given", ())}, is_section)
-            keys[name] = (inner, inner())
-        else:
-            keys[name] = (hints[name], ... if parameter.default is Parameter.empty else parameter.default)
-    schema = create_model(component.__name__, __base__=ComponentSettings, **keys)
-    schema.filled_in = tuple(given)
-    return schema
+def faults_of(error: ValidationError, schema: type[BaseModel], section: dict[str, Any], where: str) -> list[str]:
+    """Every fault that was found in a section, as a sentence."""
+    found = _worth_telling(error)
+    sentences = [sentence for fault in found for sentence in _sentences(fault, schema, where)]
+    return list(dict.fromkeys([*sentences, *_hidden(schema, section, found, where)]))
 
 
-def checked(schema: type[M], section: object, where: str) -> tuple[M | None, list[str]]:
-    """The section as settings, or every fault in it as a sentence."""
-    if not isinstance(section, Mapping):
-        return None, [f"{where}: must be a section of keys, but is {shown(section)}."]
-    try:
-        return schema.model_validate(dict(section)), []
-    except ValidationError as error:
-        found = _worth_telling(error)
-        sentences = [sentence for fault in found for sentence in _sentences(fault, schema, where)]
-        return None, list(dict.fromkeys([*sentences, *_hidden(schema, dict(section), found, where)]))
-
-
-def _hidden(schema: type[M], section: dict[str, Any], found: list[ErrorDetails], where: str) -> Iterator[str]:
+def _hidden(schema: type[BaseModel], section: dict[str, Any], found: list[ErrorDetails], where: str) -> Iterator[str]:
     """Misfits of several keys, which show only when each key alone is right: look without the wrong ones."""
     rest, wrong = deepcopy(section), {str(fault["loc"][-1]) for fault in found if fault["loc"]}
     for fault in found:
@@ -171,7 +108,7 @@ def _nearest(fault: ErrorDetails) -> str:
 
 
 def _unexpected(place: str, key: str, schema: type[BaseModel] | None) -> str:
-    if schema is not None and issubclass(schema, ComponentSettings) and key in schema.filled_in:
+    if schema is not None and issubclass(schema, Settings) and key in schema.filled_in:
         return f"{place}: key {key!r} is filled in by the toolkit; remove it."
     return unknown(f"{place}: key", key, [] if schema is None else list(schema.model_fields))
 

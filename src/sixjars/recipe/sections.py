@@ -1,9 +1,6 @@
-"""The six sections of a recipe as settings (the six jars), with a sentence under each key.
+"""The six sections of a recipe (the six jars); settings of a field are in `data/fields`, of a component in `model`."""
 
-Each kind of field has settings of its own (`data/fields`); of a component, its signature is the schema (`schema.py`).
-"""
-
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,12 +21,23 @@ from sixjars.recipe.data import (
     TrainingFiles,
     Written,
 )
-from sixjars.recipe.schema import Misfit, Settings
-
-Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+from sixjars.recipe.schema import Misfit, Misfits, Settings
 
 
-class DataSettings(TableSettings):
+class Section(Settings):
+    """Settings with keys that must fit each other."""
+
+    def misfits(self) -> Iterable[Misfit]:
+        """Keys that do not, a sentence each."""
+        return ()
+
+    def model_post_init(self, _: Any) -> None:
+        """Refuse them."""
+        if found := tuple(self.misfits()):
+            raise Misfits(found)
+
+
+class DataSettings(Section, TableSettings):
     """Jar 2: where the examples are. Each field of the task is a key too, such as `source`, `image` or `label`."""
 
     sample: SampleSettings | None = None
@@ -131,10 +139,10 @@ class LossSettings(Settings):
     """Coverage loss: weight of Σ_j min(α_jt, Σ_{τ<t} α_jτ), which punishes attending twice; needs attention."""
 
 
-class LearningSettings(Settings):
+class LearningSettings(Section):
     """Jar 5: the optimizer and its hyperparameters."""
 
-    freeze: Names = ()
+    freeze: Annotated[tuple[str, ...], BeforeValidator(lambda one: (one,) if isinstance(one, str) else one)] = ()
     """Parts that training leaves as they are, by name: `encoder`, `bridge`, `decoder.embedding`, or any beginning of a
     name that `explain` prints."""
     rates: dict[str, AboveZero] = {}
@@ -179,8 +187,8 @@ class LearningSettings(Settings):
     """How many of the best checkpoints the final weights are the mean of."""
     save_seconds: NotNegative = 60.0
     """Seconds between saves for `--resume`, besides those after each validation; never changes the result."""
-    precision: Annotated[Literal["32", "bf16", "fp16"], BeforeValidator(str)] = "32"
-    """Precision of the forward and backward pass; weights stay 32-bit."""
+    precision: Annotated[Literal["32", "bf16", "fp16", "auto"], BeforeValidator(str)] = "32"
+    """Precision of the forward and backward pass; weights stay 32-bit. `auto` is bf16 on a CUDA device, else 32."""
     fast: bool = True
     """The fast path: the backward pass of recurrences by hand, and on CUDA whole steps as graphs; `false` computes
     step by step as the equations are written, with the same result up to rounding."""
@@ -197,7 +205,7 @@ class LearningSettings(Settings):
             yield ("momentum", "optimizer"), f"'momentum' belongs to sgd, but the optimizer is {self.optimizer}."
 
 
-class SearchSettings(Settings):
+class SearchSettings(Section):
     """How an output is chosen.
 
     >>> SearchSettings(kind="beam", width=4).nbest

@@ -16,9 +16,8 @@ from sixjars.flow.contracts import ModelPlan
 from sixjars.flow.limits import Number
 from sixjars.model.build import Nested, class_of, nested, resolved
 from sixjars.recipe.data import FieldSettings
-from sixjars.recipe.files import RecipeLike, overridden, values_from
+from sixjars.recipe.files import RecipeLike, checked, overridden, values_from
 from sixjars.recipe.outside import NOTHING, Outside
-from sixjars.recipe.schema import checked
 from sixjars.recipe.sections import PLAIN_SECTIONS, DataSettings, ModelSettings, Recipe
 from sixjars.samples import sample_named
 from sixjars.tasks import TASK_NAMED, TASKS, Task

@@ -8,7 +8,7 @@ from typing import Any, final
 from sixjars.data.dataset import Dataset
 from sixjars.errors import DataError, RecipeError, shown
 from sixjars.flow.values import Hypothesis, Layout, Padded
-from sixjars.recipe.schema import checked
+from sixjars.recipe.files import checked
 from sixjars.recipe.sections import SearchSettings
 
 Value = str | list[Any] | os.PathLike[str]

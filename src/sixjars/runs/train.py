@@ -12,7 +12,7 @@ from sixjars.errors import Interrupted, LearningError
 from sixjars.evaluation.metrics import Metric, metric_named, missed_of
 from sixjars.evaluation.score import judged
 from sixjars.evaluation.search import in_words
-from sixjars.learning.engine import Device, fabric_for, together
+from sixjars.learning.engine import Device, Engine, fabric_for, precision_on, together
 from sixjars.learning.loggers import loggers_for
 from sixjars.learning.loop import Surroundings, Trainer
 from sixjars.loss import Objective, class_weights
@@ -31,7 +31,6 @@ from sixjars.runs.result import Run
 from sixjars.runs.splits import SPLITS
 
 if TYPE_CHECKING:
-    from lightning_fabric import Fabric
     from lightning_fabric.loggers.logger import Logger
 
 BITS = {"32": "32-bit", "bf16": "bfloat16 with 32-bit weights", "fp16": "16-bit with 32-bit weights"}
@@ -112,7 +111,7 @@ def default_folder(recipe: RecipeLike) -> Path:
     return Path("runs") / (path.stem if path.suffix in {".yaml", ".yml"} else name.replace("/", "-"))
 
 
-def _cross_validated(run: RunFolder, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> Run:
+def _cross_validated(run: RunFolder, *, resume: bool, start: Path | None, fabric: Engine, reporter: Reporter) -> Run:
     """A model for each fold, and the one that is kept; what was begun is resumed, what was not begins."""
 
     def train_one(one: RunFolder) -> Run:
@@ -126,13 +125,13 @@ def _cross_validated(run: RunFolder, *, resume: bool, start: Path | None, fabric
     return replace(trained, missed=missed_of(run.recipe.expect, trained.scores)) if trained.scores else trained
 
 
-def _train(run: RunFolder, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter) -> Run:
+def _train(run: RunFolder, *, resume: bool, start: Path | None, fabric: Engine, reporter: Reporter) -> Run:
     blueprint, splits = fit(run, resume=resume, start=start, fabric=fabric, reporter=reporter)
     return _finished(run, blueprint, splits, fabric)
 
 
 def fit(
-    run: RunFolder, *, resume: bool, start: Path | None, fabric: "Fabric", reporter: Reporter
+    run: RunFolder, *, resume: bool, start: Path | None, fabric: Engine, reporter: Reporter
 ) -> tuple[Blueprint, Splits]:
     """Train, choosing weights by the validation set; the test set is not scored yet."""
     recipe, leads = run.recipe, fabric.global_rank == 0
@@ -158,7 +157,7 @@ def fit(
         run.keep_fields(splits.fields)
     if resume:
         _take_up(trainer, run, extension)
-    reporter.summary(summary_of(recipe, splits, trainer, fabric))
+    reporter.summary(summary_of(run, splits, trainer, fabric))
     for sentence in notes_on(splits) if recipe.learning.folds is None and recipe.data.fold is None else ():
         reporter.note(sentence)
     _run(trainer)
@@ -190,10 +189,14 @@ def _take_up(trainer: Trainer, run: RunFolder, extension: Extension) -> None:
             trainer.around.reporter.note(NOTHING_LEFT)
 
 
-def summary_of(recipe: Recipe, splits: Splits, trainer: Trainer, fabric: "Fabric") -> Summary:
+def summary_of(run: RunFolder, splits: Splits, trainer: Trainer, fabric: Engine) -> Summary:
     """The block that is shown before training."""
+    recipe = run.recipe
     several = f" × {fabric.world_size} processes" if fabric.world_size > 1 else ""
-    facts = {"device": f"{fabric.device.type}{several}, {BITS[recipe.learning.precision]}", **splits.facts(recipe)}
+    facts = {
+        "device": f"{fabric.device.type}{several}, {BITS[precision_on(fabric.device.type, recipe.learning.precision)]}",
+        **splits.facts(recipe),
+    }
     weights = list(trainer.network.parameters())
     count, trained = (sum(w.numel() for w in weights if w.requires_grad or frozen) for frozen in (True, False))
     facts["parameters"] = f"{count:,}" + (f", {trained:,} of them trained" if trained < count else "")
@@ -207,6 +210,9 @@ def summary_of(recipe: Recipe, splits: Splits, trainer: Trainer, fabric: "Fabric
         final = in_words(recipe.evaluation.search)
         greedy = final == "greedy search"
         facts["search"] = final if greedy else f"greedy search after each epoch, {final} for the final score"
+    late = [one.name for one in metrics_of(recipe, run.outside) if one.slow and one.name != recipe.learning.metric]
+    if late:
+        facts["at the end"] = f"{', '.join(late)}, because {'they take' if len(late) > 1 else 'it takes'} long"
     return Summary(facts, "greedy search" if searches else "")
 
 
@@ -220,7 +226,7 @@ def stopped_early(trainer: Trainer) -> str:
     )
 
 
-def _trainer(network: Network, splits: Splits, run: RunFolder, *, fabric: "Fabric", reporter: Reporter) -> Trainer:
+def _trainer(network: Network, splits: Splits, run: RunFolder, *, fabric: Engine, reporter: Reporter) -> Trainer:
     recipe, learning = run.recipe, run.recipe.learning
     batches = splits.train.batches(
         batch_tokens=learning.batch_tokens,
@@ -249,7 +255,8 @@ def _validation(
     recipe = run.recipe
     search = recipe.evaluation.search.model_copy(update={"kind": "greedy", "nbest": 1})
     settings = recipe.evaluation.model_copy(update={"search": search})
-    named = {metric.name: metric for metric in metrics_of(recipe, run.outside) if metric.nbest == 1}
+    wanted = metrics_of(recipe, run.outside)
+    named = {metric.name: metric for metric in wanted if metric.nbest == 1 and not metric.slow}
     metrics = list((named | {metric.name: metric for metric in chosen}).values())
 
     def validate() -> dict[str, float]:
@@ -261,7 +268,7 @@ def _validation(
     return validate
 
 
-def _finished(run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: "Fabric") -> Run:
+def _finished(run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: Engine) -> Run:
     """Score the final weights and keep the scores."""
     recipe, scored, dropped = run.recipe, splits.scored, splits.train.dropped
     if fabric.global_rank != 0:

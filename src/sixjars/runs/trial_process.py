@@ -16,7 +16,7 @@ from dataclasses import asdict
 from typing import IO, Any, Final, final
 
 from sixjars.errors import Interrupted, RunError
-from sixjars.learning.heartbeat import end_after
+from sixjars.learning.processes import end_after
 from sixjars.progress import Reporter
 from sixjars.runs.trial import End, Memory, Order, Told, try_order
 

@@ -43,6 +43,7 @@ STARTERS: Final = frozenset(
     "still yet according during under over despite because until once even only such".split()
 )
 """Words that, with a capital letter, tell a new sentence rather than a name."""
+_KNOWN = NAME_FOLLOWS | NUMBER_FOLLOWS | MAY_END
 _ENDINGS = frozenset("com org net edu gov io js pdf doc txt csv xml html zip exe jpg png gif mp3".split())
 """Of web names and files, that no sentence begins with."""
 _FULL = "।॥。！？｡"
@@ -53,7 +54,9 @@ _CLOSING = r"[)\]}”»›」』）］】〉》]"
 
 # The quantifiers are possessive (`++`): a pattern that may give back what it took needs time that grows with the square
 # of the length in a line of marks or white space alone.
-_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+|(?:<br\s{0,9}/?>\s*+)+", re.IGNORECASE)
+_BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+_MAYBE_BREAK = re.compile(rf"[{_BREAKS}<]")  # quick to look for
+_BREAK = re.compile(rf"[{_BREAKS}]+|(?:<br\s{{0,9}}/?>\s*+)+", re.IGNORECASE)
 _MARK = re.compile(rf"{_MARKS}++(?:{_SPACE}++{_MARKS}++)*+")
 _AFTER_QUOTED = re.compile(rf"""(?:{_CLOSING}|['’"])*+(?:{_SPACE}++(?:{_CLOSING}|''|"(?=[\s,;]|$)))*+""")
 """What may close a sentence inside quotation marks; in a text already cut into words, a space may come before it."""
@@ -86,7 +89,10 @@ def sentences_of(text: str) -> list[str]:
 def _lines(text: str) -> Iterator[tuple[str, str]]:
     """The lines of a text, each with the tags that end it; tags before any word stay at the start of a line."""
     begin, lead = 0, ""
-    for found in _BREAK.finditer(text):
+    for maybe in _MAYBE_BREAK.finditer(text):
+        found = _BREAK.match(text, maybe.start()) if maybe.start() >= begin else None
+        if found is None:
+            continue
         line, tags = text[begin : found.start()], " ".join(found[0].split())
         begin = found.end()
         if line.strip():
@@ -113,6 +119,11 @@ def _pieces(line: str, *, cased: bool) -> Iterator[str]:
 
 def _ends(line: str, begin: int, mark: re.Match[str], end: int, *, cased: bool) -> bool:
     """Whether a mark ends the sentence that begins at `begin`; with what closes it, it would end at `end`."""
+    if mark[0] == "." and cased and line[end : end + 1] == " " and line[end + 1 : end + 2].isupper():
+        # Most full stops: a word of small letters before, a capital letter after. The rules below would say the same.
+        word = line[max(line.rfind(" ", begin, mark.start()) + 1, begin) : mark.start()]
+        if len(word) > 1 and word.isalpha() and word.islower() and word not in _KNOWN:
+            return True
     if _PAUSE.match(line, end):
         return False
     if any(sign in _FULL for sign in mark[0]):

@@ -174,9 +174,14 @@ def _used(words: Mapping[str, int], split: Callable[[str], Iterable[str]]) -> Co
 
 def _words(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
     """One token for each word; `min_count` and `size` decide which."""
-    splitter = _pre_tokenizer(settings)
-    counts = _used(words, lambda word: [token for token, _ in splitter.pre_tokenize_str(word)])
-    return Vocabulary(_kept(counts, settings))
+    splitter, mark = _pre_tokenizer(settings), MARK if is_marked(settings) else ""
+
+    def split(word: str) -> list[str]:
+        if word.isalnum():  # there is nothing to split at
+            return [mark + word]
+        return [token for token, _ in splitter.pre_tokenize_str(word)]
+
+    return Vocabulary(_kept(_used(words, split), settings))
 
 
 def _characters(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:

@@ -14,7 +14,9 @@ from sixjars.evaluation.metrics.outcome import Metric as Metric
 from sixjars.evaluation.metrics.outcome import Outcome as Outcome
 from sixjars.evaluation.metrics.outcome import RationaleWeight as RationaleWeight
 from sixjars.evaluation.metrics.outcome import Score as Score
+from sixjars.evaluation.metrics.outcome import Sums as Sums
 from sixjars.evaluation.metrics.table import METRICS as METRICS
 from sixjars.evaluation.metrics.table import metric_named as metric_named
 from sixjars.evaluation.metrics.table import missed_of as missed_of
 from sixjars.evaluation.metrics.table import score as score
+from sixjars.evaluation.metrics.table import value_alone as value_alone

@@ -1,5 +1,6 @@
 """What a metric reads, how a metric is declared, and what comes out."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, final
@@ -56,7 +57,28 @@ class Outcome:
 
 
 Compute = Callable[[Sequence[Outcome]], float]
+Rows = Sequence[Sequence[float]]
 How = tuple[str, ...] | Callable[[Sequence[Outcome]], str | tuple[str, ...]]
+
+
+@final
+@dataclass(frozen=True)
+class Sums:
+    """A metric of sums over the examples, as a rate: so it can be computed of any choice of them at once.
+
+    >>> letters = Sums(lambda them: [(len(one.candidates[0]), 1) for one in them], lambda sums: sums[0] / sums[1])
+    >>> letters.of([Outcome(("x",), ("ab",)), Outcome(("x",), ("a",))])
+    1.5
+    """
+
+    rows: Callable[[Sequence[Outcome]], Rows]
+    """What each example adds to each sum."""
+    value: Callable[[Sequence[float]], float]
+    """The value, of the sums."""
+
+    def of(self, outcomes: Sequence[Outcome]) -> float:
+        """The value for these examples."""
+        return self.value([math.fsum(column) for column in zip(*self.rows(outcomes), strict=True)])
 
 
 @final
@@ -84,6 +106,10 @@ class Metric:
     """How many candidates it needs."""
     per_example: bool = True
     """Whether one example by itself has a value; not where it is of all together, as BLEU or the mean F1 of classes."""
+    slow: bool = False
+    """Whether it takes so long that it waits for the end of training, unless `learning.metric` names it."""
+    sums: Sums | None = None
+    """The same value from sums, for its interval; a mean of the values of the examples needs none."""
 
 
 @final

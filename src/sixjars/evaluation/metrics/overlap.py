@@ -5,16 +5,19 @@ BLEU, chrF and TER are sacrebleu's, ROUGE is rouge-score's; both libraries load 
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from sixjars.evaluation.metrics.outcome import Outcome
+from sixjars.evaluation.metrics.outcome import Outcome, Rows, Sums
 from sixjars.version import version_of
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as SacreMetric
 
 SacreName = Literal["bleu", "chrf", "ter"]
+REMEMBERED = 300_000
+"""Letters of references that are read once and not again for every score; more would take much memory."""
 
 
 def bleu(outcomes: Sequence[Outcome]) -> float:
@@ -55,23 +58,54 @@ def ter(outcomes: Sequence[Outcome]) -> float:
 
 def _sacre(outcomes: Sequence[Outcome], name: SacreName) -> float:
     """Sacrebleu takes a list of all first references, one of all second ones, and None where there is no such."""
+    streams, texts = _streams(outcomes), [outcome.candidates[0] for outcome in outcomes]
+    if sum(len(text or "") for stream in streams for text in stream) > REMEMBERED:
+        return float(_sacre_metric(name).corpus_score(texts, streams).score)  # type: ignore[arg-type]
+    return float(_knowing(name, tuple(map(tuple, streams))).corpus_score(texts, None).score)
+
+
+def _streams(outcomes: Sequence[Outcome]) -> list[list[str | None]]:
     width = max(len(outcome.references) for outcome in outcomes)
-    streams = [
+    return [
         [outcome.references[place] if place < len(outcome.references) else None for outcome in outcomes]
         for place in range(width)
     ]
-    texts = [outcome.candidates[0] for outcome in outcomes]
-    return float(_sacre_metric(name).corpus_score(texts, streams).score)  # type: ignore[arg-type]
 
 
-def _sacre_metric(name: SacreName) -> "SacreMetric":
+def sacre_sums(name: SacreName) -> Sums:
+    """What sacrebleu adds up over the sentences, and what it makes of the sums."""
+    return Sums(partial(_sacre_rows, name=name), partial(_sacre_value, name=name))
+
+
+def _sacre_rows(outcomes: Sequence[Outcome], *, name: SacreName) -> Rows:
+    texts: Any = [outcome.candidates[0] for outcome in outcomes]
+    rows: Rows = _sacre_metric(name)._extract_corpus_statistics(texts, _streams(outcomes))  # type: ignore[arg-type]
+    return rows
+
+
+def _sacre_value(sums: Sequence[float], *, name: SacreName) -> float:
+    return float(_plain(name)._compute_score_from_stats(list(sums)).score)
+
+
+@lru_cache(maxsize=3)
+def _plain(name: SacreName) -> "SacreMetric":
+    return _sacre_metric(name)
+
+
+@lru_cache(maxsize=3)
+def _knowing(name: SacreName, streams: tuple[tuple[str | None, ...], ...]) -> "SacreMetric":
+    """With what it has found out about the references, which are half of the work and the same after every epoch."""
+    return _sacre_metric(name, references=list(map(list, streams)))
+
+
+def _sacre_metric(name: SacreName, **options: Any) -> "SacreMetric":
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
     from sacrebleu.metrics.ter import TER
 
     if name == "bleu":
-        return BLEU(force=True)  # the text is scored as it is, without a warning about a space before the full stop
-    return CHRF() if name == "chrf" else TER()
+        return BLEU(force=True, **options)  # no warning about a space before the full stop
+    return CHRF(**options) if name == "chrf" else TER(**options)
 
 
 def sacre_signature(outcomes: Sequence[Outcome], *, name: SacreName) -> str:
@@ -125,7 +159,7 @@ def character_error_rate(outcomes: Sequence[Outcome]) -> float:
     >>> character_error_rate([Outcome(("kitten",), ("sitting",))])
     0.5
     """
-    return _error_rate(outcomes, units=list)
+    return CHARACTER_ERRORS.of(outcomes)
 
 
 def word_error_rate(outcomes: Sequence[Outcome]) -> float:
@@ -138,17 +172,26 @@ def word_error_rate(outcomes: Sequence[Outcome]) -> float:
     >>> word_error_rate([Outcome(("I am going home",), ("I going to home",))])
     0.5
     """
-    return _error_rate(outcomes, units=str.split)
+    return WORD_ERRORS.of(outcomes)
 
 
-def _error_rate(outcomes: Sequence[Outcome], *, units: Callable[[str], list[str]]) -> float:
+def _errors(outcomes: Sequence[Outcome], *, units: Callable[[str], list[str]]) -> Rows:
+    """Edits, and the length of the nearest reference."""
     from rapidfuzz.distance.Levenshtein import distance
 
-    edits = length = 0
+    rows = []
     for outcome in outcomes:
         output = units(outcome.candidates[0])
         references = [units(reference) for reference in outcome.references]
         fewest, shortfall = min((distance(output, reference), -len(reference)) for reference in references)
-        edits += fewest
-        length -= shortfall
+        rows.append((fewest, -shortfall))
+    return rows
+
+
+def _error_rate(sums: Sequence[float]) -> float:
+    edits, length = sums
     return edits / length if length else float(edits > 0)
+
+
+CHARACTER_ERRORS: Final = Sums(partial(_errors, units=list), _error_rate)
+WORD_ERRORS: Final = Sums(partial(_errors, units=str.split), _error_rate)

@@ -205,6 +205,8 @@ class RowsRunning(Rows):
     state: Rows
     open: Tensor
     """Whether a row goes on, (R,)."""
+    total: Tensor
+    """The log probability of all its tokens, (R,)."""
     output: Tensor | None
     """All tokens so far, (R, t), where a rule reads them."""
     each: int
@@ -233,14 +235,20 @@ def _row_by_row(
         allowed_RV, weights_RS, state = problem.step_on(running.token, running.state, running.output, made)
         token_R = choose(problem, allowed_RV, made)
         gained_R = allowed_RV.gather(1, token_R.unsqueeze(1)).squeeze(1)
-        open_R = running.open & (token_R != problem.special.stop) & (gained_R > NEVER)
+        goes_R = running.open & (gained_R > NEVER)
+        if isinstance(made, Tensor):  # a graph has several steps, and may go beyond the last
+            goes_R &= made < problem.longest
+        # One after the other: the rounding of a sum of all depends on their number, and that on the other rows.
+        total_R = running.total + torch.where(goes_R, gained_R, 0.0)
+        open_R = goes_R & (token_R != problem.special.stop)
         output_Rt = None if running.output is None else torch.cat([running.output, token_R.unsqueeze(1)], dim=1)
-        after = RowsRunning(token_R, state, open_R, output_Rt, running.each)
+        after = RowsRunning(token_R, state, open_R, total_R, output_Rt, running.each)
         return after, Column(token_R, weights=weights_RS, gained=gained_R)
 
     token_R = problem.first()
     output_Rt = token_R.new_empty(len(token_R), 0) if problem.reads_output else None
-    begun = RowsRunning(token_R, problem.state, problem.is_real(), output_Rt, problem.rows)
+    total_R = torch.zeros(len(token_R), device=token_R.device)
+    begun = RowsRunning(token_R, problem.state, problem.is_real(), total_R, output_Rt, problem.rows)
     return _gathered(problem, walk(problem, begun, advance))
 
 
@@ -255,9 +263,9 @@ def _gathered(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]
     ends_RT = (stops_RT | ~possible_RT).long()
     own_RT = possible_RT & (ends_RT.cumsum(1) == ends_RT)  # nothing ended before: a token of its own, or `<stop>`
     finished_R, count_R = (own_RT & stops_RT).any(1), (own_RT & ~stops_RT).sum(1)
-    # One after the other: the rounding of a sum depends on its length, and that on the other rows.
-    total_R = reduce(torch.add, torch.where(own_RT, gained_RT, 0.0).unbind(1))
-    attended_RS = None
+    total_R, attended_RS = parts[0].running.total, None
+    for part in parts[1:]:
+        total_R = total_R.index_copy(0, part.places, part.running.total)
     if weights_RTS is not None and ranking.coverage_penalty:
         attended_RS = reduce(torch.add, (weights_RTS * own_RT.unsqueeze(2)).unbind(1))
     score_R = ranking.scores(total_R, count_R + finished_R, ranking.penalty(ranking.covered(None, attended_RS)))

@@ -9,6 +9,7 @@ again, and what is to be searched is copied into the tensors that a graph reads.
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from functools import partial
 from threading import Lock
 from typing import Any, final
 from weakref import WeakKeyDictionary
@@ -19,6 +20,7 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.evaluation.search.problem import Advance, Column, Part, Problem, Running, filled, walked
 from sixjars.flow.contracts import Generator
+from sixjars.flow.limits import padded_size
 from sixjars.flow.values import Encoded, Tensors
 
 KEPT = 8
@@ -27,23 +29,16 @@ AT_ONCE = range(10, 3, -1)
 """How many steps a graph may have; between two graphs, search asks whether anything is left to do."""
 
 
-def bucket(size: int, least: int) -> int:
-    """The size that is padded to: one of eight between two powers of two, and a multiple of the least.
-
-    >>> [bucket(size, 8) for size in (1, 9, 30, 70)]
-    [8, 16, 32, 72]
-    """
-    step = max(least, (1 << (size - 1).bit_length()) // 16)
-    return -(-size // step) * step
+bucket = partial(padded_size, parts=8)
 
 
 def bucketed(encoded: Encoded) -> Encoded:
     """The same sources, padded to shapes that come again; those that are added are empty, and come last."""
-    rows, positions = bucket(encoded.rows, 1), bucket(encoded.mask.shape[1], 8)
+    rows, positions = bucket(encoded.rows, least=1), bucket(encoded.mask.shape[1], least=8)
     level = encoded.segments
     if level is not None:
         weights = None if level.weights is None else _padded(level.weights, rows, positions)
-        segments = bucket(level.mask.shape[1], 4)
+        segments = bucket(level.mask.shape[1], least=4)
         memory, mask = _padded(level.memory, rows, segments), _padded(level.mask, rows, segments)
         level = replace(
             level, memory=memory, mask=mask, segment_of=_padded(level.segment_of, rows, positions), weights=weights
@@ -74,8 +69,10 @@ def recorded(make: Callable[[], None], pool: Any) -> Callable[[], None]:
         make()
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
+    torch.clear_autocast_cache()  # of narrower weights, which will be freed: the graph must make its own
     with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
         make()
+    torch.clear_autocast_cache()
     return graph.replay
 
 
@@ -166,17 +163,15 @@ CAPTURING = Lock()
 
 
 def can_capture(generator: Generator, problem: Problem) -> bool:
-    """Whether a graph computes the same: nothing in a step depends on how many were made, or is copied to the host."""
+    """Whether a graph computes the same: no shape in a step depends on how many were made, nothing is read back."""
     settings = problem.settings
-    narrow = all(weight.dtype != torch.float64 for weight in generator.parameters())
     return (
         problem.state.device.type == "cuda"
         and generator.grouped
         and not generator.training
-        and narrow
-        and not torch.is_autocast_enabled()
+        and all(tensor.dtype != torch.float64 for tensor in problem.state.tensors())
         and problem.prefix is None
-        and not (settings.min_length or settings.no_repeat_ngram or settings.coverage_penalty)
+        and not (settings.no_repeat_ngram or settings.coverage_penalty)
     )
 
 
@@ -184,7 +179,8 @@ def walked_captured(generator: Generator, problem: Problem, running: Running, ad
     """As `walked`, by graphs; without them where another thread is using those of this model."""
     shapes = tuple((tensor.shape, tensor.dtype) for tensor in [*_given(problem), *problem.state.tensors()])
     weights = tuple(weight.data_ptr() for weight in (*generator.parameters(), *generator.buffers()))
-    key = (problem.settings, problem.longest, problem.keeps_weights, shapes, weights)
+    autocast = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+    key = (problem.settings, problem.longest, problem.keeps_weights, shapes, weights, autocast)
     with CAPTURING:
         graphs = GRAPHS.setdefault(generator, Graphs())
     if not graphs.lock.acquire(blocking=False):

@@ -83,9 +83,8 @@ class Problem:
         keeps = self.keeps_weights or self.ranking.coverage_penalty
         model_RV = scored.log_probabilities
         model_RV = model_RV.to(torch.promote_types(model_RV.dtype, torch.float32))
-        if output is None:  # only its width counts; a captured step has no rule that counts
-            output = token.unsqueeze(1).expand(-1, made if isinstance(made, int) else 1)
-        return self.rule(model_RV, output), scored.weights if keeps else None, state
+        output = token.new_empty(len(token), 0) if output is None else output
+        return self.rule(model_RV, output, made), scored.weights if keeps else None, state
 
     def is_real(self) -> Tensor:
         """Which rows are those of sources that are searched, (R,)."""

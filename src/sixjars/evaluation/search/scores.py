@@ -20,8 +20,12 @@ from sixjars.flow.contracts import SpecialTokens
 from sixjars.flow.values import Padded
 from sixjars.recipe.sections import SearchSettings
 
-Rule = Callable[[Tensor, Tensor], Tensor]
-"""`(scores (R, V), output (R, t)) -> scores (R, V)`: -inf where a token is forbidden."""
+Made = int | Tensor
+"""A number of steps; in a CUDA graph a tensor, for the graph is of other steps too."""
+Rule = Callable[[Tensor, Tensor, Made], Tensor]
+"""`(scores (R, V), output (R, t), t) -> scores (R, V)`: -inf where a token is forbidden.
+
+Only a rule that reads the output itself knows its width; others may be given a wrong one."""
 NEVER = -torch.inf
 CHUNK = 32
 """Scores of a row that are compared together."""
@@ -149,11 +153,11 @@ def rule_of(
     if settings.no_repeat_ngram:
         rules.append(no_repeated_ngram(settings.no_repeat_ngram))
     if settings.min_length:  # last, because it must know what the others leave
-        rules.append(min_length(settings.min_length, stop=special.stop))
+        rules.append(min_length(settings.min_length, stop=special.stop, overwrite=overwrite))
 
-    def rule(scores: Tensor, output: Tensor) -> Tensor:
+    def rule(scores: Tensor, output: Tensor, made: Made) -> Tensor:
         for each in rules:
-            scores = each(scores, output)
+            scores = each(scores, output, made)
         return scores
 
     return rule if prefix is None else forced_prefix(prefix.to(device), otherwise=rule)
@@ -162,31 +166,35 @@ def rule_of(
 def banned(tokens: Tensor, *, overwrite: bool = False) -> Rule:
     """These tokens, `(n,)`, are never output.
 
-    >>> banned(torch.tensor([0, 2]))(torch.zeros(1, 4), torch.zeros(1, 0))
+    >>> banned(torch.tensor([0, 2]))(torch.zeros(1, 4), torch.zeros(1, 0), 0)
     tensor([[-inf, 0., -inf, 0.]])
     """
 
-    def rule(scores: Tensor, output: Tensor) -> Tensor:
+    def rule(scores: Tensor, output: Tensor, made: Made) -> Tensor:
         return scores.index_fill_(1, tokens, NEVER) if overwrite else scores.index_fill(1, tokens, NEVER)
 
     return rule
 
 
-def min_length(fewest: int, *, stop: int) -> Rule:
+def min_length(fewest: int, *, stop: int, overwrite: bool = False) -> Rule:
     """No `<stop>` before `fewest` tokens are output, unless nothing else may follow (an order that is complete).
 
     >>> scores = torch.tensor([[-torch.inf, 0.0], [0.0, 0.0]])  # in the first row only <stop> may follow
-    >>> min_length(3, stop=1)(scores, torch.zeros(2, 1))
+    >>> min_length(3, stop=1)(scores, torch.zeros(2, 1), 1)
     tensor([[-inf, 0.],
             [0., -inf]])
     """
 
-    def rule(scores: Tensor, output: Tensor) -> Tensor:
-        if output.shape[1] >= fewest:
+    def rule(scores: Tensor, output: Tensor, made: Made) -> Tensor:
+        if isinstance(made, int) and made >= fewest:
             return scores
-        without = scores.clone()
+        without = scores if overwrite else scores.clone()
+        stop_R = without[:, stop].clone()
         without[:, stop] = NEVER
-        return torch.where((without > NEVER).any(1, keepdim=True), without, scores)
+        withheld_R = without.amax(1) > NEVER
+        withheld_R &= made < fewest
+        without[:, stop] = stop_R.masked_fill(withheld_R, NEVER)
+        return without
 
     return rule
 
@@ -197,11 +205,11 @@ def no_repeated_ngram(length: int) -> Rule:
     Token v is ruled out where the last n - 1 tokens, followed by v, are already somewhere in the row.
 
     >>> output = torch.tensor([[1, 2, 1]])  # after 1 came 2
-    >>> no_repeated_ngram(2)(torch.zeros(1, 4), output)
+    >>> no_repeated_ngram(2)(torch.zeros(1, 4), output, 3)
     tensor([[0., 0., -inf, 0.]])
     """
 
-    def rule(scores: Tensor, output: Tensor) -> Tensor:
+    def rule(scores: Tensor, output: Tensor, made: Made) -> Tensor:
         if output.shape[1] < length:
             return scores
         ngrams_RGn = output.unfold(1, length, 1)
@@ -220,12 +228,12 @@ def forced_prefix(prefix: Padded, *, otherwise: Rule) -> Rule:
     """
     longest = prefix.values.shape[1]
 
-    def rule(scores: Tensor, output: Tensor) -> Tensor:
-        now = output.shape[1]
+    def rule(scores: Tensor, output: Tensor, made: Made) -> Tensor:
+        now = int(made)
         if now >= longest:
-            return otherwise(scores, output)
+            return otherwise(scores, output, made)
         forced_R1 = prefix.values[:, now : now + 1]
         only_RV = torch.full_like(scores, NEVER).scatter(1, forced_R1, scores.gather(1, forced_R1))
-        return torch.where(prefix.mask[:, now : now + 1], only_RV, otherwise(scores, output))
+        return torch.where(prefix.mask[:, now : now + 1], only_RV, otherwise(scores, output, made))
 
     return rule

@@ -1,10 +1,11 @@
-"""Several processes that train one model end together, whatever happens to one of them.
+"""Several processes that train one model: Lightning Fabric starts them, and they end together, whatever happens.
 
 A process that waits for another in a collective operation waits in C++, for as long as it takes: validation on one of
 them may take hours. So a thread of each sends a byte to the first process every second, and the first one answers; a
 process that is killed closes its line, and one that is stopped (SIGSTOP, a machine that hangs) is silent.
 """
 
+import logging
 import os
 import secrets
 import socket
@@ -12,17 +13,25 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final, final
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final, Literal, final
 
 import torch
 
-from sixjars.errors import Interrupted, LearningError, RunError
+from sixjars.errors import Interrupted, LearningError, RecipeError, RunError
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+    from lightning_fabric.loggers.logger import Logger
 
+PRECISIONS: Final[Mapping[str, Literal["32-true", "bf16-mixed", "16-mixed"]]] = {
+    "32": "32-true",
+    "bf16": "bf16-mixed",
+    "fp16": "16-mixed",
+}
 OF_A_BROKEN_LINE: Final = ("gloo", "NCCL", "onnection", "Broken pipe")
 """One of these words is in what torch says when another process has gone."""
 GONE: Final = "another process of this training has ended; go on from the last save with --resume."
@@ -36,6 +45,46 @@ _DONE: Final = b"!"
 _FAILED: Final = b"?"  # and whoever sends it tells why
 _KEY: Final = 16  # bytes
 _FIRST: Final = "SIXJARS_FIRST_PROCESS"
+
+
+def launched(where: str, devices: int, precision: str, loggers: "Sequence[Logger]") -> "Fabric":
+    """Fabric, with as many processes as devices: this one is the first of them, or was started as one of them."""
+    here, machines = _processes(devices)
+    if where == "cuda" and here > torch.cuda.device_count():
+        fault = f"--devices {here} was asked for, but torch sees {torch.cuda.device_count()} CUDA devices here."
+        raise RecipeError([fault], "the command line")
+    if where == "mps" and here * machines > 1:
+        fault = f"--devices is {here}, but an Apple GPU (mps) trains in one process; leave it out, or use --device cpu."
+        raise RecipeError([fault], "the command line")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from lightning_fabric import Fabric
+        from lightning_fabric.strategies.ddp import DDPStrategy
+
+        logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # its import sets its own level
+        several = here * machines > 1
+        fabric = Fabric(
+            accelerator=where,
+            devices=here,
+            num_nodes=machines,
+            strategy=DDPStrategy(timeout=timedelta(days=1)) if several else "auto",
+            precision=PRECISIONS[precision],
+            loggers=list(loggers),
+        )
+        with ending_with_the_first() if several else nullcontext():
+            fabric.launch()
+    return fabric
+
+
+def _processes(devices: int) -> tuple[int, int]:
+    """How many processes on this machine, and how many machines: as torchrun says, or as `--devices` asks."""
+    if not torch.distributed.is_available() or not torch.distributed.is_torchelastic_launched():
+        return devices, 1
+    here, everywhere = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
+    if devices not in {1, here}:
+        fault = f"--devices is {devices}, but torchrun started {here} processes here; leave out --devices."
+        raise RecipeError([fault], "the command line")
+    return here, everywhere // here
 
 
 @contextmanager

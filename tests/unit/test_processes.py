@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import sixjars
-from sixjars.learning import heartbeat
-from sixjars.learning.heartbeat import GONE, Heartbeat
+from sixjars.learning import processes
+from sixjars.learning.processes import GONE, Heartbeat
 
 DIES = """
 import os
@@ -29,8 +29,8 @@ Trainer._update = update
 """
 SILENCE = 3.0
 SOON = f"""
-from sixjars.learning import heartbeat
-heartbeat.SILENCE, heartbeat.TICK = {SILENCE}, 0.3
+from sixjars.learning import processes
+processes.SILENCE, processes.TICK = {SILENCE}, 0.3
 """
 LONG_VALIDATION = f"""
 import time
@@ -202,7 +202,7 @@ def test_a_long_validation_is_no_silence(two: Any, recipe: Callable[..., str], t
 
 def test_a_child_that_stays_is_killed() -> None:
     child = subprocess.Popen(["sleep", "100"])
-    heartbeat._ended([child], 0.1)
+    processes._ended([child], 0.1)
     assert child.returncode == -signal.SIGKILL
 
 
@@ -212,7 +212,7 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     found = threading.Event()
     monkeypatch.setattr(os, "_exit", lambda code: found.set())
     for name, seconds in {"SILENCE": 0.5, "TICK": 0.05, "GRACE": 0.2}.items():
-        monkeypatch.setattr(heartbeat, name, seconds)
+        monkeypatch.setattr(processes, name, seconds)
     return found
 
 

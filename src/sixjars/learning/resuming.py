@@ -1,0 +1,88 @@
+"""Taking up a saved training state: all of it is checked before anything is changed, whoever wrote it."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import torch
+from pydantic import TypeAdapter, ValidationError
+from torch import Tensor, nn, optim
+
+from sixjars.errors import RunError, shown
+from sixjars.learning.checkpoints import RunFiles, Tensors, TrainingState, check_shapes, load_tensors
+
+if TYPE_CHECKING:
+    from lightning_fabric.plugins.precision import Precision
+
+
+MEMORY: Mapping[type[optim.Optimizer], tuple[str, ...]] = {
+    optim.Adam: ("step", "exp_avg", "exp_avg_sq"),
+    optim.AdamW: ("step", "exp_avg", "exp_avg_sq"),
+    optim.Adadelta: ("step", "square_avg", "acc_delta"),
+    optim.SGD: ("momentum_buffer",),
+}
+"""What each optimizer remembers of every weight; SGD only with momentum."""
+
+
+def optimizer_memory(optimizer: optim.Optimizer) -> Tensors:
+    """The names of what an optimizer remembers after an update, each with a tensor of its shape."""
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    names = next(names for kind, names in MEMORY.items() if isinstance(optimizer, kind))
+    if not optimizer.defaults.get("momentum", 1):
+        names = ()
+    return {
+        f"optimizer.{number}.{name}": torch.zeros(()) if name == "step" else weight
+        for number, weight in enumerate(weights)
+        for name in names
+    }
+
+
+def unpack_optimizer(optimizer: optim.Optimizer, tensors: Mapping[str, Tensor], *, updates: int) -> None:
+    """Back from `packed_optimizer`, after so many updates; ValueError where an optimizer has counted others."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for full in optimizer_memory(optimizer):
+        _, number, name = full.split(".")
+        if name == "step" and not 0 <= float(tensors[full]) <= updates:
+            raise ValueError(f"{full} is {float(tensors[full]):g}, after {updates} steps")
+        state.setdefault(int(number), {})[name] = tensors[full]
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def state_of(values: Any) -> TrainingState:
+    """Back from `asdict`; ValueError where something cannot be right, whoever wrote it."""
+    if not isinstance(values, dict) or values.keys() != asdict(TrainingState()).keys():
+        raise ValueError(f"state is {shown(values)}")
+    try:
+        state = TypeAdapter(TrainingState).validate_json(json.dumps(values), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))} is {shown(first['input'])}") from None
+    counts = [state.epoch, state.done_in_epoch, state.stale, state.halvings, state.since_halving]
+    if max(counts + [step for _, _, step in state.best]) > state.step or (state.finished and not state.best):
+        raise ValueError(f"its counts do not agree with {state.step} steps")
+    return state
+
+
+def resumed(
+    files: RunFiles, network: nn.Module, optimizer: optim.Optimizer, scaler: "Precision | None"
+) -> TrainingState:
+    """Back from `RunFiles.save`; returns where training stood. Nothing is changed by a file that does not fit."""
+    weights = {f"model.{name}": tensor for name, tensor in network.state_dict().items()}
+    check_shapes(weights | optimizer_memory(optimizer), files.last)
+    tensors, notes = load_tensors(files.last)
+    try:
+        state = state_of(notes["state"])
+        scale = dict(notes["precision"])  # of the gradients, with fp16
+        fits = scale.keys() == ({} if scaler is None else scaler.state_dict()).keys()
+        if not fits or not all(type(value) in (int, float) and value < math.inf for value in scale.values()):
+            raise ValueError(f"precision is {shown(scale)}")
+        unpack_optimizer(optimizer, tensors, updates=state.step)
+    except (KeyError, TypeError, ValueError) as error:
+        fault = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise RunError(f"{files.last} has a training state that cannot be right: {fault}.") from None
+    if scaler is not None:
+        scaler.load_state_dict(scale)
+    network.load_state_dict({name: tensors[f"model.{name}"] for name in network.state_dict()})
+    return state
