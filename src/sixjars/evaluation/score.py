@@ -212,9 +212,7 @@ def true_rationales(dataset: Dataset) -> list[tuple[int, int] | None] | None:
 class _Judge:
     """A network and a dataset, and what is found out about its rows."""
 
-    def __init__(
-        self, network: Network, dataset: Dataset, needs: Collection[str], firsts: Collection[int], what: str
-    ) -> None:
+    def __init__(self, network: Network, dataset: Dataset, needs: set[str], firsts: set[int], what: str) -> None:
         self.network, self.dataset, self.needs, self.what = network, dataset, needs, what
         self.firsts = firsts
         """Rows that outputs are found for: of those with the same input, one."""
@@ -229,10 +227,9 @@ class _Judge:
         of_truth, total, tokens = bool(OF_TRUTH & set(self.needs)), 0.0, 0
         if not of_truth and not searches:
             return 0.0
-        chosen = None if of_truth else sorted(self.firsts)
+        chosen = range(len(self.dataset)) if of_truth else sorted(self.firsts)
         batches = encoded_batches(self.network, self.dataset.batches(), examples=examples, rows=chosen)
-        total_rows = len(chosen or self.dataset)
-        for batch, encoded in counted(batches, self.what, rows=lambda some: len(some[0].numbers), total=total_rows):
+        for batch, encoded in counted(batches, self.what, rows=lambda one: len(one[0].numbers), total=len(chosen)):
             if of_truth:
                 loss_B, count_B = self._truth(batch, encoded)
                 total, tokens = total + float(loss_B.sum()), tokens + int(count_B.sum())

@@ -9,6 +9,7 @@ from sixjars.inspection.report_charts import learning_curves, length_bars, thinn
 from sixjars.inspection.report_examples import examples_html
 from sixjars.inspection.report_map import map_html
 from sixjars.inspection.report_tables import (
+    between,
     class_table,
     confusion_table,
     facts,
@@ -39,7 +40,7 @@ def _lead(found: Report) -> str:
     """The first score in one sentence."""
     bad = f" ({found.skipped:,} bad rows skipped)" if found.skipped else ""
     score, interval = found.scores[0]
-    around = "" if interval is None else f" (95 % interval {shown_number(interval[0])} to {shown_number(interval[1])})"
+    around = "" if interval is None else f" (95 % interval {between(interval)})"
     return (
         f"{escape(found.explanation.title)}: <b>{escape(score.name)} {shown_number(score.value)}</b>{around} on "
         f"{found.count:,} examples of {escape(found.where)}{bad}; {found.explanation.count:,} trained parameters."
@@ -90,7 +91,7 @@ def _learning(found: Report) -> str:
 
 
 def _scores(found: Report) -> str:
-    made = scores_table(found.scores, found.resampled)
+    made = scores_table(found.scores)
     if found.classes:
         made += class_table(found.classes)
     return made + (confusion_table(found.confusion) if found.confusion is not None else "")

@@ -124,8 +124,8 @@ def learning_curves(history: History) -> str:
 def length_bars(found: ByLength) -> str:
     """A bar for each range of lengths, with its interval; one of few examples is hollow."""
     known = [(b, i) for b, i in zip(found.buckets, found.intervals, strict=True) if b.value is not None]
-    highest = max(max(b.value or 0.0, i[1] if i else 0.0) for b, i in known)
-    lowest = min(0.0, *(min(b.value or 0.0, i[0] if i else 0.0) for b, i in known))
+    highest = max(max(b.value or 0.0, i.high if i else 0.0) for b, i in known)
+    lowest = min(0.0, *(min(b.value or 0.0, i.low if i else 0.0) for b, i in known))
     frame = _Frame((0.0, len(found.buckets)), (lowest, highest if highest > lowest else lowest + 1.0))
     names = {at + 0.5: f"{b.shortest}–{b.longest}" for at, b in enumerate(found.buckets)}
     inside = frame.grid(found.unit, found.metric, names)
@@ -140,7 +140,7 @@ def length_bars(found: ByLength) -> str:
             f'height="{max(ground - top, 0.5):.1f}"/>'
         )
         if interval is not None:
-            low, high = frame.down(interval[0]), frame.down(interval[1])
+            low, high = frame.down(interval.low), frame.down(interval.high)
             ends = "".join(f"M{middle - 5:.1f},{y:.1f}h10" for y in (low, high))
             inside += f'<path class="whisker" d="M{middle:.1f},{low:.1f}V{high:.1f}{ends}"/>'
     return f"<figure>{_svg(inside, f'{found.metric} by {found.unit}; the table below has the numbers')}</figure>"

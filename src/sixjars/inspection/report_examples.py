@@ -53,15 +53,17 @@ def _example(one: Shown, ranked_by: str, key: str) -> str:
         f'<img class="given" src="{photo_uri(image, 240)}" alt="what was given">'
         for image in ([] if view else one.images)
     )
-    return f'<article class="example" id="{key}">{score}{_texts(example)}{images}{note}{view}</article>'
+    return f'<article class="example" id="{key}">{score}{_texts(example, alone=not view)}{images}{note}{view}</article>'
 
 
-def _texts(example: Example) -> str:
+def _texts(example: Example, *, alone: bool) -> str:
+    """What was wanted; without a view, which has both, also what was given and output."""
     references = "".join(f"<dd>{escape(cut(text, LONGEST))}</dd>" for text in example.references)
     given = f"<dt>input</dt><dd>{escape(cut(example.given, LONGEST))}</dd>" if example.given else ""
     name = "references" if len(example.references) > 1 else "reference"
     output = escape(cut(example.output, LONGEST)) or '<i class="note">nothing</i>'
-    return f'<dl class="texts">{given}<dt>output</dt><dd class="found">{output}</dd><dt>{name}</dt>{references}</dl>'
+    own = f'{given}<dt>output</dt><dd class="found">{output}</dd>' if alone else ""
+    return f'<dl class="texts">{own}<dt>{name}</dt>{references}</dl>'
 
 
 def _view(one: Shown, key: str) -> tuple[str, str]:

@@ -117,7 +117,8 @@ def _dots(found: SummaryMap) -> str:
             f'<circle class="dot" cx="{x:.1f}" cy="{0.75 * (SIZE - y):.1f}" r="5" role="button" data-at="{at}" '
             f'tabindex="{-1 if at else 0}" style="--l:{lengths[at]:.2f};--s:{scores[at]:.2f}{colour}"/>'
         )
-    return f'<svg viewBox="0 0 {SIZE} {0.75 * SIZE:.0f}" role="group" aria-label="Map of examples">{"".join(made)}<g class="rings"></g></svg>'
+    box = f'viewBox="0 0 {SIZE} {0.75 * SIZE:.0f}" role="group" aria-label="Map of examples"'
+    return f'<svg {box}>{"".join(made)}<g class="rings"></g></svg>'
 
 
 def _legends(found: SummaryMap, ways: dict[str, str], ranked_by: str) -> str:
@@ -131,7 +132,10 @@ def _legends(found: SummaryMap, ways: dict[str, str], ranked_by: str) -> str:
             [f'<li><span style="--k:var(--k{COLORS})"></span>others</li>'] if len(set(found.labels)) > COLORS else []
         )
         made.append(f'<ul class="legend label">{"".join(items)}</ul>')
-    values = {"length": [e.length for e in found.examples], "score": [e.score for e in found.examples]}
+    values: dict[str, list[float | None]] = {
+        "length": [e.length for e in found.examples],
+        "score": [e.score for e in found.examples],
+    }
     for name in ("length", "score"):
         if name in ways:
             known = [value for value in values[name] if value is not None]

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+from sixjars.evaluation.bootstrap import RESAMPLES, Interval
 from sixjars.evaluation.by_length import FEW
 from sixjars.evaluation.metrics import ClassRow, Confusion, Score
 from sixjars.inspection.html_parts import deep, shade
-from sixjars.inspection.report_values import ByLength, History, Interval
+from sixjars.inspection.report_values import ByLength, History
 
 MOST_LABELS = 25
 """Rows and columns of a confusion matrix, and rows of the table of classes."""
@@ -60,19 +61,17 @@ def facts(values: Mapping[str, str]) -> str:
 
 def between(interval: Interval | None) -> str:
     """An interval as text."""
-    return "–" if interval is None else f"{shown_number(interval[0])} to {shown_number(interval[1])}"
+    return "none" if interval is None else f"{shown_number(interval.low)} to {shown_number(interval.high)}"
 
 
-def scores_table(scores: Sequence[tuple[Score, Interval | None]], resampled: int) -> str:
+def scores_table(scores: Sequence[tuple[Score, Interval | None]]) -> str:
     """A row for each metric."""
     rows = [
         (one.name, shown_number(one.value), between(interval), one.better, f"{one.count:,}", one.signature)
         for one, interval in scores
     ]
-    how = f"95 % intervals: examples drawn {resampled:,} times with replacement (bootstrap)." if resampled else ""
-    return table(
-        ["metric", "value", "95 % interval", "better", "examples", "signature"], rows, f"Scores. {how}".strip()
-    )
+    how = f"95 % intervals: as many examples drawn with replacement, {RESAMPLES:,} times (bootstrap)."
+    return table(["metric", "value", "95 % interval", "better", "examples", "signature"], rows, f"Scores. {how}")
 
 
 def length_table(found: ByLength) -> str:

@@ -7,13 +7,12 @@ from typing import Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sixjars.evaluation.bootstrap import Interval
 from sixjars.evaluation.by_length import Bucket
 from sixjars.evaluation.metrics import ClassRow, Confusion, Score
 from sixjars.inspection.explanation import Explanation
 from sixjars.inspection.view import View
 
-Interval = tuple[float, float]
-"""The lowest and the highest value of a 95 % interval."""
 Group = Literal["best", "median", "worst"]
 
 
@@ -117,6 +116,4 @@ class Report:
     unknown: float | None = None
     """The share of unknown tokens in the inputs; nothing where they have no tokens."""
     unknown_words: Sequence[tuple[str, int]] = ()
-    resampled: int = 0
-    """How often examples were drawn for the intervals."""
     notes: Sequence[str] = field(default=())

@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.errors import DataError
+from sixjars.evaluation.bootstrap import interval_of
 from sixjars.evaluation.by_length import edges_of, scores_by_length
-from sixjars.evaluation.metrics import Metric, metric_named
+from sixjars.evaluation.metrics import Metric, Outcome, metric_named
 from sixjars.evaluation.score import encoded_batches, nbest_of
 from sixjars.inspection.report import report_page
 from sixjars.inspection.report_examples import chosen_rows
 from sixjars.inspection.report_map import neighbours_of, projected
-from sixjars.inspection.report_values import ByLength, Example, History, Interval, Report, Shown, SummaryMap
+from sixjars.inspection.report_values import ByLength, Example, History, Report, Shown, SummaryMap
 from sixjars.learning.engine import Device
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.outside import Outside
@@ -103,7 +104,8 @@ class _Gathering:
             skipped=evaluation.skipped,
             explanation=explanation,
             scores=[
-                (score, self._interval(metric)) for score, metric in zip(evaluation.scores, one.metrics, strict=True)
+                (score, interval_of(metric, self._outcomes(metric)))
+                for score, metric in zip(evaluation.scores, one.metrics, strict=True)
             ],
             ranked_by=ranking.name,
             shown=self._shown(examples, [ranking.key(at) for at in range(len(examples))]),
@@ -121,8 +123,8 @@ class _Gathering:
             unknown_words=one.dataset.unknown_words().most_common(MOST_WORDS) if evaluation.unknown else [],
         )
 
-    def _interval(self, metric: Metric) -> Interval | None:
-        return None
+    def _outcomes(self, metric: Metric) -> list[Outcome]:
+        return self.one.found.outcomes[nbest_of(metric, self.one.found.settings)]
 
     def _shown(self, examples: Sequence[Example], keys: Sequence[tuple[float, ...]]) -> list[Shown]:
         """The best, the median and the worst, with their attention."""
@@ -153,11 +155,15 @@ class _Gathering:
         metric = self.one.metrics[0]
         if len(set(lengths)) < 2:
             return None
-        outcomes = self.one.found.outcomes[nbest_of(metric, self.run.recipe.evaluation)]
-        buckets = scores_by_length(outcomes, lengths, metric=metric, edges=edges_of(lengths, buckets=BUCKETS))
+        outcomes, edges = self._outcomes(metric), edges_of(lengths, buckets=BUCKETS)
+        edges = [edge for edge in edges if edge[0] <= max(lengths)]
+        buckets = scores_by_length(outcomes, lengths, metric=metric, edges=edges)
         if all(bucket.value is None or not math.isfinite(bucket.value) for bucket in buckets):
             return None
-        return ByLength(metric.name, unit, buckets, [None for _ in buckets])
+        inside = ([o for o, n in zip(outcomes, lengths, strict=True) if low <= n <= high] for low, high in edges)
+        known = zip(inside, buckets, strict=True)
+        intervals = [interval_of(metric, some) if bucket.value is not None else None for some, bucket in known]
+        return ByLength(metric.name, unit, buckets, intervals)
 
     def _map(self, examples: Sequence[Example], evaluation: Evaluation) -> SummaryMap | None:
         """Of all examples, or of some at equal distances."""

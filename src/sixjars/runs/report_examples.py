@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset
 from sixjars.errors import DataError
-from sixjars.evaluation.metrics import Metric, Outcome
+from sixjars.evaluation.metrics import Metric, Outcome, value_alone
 from sixjars.evaluation.score import answers, encoded_batches, nbest_of
 from sixjars.inspection.report_values import Example
 from sixjars.inspection.view import View, view_of
@@ -46,8 +46,7 @@ class Ranking:
         outcome = self.outcomes[at]
         if self.metric is None:
             return _likelihood(outcome) if outcome.tokens else None
-        found = self.metric.compute([outcome])
-        return found if math.isfinite(found) else None
+        return value_alone(self.metric, outcome)
 
     def key(self, at: int) -> tuple[float, float]:
         """Higher is better; of equal ones, that whose truth is more probable."""
