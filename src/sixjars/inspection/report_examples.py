@@ -47,7 +47,7 @@ def examples_html(shown: Sequence[Shown], *, ranked_by: str) -> str:
 def _example(one: Shown, ranked_by: str, key: str) -> str:
     """What was given, output and wanted; and a view of the attention, if it is not too large."""
     example = one.example
-    score = "" if example.score is None else f'<p class="score">{escape(ranked_by)} {shown_number(example.score)}</p>'
+    score = "" if example.score is None else f'<p class="score">{escape(ranked_by)}: {shown_number(example.score)}</p>'
     view, note = _view(one, key)
     images = "".join(
         f'<img class="given" src="{photo_uri(image, 240)}" alt="what was given">'
@@ -71,10 +71,10 @@ def _view(one: Shown, key: str) -> tuple[str, str]:
     if one.view is None:
         return "", ""
     made = fragment(one.view, key=f"{key}-view")
-    if len(made) <= LARGEST:
+    if len(made.encode()) <= LARGEST:
         return made, ""
     made = fragment(one.view.alone(0), key=f"{key}-view")
-    if len(made) <= LARGEST:
+    if len(made.encode()) <= LARGEST:
         return made, '<p class="note">The other outputs of the beam are left out, to keep the file small.</p>'
     steps, positions = len(one.view.outputs[0].weights), len(one.view.names)
     return "", (

@@ -85,7 +85,7 @@ def _colourings(found: SummaryMap, ranked_by: str) -> dict[str, str]:
     """What points may be coloured by, where it differs."""
     lengths, scores = ({e.length for e in found.examples}, {e.score for e in found.examples} - {None})
     possible = {
-        "label": ("class", len(set(found.labels)) > 1),
+        "class": ("class", len(set(found.labels)) > 1),
         "length": ("length of the input", len(lengths) > 1),
         "score": (ranked_by, len(scores) > 1),
     }
@@ -124,14 +124,14 @@ def _dots(found: SummaryMap) -> str:
 def _legends(found: SummaryMap, ways: dict[str, str], ranked_by: str) -> str:
     """What the colours mean; the style shows the one that is used."""
     made = []
-    if "label" in ways:
+    if "class" in ways:
         items = [
             f'<li><span style="--k:var(--k{at})"></span>{escape(label)}</li>' for label, at in _classes(found).items()
         ]
         items += (
             [f'<li><span style="--k:var(--k{COLORS})"></span>others</li>'] if len(set(found.labels)) > COLORS else []
         )
-        made.append(f'<ul class="legend label">{"".join(items)}</ul>')
+        made.append(f'<ul class="legend class">{"".join(items)}</ul>')
     values: dict[str, list[float | None]] = {
         "length": [e.length for e in found.examples],
         "score": [e.score for e in found.examples],

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any, final
 
 import numpy as np
@@ -24,7 +25,7 @@ from sixjars.inspection.report_examples import chosen_rows
 from sixjars.inspection.report_map import neighbours_of, projected
 from sixjars.inspection.report_values import ByLength, Example, History, Report, Shown, SummaryMap
 from sixjars.learning.engine import Device
-from sixjars.progress import Reporter, listening
+from sixjars.progress import Reporter, duration, number_of
 from sixjars.recipe.outside import Outside
 from sixjars.runs.evaluate import Evaluation, Examined, evaluation_of, examined
 from sixjars.runs.explain import explain
@@ -69,10 +70,10 @@ def report(
     check_writable(path)
     given = os.fspath(folder)
     run = open_run(given, Outside(tuple(allow), tuple(components)))
+    begun = monotonic()
     one = examined(run, data=data, device=device, reporter=reporter, with_loss=True)
     try:
-        with listening(reporter):
-            found = _Gathering(run, one, reporter).report(given, data)
+        found = _Gathering(run, one, reporter, monotonic() - begun).report(given, data)
     finally:
         reporter.end()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -88,6 +89,8 @@ class _Gathering:
     run: RunFolder
     one: Examined
     reporter: Reporter
+    seconds: float
+    """That scoring took."""
 
     def report(self, given: str, data: Any) -> Report:
         """All values of the report; `given` and `data` are as they were named."""
@@ -181,7 +184,7 @@ class _Gathering:
         found: dict[int, NDArray[np.float64]] = {}
         batches, examples = self.one.dataset.batches(), self.run.recipe.evaluation.batch_examples
         for batch, encoded in encoded_batches(self.one.network, batches, examples=examples, rows=rows):
-            vectors_BD = encoded.summary.double().cpu().numpy()
+            vectors_BD = encoded.summary.detach().double().cpu().numpy()
             found |= zip(batch.numbers.tolist(), vectors_BD, strict=True)
             self.reporter.preparing("map of summary vectors", done=len(found), total=len(rows))
         return np.stack([found[row] for row in rows])
@@ -194,8 +197,10 @@ class _Gathering:
             found["steps"] = f"{last['step']:,.0f} ({last['epoch']:.3g} epochs)"
         except (OSError, ValueError, IndexError, KeyError):
             found["steps"] = "not known; the run has no log"
-        size = self.run.weights.stat().st_size
-        return found | {"weights": f"{size / 1e6:,.1f} MB"}
+        found["weights"] = f"{self.run.weights.stat().st_size / 1e6:,.1f} MB"
+        count, device = len(self.one.found.rows), self.one.network.device
+        found["scoring"] = f"{number_of(count, 'example')} in {duration(self.seconds)} on {device}, for this report"
+        return found
 
     def _versions(self) -> dict[str, str]:
         """Seed, versions, and the data that it was trained on."""

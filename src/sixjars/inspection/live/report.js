@@ -30,7 +30,9 @@ for (const map of document.querySelectorAll(".map")) {
     const x = box.x + box.width / 2 - around.x, right = x > around.width / 2;
     tip.style.left = right ? "auto" : `${x + 12}px`;
     tip.style.right = right ? `${around.width - x + 12}px` : "auto";
-    tip.style.top = `${box.y - around.y + 12}px`;
+    const y = box.y + box.height / 2 - around.y, below = y < around.height / 2;
+    tip.style.top = below ? `${y + 8}px` : "auto";
+    tip.style.bottom = below ? "auto" : `${around.height - y + 8}px`;
     dots[at].setAttribute("aria-label", tip.textContent);
   }
 
@@ -68,14 +70,20 @@ for (const map of document.querySelectorAll(".map")) {
     return best;
   }
 
+  // What is shown where the mouse is at no point: the one that a key went to.
+  function rest() {
+    const own = plot.querySelector(".dot:focus-visible");
+    if (own) point(+own.dataset.at); else tip.hidden = true;
+  }
+
   const dotOf = (event) => event.target.closest(".dot");
   map.addEventListener("pointerover", (event) => {
     const dot = dotOf(event);
-    if (dot) point(+dot.dataset.at); else tip.hidden = true;
+    if (dot) point(+dot.dataset.at); else rest();
   });
   map.addEventListener("focusin", (event) => { const dot = dotOf(event); if (dot) point(+dot.dataset.at); });
   map.addEventListener("focusout", () => { tip.hidden = true; });
-  map.addEventListener("pointerleave", () => { tip.hidden = true; });
+  map.addEventListener("pointerleave", rest);
   plot.addEventListener("click", (event) => {
     const dot = dotOf(event);
     if (dot) { reach(+dot.dataset.at); keep(+dot.dataset.at); }
