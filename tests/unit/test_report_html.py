@@ -45,13 +45,13 @@ def explanation() -> Explanation:
     return Explanation(f"translation {WILD}", tuple(Section(name, (f"{name} {WILD}",), (weight,)) for name in names))
 
 
-def summary_map(count: int, *, labels: int = 0) -> SummaryMap:
+def summary_map(count: int, *, labels: int = 0, lower: bool = False) -> SummaryMap:
     vectors = np.random.default_rng(0).normal(size=(count, 16))
     found = projected(vectors)
     assert found is not None
     examples = [example(at, words=2 + at % 9) for at in range(count)]
     classes = [f"class {at % labels} {WILD}" for at in range(count)] if labels else []
-    return SummaryMap(*found, neighbours_of(vectors), examples, classes)
+    return SummaryMap(*found, neighbours_of(vectors), examples, lower, classes)
 
 
 def report_of(count: int = 30, **changes: Any) -> Report:
@@ -209,6 +209,16 @@ def test_classes_have_colours_and_a_legend() -> None:
     dots = re.findall(r"--k:var\(--k(\d)\)", html.replace(legend, ""))
     assert len(dots) == 40
     assert set(dots) == {str(at) for at in range(COLORS + 1)}
+
+
+def test_the_best_score_is_the_same_colour_where_lower_is_better() -> None:
+    found = {}
+    for lower in (False, True):
+        html = report_page(report_of(summary_map=summary_map(14, lower=lower)))
+        shares = [float(share) for share in re.findall(r"--s:([\d.]+)", html)]
+        assert [share == max(shares) for share in shares] == [at % 7 == (0 if lower else 6) for at in range(14)]
+        found[lower] = re.findall(r'<p class="legend score">(\S+) <span class="ramp"></span> (\S+)', html)
+    assert found == {False: [("0", "1")], True: [("1", "0")]}
 
 
 def test_a_matrix_of_many_classes_is_cut() -> None:

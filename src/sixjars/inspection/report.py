@@ -26,7 +26,7 @@ def report_page(found: Report) -> str:
     """The whole document."""
     links = "".join(f'<li><a href="#{key}">{escape(name)}</a></li>' for key, (name, _) in SECTIONS.items())
     parts = [
-        f'<p class="lead">{_lead(found)}</p>{"".join(f"<p>{escape(one)}</p>" for one in found.notes)}',
+        f'<p class="lead">{_lead(found)}</p>',
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>',
     ]
     for key, (name, made) in SECTIONS.items():
@@ -110,7 +110,10 @@ def _map(found: Report) -> str:
 
 
 def _examples(found: Report) -> str:
-    how = f"{len(found.shown):,} of {found.count:,} examples, ranked by {escape(found.ranked_by)}."
+    how = (
+        f"{len(found.shown):,} of {found.count:,} examples, ranked by {escape(found.ranked_by)}; of equal ones, the one "
+        "whose reference is more probable comes first."
+    )
     attention = "" if found.has_attention else " This model has no attention, so there are no weights to show."
     return f"<p>{how}{attention}</p>{examples_html(found.shown, ranked_by=found.ranked_by)}"
 

@@ -108,7 +108,10 @@ def _dots(found: SummaryMap) -> str:
     low, high = found.spots.min(0), found.spots.max(0)
     spread = np.where(high > low, high - low, 1.0)
     places = MARGIN + (SIZE - 2 * MARGIN) * (found.spots - low) / spread
-    lengths, scores = _scaled([e.length for e in found.examples]), _scaled([e.score for e in found.examples])
+    lengths, scores = (
+        _scaled(list(values)) for values in zip(*((e.length, e.score) for e in found.examples), strict=True)
+    )
+    scores = [1.0 - score for score in scores] if found.lower else scores
     colours = _classes(found)
     made = []
     for at, (x, y) in enumerate(places.tolist()):
@@ -139,8 +142,11 @@ def _legends(found: SummaryMap, ways: dict[str, str], ranked_by: str) -> str:
     for name in ("length", "score"):
         if name in ways:
             known = [value for value in values[name] if value is not None]
-            low, high = (shown_number(float(edge)) for edge in (min(known), max(known)))
-            made.append(f'<p class="legend {name}">{low} <span class="ramp"></span> {high} ({escape(ways[name])})</p>')
+            edges = [shown_number(float(edge)) for edge in (min(known), max(known))]
+            left, right = edges[::-1] if name == "score" and found.lower else edges
+            made.append(
+                f'<p class="legend {name}">{left} <span class="ramp"></span> {right} ({escape(ways[name])})</p>'
+            )
     return "".join(made)
 
 

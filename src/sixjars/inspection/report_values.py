@@ -1,7 +1,7 @@
 """What a report of a run shows, as plain values; no model and no file is needed to make HTML of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, final
 
 import numpy as np
@@ -81,6 +81,8 @@ class SummaryMap:
     neighbours: Sequence[Sequence[tuple[int, float]]]
     """Of each example the nearest others, with their cosine similarity."""
     examples: Sequence[Example]
+    lower: bool = False
+    """Whether lower scores are better."""
     labels: Sequence[str] = ()
     """The true class of each example; nothing where the output is no class."""
 
@@ -116,4 +118,3 @@ class Report:
     unknown: float | None = None
     """The share of unknown tokens in the inputs; nothing where they have no tokens."""
     unknown_words: Sequence[tuple[str, int]] = ()
-    notes: Sequence[str] = field(default=())

@@ -119,7 +119,7 @@ class _Gathering:
             command=shlex.join(["sixjars", "report", "runs/again", *file]),
             history=self._history(),
             by_length=self._by_length(lengths, unit),
-            summary_map=self._map(examples, evaluation),
+            summary_map=self._map(examples, evaluation, lower=ranking.lower),
             classes=evaluation.classes,
             confusion=evaluation.confusion,
             unknown=evaluation.unknown,
@@ -168,7 +168,7 @@ class _Gathering:
         intervals = [interval_of(metric, some) if bucket.value is not None else None for some, bucket in known]
         return ByLength(metric.name, unit, buckets, intervals)
 
-    def _map(self, examples: Sequence[Example], evaluation: Evaluation) -> SummaryMap | None:
+    def _map(self, examples: Sequence[Example], evaluation: Evaluation, *, lower: bool) -> SummaryMap | None:
         """Of all examples, or of some at equal distances."""
         step = -(-len(examples) // MOST_POINTS)
         chosen = range(0, len(examples), step)
@@ -177,7 +177,7 @@ class _Gathering:
         if found is None:
             return None
         labels = [examples[at].references[0] for at in chosen] if evaluation.confusion is not None else []
-        return SummaryMap(*found, neighbours_of(vectors_ND), [examples[at] for at in chosen], labels)
+        return SummaryMap(*found, neighbours_of(vectors_ND), [examples[at] for at in chosen], lower, labels)
 
     def _summaries(self, rows: Sequence[int]) -> NDArray[np.float64]:
         """The summary vector of each row."""

@@ -41,6 +41,11 @@ class Ranking:
         """For a person."""
         return "log probability of a token" if self.metric is None else self.metric.name
 
+    @property
+    def lower(self) -> bool:
+        """Whether lower values are better."""
+        return self.metric is not None and self.metric.better == "lower"
+
     def value(self, at: int) -> float | None:
         """Of one example; nothing where it has none."""
         outcome = self.outcomes[at]
@@ -50,8 +55,8 @@ class Ranking:
 
     def key(self, at: int) -> tuple[float, float]:
         """Higher is better; of equal ones, that whose truth is more probable."""
-        value, lower = self.value(at), self.metric is not None and self.metric.better == "lower"
-        return (-math.inf if value is None else -value if lower else value), _likelihood(self.outcomes[at])
+        value = self.value(at)
+        return (-math.inf if value is None else -value if self.lower else value), _likelihood(self.outcomes[at])
 
 
 def _likelihood(outcome: Outcome) -> float:
