@@ -161,9 +161,9 @@ def judged(
     *,
     training: Dataset | None = None,
     with_loss: bool = False,
-    what: str = "",
+    progress: str = "",
 ) -> Judged:
-    """All that the metrics need to know of every example, each batch encoded once; `what` names it to who listens."""
+    """All that the metrics need to know of every example; `progress` names this work for whoever is listening."""
     needs = {need for metric in metrics for need in metric.needs} | ({"likelihood"} if with_loss else set())
     counts = sorted({nbest_of(metric, settings) for metric in metrics})
     searches = network.decoder.searches
@@ -171,7 +171,7 @@ def judged(
     used = {count: widened(settings.search, count if searches else counts[-1]) for count in counts}
     groups = _groups(dataset, group=settings.group)
     rows = tuple(group[0] for group in groups)
-    judge = _Judge(network, dataset, needs, set(rows), what)
+    judge = _Judge(network, dataset, needs, set(rows), progress)
     loss = judge.read(set(used.values()) if "candidates" in needs else set(), examples=settings.batch_examples)
     familiar = frozenset(training.targets) if training is not None and "familiar" in needs else None
     outcomes = {
@@ -212,8 +212,8 @@ def true_rationales(dataset: Dataset) -> list[tuple[int, int] | None] | None:
 class _Judge:
     """A network and a dataset, and what is found out about its rows."""
 
-    def __init__(self, network: Network, dataset: Dataset, needs: set[str], firsts: set[int], what: str) -> None:
-        self.network, self.dataset, self.needs, self.what = network, dataset, needs, what
+    def __init__(self, network: Network, dataset: Dataset, needs: set[str], firsts: set[int], progress: str) -> None:
+        self.network, self.dataset, self.needs, self.progress = network, dataset, needs, progress
         self.firsts = firsts
         """Rows that outputs are found for: of those with the same input, one."""
         self.found: dict[tuple[int, SearchSettings], tuple[str, ...]] = {}
@@ -229,7 +229,7 @@ class _Judge:
             return 0.0
         chosen = range(len(self.dataset)) if of_truth else sorted(self.firsts)
         batches = encoded_batches(self.network, self.dataset.batches(), examples=examples, rows=chosen)
-        for batch, encoded in counted(batches, self.what, rows=lambda one: len(one[0].numbers), total=len(chosen)):
+        for batch, encoded in counted(batches, self.progress, rows=lambda one: len(one[0].numbers), total=len(chosen)):
             if of_truth:
                 loss_B, count_B = self._truth(batch, encoded)
                 total, tokens = total + float(loss_B.sum()), tokens + int(count_B.sum())

@@ -111,7 +111,7 @@ def _map(found: Report) -> str:
 
 def _examples(found: Report) -> str:
     how = (
-        f"{len(found.shown):,} of {found.count:,} examples, ranked by {escape(found.ranked_by)}; of equal ones, the one "
+        f"{len(found.shown):,} of {found.count:,} examples, ranked by {escape(found.ranked_by)}; of equal ones, that "
         "whose reference is more probable comes first."
     )
     attention = "" if found.has_attention else " This model has no attention, so there are no weights to show."

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import final
 
 from sixjars.evaluation.by_length import FEW
 from sixjars.inspection.report_values import ByLength, History
@@ -39,6 +40,7 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 and value == round(value) else f"{value:g}"
 
 
+@final
 class _Frame:
     """Where values lie on the drawing."""
 

@@ -1,6 +1,7 @@
 """Scoring a run after it was trained."""
 
 import os
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -97,62 +98,65 @@ def evaluate(
     (['accuracy@3'], 200)
     """
     run = open_run(folder, Outside(tuple(allow), tuple(components)))
-    return evaluation_of(examined(run, data=data, metrics=metrics, device=device, reporter=reporter))
+    wanted = wanted_metrics(run.recipe, metrics, run.outside)
+    found = judged_run(run, wanted, data=data, device=device, reporter=reporter or Reporter())
+    return evaluation_of(found.judged, wanted, found.dataset)
 
 
 @final
 @dataclass(frozen=True)
-class Examined:
-    """A run in memory, the examples that it was scored on, and what it made of them."""
+class JudgedRun:
+    """What a run makes of some data, and how long that took."""
 
-    network: Network
+    judged: Judged
     dataset: Dataset
-    metrics: list[Metric]
-    found: Judged
+    parameters: int
+    seconds: float
+    network: Network
 
 
-def examined(
+def judged_run(
     run: RunFolder,
+    metrics: Sequence[Metric],
     *,
-    data: Any = None,
-    metrics: Sequence[str] | None = None,
-    device: Device = "auto",
-    reporter: Reporter | None = None,
+    data: Any,
+    device: Device,
+    reporter: Reporter,
     with_loss: bool = False,
-) -> Examined:
-    """All that a run makes of its test set, or of other data; `with_loss` also how probable the truth is."""
-    wanted = _metrics(run, metrics)
+) -> JudgedRun:
+    """All that the metrics need to know of a run; `with_loss`, also how probable the references are."""
     blueprint = Blueprint.of(run.recipe, run.outside, device=device_named(device), reporter=reporter)
     run.check_backbones(blueprint.fingerprints)
     fields = run.restored(blueprint.fields)
     network = run.network(blueprint, fields).to(device_named(device))
     file, tables = _given(run, data)
-    reporter = reporter or Reporter()
+    settings = run.recipe.evaluation
     try:
         with given_tables(tables), listening(reporter):
-            dataset, training = _datasets(run, blueprint, fields, data=file, metrics=wanted)
+            dataset, training = _datasets(run, blueprint, fields, data=file, metrics=metrics)
+    except DataError as error:
+        raise DataError(f"{error}{_elsewhere(run.recipe, tables) if file is None else ''}") from None
+    else:
         if file is not None and _learned_from(run.recipe, Path(file)):
             reporter.note("the run was trained on rows of this file; a score on them says little of new ones.")
         if file is None and run.recipe.learning.folds is not None:
             reporter.note(note_of_folds(run))
-        settings = run.recipe.evaluation
+        began, progress = time.monotonic(), f"scoring {run.folder}"
         with listening(reporter):
             found = judged(
-                network, dataset, settings, wanted, training=training, with_loss=with_loss, what="scoring examples"
+                network, dataset, settings, metrics, training=training, with_loss=with_loss, progress=progress
             )
-    except DataError as error:
-        raise DataError(f"{error}{_elsewhere(run.recipe, tables) if file is None else ''}") from None
+        seconds = time.monotonic() - began
     finally:
         reporter.end()
-    return Examined(network, dataset, wanted, found)
+    return JudgedRun(found, dataset, sum(weight.numel() for weight in network.parameters()), seconds, network)
 
 
-def evaluation_of(one: Examined) -> Evaluation:
+def evaluation_of(found: Judged, metrics: Sequence[Metric], dataset: Dataset) -> Evaluation:
     """The scores; of labels also those of each."""
-    found, dataset = one.found, one.dataset
-    fields, scores = dataset.fields, tuple(found.scores(one.metrics))
+    fields, scores = dataset.fields, tuple(found.scores(metrics))
     outcomes = found.outcomes[min(found.outcomes)]
-    each = partial(found.each, one.metrics)
+    each = partial(found.each, metrics)
     if fields.output.holds != "classes" or not outcomes[0].candidates:
         return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, unknown=dataset.unknown, each=each)
     several = fields.output.multi_label
@@ -203,12 +207,12 @@ def _learned_from(recipe: Recipe, file: Path) -> bool:
     return file.exists() and any(place.exists() and place.samefile(file) for place in places)
 
 
-def _metrics(run: RunFolder, names: Sequence[str] | None) -> list[Metric]:
-    """The metrics that are wanted; refuse what this run cannot be measured by, before anything is computed."""
+def wanted_metrics(recipe: Recipe, names: Sequence[str] | None, outside: Outside) -> list[Metric]:
+    """The metrics that are wanted; refuse what a run cannot be measured by, before anything is computed."""
     if not names:
-        return metrics_of(run.recipe, run.outside)
-    named, faults = named_metrics([("--metrics", name) for name in names], run.outside)
-    faults += misfits(run.recipe, named, run.outside)
+        return metrics_of(recipe, outside)
+    named, faults = named_metrics([("--metrics", name) for name in names], outside)
+    faults += misfits(recipe, named, outside)
     if faults:
         raise RecipeError(faults, "the command line")
     return [metric for _, metric in named]

@@ -1,6 +1,6 @@
 """A report of a run: all that is known of it, gathered and written as one HTML file.
 
-Dims: N examples, D features of a summary vector.
+Dims: B batch, N examples, D features of a summary vector.
 """
 
 import math
@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
 from typing import Any, final
 
 import numpy as np
@@ -27,7 +26,7 @@ from sixjars.inspection.report_values import ByLength, Example, History, Report,
 from sixjars.learning.engine import Device
 from sixjars.progress import Reporter, duration, number_of
 from sixjars.recipe.outside import Outside
-from sixjars.runs.evaluate import Evaluation, Examined, evaluation_of, examined
+from sixjars.runs.evaluate import Evaluation, JudgedRun, evaluation_of, judged_run, wanted_metrics
 from sixjars.runs.explain import explain
 from sixjars.runs.folder import RunFolder, best_of, first_score, noted, open_run
 from sixjars.runs.output_file import check_writable
@@ -70,10 +69,10 @@ def report(
     check_writable(path)
     given = os.fspath(folder)
     run = open_run(given, Outside(tuple(allow), tuple(components)))
-    begun = monotonic()
-    one = examined(run, data=data, device=device, reporter=reporter, with_loss=True)
+    metrics = wanted_metrics(run.recipe, None, run.outside)
+    one = judged_run(run, metrics, data=data, device=device, reporter=reporter, with_loss=True)
     try:
-        found = _Gathering(run, one, reporter, monotonic() - begun).report(given, data)
+        found = _Gathering(run, one, metrics, reporter).report(given, data)
     finally:
         reporter.end()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,15 +86,14 @@ class _Gathering:
     """A run that was scored, and what is made of it step by step."""
 
     run: RunFolder
-    one: Examined
+    one: JudgedRun
+    metrics: Sequence[Metric]
     reporter: Reporter
-    seconds: float
-    """That scoring took."""
 
     def report(self, given: str, data: Any) -> Report:
         """All values of the report; `given` and `data` are as they were named."""
         run, one = self.run, self.one
-        evaluation, ranking = evaluation_of(one), ranking_of(one)
+        evaluation, ranking = evaluation_of(one.judged, self.metrics, one.dataset), ranking_of(one, self.metrics)
         lengths, unit = lengths_of(one)
         examples = [example_of(one, at, ranking.value(at), length) for at, length in enumerate(lengths)]
         explanation = explain(run.folder, allow=run.outside.packages, components=run.outside.components)
@@ -108,7 +106,7 @@ class _Gathering:
             explanation=explanation,
             scores=[
                 (score, interval_of(metric, self._outcomes(metric)))
-                for score, metric in zip(evaluation.scores, one.metrics, strict=True)
+                for score, metric in zip(evaluation.scores, self.metrics, strict=True)
             ],
             ranked_by=ranking.name,
             shown=self._shown(examples, [ranking.key(at) for at in range(len(examples))]),
@@ -127,11 +125,11 @@ class _Gathering:
         )
 
     def _outcomes(self, metric: Metric) -> list[Outcome]:
-        return self.one.found.outcomes[nbest_of(metric, self.one.found.settings)]
+        return self.one.judged.outcomes[nbest_of(metric, self.one.judged.settings)]
 
     def _shown(self, examples: Sequence[Example], keys: Sequence[tuple[float, ...]]) -> list[Shown]:
         """The best, the median and the worst, with their attention."""
-        groups, rows = chosen_rows(keys), self.one.found.rows
+        groups, rows = chosen_rows(keys), self.one.judged.rows
         views = views_of(self.one, [rows[at] for some in groups.values() for at in some])
         found = []
         for group, some in groups.items():
@@ -155,7 +153,7 @@ class _Gathering:
 
     def _by_length(self, lengths: Sequence[int], unit: str) -> ByLength | None:
         """By the first metric; nothing where all lengths are the same."""
-        metric = self.one.metrics[0]
+        metric = self.metrics[0]
         if len(set(lengths)) < 2:
             return None
         outcomes, edges = self._outcomes(metric), edges_of(lengths, buckets=BUCKETS)
@@ -172,7 +170,7 @@ class _Gathering:
         """Of all examples, or of some at equal distances."""
         step = -(-len(examples) // MOST_POINTS)
         chosen = range(0, len(examples), step)
-        vectors_ND = self._summaries([self.one.found.rows[at] for at in chosen])
+        vectors_ND = self._summaries([self.one.judged.rows[at] for at in chosen])
         found = projected(vectors_ND)
         if found is None:
             return None
@@ -194,12 +192,13 @@ class _Gathering:
         found = {"parameters": f"{trained:,} trained" + (f", {frozen:,} frozen" if frozen else "")}
         try:
             last = self.run.history()[-1]
-            found["steps"] = f"{last['step']:,.0f} ({last['epoch']:.3g} epochs)"
+            epochs = number_of(float(f"{last['epoch']:.3g}"), "epoch")
+            found["steps"] = f"{last['step']:,.0f} ({epochs})"
         except (OSError, ValueError, IndexError, KeyError):
             found["steps"] = "not known; the run has no log"
         found["weights"] = f"{self.run.weights.stat().st_size / 1e6:,.1f} MB"
-        count, device = len(self.one.found.rows), self.one.network.device
-        found["scoring"] = f"{number_of(count, 'example')} in {duration(self.seconds)} on {device}, for this report"
+        count, device = len(self.one.judged.rows), self.one.network.device
+        found["scoring"] = f"{number_of(count, 'example')} in {duration(self.one.seconds)} on {device}, for this report"
         return found
 
     def _versions(self) -> dict[str, str]:

@@ -17,7 +17,7 @@ from sixjars.evaluation.metrics import Metric, Outcome, value_alone
 from sixjars.evaluation.score import answers, encoded_batches, nbest_of
 from sixjars.inspection.report_values import Example
 from sixjars.inspection.view import View, view_of
-from sixjars.runs.evaluate import Examined
+from sixjars.runs.evaluate import JudgedRun
 from sixjars.runs.finishing import Finishing
 from sixjars.runs.requests import Found
 
@@ -64,17 +64,17 @@ def _likelihood(outcome: Outcome) -> float:
     return (outcome.log_probability or 0.0) / max(outcome.tokens, 1)
 
 
-def ranking_of(one: Examined) -> Ranking:
+def ranking_of(one: JudgedRun, metrics: Sequence[Metric]) -> Ranking:
     """By the first metric of outputs that has a value for one example."""
-    single = (metric for metric in one.metrics if metric.per_example and "candidates" in metric.needs)
+    single = (metric for metric in metrics if metric.per_example and "candidates" in metric.needs)
     metric = next(single, None)
-    count = min(one.found.outcomes) if metric is None else nbest_of(metric, one.found.settings)
-    return Ranking(one.found.outcomes[count], metric)
+    count = min(one.judged.outcomes) if metric is None else nbest_of(metric, one.judged.settings)
+    return Ranking(one.judged.outcomes[count], metric)
 
 
-def lengths_of(one: Examined) -> tuple[list[int], str]:
+def lengths_of(one: JudgedRun) -> tuple[list[int], str]:
     """How long each example is, and what was counted: words of the first input that differs, or else positions."""
-    dataset, rows = one.dataset, one.found.rows
+    dataset, rows = one.dataset, one.judged.rows
     for name, field in dataset.fields.inputs.items():
         words = field.words([dataset.inputs[row][name] for row in rows])
         found = [row[-1] + 1 if row else 0 for row in words]
@@ -88,20 +88,20 @@ def lengths_of(one: Examined) -> tuple[list[int], str]:
     return [0] * len(rows), ""
 
 
-def example_of(one: Examined, at: int, score: float | None, length: int) -> Example:
+def example_of(one: JudgedRun, at: int, score: float | None, length: int) -> Example:
     """The texts of one example; names of files without their folders."""
-    dataset, outcome = one.dataset, one.found.outcomes[min(one.found.outcomes)][at]
+    dataset, outcome = one.dataset, one.judged.outcomes[min(one.judged.outcomes)][at]
     given = [
         Path(text).name if dataset.fields.inputs[name].is_media else text
-        for name, text in dataset.inputs[one.found.rows[at]].items()
+        for name, text in dataset.inputs[one.judged.rows[at]].items()
     ]
     output = outcome.candidates[0] if outcome.candidates else ""
     return Example(" · ".join(given), output, outcome.references, score, length)
 
 
-def views_of(one: Examined, rows: Sequence[int]) -> dict[int, View]:
+def views_of(one: JudgedRun, rows: Sequence[int]) -> dict[int, View]:
     """What the model attended to, by row; of a beam the best outputs. Nothing without attention."""
-    network, dataset, settings = one.network, one.dataset, one.found.settings
+    network, dataset, settings = one.network, one.dataset, one.judged.settings
     if not network.decoder.has_attention or not rows:
         return {}
     search, searches = settings.search, network.decoder.searches
