@@ -170,7 +170,7 @@ def test_a_file_that_cannot_be_written_is_told_before_the_work(
     (tmp_path / "file.txt").touch()
     (tmp_path / "locked").mkdir()
     monkeypatch.setattr(of_reports, "judged_run", _never)
-    monkeypatch.setattr("os.access", lambda path, mode: "locked" not in str(path))
+    monkeypatch.setattr("sixjars.runs.output_file.os.access", lambda path, mode: "locked" not in str(path))
     path = tmp_path / out
     assert call("report", words, "--out", path).sentence == told.format(path, folder=tmp_path)
 
