@@ -197,7 +197,7 @@ def test_what_a_graph_reads_lives_as_long_as_the_graph(
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", tuple)
     monkeypatch.setattr(torch.cuda, "current_device", int)
     monkeypatch.setattr(engine, "uncaptured", lambda *_: "")
-    monkeypatch.setattr(engine, "optimizer_for", lambda weights, settings, captured: torch.optim.Adam(weights))
+    monkeypatch.setattr(engine, "optimizer_for", lambda weights, *_, **__: torch.optim.Adam(weights))
     monkeypatch.setattr(Batch, "to", lambda batch, device: batch.mapped(Tensor.clone))
     make, kept = captured.Captured, []
 

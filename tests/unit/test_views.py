@@ -37,7 +37,22 @@ def test_weights_of_pieces_are_added_in_the_source_and_averaged_in_the_output() 
     assert output.weights[1] == pytest.approx((0.0, 1.0))
     assert output.weights[2] == pytest.approx((0.75, 0.25))
     assert all(sum(row) == pytest.approx(1.0) for row in output.weights)
-    assert joined.joined() is joined
+    assert joined.joined() == joined
+
+
+def test_whole_words_lose_their_marks_too() -> None:
+    words = view(("▁a", "▁man"), "▁ein", "▁Mann", "<stop>", words=(0, 1), token_words=(0, 1, 2)).joined()
+    assert words.source == ("a", "man")
+    assert words.outputs[0].tokens == ("ein", "Mann", "<stop>")
+
+
+def test_pieces_of_a_caption_are_joined_over_the_cells_of_an_image() -> None:
+    output = Output("a redbird", ("▁a", "▁red", "bird", "<stop>"), ((0.5, 0.5), (1.0, 0.0), (0.0, 1.0), (0.5, 0.5)),
+                    words=(0, 1, 1, 2))  # fmt: skip
+    joined = View({"image": "x.png"}, (output,), layout=Layout("grid", (1, 2))).joined()
+    assert joined.outputs[0].tokens == ("a", "redbird", "<stop>")
+    assert joined.outputs[0].weights == ((0.5, 0.5), (0.5, 0.5), (0.5, 0.5))
+    assert joined.source == ()
 
 
 def test_copied_positions_move_with_their_words() -> None:

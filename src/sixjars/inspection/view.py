@@ -110,15 +110,13 @@ class View:
 
         The same where there is no more than one word on either side, as in the transliteration of one word.
         """
-        several = len(set(self.words)) > 1 or any(len(set(one.words)) > 2 for one in self.outputs)
-        whole = len(set(self.words)) == len(self.source) if self.words else True
-        if not several or (whole and all(len(set(one.words)) == len(one.tokens) for one in self.outputs)):
+        if len(set(self.words)) < 2 and all(len(set(one.words)) < 3 for one in self.outputs):
             return self
-        groups = _groups(self.words or range(len(self.source)), self.segments)
+        groups = _groups(self.words or range(len(self.names)), self.segments)
         place = {at: number for number, group in enumerate(groups) for at in group}
         return replace(
             self,
-            source=tuple(_word([self.source[at] for at in group]) for group in groups),
+            source=tuple(_word([self.source[at] for at in group]) for group in groups) if self.source else (),
             segments=tuple(self.segments[group[0]] for group in groups) if self.segments else (),
             words=tuple(range(len(groups))),
             outputs=tuple(_joined(one, groups, place) for one in self.outputs),

@@ -18,7 +18,8 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint
 from sixjars.runs.evaluate import scored_dataset
-from sixjars.runs.folder import RunFolder, open_run, resume_run
+from sixjars.runs.extension import resume_run
+from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.recipes import make_fields, read_recipe
 from sixjars.runs.train import train
 

@@ -30,7 +30,7 @@ from sixjars.runs.evaluate import Evaluation, JudgedRun, evaluation_of, judged_r
 from sixjars.runs.explain import explain
 from sixjars.runs.folder import RunFolder, best_of, first_score, noted, open_run
 from sixjars.runs.output_file import check_writable
-from sixjars.runs.report_examples import example_of, images_of, lengths_of, ranking_of, views_of
+from sixjars.runs.report_examples import example_of, images_of, lengths_of, ranking_of, unknown_words, views_of
 
 ENDINGS = (".html", ".htm")
 BUCKETS = 5
@@ -121,7 +121,7 @@ class _Gathering:
             classes=evaluation.classes,
             confusion=evaluation.confusion,
             unknown=evaluation.unknown,
-            unknown_words=one.dataset.unknown_words().most_common(MOST_WORDS) if evaluation.unknown else [],
+            unknown_words=unknown_words(one.dataset).most_common(MOST_WORDS) if evaluation.unknown else [],
         )
 
     def _outcomes(self, metric: Metric) -> list[Outcome]:

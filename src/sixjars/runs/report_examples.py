@@ -1,6 +1,7 @@
 """The examples of a report: how good each is, how long, and what the model attends to."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from sixjars.data.dataset import Dataset
 from sixjars.errors import DataError
 from sixjars.evaluation.metrics import Metric, Outcome, value_alone
 from sixjars.evaluation.score import answers, encoded_batches, nbest_of
+from sixjars.flow.special import STOP, UNK
 from sixjars.inspection.report_values import Example
 from sixjars.inspection.view import View, view_of
 from sixjars.runs.evaluate import JudgedRun
@@ -131,3 +133,19 @@ def images_of(dataset: Dataset, row: int) -> tuple[NDArray[np.uint8], ...]:
     if not isinstance(found, np.ndarray):
         return ()
     return tuple(found[:: max(len(found) // MOST_FRAMES, 1)][:MOST_FRAMES])
+
+
+def unknown_words(dataset: Dataset) -> Counter[str]:
+    """How often each word of the inputs is not known, or a piece of it; texts that were cut are left out."""
+    found: Counter[str] = Counter()
+    for name, field in dataset.fields.inputs.items():
+        if "vocabulary" not in field.fact_names or name not in field.encoders():
+            continue
+        ids, offsets = dataset.table.ids(name)
+        for row in sorted(set((np.searchsorted(offsets, np.flatnonzero(ids == UNK), "right") - 1).tolist())):
+            own, text = ids[offsets[row] : offsets[row + 1]], dataset.inputs[row][name]
+            own, [index] = own[own != STOP], field.words([text])
+            if len(index) == len(own):
+                words = text.split()
+                found.update(words[at] for at in {index[place] for place in np.flatnonzero(own == UNK)})
+    return found
