@@ -126,6 +126,16 @@ def test_a_packed_run_and_a_table_in_memory(run: Path, tmp_path: Path) -> None:
     assert "2 of 2 examples" in html
 
 
+def test_data_without_annotations_is_scored_by_the_other_metrics(tmp_path: Path) -> None:
+    run = sixjars.train("translation/sample_attention", FEW, out=tmp_path / "run", device="cpu").folder
+    (tmp_path / "pairs.tsv").write_text("english\thindi\nI am going home\tmein ghar ja raha hoon\n")
+    for data, left_out in ((None, False), (tmp_path / "pairs.tsv", True)):
+        html = sixjars.report(run, data=data, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8")
+        assert '<th scope="row">exact_match</th>' in html
+        assert ('<th scope="row">alignment_error_rate</th>' in html) != left_out
+        assert ("Left out, for this data has no annotations: alignment_error_rate." in html) == left_out
+
+
 @final
 class Noted(Reporter):
     """Keeps what it is told."""

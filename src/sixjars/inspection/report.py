@@ -92,6 +92,8 @@ def _learning(found: Report) -> str:
 
 def _scores(found: Report) -> str:
     made = scores_table(found.scores)
+    if found.left_out:
+        made += f'<p class="note">Left out, for this data has no annotations: {escape(", ".join(found.left_out))}.</p>'
     if found.classes:
         made += class_table(found.classes)
     return made + (confusion_table(found.confusion) if found.confusion is not None else "")

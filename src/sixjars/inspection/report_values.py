@@ -118,3 +118,5 @@ class Report:
     unknown: float | None = None
     """The share of unknown tokens in the inputs; nothing where they have no tokens."""
     unknown_words: Sequence[tuple[str, int]] = ()
+    left_out: Sequence[str] = ()
+    """Metrics that need annotations, which the data does not have."""

@@ -14,6 +14,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sixjars.data.annotations import ANNOTATIONS
 from sixjars.errors import DataError
 from sixjars.evaluation.bootstrap import interval_of
 from sixjars.evaluation.by_length import edges_of, scores_by_length
@@ -30,6 +31,7 @@ from sixjars.runs.evaluate import Evaluation, JudgedRun, evaluation_of, judged_r
 from sixjars.runs.explain import explain
 from sixjars.runs.folder import RunFolder, best_of, first_score, noted, open_run
 from sixjars.runs.output_file import check_writable
+from sixjars.runs.recipes import metrics_of
 from sixjars.runs.report_examples import example_of, images_of, lengths_of, ranking_of, unknown_words, views_of
 
 ENDINGS = (".html", ".htm")
@@ -69,8 +71,7 @@ def report(
     check_writable(path)
     given = os.fspath(folder)
     run = open_run(given, Outside(tuple(allow), tuple(components)))
-    metrics = wanted_metrics(run.recipe, None, run.outside)
-    one = judged_run(run, metrics, data=data, device=device, reporter=reporter, with_loss=True)
+    metrics, one = _judged(run, data, device, reporter)
     try:
         found = _Gathering(run, one, metrics, reporter).report(given, data)
     finally:
@@ -78,6 +79,19 @@ def report(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(report_page(found), encoding="utf-8")
     return path
+
+
+def _judged(run: RunFolder, data: Any, device: Device, reporter: Reporter) -> tuple[list[Metric], JudgedRun]:
+    """By the run's metrics; other data that has no annotations, as alignments, by those that need none."""
+    metrics = wanted_metrics(run.recipe, None, run.outside)
+    annotated = {truth.need for truth in ANNOTATIONS.values()}
+    plain = [metric for metric in metrics if not metric.needs & annotated]
+    try:
+        return metrics, judged_run(run, metrics, data=data, device=device, reporter=reporter, with_loss=True)
+    except DataError:
+        if data is None or not plain or len(plain) == len(metrics):
+            raise
+    return plain, judged_run(run, plain, data=data, device=device, reporter=reporter, with_loss=True)
 
 
 @final
@@ -121,6 +135,7 @@ class _Gathering:
             classes=evaluation.classes,
             confusion=evaluation.confusion,
             unknown=evaluation.unknown,
+            left_out=[metric.name for metric in metrics_of(run.recipe, run.outside) if metric not in self.metrics],
             unknown_words=unknown_words(one.dataset).most_common(MOST_WORDS) if evaluation.unknown else [],
         )
 
