@@ -69,8 +69,8 @@ if TYPE_CHECKING:
     from sixjars.recipe.data import FieldSettings as FieldSettings
     from sixjars.recipe.sections import Recipe as Recipe
     from sixjars.recipe.sections import SearchSettings as SearchSettings
-    from sixjars.runs.compare import Comparison as Comparison
     from sixjars.runs.compare import compare as compare
+    from sixjars.runs.comparison import Comparison as Comparison
     from sixjars.runs.evaluate import Evaluation as Evaluation
     from sixjars.runs.evaluate import evaluate as evaluate
     from sixjars.runs.explain import explain as explain
@@ -119,7 +119,8 @@ _MODULES = {
     "progress": "ConsoleProgress Reporter",
     "recipe.data": "FieldSettings",
     "recipe.sections": "Recipe SearchSettings",
-    "runs.compare": "Comparison compare",
+    "runs.compare": "compare",
+    "runs.comparison": "Comparison",
     "runs.evaluate": "Evaluation evaluate",
     "runs.explain": "explain",
     "runs.pack": "pack",

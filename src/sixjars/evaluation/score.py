@@ -12,21 +12,14 @@ from torch import Tensor
 
 from sixjars.data.batches import Batches
 from sixjars.data.dataset import Dataset
-from sixjars.evaluation.metrics import (
-    Metric,
-    Outcome,
-    RationaleWeight,
-    Score,
-    focus_of,
-    rationale_weight,
-    score,
-    value_alone,
-)
+from sixjars.evaluation.metrics import Metric, Outcome, RationaleWeight, Score, focus_of, rationale_weight, score
 from sixjars.evaluation.metrics.attention import Box, boxes_of, rationale_of
+from sixjars.evaluation.metrics.table import value_alone
 from sixjars.evaluation.search import Searcher
 from sixjars.flow.values import Batch, Encoded, Hypothesis, Padded
 from sixjars.loss import truth_loss
 from sixjars.model.build import Network
+from sixjars.progress import counted
 from sixjars.recipe.sections import EvaluationSettings, SearchSettings
 
 
@@ -118,6 +111,8 @@ class Judged:
     """Whether outputs were found by search."""
     given: Callable[[int], str | None]
     """The input of an example, by its place."""
+    rows: Sequence[int] = ()
+    """The row of the dataset that each example is, or the first of those with its input."""
 
     def scores(self, metrics: Sequence[Metric]) -> list[Score]:
         """The metrics, each with its signature, which also says how outputs were chosen."""
@@ -158,8 +153,9 @@ def judged(
     *,
     training: Dataset | None = None,
     with_loss: bool = False,
+    progress: str = "",
 ) -> Judged:
-    """All that the metrics need to know of every example; every batch is encoded once for all of them."""
+    """All that the metrics need to know of every example; `progress` names this work for whoever is listening."""
     needs = {need for metric in metrics for need in metric.needs} | ({"likelihood"} if with_loss else set())
     counts = sorted({nbest_of(metric, settings) for metric in metrics})
     searches = network.decoder.searches
@@ -167,12 +163,14 @@ def judged(
     used = {count: widened(settings.search, count if searches else counts[-1]) for count in counts}
     groups = _groups(dataset, group=settings.group)
     judge = _Judge(network, dataset, needs, {group[0] for group in groups})
-    loss = judge.read(set(used.values()) if "candidates" in needs else set(), examples=settings.batch_examples)
+    wanted = set(used.values()) if "candidates" in needs else set()
+    loss = judge.read(wanted, examples=settings.batch_examples, progress=progress)
     familiar = frozenset(training.targets) if training is not None and "familiar" in needs else None
     outcomes = {
         count: [judge.outcome(group, search, count, familiar) for group in groups] for count, search in used.items()
     }
-    return Judged(loss, outcomes, settings, searches, lambda at: given_of(dataset, groups[at][0]))
+    rows = [group[0] for group in groups]
+    return Judged(loss, outcomes, settings, searches, lambda at: given_of(dataset, rows[at]), rows)
 
 
 def given_of(dataset: Dataset, row: int) -> str | None:
@@ -219,13 +217,17 @@ class _Judge:
         self.facts: dict[int, dict[str, Any]] = {}
         """What the truth was needed for, by row, as an outcome has it."""
 
-    def read(self, searches: Collection[SearchSettings], *, examples: int) -> float:
+    def read(self, searches: Collection[SearchSettings], *, examples: int, progress: str = "") -> float:
         """Find all of it out, one encoded batch after the other; returns the mean loss of a token."""
         of_truth, total, tokens = bool(OF_TRUTH & set(self.needs)), 0.0, 0
         if not of_truth and not searches:
             return 0.0
         chosen = None if of_truth else sorted(self.firsts)
-        for batch, encoded in encoded_batches(self.network, self.dataset.batches(), examples=examples, rows=chosen):
+        batches = encoded_batches(self.network, self.dataset.batches(), examples=examples, rows=chosen)
+        if progress:
+            total = len(self.dataset if chosen is None else chosen)
+            batches = counted(batches, progress, rows=lambda pair: len(pair[0].numbers), total=total)
+        for batch, encoded in batches:
             if of_truth:
                 loss_B, count_B = self._truth(batch, encoded)
                 total, tokens = total + float(loss_B.sum()), tokens + int(count_B.sum())
