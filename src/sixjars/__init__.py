@@ -71,8 +71,8 @@ if TYPE_CHECKING:
     from sixjars.recipe.sections import SearchSettings as SearchSettings
     from sixjars.runs.align import Alignment as Alignment
     from sixjars.runs.align import align as align
-    from sixjars.runs.compare import Comparison as Comparison
     from sixjars.runs.compare import compare as compare
+    from sixjars.runs.comparison import Comparison as Comparison
     from sixjars.runs.evaluate import Evaluation as Evaluation
     from sixjars.runs.evaluate import evaluate as evaluate
     from sixjars.runs.explain import explain as explain
@@ -123,7 +123,8 @@ _MODULES = {
     "recipe.data": "FieldSettings",
     "recipe.sections": "Recipe SearchSettings",
     "runs.align": "Alignment align",
-    "runs.compare": "Comparison compare",
+    "runs.compare": "compare",
+    "runs.comparison": "Comparison",
     "runs.evaluate": "Evaluation evaluate",
     "runs.explain": "explain",
     "runs.pack": "pack",

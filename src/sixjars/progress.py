@@ -207,8 +207,7 @@ class ConsoleProgress(Reporter):
 
     def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
         """Show how many rows there are so far, how fast they come, and how long the others take; nothing stays."""
-        bar = self.bar
-        if bar is None or self.what != what:
+        if (bar := self.bar) is None or self.what != what:
             bar = self._begin(what, total)
             self.first, self.began_at = rows, self.clock()
         speed = (rows - self.first) / max(self.clock() - self.began_at, 1e-9)
@@ -295,6 +294,7 @@ class ConsoleProgress(Reporter):
 
 
 def usual_reporter() -> Reporter:
-    """Progress where a person sees it, in a terminal or a notebook; none elsewhere."""
+    """Whoever is listening; else progress where a person sees it, in a terminal or a notebook; none elsewhere."""
     console = Console(stderr=True, soft_wrap=True)
-    return ConsoleProgress(console) if console.is_terminal or console.is_jupyter else Reporter()
+    usual = ConsoleProgress(console) if console.is_terminal or console.is_jupyter else Reporter()
+    return usual if (listener := _LISTENER.get()) is None else listener.reporter

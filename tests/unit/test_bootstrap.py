@@ -10,8 +10,8 @@ import pytest
 
 from sixjars.errors import DataError
 from sixjars.evaluation import bootstrap
-from sixjars.evaluation.bootstrap import difference, interval, interval_of, statistics_of
-from sixjars.evaluation.metrics import METRICS, Metric, Outcome, RationaleWeight, metric_named
+from sixjars.evaluation.bootstrap import difference, exchanged, interval, interval_of, statistics_of
+from sixjars.evaluation.metrics import METRICS, Interval, Metric, Outcome, RationaleWeight, metric_named
 
 WORDS = ("a", "red", "dog", "runs", "home", "the", "old", "man", "sees", "it")
 LABELS = ("run", "jump", "sit")
@@ -167,12 +167,20 @@ def test_different_numbers_of_examples() -> None:
     assert str(told.value) == "a paired test needs the same examples, but there are 5 and 6."
 
 
-def test_what_each_example_adds() -> None:
+def test_the_output_of_the_other_model() -> None:
     outcomes, metric = corpus(6), METRICS["bleu"]
     statistics = statistics_of(metric, outcomes)
     assert statistics is not None
-    brute = [metric.compute(outcomes) - metric.compute(outcomes[:at] + outcomes[at + 1 :]) for at in range(6)]
-    assert statistics.without_each().tolist() == pytest.approx(brute)
+    others = [replace(one, candidates=(f"{one.candidates[0]} x",)) for one in outcomes]
+    brute = [
+        metric.compute([*outcomes[:at], others[at], *outcomes[at + 1 :]]) - metric.compute(outcomes) for at in range(6)
+    ]
+    assert exchanged(metric, outcomes, others) == pytest.approx(brute)
+    assert exchanged(metric, outcomes, outcomes) == [0.0] * 6
+    assert exchanged(METRICS["distinct1"], outcomes, others) == []
+    one, two = [Outcome(("run",), ("run",)), Outcome(("sit",), ("run",))], [Outcome(("run",), ("jump",))] * 2
+    [lost, _] = exchanged(METRICS["macro_f1"], one, two)  # classes that only one of them has
+    assert lost == pytest.approx(0 - METRICS["macro_f1"].compute(one))
     assert statistics.only([0, 2]).rows.tolist() == statistics.rows[[0, 2]].tolist()
 
 
@@ -181,5 +189,5 @@ def test_resamples_without_a_value() -> None:
     outcomes = [replace(one, focus=1.0 if at == 0 else None) for at, one in enumerate(corpus(12))]
     statistics = statistics_of(METRICS["object_focus"], outcomes)
     assert statistics is not None
-    assert interval(statistics.resampled()) == bootstrap.Interval(1.0, 1.0)
+    assert interval(statistics.resampled()) == Interval(1.0, 1.0)
     assert difference(statistics.only([1, 2]), statistics.only([1, 2])) is None

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sixjars.evaluation.bootstrap import Interval
 from sixjars.evaluation.by_length import Bucket
-from sixjars.evaluation.metrics import ClassRow, Confusion, Score
+from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
 from sixjars.inspection.explanation import Explanation, Section, Weight
 from sixjars.inspection.report import SECTIONS, report_page
 from sixjars.inspection.report_charts import curves, number, thinned, ticks
@@ -59,7 +58,7 @@ def report_of(count: int = 30, **changes: Any) -> Report:
     records = [
         {"epoch": float(n), "step": 10.0 * n, "train_loss": 3 / n, "loss": 2 / n, "bleu": 4.0 * n} for n in range(1, 9)
     ]
-    buckets = [Bucket(2, 5, 25, 0.5), Bucket(6, 9, 5, 0.25), Bucket(10, 13, 0, None)]
+    buckets = [Bucket(2, 5, 25, 0.5, Interval(0.4, 0.6)), Bucket(6, 9, 5, 0.25), Bucket(10, 13, 0, None)]
     values: dict[str, Any] = {
         "title": f"Report of {WILD}",
         "where": f"the test set of {WILD}",
@@ -78,7 +77,7 @@ def report_of(count: int = 30, **changes: Any) -> Report:
         "recipe": f"task: {WILD}",
         "command": "sixjars report runs/again",
         "history": History(records, "bleu", 80.0, "loss"),
-        "by_length": ByLength("exact_match", "words of the source", buckets, [Interval(0.4, 0.6), None, None]),
+        "by_length": ByLength("exact_match", "words of the source", buckets),
         "summary_map": summary_map(count),
         "unknown": 0.015,
         "unknown_words": [(WILD, 3)],

@@ -6,28 +6,20 @@ Dims: N examples, R resamples, K sums that a metric is computed from.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.errors import DataError
-from sixjars.evaluation.metrics import Metric, Outcome, value_alone
+from sixjars.evaluation.metrics import Interval, Metric, Outcome, value_alone
 
 RESAMPLES: Final = 1000
 LEVEL: Final = 0.95
 SEED: Final = 0
 _AT_ONCE: Final = 4_000_000
 """Numbers in memory at a time."""
-
-
-@final
-@dataclass(frozen=True)
-class Interval:
-    """Where a score lies with a probability of 95 %, as far as the choice of the examples goes."""
-
-    low: float
-    high: float
 
 
 @final
@@ -58,14 +50,12 @@ class Statistics:
 
     def resampled(self) -> NDArray[np.float64]:
         """The metric of each resample, (R,); the same resamples for as many examples."""
+        return self._resampled
+
+    @cached_property
+    def _resampled(self) -> NDArray[np.float64]:
         sums = np.concatenate([_product(counts_RN, self.rows) for counts_RN in _counts(len(self.rows))])
         return np.array([self.value(row) for row in sums.tolist()])
-
-    def without_each(self) -> NDArray[np.float64]:
-        """How much each example raises the metric: the value with it less the value without it, (N,)."""
-        total = self.rows.sum(0, dtype=np.float64)
-        every = self.value(total.tolist())
-        return np.array([every - self.value((total - row).tolist()) for row in self.rows])
 
 
 def statistics_of(metric: Metric, outcomes: Sequence[Outcome]) -> Statistics | None:
@@ -128,6 +118,20 @@ def difference(first: Statistics, other: Statistics) -> Difference | None:
     rarer = min(int((changes <= 0).sum()), int((changes >= 0).sum()))
     value = other.value(other.rows.sum(0).tolist()) - first.value(first.rows.sum(0).tolist())
     return Difference(value, between, min(1.0, 2 * (1 + rarer) / (1 + len(changes))))
+
+
+def exchanged(metric: Metric, first: Sequence[Outcome], other: Sequence[Outcome]) -> list[float]:
+    """By how much the score of the first model changes where one example has the other's output; nothing for some.
+
+    It says which examples two models differ on by a metric that a single example has no value of.
+    """
+    both = statistics_of(metric, [*first, *other])  # together, so that they have the same sums
+    if both is None:
+        return []
+    ours, theirs = both.rows[: len(first)].astype(np.float64), both.rows[len(first) :]
+    total = ours.sum(0)
+    now = both.value(total.tolist())
+    return [both.value(row.tolist()) - now for row in total - ours + theirs]
 
 
 def _mean(sums: Sequence[float]) -> float:

@@ -111,8 +111,8 @@ class Judged:
     """Whether outputs were found by search."""
     given: Callable[[int], str | None]
     """The input of an example, by its place."""
-    rows: tuple[int, ...]
-    """The row of each example; of several with the same input, the first."""
+    rows: Sequence[int]
+    """The row of the dataset that each example is, or the first of those with its input."""
 
     def scores(self, metrics: Sequence[Metric]) -> list[Score]:
         """The metrics, each with its signature, which also says how outputs were chosen."""

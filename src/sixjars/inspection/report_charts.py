@@ -125,13 +125,13 @@ def learning_curves(history: History) -> str:
 
 def length_bars(found: ByLength) -> str:
     """A bar for each range of lengths, with its interval; one of few examples is hollow."""
-    known = [(b, i) for b, i in zip(found.buckets, found.intervals, strict=True) if b.value is not None]
+    known = [(b, b.interval) for b in found.buckets if b.value is not None]
     highest = max(max(b.value or 0.0, i.high if i else 0.0) for b, i in known)
     lowest = min(0.0, *(min(b.value or 0.0, i.low if i else 0.0) for b, i in known))
     frame = _Frame((0.0, len(found.buckets)), (lowest, highest if highest > lowest else lowest + 1.0))
     names = {at + 0.5: f"{b.shortest}–{b.longest}" for at, b in enumerate(found.buckets)}
     inside = frame.grid(found.unit, found.metric, names)
-    for at, (bucket, interval) in enumerate(zip(found.buckets, found.intervals, strict=True)):
+    for at, bucket in enumerate(found.buckets):
         if bucket.value is None:
             continue
         left, right, middle = frame.across(at + 0.18), frame.across(at + 0.82), frame.across(at + 0.5)
@@ -141,8 +141,8 @@ def length_bars(found: ByLength) -> str:
             f'<rect class="bar{few}" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
             f'height="{max(ground - top, 0.5):.1f}"/>'
         )
-        if interval is not None:
-            low, high = frame.down(interval.low), frame.down(interval.high)
+        if bucket.interval is not None:
+            low, high = frame.down(bucket.interval.low), frame.down(bucket.interval.high)
             ends = "".join(f"M{middle - 5:.1f},{y:.1f}h10" for y in (low, high))
             inside += f'<path class="whisker" d="M{middle:.1f},{low:.1f}V{high:.1f}{ends}"/>'
     return f"<figure>{_svg(inside, f'{found.metric} by {found.unit}; the table below has the numbers')}</figure>"

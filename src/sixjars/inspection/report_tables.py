@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from sixjars.evaluation.bootstrap import RESAMPLES, Interval
+from sixjars.evaluation.bootstrap import RESAMPLES
 from sixjars.evaluation.by_length import FEW
-from sixjars.evaluation.metrics import ClassRow, Confusion, Score
+from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
 from sixjars.inspection.html_parts import deep, shade
 from sixjars.inspection.report_values import ByLength, History
 
@@ -81,9 +81,9 @@ def length_table(found: ByLength) -> str:
             f"{one.shortest}–{one.longest}",
             f"{one.count:,}" + (" (few)" if 0 < one.count < FEW else ""),
             "–" if one.value is None else shown_number(one.value),
-            between(interval),
+            between(one.interval),
         )
-        for one, interval in zip(found.buckets, found.intervals, strict=True)
+        for one in found.buckets
     ]
     few = f" A score of fewer than {FEW} examples says little; its bar is hollow."
     return table([found.unit, "examples", found.metric, "95 % interval"], rows, f"{found.metric} by length.{few}")

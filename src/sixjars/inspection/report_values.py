@@ -7,9 +7,8 @@ from typing import Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.evaluation.bootstrap import Interval
 from sixjars.evaluation.by_length import Bucket
-from sixjars.evaluation.metrics import ClassRow, Confusion, Score
+from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
 from sixjars.inspection.explanation import Explanation
 from sixjars.inspection.view import View
 
@@ -40,7 +39,6 @@ class ByLength:
     unit: str
     """What is counted: `words of the source`."""
     buckets: Sequence[Bucket]
-    intervals: Sequence[Interval | None]
 
 
 @final

@@ -123,15 +123,19 @@ def judged_run(
     data: Any,
     device: Device,
     reporter: Reporter,
+    group: bool | None = None,
     with_loss: bool = False,
 ) -> JudgedRun:
-    """All that the metrics need to know of a run; `with_loss`, also how probable the references are."""
+    """All that the metrics need to know of a run; rows with the same input are put together as its recipe says.
+
+    `with_loss`, also how probable the references are.
+    """
     blueprint = Blueprint.of(run.recipe, run.outside, device=device_named(device), reporter=reporter)
     run.check_backbones(blueprint.fingerprints)
     fields = run.restored(blueprint.fields)
     network = run.network(blueprint, fields).to(device_named(device))
     file, tables = _given(run, data)
-    settings = run.recipe.evaluation
+    settings = run.recipe.evaluation if group is None else run.recipe.evaluation.model_copy(update={"group": group})
     try:
         with given_tables(tables), listening(reporter):
             dataset, training = _datasets(run, blueprint, fields, data=file, metrics=metrics)

@@ -18,7 +18,7 @@ from sixjars.data.annotations import ANNOTATIONS
 from sixjars.errors import DataError
 from sixjars.evaluation.bootstrap import interval_of
 from sixjars.evaluation.by_length import edges_of, scores_by_length
-from sixjars.evaluation.metrics import Metric, Outcome, metric_named
+from sixjars.evaluation.metrics import Interval, Metric, Outcome, metric_named
 from sixjars.evaluation.score import encoded_batches, nbest_of
 from sixjars.inspection.report import report_page
 from sixjars.inspection.report_examples import chosen_rows
@@ -173,13 +173,14 @@ class _Gathering:
             return None
         outcomes, edges = self._outcomes(metric), edges_of(lengths, buckets=BUCKETS)
         edges = [edge for edge in edges if edge[0] <= max(lengths)]
-        buckets = scores_by_length(outcomes, lengths, metric=metric, edges=edges)
+
+        def interval(places: Sequence[int]) -> Interval | None:
+            return interval_of(metric, [outcomes[at] for at in places])
+
+        buckets = scores_by_length(outcomes, lengths, metric=metric, edges=edges, interval=interval)
         if all(bucket.value is None or not math.isfinite(bucket.value) for bucket in buckets):
             return None
-        inside = ([o for o, n in zip(outcomes, lengths, strict=True) if low <= n <= high] for low, high in edges)
-        known = zip(inside, buckets, strict=True)
-        intervals = [interval_of(metric, some) if bucket.value is not None else None for some, bucket in known]
-        return ByLength(metric.name, unit, buckets, intervals)
+        return ByLength(metric.name, unit, buckets)
 
     def _map(self, examples: Sequence[Example], evaluation: Evaluation, *, lower: bool) -> SummaryMap | None:
         """Of all examples, or of some at equal distances."""

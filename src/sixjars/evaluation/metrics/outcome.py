@@ -123,3 +123,12 @@ class Score:
     better: Better
     count: int
     """How many examples were scored."""
+
+
+@final
+@dataclass(frozen=True)
+class Interval:
+    """Where a score lies with a probability of 95 %, as far as the choice of the examples goes."""
+
+    low: float
+    high: float
