@@ -164,6 +164,7 @@ def companions(heading: str, key: str, word: str) -> list[str]:
         ("data.train", "null"): ["data.sample.size=9"],
         ("model.encoder.summary", "question"): ["model.bridge.kind=attention"],
         ("model.decoder.copying", "true"): ["model.bridge.kind=attention"],
+        ("model.decoder.conditional", "true"): ["model.bridge.kind=attention"],
         ("model.decoder.tied", "true"): ["model.decoder.size=64"],
         ("evaluation.search.unknown", "replace"): ["model.bridge.kind=attention"],
     }.get((key, word), [])
@@ -223,8 +224,8 @@ SHORT: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "conversation",
-        {"encoder": {"words": {"size": 9, "direction": "both"}}, "decoder": {"copying": True}},
-        "words GRU 9 bidirectional, segments GRU 128 → two-level attention → GRU 128, copying",
+        {"encoder": {"words": {"size": 9, "direction": "both"}}, "decoder": {"copying": True, "conditional": True}},
+        "words GRU 9 bidirectional, segments GRU 128 → two-level attention → GRU 128, copying, conditional",
     ),
     (
         "document_classification",

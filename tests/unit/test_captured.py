@@ -159,6 +159,8 @@ def test_the_path_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "path: reference, step by step (learning.fast is false)" in told[1]
     levels = str(sixjars.explain("summarization/sample_hierarchy"))
     assert "path: fast; the decoder step by step, because bridge TwoLevelAttention has no fast path" in levels
+    conditional = str(sixjars.explain("translation/sample_conditional"))
+    assert "path: fast; the decoder step by step, because a conditional decoder has no fast path" in conditional
 
 
 def losses(

@@ -94,12 +94,12 @@ class Score(nn.Module):
         scores = [self.score(torch.addcmul(one, queries, keys).reciprocal_()).squeeze(-1) for queries, keys in parts]
         return torch.cat(scores).mul_(-2)
 
-    def equation(self, vector: str) -> str:
-        """For the query s_{t-1} and a vector such as h_j."""
+    def equation(self, query: str, vector: str) -> str:
+        """For a query such as s_{t-1} and a vector such as h_j."""
         return {
-            "additive": f"V_{self.tag}ᵀ tanh(U_{self.tag} s_{{t-1}} + W_{self.tag} {vector})",
-            "dot": f"s_{{t-1}}ᵀ {vector}",
-            "general": f"s_{{t-1}}ᵀ W_{self.tag} {vector}",
+            "additive": f"V_{self.tag}ᵀ tanh(U_{self.tag} {query} + W_{self.tag} {vector})",
+            "dot": f"{query}ᵀ {vector}",
+            "general": f"{query}ᵀ W_{self.tag} {vector}",
         }[self.kind]
 
 
@@ -193,7 +193,7 @@ class Attention(Bridge):
 
     def equations(self) -> list[str]:
         """Initial state, scores, weights and context vector."""
-        score = f"e_jt = {self.score.equation('h_j')}"
+        score = f"e_jt = {self.score.equation(self.query_letter, 'h_j')}"
         return [*self.first.equations(), score, "α_jt = softmax_j(e_jt)", "c_t = Σ_j α_jt h_j"]
 
 
@@ -277,10 +277,10 @@ class TwoLevelAttention(Bridge):
 
     def equations(self) -> list[str]:
         """Weights of both levels, and the context vector."""
-        words = self.words.equation("h_j")
+        words = self.words.equation(self.query_letter, "h_j")
         return [
             *self.first.equations(),
-            f"β_nt = softmax_n({self.segments.equation('g_n')})",
+            f"β_nt = softmax_n({self.segments.equation(self.query_letter, 'g_n')})",
             f"α_jt = β_nt softmax_j({words}), over the words of segment n, which has word j",
             "c_t = Σ_j α_jt h_j",
         ]
