@@ -18,7 +18,6 @@ RUN_BY = {
     "docs/situations/pairs.md": "test_pages",
     "docs/situations/photographs.md": "test_pages",
     "docs/situations/conversations.md": "test_pages",
-    "docs/looking.md": "test_pages",
     "docs/fine_tuning.md": "test_fine_tuning_page",
     "docs/tuning.md": "test_tuning_page",
     "docs/systems.md": "test_readme_commands",
