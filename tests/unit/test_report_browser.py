@@ -5,6 +5,7 @@ from time import monotonic
 
 import pytest
 
+from sixjars.evaluation.metrics import ClassRow, Confusion
 from sixjars.inspection.report import report_page
 from sixjars.inspection.report_values import Group, Shown
 from tests.unit.browser import CHROMIUM, Browser
@@ -22,7 +23,13 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """With a report."""
     folder = tmp_path_factory.mktemp("browser")
     file = folder / "report.html"
-    file.write_text(report_page(report_of(summary_map=summary_map(30, labels=3))), encoding="utf-8")
+    labels = tuple(f"label {at}" for at in range(20))
+    report = report_of(
+        summary_map=summary_map(30, labels=3),
+        classes=[ClassRow(label, 1, 1.0, 1.0, 1.0) for label in labels],
+        confusion=Confusion(labels, tuple(tuple(int(row == at) for at in range(20)) for row in range(20))),
+    )
+    file.write_text(report_page(report), encoding="utf-8")
     with Browser(folder / "profile") as made:
         made.open(file)
         yield made
@@ -130,7 +137,7 @@ def test_nothing_is_complained_of_and_nothing_is_loaded(browser: Browser) -> Non
 
 def test_a_thousand_examples_open_quickly(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
     groups: tuple[Group, ...] = ("best", "median", "worst")
-    shown = [Shown(group, example(at, 500), large_view(60, 40)) for group in groups for at in range(3)]
+    shown = [Shown(group, example(at, 500), large_view(120, 24)) for group in groups for at in range(3)]
     file = tmp_path_factory.mktemp("large") / "report.html"
     file.write_text(report_page(report_of(1000, shown=shown)), encoding="utf-8")
     begun = monotonic()

@@ -151,7 +151,7 @@ def test_what_is_missing_is_said() -> None:
 def test_a_thousand_examples_stay_small() -> None:
     """With views as large as an example may be, and long texts."""
     groups: tuple[Group, ...] = ("best", "median", "worst")
-    shown = [Shown(group, example(at, 500), large_view(60, 40)) for group in groups for at in range(3)]
+    shown = [Shown(group, example(at, 500), large_view(120, 24)) for group in groups for at in range(3)]
     html = report_page(report_of(1000, shown=shown))
     assert html.count('class="dot"') == 1000
     assert html.count('class="view"') == 9
@@ -163,10 +163,16 @@ def test_a_view_that_is_too_large_is_left_out() -> None:
     html = report_page(report_of(shown=[Shown("worst", example(0), large_view(200, 400))]))
     assert "200 × 400 attention weights are too many for this file" in html
     assert 'class="view"' not in html
-    html = report_page(report_of(shown=[Shown("worst", example(0), large_view(60, 40, outputs=3))]))
+    html = report_page(report_of(shown=[Shown("worst", example(0), large_view(120, 24, outputs=3))]))
     assert "The other outputs of the beam are left out" in html
     assert html.count('<div role="tabpanel"') == 1
     assert LARGEST * 9 < LARGEST_FILE / 1.5
+
+
+@pytest.mark.parametrize(("positions", "name"), [(24, "heatmap"), (25, "document")])
+def test_a_long_text_is_shaded_where_a_heat_map_would_be_wider_than_the_page(positions: int, name: str) -> None:
+    html = report_page(report_of(shown=[Shown("best", example(0), large_view(5, positions))]))
+    assert f'data-view="{name}"' in html
 
 
 def test_images_are_shown_where_there_is_no_view() -> None:

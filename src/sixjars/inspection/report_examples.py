@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from html import escape
 
+from sixjars.inspection.choice import usual, views_of
 from sixjars.inspection.html import fragment
 from sixjars.inspection.media import photo_uri
 from sixjars.inspection.report_tables import cut, shown_number
 from sixjars.inspection.report_values import Example, Group, Shown
+from sixjars.inspection.view import View
 
 EACH = 3
 """Examples of each group."""
@@ -14,6 +16,8 @@ LARGEST = 280_000
 """Bytes of the HTML of one example: a mail attachment must not grow with its longest text."""
 LONGEST = 1_200
 """Characters of a text."""
+WIDEST = 24
+"""Positions of a heat map; of a longer text the words are shaded."""
 HEADINGS = {"best": "Best", "median": "Median", "worst": "Worst"}
 
 
@@ -70,10 +74,11 @@ def _view(one: Shown, key: str) -> tuple[str, str]:
     """With all outputs, or the best one, or none: as many as there is room for; and what is said of those left out."""
     if one.view is None:
         return "", ""
-    made = fragment(one.view, key=f"{key}-view")
+    name = _name(one.view)
+    made = fragment(one.view, name, key=f"{key}-view")
     if len(made.encode()) <= LARGEST:
         return made, ""
-    made = fragment(one.view.alone(0), key=f"{key}-view")
+    made = fragment(one.view.alone(0), name, key=f"{key}-view")
     if len(made.encode()) <= LARGEST:
         return made, '<p class="note">The other outputs of the beam are left out, to keep the file small.</p>'
     steps, positions = len(one.view.outputs[0].weights), len(one.view.names)
@@ -81,3 +86,9 @@ def _view(one: Shown, key: str) -> tuple[str, str]:
         f'<p class="note">{steps} × {positions} attention weights are too many for this file; '
         "<code>sixjars inspect</code> shows them.</p>"
     )
+
+
+def _name(view: View) -> str:
+    """The usual view; but of a heat map that is wider than the page one would see only the beginning."""
+    name = usual(view)
+    return "document" if name == "heatmap" and len(view.names) > WIDEST and "document" in views_of(view) else name
