@@ -1,5 +1,6 @@
 """The HTML of a report, made of plain values: its contents, that all is escaped, and that it stays small."""
 
+import math
 import re
 from typing import Any
 
@@ -130,6 +131,15 @@ def test_scores_and_intervals() -> None:
     assert html.count('class="bar few"') == 1
     assert html.count('class="whisker"') == 1
     assert "5 (few)" in html
+
+
+def test_a_score_may_be_infinite() -> None:
+    buckets = [Bucket(2, 5, 25, 8.5), Bucket(6, 9, 25, math.inf)]
+    scores = [(Score("perplexity", math.inf, "", "lower", 50), None)]
+    html = report_page(report_of(scores=scores, by_length=ByLength("perplexity", "words of the source", buckets)))
+    assert "<b>perplexity inf</b>" in html
+    assert html.count('class="bar') == 1
+    assert 'y="nan"' not in html
 
 
 def test_what_is_missing_is_said() -> None:

@@ -125,14 +125,14 @@ def learning_curves(history: History) -> str:
 
 def length_bars(found: ByLength) -> str:
     """A bar for each range of lengths, with its interval; one of few examples is hollow."""
-    known = [(b, b.interval) for b in found.buckets if b.value is not None]
+    known = [(b, b.interval) for b in found.buckets if b.value is not None and math.isfinite(b.value)]
     highest = max(max(b.value or 0.0, i.high if i else 0.0) for b, i in known)
     lowest = min(0.0, *(min(b.value or 0.0, i.low if i else 0.0) for b, i in known))
     frame = _Frame((0.0, len(found.buckets)), (lowest, highest if highest > lowest else lowest + 1.0))
     names = {at + 0.5: f"{b.shortest}–{b.longest}" for at, b in enumerate(found.buckets)}
     inside = frame.grid(found.unit, found.metric, names)
     for at, bucket in enumerate(found.buckets):
-        if bucket.value is None:
+        if bucket.value is None or not math.isfinite(bucket.value):
             continue
         left, right, middle = frame.across(at + 0.18), frame.across(at + 0.82), frame.across(at + 0.5)
         top, ground = sorted((frame.down(bucket.value), frame.down(0.0)))

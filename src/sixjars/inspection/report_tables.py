@@ -1,5 +1,6 @@
 """The tables of a report: scores, classes, the confusion matrix, lists of facts. All text is escaped."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
@@ -14,12 +15,12 @@ MOST_LABELS = 25
 
 
 def shown_number(value: float) -> str:
-    """A score as it is read.
+    """A score as it is read; one may be infinite, as a perplexity.
 
     >>> shown_number(0.71828), shown_number(34.1234), shown_number(12.0), shown_number(1234567.0)
     ('0.718', '34.12', '12', '1,234,567')
     """
-    if value == round(value):
+    if not math.isfinite(value) or value == round(value):
         return f"{value:,.0f}"
     return f"{value:.3f}" if abs(value) < 1 else f"{value:,.2f}"
 
