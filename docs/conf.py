@@ -67,6 +67,7 @@ CONTENTS = {
         "data": "",
         "fine_tuning": "",
         "tuning": "",
+        "comparing": "",
         "python": "",
         "sharing": "",
         "notebooks/text": "Notebook: text",

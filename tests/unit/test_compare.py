@@ -106,7 +106,7 @@ def test_the_table_says_what_was_scored(capsys: pytest.CaptureFixture[str]) -> N
         "– no example of such a length can be scored",
         "",
         "examples where they differ most:",
-        "bleu +0.5 for b against a",
+        "bleu +0.5 for b against a (better)",
         "input I run",
         "reference je cours / cours",
         "a je",
