@@ -12,6 +12,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 import sixjars
+from sixjars import progress
 from sixjars.cli.options import results
 from sixjars.cli.show import show_comparison
 from sixjars.errors import DataError, RecipeError, RunError
@@ -106,7 +107,7 @@ def test_the_table_says_what_was_scored(capsys: pytest.CaptureFixture[str]) -> N
         "– no example of such a length can be scored",
         "",
         "examples where they differ most:",
-        "bleu +0.5 for b against a",
+        "bleu +0.5 for b against a (better)",
         "input I run",
         "reference je cours / cours",
         "a je",
@@ -285,6 +286,23 @@ def test_rows_with_the_same_input_are_one_example(runs: dict[str, Path], tmp_pat
     assert found.examples == 2
     assert {one.references for one in found.differing} <= {("घर", "घड़"), ("पानी",)}
     assert found.contenders[0].overall == sixjars.evaluate(two[0], data=table, metrics=[found.metric]).scores[0].value
+
+
+def test_progress_is_shown_to_whoever_is_listening(
+    runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[str, int | None]] = []
+
+    class Listener(progress.Reporter):
+        def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
+            told.append((what, total))
+
+    monkeypatch.setattr(progress, "_ROWS", 0)
+    monkeypatch.setattr(progress, "_OFTEN", -1.0)
+    two = [runs["initial"], runs["attention"]]
+    with progress.listening(Listener()):
+        compare(two, out=tmp_path / "t.md", device="cpu")
+    assert {(f"scoring {run}", 12) for run in two} <= set(told)
 
 
 def test_metrics_that_they_share(runs: dict[str, Path]) -> None:

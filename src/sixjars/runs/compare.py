@@ -232,7 +232,10 @@ def _comparison(names: Sequence[str], found: Sequence[_Scored], metric: Metric, 
 
 
 def _lengths(dataset: Dataset, rows: Sequence[int]) -> tuple[str, list[int]]:
-    """Words of the first input that is not always equally long, else of the reference; nothing where none is."""
+    """Of the first input that is not always equally long, else of the reference, in words or characters.
+
+    Nothing where all are equally long, as labels are.
+    """
     fields, inputs = dataset.fields.inputs, dataset.inputs
     columns = {
         f"length of {'the input' if len(fields) == 1 else name}": (field, [inputs[row][name] for row in rows])
@@ -242,7 +245,8 @@ def _lengths(dataset: Dataset, rows: Sequence[int]) -> tuple[str, list[int]]:
     for what, (field, texts) in columns.items():
         lengths = [words[-1] + 1 if words else 0 for words in field.words(texts)]
         if len(set(lengths)) > 1:
-            return f"{what} (words)", lengths
+            unit = "characters" if sum(lengths) > sum(len(text.split()) for text in texts) else "words"
+            return f"{what} ({unit})", lengths
     return "", []
 
 

@@ -78,7 +78,11 @@ def _markdown(found: Comparison) -> str:
     parts = [f"{found.title}\n", _table(*found.table()), f"{legend()}\n"]
     parts.append("".join(f"- {sentence}\n" for sentence in found.findings()))
     if found.by:
-        parts += [f"{found.metric} by the {found.by}:\n", _table(*found.by_length()), "\n\n".join(found.notes()) + "\n"]
+        parts += [
+            f"{found.metric} by the {found.by}:\n",
+            _table(*found.by_length()),
+            "".join(f"{note}\n\n" for note in found.notes()).replace("*", "\\*"),
+        ]
     for one in found.differing:
         parts.append("\n".join(f"    {line}" for line in example_lines(one, found)) + "\n")
     return "\n".join(part for part in parts if part.strip())
@@ -94,7 +98,9 @@ def legend() -> str:
 def example_lines(one: Differing, found: Comparison) -> Iterator[str]:
     """An example that two runs differ on."""
     first = found.contenders[0].name
-    yield f"{found.metric} {one.difference:+.3g} for {one.name} against {first}"
+    better = [measured.score.better for measured in found.contenders[0].scores if measured.score.name == found.metric]
+    how = "better" if (one.difference > 0) == ("higher" in better) else "worse"
+    yield f"{found.metric} {one.difference:+.3g} for {one.name} against {first} ({how})"
     names = {
         "input": one.input or None,
         "reference": " / ".join(one.references),

@@ -1,4 +1,4 @@
-"""Right answers, their rank and their probability; precision, recall and F-scores of classes and labels."""
+"""The rank of right answers, their probability; precision, recall and F-scores of classes and labels."""
 
 import math
 from collections import Counter
@@ -16,35 +16,6 @@ _REST: Final = "other"
 Labels = frozenset[str]
 
 
-def exact_match(outcomes: Sequence[Outcome]) -> float:
-    r"""Share of examples whose best candidate is a right answer; 0 to 1.
-
-    .. math:: \frac{1}{N} \sum_i [\hat y_i \in R_i]
-
-    Rajpurkar et al. 2016, section 6.1 (https://aclanthology.org/D16-1264/), without its removal of articles,
-    punctuation and capitals. An empty candidate is right only where a reference is empty.
-
-    >>> exact_match([Outcome(("two", "2"), ("2",)), Outcome(("red",), ("Red",))])
-    0.5
-    """
-    return accuracy(outcomes, k=1)
-
-
-def accuracy(outcomes: Sequence[Outcome], *, k: int) -> float:
-    r"""Share of examples with a right answer among the first `k` candidates; 0 to 1.
-
-    .. math:: \frac{1}{N} \sum_i [\{\hat y_{i1}, \dots, \hat y_{ik}\} \cap R_i \ne \emptyset]
-
-    Called word accuracy for k = 1 in the transliteration task of Li et al. 2009
-    (https://aclanthology.org/W09-3501/). Where search found fewer than `k`, those it found are compared.
-
-    >>> accuracy([Outcome(("dilli",), ("delhi", "dilli"))], k=2)
-    1.0
-    """
-    hits = sum(not set(outcome.references).isdisjoint(outcome.candidates[:k]) for outcome in outcomes)
-    return hits / len(outcomes)
-
-
 def perplexity(outcomes: Sequence[Outcome]) -> float:
     r"""Perplexity of the first reference: exp of the mean negative log-likelihood of a token; 1 is the best.
 
@@ -57,7 +28,7 @@ def perplexity(outcomes: Sequence[Outcome]) -> float:
     >>> round(perplexity([Outcome(("a b",), log_probability=3 * math.log(1 / 50), tokens=3)]), 6)
     50.0
     """
-    return LIKELIHOODS.of(outcomes)
+    return LIKELIHOODS.value([*map(math.fsum, zip(*LIKELIHOODS.rows(outcomes), strict=True))])
 
 
 def _exp_mean(sums: Sequence[float]) -> float:
@@ -127,7 +98,8 @@ def micro_f1(outcomes: Sequence[Outcome], *, multi_label: bool = False) -> float
     >>> micro_f1([Outcome(("grain, wheat",), ("wheat",)), Outcome(("crude",), ("crude",))], multi_label=True)
     0.8
     """
-    return micro_sums(multi_label=multi_label).of(outcomes)
+    sums = micro_sums(multi_label=multi_label)
+    return sums.value([*map(math.fsum, zip(*sums.rows(outcomes), strict=True))])
 
 
 def micro_sums(*, multi_label: bool = False) -> Sums:

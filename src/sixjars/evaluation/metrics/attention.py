@@ -25,7 +25,7 @@ def alignment_error_rate(outcomes: Sequence[Outcome]) -> float:
     >>> alignment_error_rate([Outcome(("a b c",), links=frozenset({(0, 0), (1, 1)}), sure=right)])
     0.5
     """
-    return ALIGNMENT_ERRORS.of(outcomes)
+    return ALIGNMENT_ERRORS.value([*map(math.fsum, zip(*ALIGNMENT_ERRORS.rows(outcomes), strict=True))])
 
 
 def _links(outcomes: Sequence[Outcome]) -> Rows:

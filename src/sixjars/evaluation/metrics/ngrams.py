@@ -66,7 +66,7 @@ def caption_bleu(outcomes: Sequence[Outcome], *, n: int) -> float:
     >>> round(caption_bleu([Outcome(("A dog is running.", "The brown dog runs fast."), ("a dog runs",))], n=1), 2)
     71.65
     """
-    return caption_sums(n).of(outcomes)
+    return _caption_bleu([*map(math.fsum, zip(*_caption_rows(outcomes, n=n), strict=True))])
 
 
 def caption_sums(n: int) -> Sums:
@@ -206,7 +206,8 @@ def novel_ngrams(outcomes: Sequence[Outcome], *, n: int) -> float:
     >>> novel_ngrams([Outcome(("x",), ("a dog barks at night",), given="At night\na dog runs")], n=2)
     0.5
     """
-    return novel_sums(n).of(outcomes)
+    sums = novel_sums(n)
+    return sums.value([*map(math.fsum, zip(*sums.rows(outcomes), strict=True))])
 
 
 def novel_sums(n: int) -> Sums:
@@ -226,7 +227,7 @@ def copied_words(outcomes: Sequence[Outcome]) -> float:
     >>> copied_words([Outcome(("x",), ("a cat barks",), given="A dog barks")])
     0.6666666666666666
     """
-    return COPIED.of(outcomes)
+    return COPIED.value([*map(math.fsum, zip(*COPIED.rows(outcomes), strict=True))])
 
 
 def _copied(outcomes: Sequence[Outcome], *, n: int) -> Rows:

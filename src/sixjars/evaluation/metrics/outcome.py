@@ -1,6 +1,5 @@
 """What a metric reads, how a metric is declared, and what comes out."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, final
@@ -67,7 +66,8 @@ class Sums:
     """A metric of sums over the examples, as a rate: so it can be computed of any choice of them at once.
 
     >>> letters = Sums(lambda them: [(len(one.candidates[0]), 1) for one in them], lambda sums: sums[0] / sums[1])
-    >>> letters.of([Outcome(("x",), ("ab",)), Outcome(("x",), ("a",))])
+    >>> rows = letters.rows([Outcome(("x",), ("ab",)), Outcome(("x",), ("a",))])
+    >>> letters.value([sum(column) for column in zip(*rows)])
     1.5
     """
 
@@ -75,10 +75,6 @@ class Sums:
     """What each example adds to each sum."""
     value: Callable[[Sequence[float]], float]
     """The value, of the sums."""
-
-    def of(self, outcomes: Sequence[Outcome]) -> float:
-        """The value for these examples."""
-        return self.value([math.fsum(column) for column in zip(*self.rows(outcomes), strict=True)])
 
 
 @final

@@ -159,7 +159,7 @@ def character_error_rate(outcomes: Sequence[Outcome]) -> float:
     >>> character_error_rate([Outcome(("kitten",), ("sitting",))])
     0.5
     """
-    return CHARACTER_ERRORS.of(outcomes)
+    return CHARACTER_ERRORS.value([*map(math.fsum, zip(*CHARACTER_ERRORS.rows(outcomes), strict=True))])
 
 
 def word_error_rate(outcomes: Sequence[Outcome]) -> float:
@@ -172,7 +172,7 @@ def word_error_rate(outcomes: Sequence[Outcome]) -> float:
     >>> word_error_rate([Outcome(("I am going home",), ("I going to home",))])
     0.5
     """
-    return WORD_ERRORS.of(outcomes)
+    return WORD_ERRORS.value([*map(math.fsum, zip(*WORD_ERRORS.rows(outcomes), strict=True))])
 
 
 def _errors(outcomes: Sequence[Outcome], *, units: Callable[[str], list[str]]) -> Rows:
