@@ -68,6 +68,7 @@ CONTENTS = {
         "looking": "",
         "fine_tuning": "",
         "tuning": "",
+        "comparing": "",
         "python": "",
         "sharing": "",
         "notebooks/text": "Notebook: text",

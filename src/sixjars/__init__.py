@@ -71,8 +71,8 @@ if TYPE_CHECKING:
     from sixjars.recipe.sections import SearchSettings as SearchSettings
     from sixjars.runs.align import Alignment as Alignment
     from sixjars.runs.align import align as align
-    from sixjars.runs.compare import Comparison as Comparison
     from sixjars.runs.compare import compare as compare
+    from sixjars.runs.comparison import Comparison as Comparison
     from sixjars.runs.evaluate import Evaluation as Evaluation
     from sixjars.runs.evaluate import evaluate as evaluate
     from sixjars.runs.explain import explain as explain
@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from sixjars.runs.prediction import Prediction as Prediction
     from sixjars.runs.prepare import generate_sample as generate_sample
     from sixjars.runs.recipes import read_recipe as read_recipe
+    from sixjars.runs.report import report as report
     from sixjars.runs.result import Run as Run
     from sixjars.runs.starter import new as new
     from sixjars.runs.train import train as train
@@ -124,7 +125,8 @@ _MODULES = {
     "recipe.data": "FieldSettings",
     "recipe.sections": "Recipe SearchSettings",
     "runs.align": "Alignment align",
-    "runs.compare": "Comparison compare",
+    "runs.compare": "compare",
+    "runs.comparison": "Comparison",
     "runs.evaluate": "Evaluation evaluate",
     "runs.explain": "explain",
     "runs.faithfulness": "AttentionCheck check_attention",
@@ -133,6 +135,7 @@ _MODULES = {
     "runs.prediction": "Prediction",
     "runs.prepare": "generate_sample",
     "runs.recipes": "read_recipe",
+    "runs.report": "report",
     "runs.result": "Run",
     "runs.starter": "new",
     "runs.train": "train",

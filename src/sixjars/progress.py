@@ -117,12 +117,12 @@ def reached(share: float) -> None:
 def counted(
     items: Iterable[T], what: str, *, rows: Callable[[T], int] | None = None, total: int | None = None
 ) -> Iterator[T]:
-    """The same items; whoever is listening learns now and then how many `rows` were used, and of how many.
+    """The same items; whoever listens learns now and then how many `rows` were used, of how many; not without a name.
 
     >>> list(counted("abc", "reading mails.csv"))
     ['a', 'b', 'c']
     """
-    if (listener := _LISTENER.get()) is None:
+    if (listener := _LISTENER.get()) is None or not what:
         yield from items
         return
     listener.share, before, done, told = None, time.monotonic(), 0, 0
@@ -207,8 +207,7 @@ class ConsoleProgress(Reporter):
 
     def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
         """Show how many rows there are so far, how fast they come, and how long the others take; nothing stays."""
-        bar = self.bar
-        if bar is None or self.what != what:
+        if (bar := self.bar) is None or self.what != what:
             bar = self._begin(what, total)
             self.first, self.began_at = rows, self.clock()
         speed = (rows - self.first) / max(self.clock() - self.began_at, 1e-9)
@@ -295,6 +294,7 @@ class ConsoleProgress(Reporter):
 
 
 def usual_reporter() -> Reporter:
-    """Progress where a person sees it, in a terminal or a notebook; none elsewhere."""
+    """Whoever is listening; else progress where a person sees it, in a terminal or a notebook; none elsewhere."""
     console = Console(stderr=True, soft_wrap=True)
-    return ConsoleProgress(console) if console.is_terminal or console.is_jupyter else Reporter()
+    usual = ConsoleProgress(console) if console.is_terminal or console.is_jupyter else Reporter()
+    return usual if (listener := _LISTENER.get()) is None else listener.reporter

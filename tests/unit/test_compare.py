@@ -1,19 +1,33 @@
 """Comparisons of runs and recipes: what is trained, what is taken as it is, and what cannot be compared."""
 
+import csv
+import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 import sixjars
+from sixjars import progress
 from sixjars.cli.options import results
 from sixjars.cli.show import show_comparison
 from sixjars.errors import DataError, RecipeError, RunError
+from sixjars.evaluation.bootstrap import Difference
 from sixjars.evaluation.by_length import Bucket
+from sixjars.evaluation.metrics import METRICS, Interval, Outcome, Score
 from sixjars.inspection.page import draw_by_length
-from sixjars.runs.compare import Comparison, Contender, compare
+from sixjars.recipe.outside import NOTHING
+from sixjars.recipe.sections import Recipe
+from sixjars.runs.compare import _changes, _check_data, _metrics, compare
+from sixjars.runs.comparison import Comparison, Contender, Cost, Differing, Measured
+from sixjars.runs.comparison_files import Target
+from sixjars.runs.data import Blueprint
+from sixjars.runs.evaluate import file_dataset
+from sixjars.runs.folder import open_run
 
 FEW = [
     "data.sample.size=64",
@@ -31,7 +45,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     recipes = {
         "initial": ("transliteration/sample_initial", FEW),
         "attention": ("transliteration/sample_attention", FEW),
-        "other": ("transliteration/sample_initial", [*FEW, "data.sample.test=13"]),
+        "other": ("transliteration/sample_initial", [*FEW, "data.sample.test=13", "evaluation.group=true"]),
         "language_model": ("language_model/sample_gru", FEW),
     }
     return {
@@ -53,35 +67,93 @@ def test_runs_are_taken_as_they_are(runs: dict[str, Path], tmp_path: Path) -> No
     assert {path: path.stat().st_mtime_ns for path in runs["initial"].rglob("*")} == before
 
 
+def scored(value: float, interval: Interval | None, change: Difference | None = None, name: str = "bleu") -> Measured:
+    return Measured(Score(name, value, "", "higher", 33), interval, change)
+
+
 def test_the_table_says_what_was_scored(capsys: pytest.CaptureFixture[str]) -> None:
     buckets = (Bucket(2, 4, 30, 0.5), Bucket(5, 7, 3, 0.25), Bucket(8, 10, 0, None))
-    two = tuple(Contender(name, 1000, 0.4, buckets, how) for name, how in (("a", "greedy search"), ("b", "sampling")))
-    show_comparison(results(), Comparison("bleu", two, Path("p.png"), 33, "the test set of x.tsv"))
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert " ".join(lines[0]) == "bleu on 33 examples of the test set of x.tsv, a: greedy search; b: sampling"
-    assert lines[2:6] == [
-        ["parameters", "all", "2–4", "5–7", "8–10"],
-        ["a", "1,000", "0.400", "0.500", "0.250*", "–"],
-        ["b", "1,000", "0.400", "0.500", "0.250*", "–"],
-        ["examples", "33", "30", "3", "0"],
+    better = Difference(11.5, Interval(9.0, 14.0), 0.002)
+    two = [
+        ("a", "greedy search", scored(25.02, Interval(23.0, 27.0)), Cost(1_640_000, 1500, 2.5, 200.0, "cpu", 120.4)),
+        ("b", "sampling", scored(36.52, Interval(34.0, 38.1), better), Cost(812, None, None, None, "cpu", 9.0)),
     ]
-    assert [" ".join(line) for line in lines[6:8]] == [
+    found = Comparison(
+        "bleu",
+        tuple(Contender(name, 1000, 0.4, buckets, how, (score,), cost) for name, how, score, cost in two),
+        Path("p.png"),
+        33,
+        "the test set of x.tsv",
+        "length of the input (words)",
+        (Differing("b", "I run", ("je cours", "cours"), "je", "je cours", 0.5),),
+    )
+    show_comparison(results(), found)
+    printed = capsys.readouterr().out
+    lines = [" ".join(line.split()) for line in printed.splitlines()]
+    assert lines == [
+        "bleu on 33 examples of the test set of x.tsv, a: greedy search; b: sampling",
+        "run bleu parameters size examples scored training",
+        "a 25.0 (23.0–27.0) 1,000 1.6 MB 120/s on cpu 1500 steps, 2.5 epochs, 3 min",
+        "b 36.5 (34.0–38.1) ▲ 1,000 812 B 9/s on cpu not known",
+        "In brackets: 95 % bootstrap interval. ▲ better, ▼ worse than the first run (p < 0.05).",
+        "bleu: b is significantly better than a (+11.5; 95 % interval 9.0 to 14.0, p = 0.002).",
+        "",
+        "bleu by the length of the input (words):",
+        "all 2–4 5–7 8–10",
+        "a 0.400 0.500 0.250* –",
+        "b 0.400 0.500 0.250* –",
+        "examples 33 30 3 0",
         "* fewer than 20 examples: too few to go by",
         "– no example of such a length can be scored",
+        "",
+        "examples where they differ most:",
+        "bleu +0.5 for b against a (better)",
+        "input I run",
+        "reference je cours / cours",
+        "a je",
+        "b je cours",
+        "picture: p.png",
     ]
+    assert "▲" in found._repr_html_()
+
+
+def test_what_is_significant_in_words() -> None:
+    def findings(first: Measured, other: Measured) -> list[str]:
+        two = (Contender("a", 1, 0.0, (), "", (first,)), Contender("b", 1, 0.0, (), "", (other,)))
+        return list(Comparison("bleu", two, None, 9, "x").findings())
+
+    first, between = scored(0.5, Interval(0.4, 0.6)), Interval(-0.2, -0.1)
+    assert findings(first, scored(0.35, between, Difference(-0.15, between, 0.004))) == [
+        "bleu: b is significantly worse than a (-0.150; 95 % interval -0.200 to -0.100, p = 0.004)."
+    ]
+    even = Difference(-0.01, Interval(-0.1, 0.1), 0.613)
+    assert findings(first, scored(0.49, between, even)) == [
+        "bleu: b and a do not differ significantly (-0.010; 95 % interval -0.100 to 0.100, p = 0.61)."
+    ]
+    assert findings(first, scored(0.49, between)) == ["bleu: too few resamples have a value to compare b with a."]
+    assert findings(scored(0.5, None), scored(0.4, None)) == [
+        "bleu: no interval, for only all examples together have a value."
+    ]
+    lower = Measured(Score("ter", 40.0, "", "lower", 9), between, Difference(-9.0, between, 0.01))
+    assert lower.mark == "▲"
+    assert scored(0.4, None, Difference(-9.0, between, 0.01)).mark == "▼"
 
 
 def test_lengths_are_whole_numbers_in_the_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Figure] = []
     monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: drawn.append(self))
-    curve = [Bucket(5, 5, 30, 0.5), Bucket(6, 6, 3, 0.25)]
+    curve = [Bucket(5, 5, 30, 0.5, Interval(0.4, 0.6)), Bucket(6, 6, 3, 0.25, Interval(0.1, 0.5))]
     draw_by_length(tmp_path / "p.png", {"one": curve}, metric="exact_match", title="exact_match on 33 examples")
     axes = drawn[0].axes[0]
     assert all(float(tick).is_integer() for tick in axes.get_xticks())
     legend = axes.get_legend()
     assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["one", "fewer than 20 examples"]
+    assert [text.get_text() for text in legend.get_texts()] == ["one", "fewer than 20 examples", "95 % interval"]
     assert drawn[0].get_suptitle() == "exact_match on 33 examples"
+    assert [text.get_text() for text in axes.texts] == ["n = 30", "n = 3"]
+    [shade, _] = [one for one in axes.collections if isinstance(one, PolyCollection)]
+    corners = shade.get_paths()[0].vertices
+    assert {tuple(corner) for corner in np.asarray(corners).tolist()} == {(5, 0.4), (5, 0.6), (6, 0.1), (6, 0.5)}
 
 
 def test_models_of_different_tasks_or_examples(runs: dict[str, Path], tmp_path: Path) -> None:
@@ -95,23 +167,162 @@ def test_models_of_different_tasks_or_examples(runs: dict[str, Path], tmp_path: 
     with pytest.raises(DataError) as told:
         compare([first, other], out=tmp_path, metric="exact_match", device="cpu")
     assert str(told.value) == (
-        f"{first} and {other} are scored on different examples; score both on one file with "
-        "`sixjars evaluate RUN --data FILE`."
+        f"{first} and {other} are scored on different examples; score both on one file: --data FILE."
+    )
+    rows = [{"roman": "ghar", "devanagari": "घर"}, {"roman": "pani", "devanagari": "पानी"}]
+    files = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    for file, some in zip(files, (rows, rows[::-1]), strict=True):
+        file.write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
+    one, two = (
+        file_dataset(opened, opened.restored(Blueprint.of(opened.recipe).fields), file)
+        for opened, file in zip((open_run(first), open_run(first)), files, strict=True)
     )
     with pytest.raises(DataError) as told:
-        compare([language_model, language_model], out=tmp_path, metric="perplexity", device="cpu")
+        _check_data("a", one, "b", two)
     assert str(told.value) == (
-        f"{language_model} is a language_model model; its inputs have no length that could be compared."
+        "a and b are scored on the same examples in a different order; score both on one file: --data FILE."
     )
+    assert compare([first, other], data=files[0], out=tmp_path / "t.csv", device="cpu").examples == 2
+
+
+def test_every_score_has_its_interval_and_its_cost(runs: dict[str, Path], tmp_path: Path) -> None:
+    found = compare([runs["initial"], runs["attention"], runs["initial"]], out=tmp_path, device="cpu")
+    first, other, again = found.contenders
+    assert (first.name, other.name, again.name) == ("initial", "attention", "initial (2)")
+    names = [measured.score.name for measured in first.scores]
+    assert names == [score.name for score in sixjars.evaluate(runs["initial"], device="cpu").scores]
+    for measured in (*first.scores, *other.scores):
+        assert measured.interval is not None
+        assert measured.interval.low <= measured.score.value <= measured.interval.high
+    assert all(measured.difference is None for measured in first.scores)
+    assert [measured.difference and measured.difference.p for measured in again.scores] == [1.0] * len(names)
+    assert all(bucket.interval is not None for bucket in first.buckets if bucket.count > 1)
+    assert first.cost is not None
+    assert (first.cost.steps, first.cost.device, first.cost.seconds) == (2, "cpu", None)
+    assert first.cost.size > (runs["initial"] / "model.safetensors").stat().st_size
+    assert first.cost.speed > 0
+    assert all(one.difference != 0 for one in found.differing)
+    assert {one.name for one in found.differing} <= {other.name}
+    table = (tmp_path / "comparison.md").read_text(encoding="utf-8")
+    assert table.startswith(found.title)
+    assert f"| {other.name} | " in table
+
+
+def test_examples_that_differ() -> None:
+    right, wrong = Outcome(("a b c d",), ("a b c d",)), Outcome(("a b c d",), ("a b x d",))
+    for name in ("exact_match", "bleu"):
+        metric = METRICS[name]
+        changes = _changes(metric, [right, wrong, right], [right, right, wrong])
+        assert changes[0] == 0
+        assert changes[1] > 0 > changes[2]
+    assert _changes(METRICS["distinct1"], [right], [wrong]) == {}
+    unknown, known = Outcome(("x",)), Outcome(("x",), focus=0.5)
+    assert _changes(METRICS["object_focus"], [unknown, known], [known, known]) == {1: 0.0}
+
+
+@pytest.mark.parametrize("ending", [".md", ".csv", ".json", ".png", ".svg", ".pdf"])
+def test_one_file(ending: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    file = tmp_path / "new" / f"both{ending}"
+    found = compare([runs["initial"], runs["attention"]], out=file, device="cpu")
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+    begins = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+    content = file.read_bytes()
+    assert found.picture == (file if ending in begins else None)
+    assert content.startswith(begins.get(ending, b""))
+    if ending == ".csv":
+        [first, other] = csv.DictReader(content.decode().splitlines())
+        score = found.contenders[1].scores[0]
+        assert score.difference is not None
+        assert float(other[f"{score.score.name} p"]) == score.difference.p
+        assert (first[f"{score.score.name} p"], first["run"], first["training seconds"]) == ("", "initial", "")
+    if ending == ".json":
+        assert (
+            json.loads(content)["contenders"][1]["scores"][0]["score"]["value"]
+            == found.contenders[1].scores[0].score.value
+        )
+
+
+def test_a_file_that_cannot_be_written_is_refused_first(runs: dict[str, Path], tmp_path: Path) -> None:
+    folder, file = tmp_path / "folder.md", tmp_path / "file"
+    folder.mkdir()
+    file.write_text("x")
+    names = [str(runs["initial"]), "transliteration/sample_attention"]  # the second would be trained
+    for out, sentence in (
+        (folder, f"{folder} cannot be written: it is a folder."),
+        (file, f"{file} cannot be written: it is a file."),
+        (file / "x.md", f"{file / 'x.md'} cannot be written: {file} is a file."),
+        (
+            tmp_path / "x.html",
+            f"{tmp_path / 'x.html'} is no file that a comparison can be: a table is .md, .csv, .json, a picture "
+            ".png, .svg, .pdf; a name without an ending is a folder.",
+        ),
+    ):
+        with pytest.raises(DataError) as told:
+            compare(names, out=out)
+        assert str(told.value) == sentence
+
+
+def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(DataError) as told:
+        Target(tmp_path / "new" / "x.md").check()
+    assert str(told.value) == (
+        f"{tmp_path / 'new' / 'x.md'} cannot be written: there is no permission to write to {tmp_path}."
+    )
+
+
+def test_a_language_model_is_compared_by_the_length_of_its_texts(runs: dict[str, Path], tmp_path: Path) -> None:
+    found = compare([runs["language_model"], runs["language_model"]], out=tmp_path / "t.md", device="cpu")
+    assert (found.metric, found.by) == ("perplexity", "length of the reference (words)")
+    assert found.title.endswith("no search")
+    assert found.differing == ()
+
+
+def test_rows_with_the_same_input_are_one_example(runs: dict[str, Path], tmp_path: Path) -> None:
+    rows = [("ghar", "घर"), ("pani", "पानी"), ("ghar", "घड़")]
+    table = [{"roman": roman, "devanagari": devanagari} for roman, devanagari in rows]
+    two = [runs["other"], runs["attention"]]  # as the first of them has it
+    found = compare(two, data=table, out=tmp_path / "t.md", metric="character_error_rate", device="cpu")
+    assert found.examples == 2
+    assert {one.references for one in found.differing} <= {("घर", "घड़"), ("पानी",)}
+    assert found.contenders[0].overall == sixjars.evaluate(two[0], data=table, metrics=[found.metric]).scores[0].value
+
+
+def test_progress_is_shown_to_whoever_is_listening(
+    runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[str, int | None]] = []
+
+    class Listener(progress.Reporter):
+        def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
+            told.append((what, total))
+
+    monkeypatch.setattr(progress, "_ROWS", 0)
+    monkeypatch.setattr(progress, "_OFTEN", -1.0)
+    two = [runs["initial"], runs["attention"]]
+    with progress.listening(Listener()):
+        compare(two, out=tmp_path / "t.md", device="cpu")
+    assert {(f"scoring {run}", 12) for run in two} <= set(told)
+
+
+def test_metrics_that_they_share(runs: dict[str, Path]) -> None:
+    recipe = open_run(runs["initial"]).recipe
+
+    def having(*metrics: str) -> Recipe:
+        evaluation = recipe.evaluation.model_copy(update={"metrics": metrics})
+        return recipe.model_copy(update={"evaluation": evaluation, "expect": {}})
+
+    one, other = having("exact_match", "bleu"), having("bleu")
+    metrics, chosen = _metrics(["a", "b"], [one, other], None, NOTHING)
+    assert ([metric.name for metric in metrics], chosen.name) == (["bleu"], "bleu")
+    metrics, chosen = _metrics(["a", "b"], [one, other], "chrf", NOTHING)
+    assert ([metric.name for metric in metrics], chosen.name) == (["bleu", "chrf"], "chrf")
+    with pytest.raises(DataError) as told:
+        _metrics(["a", "b"], [one, having("chrf")], None, NOTHING)
+    assert str(told.value) == "a and the others have no metric in common; choose one with --metric NAME."
 
 
 def test_what_cannot_be_compared(runs: dict[str, Path], tmp_path: Path) -> None:
-    images = ["image_captioning/sample_initial", "image_captioning/sample_attention"]
-    with pytest.raises(
-        DataError, match=r"^image_captioning/sample_initial is a .* no length that could be compared\.$"
-    ):
-        compare(images, out=tmp_path / "images")
-    assert not (tmp_path / "images").exists()  # before anything is trained
     with pytest.raises(DataError, match=r"^compare needs two recipes or runs, or more\.$"):
         compare(["x"], out=tmp_path, metric="bleu")
     with pytest.raises(RecipeError, match=r"metric 'blue' is unknown\. Did you mean 'bleu'"):

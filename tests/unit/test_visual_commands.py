@@ -245,7 +245,18 @@ def test_a_list_of_labels_that_is_damaged_or_gone(call: Any, run: Run, tmp_path:
     )
 
 
-def test_images_cannot_be_compared_by_length(call: Any, run: Run, tmp_path: Path) -> None:
+def test_captions_are_compared_by_the_length_of_the_reference(call: Any, run: Run, tmp_path: Path) -> None:
     name = run("image_captioning")
     said = call("compare", name, name, "--out", tmp_path / "compare", "--metric", "exact_match")
-    assert said.sentence.endswith("its inputs have no length that could be compared.")
+    assert "exact_match by the length of the reference (words):" in said.out
+    assert "do not differ significantly (0.000; 95 % interval 0.000 to 0.000, p = 1)." in said.out
+
+
+def test_videos_with_labels_have_no_length(call: Any, run: Run, tmp_path: Path) -> None:
+    name = run("video_classification")
+    assert "by the length" not in call("compare", name, name, "--out", tmp_path / "compare").out
+    assert not (tmp_path / "compare" / "by_length.png").exists()
+    said = call("compare", name, name, "--out", tmp_path / "p.png")
+    assert said.sentence == (
+        f"{tmp_path / 'p.png'} would be empty: nothing has a length here; write the table to a FILE.md instead."
+    )

@@ -53,26 +53,26 @@ def compare(
     recipes: Annotated[
         list[str], typer.Argument(metavar="RUN|RECIPE...", help="Two or more; recipes are trained first.")
     ],
-    out: Annotated[Path, typer.Option(help="Where runs, table and picture go.")] = Path("runs/compare"),
-    metric: Annotated[str, typer.Option(help="What to compare by.")] = "exact_match",
+    data: Annotated[Path | None, typer.Option(help="Another file with the same columns.", show_default=False)] = None,
+    out: Annotated[
+        Path,
+        typer.Option(help="A folder; or a table (.md, .csv, .json), or the picture (.png, .svg, .pdf)."),
+    ] = Path("runs/compare"),
+    metric: Annotated[
+        str | None, typer.Option(help="Of the curves and the examples; the first run's own.", show_default=False)
+    ] = None,
     *,
     as_json: JsonOption = False,
     device: DeviceOption = "auto",
     allow: AllowOption = None,
 ) -> None:
-    """Compare runs by the length of the input, in a table and a picture; recipes are trained first."""
+    """Compare runs: scores with intervals, significance, cost, score by length; recipes are trained first."""
     from sixjars.cli.show import show_comparison
-    from sixjars.progress import ConsoleProgress
+    from sixjars.progress import ConsoleProgress, listening
     from sixjars.runs.compare import compare as compare_them
 
-    comparison = compare_them(
-        recipes,
-        out=out,
-        metric=metric,
-        device=device,
-        reporter=lambda: ConsoleProgress(notes()),
-        allow=allow or [],
-    )
+    with listening(ConsoleProgress(notes())):
+        comparison = compare_them(recipes, data=data, out=out, metric=metric, device=device, allow=allow or [])
     if as_json:
         results().print(json.dumps(comparison.to_json(), ensure_ascii=False))
     else:

@@ -11,10 +11,9 @@ from rich.text import Text
 from sixjars.progress import number_of
 
 if TYPE_CHECKING:
-    from sixjars.evaluation.by_length import Bucket
     from sixjars.evaluation.metrics import ClassRow, Confusion, Score
     from sixjars.inspection.explanation import Explanation, Weight
-    from sixjars.runs.compare import Comparison
+    from sixjars.runs.comparison import Comparison
     from sixjars.runs.result import Run
 
 MOST_LABELS = 20
@@ -121,34 +120,34 @@ def _weights(weights: "Sequence[Weight]") -> Table:
     return table
 
 
-def _cell(bucket: "Bucket", few: int) -> str:
-    """A score; with a mark where it is of few examples."""
-    if bucket.value is None:
-        return "– "
-    return f"{bucket.value:.3f}{'*' if bucket.count < few else ' '}"
-
-
 def show_comparison(console: Console, comparison: "Comparison") -> None:
-    """One row for each model, one column for each range of lengths."""
-    from sixjars.evaluation.by_length import FEW
+    """Scores and cost, what is significant, score by length, and examples."""
+    from sixjars.runs.comparison_files import example_lines, legend
 
-    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    table.add_column("", no_wrap=True)
-    table.add_column("parameters", justify="right")
-    table.add_column("all", justify="right")
-    buckets = comparison.contenders[0].buckets
-    for bucket in buckets:
-        table.add_column(f"{bucket.shortest}–{bucket.longest}", justify="right", no_wrap=True)
-    for found in comparison.contenders:
-        values = [_cell(bucket, FEW) for bucket in found.buckets]
-        table.add_row(found.name, f"{found.parameters:,}", f"{found.overall:.3f} ", *values)
-    counts = [f"{count:,} " for count in (comparison.examples, *(bucket.count for bucket in buckets))]
-    table.add_row("examples", "", *counts, style="dim")
     console.print(comparison.title)
-    console.print("by the length of the input, in words:")
-    console.print(table)
-    if any(0 < bucket.count < FEW for bucket in buckets):
-        console.print(f"* fewer than {FEW} examples: too few to go by")
-    if any(bucket.value is None for bucket in buckets):
-        console.print("– no example of such a length can be scored")
-    console.print(f"picture: {comparison.picture}")
+    console.print(_grid(*comparison.table()))
+    console.print(legend(), style="dim")
+    for sentence in comparison.findings():
+        console.print(sentence)
+    if comparison.by:
+        console.print(f"\n{comparison.metric} by the {comparison.by}:")
+        console.print(_grid(*comparison.by_length()))
+        for note in comparison.notes():
+            console.print(note)
+    if comparison.differing:
+        console.print("\nexamples where they differ most:")
+    for example in comparison.differing:
+        for line in example_lines(example, comparison):
+            console.print(f"  {line}")
+    if comparison.picture is not None:
+        console.print(f"picture: {comparison.picture}")
+
+
+def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """The first column is text, the others are numbers."""
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    for at, name in enumerate(head):
+        table.add_column(name, justify="right" if at else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table

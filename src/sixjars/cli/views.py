@@ -1,7 +1,6 @@
 """The command `inspect`: what a run attends to, in the terminal or as a file."""
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,6 +95,8 @@ def inspect(
 
 def _check_out(out: Path | None, view: str | None) -> None:
     """Before anything is loaded: how the file ends, and whether it can be written."""
+    from sixjars.runs.output_file import check_writable
+
     if out is None:
         return
     ending = out.suffix.lower()
@@ -103,13 +104,7 @@ def _check_out(out: Path | None, view: str | None) -> None:
         raise DataError(f"--out {out} should end in {', '.join([*PICTURES, PAGE])} or {DATA}.")
     if view == "json" and ending != DATA:
         raise DataError(f"--view json is written to a {DATA} file, but --out is {out}.")
-    if out.is_dir():
-        raise DataError(f"--out {out} is a folder; name a file in it.")
-    place = next(folder for folder in out.absolute().parents if folder.exists())
-    if not place.is_dir():
-        raise DataError(f"--out {out} cannot be written: {place} is not a folder.")
-    if not os.access(out if out.exists() else place, os.W_OK):
-        raise DataError(f"--out {out} cannot be written: you may not write there.")
+    check_writable(out, f"--out {out}")
 
 
 def _search(predictor: "Predictor", kind: str | None, nbest: int | None, setting: list[str] | None) -> "SearchSettings":

@@ -1,10 +1,10 @@
 """Scores by the length of the input: initial-state conditioning falls with it where attention does not."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from sixjars.evaluation.metrics import Metric, Outcome, score
+from sixjars.evaluation.metrics import Interval, Metric, Outcome, score
 from sixjars.evaluation.metrics.table import ONE_AT_LEAST
 
 FEW = 20
@@ -21,6 +21,8 @@ class Bucket:
     count: int
     value: float | None
     """Nothing where no example can be scored."""
+    interval: Interval | None = None
+    """Where the score lies with a probability of 95 %; nothing where that is not known."""
 
 
 def edges_of(lengths: Sequence[int], *, buckets: int) -> list[tuple[int, int]]:
@@ -35,9 +37,14 @@ def edges_of(lengths: Sequence[int], *, buckets: int) -> list[tuple[int, int]]:
 
 
 def scores_by_length(
-    outcomes: Sequence[Outcome], lengths: Sequence[int], *, metric: Metric, edges: Sequence[tuple[int, int]]
+    outcomes: Sequence[Outcome],
+    lengths: Sequence[int],
+    *,
+    metric: Metric,
+    edges: Sequence[tuple[int, int]],
+    interval: Callable[[Sequence[int]], Interval | None] = lambda _: None,
 ) -> list[Bucket]:
-    """One score for each range of lengths.
+    """One score for each range of lengths; `interval` gives that of some examples, by their places.
 
     >>> from sixjars.evaluation.metrics import metric_named
     >>> right, wrong = Outcome(("a",), ("a",)), Outcome(("a",), ("b",))
@@ -48,8 +55,10 @@ def scores_by_length(
     found = []
     needed = metric.needs & ONE_AT_LEAST.keys()  # annotations, which no example of a bucket may have
     for shortest, longest in edges:
-        inside = [o for o, length in zip(outcomes, lengths, strict=True) if shortest <= length <= longest]
+        places = [at for at, length in enumerate(lengths) if shortest <= length <= longest]
+        inside = [outcomes[at] for at in places]
         known = all(any(getattr(outcome, need) is not None for outcome in inside) for need in needed)
         value = score(inside, [metric])[0].value if inside and known else None
-        found.append(Bucket(shortest, longest, len(inside), value))
+        between = None if value is None or len(places) < 2 else interval(places)
+        found.append(Bucket(shortest, longest, len(inside), value, between))
     return found

@@ -3,7 +3,6 @@
 Dims: B batch, T target positions, S source positions.
 """
 
-import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
@@ -15,10 +14,12 @@ from sixjars.data.batches import Batches
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.metrics import Metric, Outcome, RationaleWeight, Score, focus_of, rationale_weight, score
 from sixjars.evaluation.metrics.attention import Box, boxes_of, rationale_of
+from sixjars.evaluation.metrics.table import value_alone
 from sixjars.evaluation.search import Searcher
 from sixjars.flow.values import Batch, Encoded, Hypothesis, Padded
 from sixjars.loss import truth_loss
 from sixjars.model.build import Network
+from sixjars.progress import counted
 from sixjars.recipe.sections import EvaluationSettings, SearchSettings
 
 
@@ -110,6 +111,8 @@ class Judged:
     """Whether outputs were found by search."""
     given: Callable[[int], str | None]
     """The input of an example, by its place."""
+    rows: Sequence[int]
+    """The row of the dataset that each example is, or the first of those with its input."""
 
     def scores(self, metrics: Sequence[Metric]) -> list[Score]:
         """The metrics, each with its signature, which also says how outputs were chosen."""
@@ -125,17 +128,9 @@ class Judged:
         single = [metric for metric in metrics if metric.per_example]
         counts = {metric.name: nbest_of(metric, self.settings) for metric in single}
         for at, first in enumerate(self.outcomes[min(self.outcomes)]):
-            found = {metric.name: _alone(self.outcomes[counts[metric.name]][at], metric) for metric in single}
+            found = {metric.name: value_alone(metric, self.outcomes[counts[metric.name]][at]) for metric in single}
             output = first.candidates[0] if first.candidates else None
             yield {"input": self.given(at), "references": list(first.references), "output": output, "scores": found}
-
-
-def _alone(outcome: Outcome, metric: Metric) -> float | None:
-    """The score of one example; nothing where what the metric needs is not known of it."""
-    if any(getattr(outcome, need) is None for need in ("focus", "rationale") if need in metric.needs):
-        return None
-    value = score([outcome], [metric])[0].value
-    return value if math.isfinite(value) else None
 
 
 def nbest_of(metric: Metric, settings: EvaluationSettings) -> int:
@@ -158,21 +153,23 @@ def judged(
     *,
     training: Dataset | None = None,
     with_loss: bool = False,
+    progress: str = "",
 ) -> Judged:
-    """All that the metrics need to know of every example; every batch is encoded once for all of them."""
+    """All that the metrics need to know of every example; `progress` names this work for whoever is listening."""
     needs = {need for metric in metrics for need in metric.needs} | ({"likelihood"} if with_loss else set())
     counts = sorted({nbest_of(metric, settings) for metric in metrics})
     searches = network.decoder.searches
     # Labels are not searched for: the widest list has all the others as its beginnings.
     used = {count: widened(settings.search, count if searches else counts[-1]) for count in counts}
     groups = _groups(dataset, group=settings.group)
-    judge = _Judge(network, dataset, needs, {group[0] for group in groups})
+    rows = tuple(group[0] for group in groups)
+    judge = _Judge(network, dataset, needs, set(rows), progress)
     loss = judge.read(set(used.values()) if "candidates" in needs else set(), examples=settings.batch_examples)
     familiar = frozenset(training.targets) if training is not None and "familiar" in needs else None
     outcomes = {
         count: [judge.outcome(group, search, count, familiar) for group in groups] for count, search in used.items()
     }
-    return Judged(loss, outcomes, settings, searches, lambda at: given_of(dataset, groups[at][0]))
+    return Judged(loss, outcomes, settings, searches, lambda at: given_of(dataset, rows[at]), rows)
 
 
 def given_of(dataset: Dataset, row: int) -> str | None:
@@ -207,10 +204,8 @@ def true_rationales(dataset: Dataset) -> list[tuple[int, int] | None] | None:
 class _Judge:
     """A network and a dataset, and what is found out about its rows."""
 
-    def __init__(self, network: Network, dataset: Dataset, needs: Collection[str], firsts: Collection[int]) -> None:
-        self.network = network
-        self.dataset = dataset
-        self.needs = needs
+    def __init__(self, network: Network, dataset: Dataset, needs: set[str], firsts: set[int], progress: str) -> None:
+        self.network, self.dataset, self.needs, self.progress = network, dataset, needs, progress
         self.firsts = firsts
         """Rows that outputs are found for: of those with the same input, one."""
         self.found: dict[tuple[int, SearchSettings], tuple[str, ...]] = {}
@@ -224,8 +219,9 @@ class _Judge:
         of_truth, total, tokens = bool(OF_TRUTH & set(self.needs)), 0.0, 0
         if not of_truth and not searches:
             return 0.0
-        chosen = None if of_truth else sorted(self.firsts)
-        for batch, encoded in encoded_batches(self.network, self.dataset.batches(), examples=examples, rows=chosen):
+        chosen = range(len(self.dataset)) if of_truth else sorted(self.firsts)
+        batches = encoded_batches(self.network, self.dataset.batches(), examples=examples, rows=chosen)
+        for batch, encoded in counted(batches, self.progress, rows=lambda one: len(one[0].numbers), total=len(chosen)):
             if of_truth:
                 loss_B, count_B = self._truth(batch, encoded)
                 total, tokens = total + float(loss_B.sum()), tokens + int(count_B.sum())

@@ -168,19 +168,39 @@ def saved_page(path: Path, width: float, height: float, *, title: str, caption: 
     save(figure, path)
 
 
-def draw_by_length(path: str | Path, curves: Mapping[str, Sequence[Bucket]], *, metric: str, title: str = "") -> None:
-    """One line for each model, a dot for each range of lengths; a hollow dot is a score of few examples."""
+def draw_by_length(
+    path: str | Path,
+    curves: Mapping[str, Sequence[Bucket]],
+    *,
+    metric: str,
+    title: str = "",
+    by: str = "length of the input (words)",
+) -> None:
+    """One line for each model, a dot for each range of lengths; a hollow dot is a score of few examples.
+
+    Intervals are shaded. The number of examples is above each range.
+    """
     figure = figure_of(7.0, 4.4, "constrained")
     axes = figure.add_subplot()
     for number, (name, buckets) in enumerate(curves.items()):
         dots = [((b.shortest + b.longest) / 2, b.value, b.count) for b in buckets if b.value is not None]
         color = COLORS[number % len(COLORS)]
         axes.plot([x for x, _, _ in dots], [y for _, y, _ in dots], marker="o", color=color, linewidth=2, label=name)
+        sure = [((b.shortest + b.longest) / 2, b.interval) for b in buckets if b.interval is not None]
+        low, high = [between.low for _, between in sure], [between.high for _, between in sure]
+        axes.fill_between([x for x, _ in sure], low, high, color=color, alpha=0.15, linewidth=0)
         few = [(x, y) for x, y, count in dots if count < FEW]
         axes.scatter([x for x, _ in few], [y for _, y in few], s=12, color="white", zorder=3)
     if any(bucket.value is not None and bucket.count < FEW for some in curves.values() for bucket in some):
         axes.scatter([], [], s=36, edgecolors=GREY, facecolors="white", label=f"fewer than {FEW} examples")
-    axes.set_xlabel("length of the input (words)")
+    if any(bucket.interval is not None for some in curves.values() for bucket in some):
+        axes.fill_between([], [], [], color=GREY, alpha=0.3, linewidth=0, label="95 % interval")
+    for bucket in next(iter(curves.values()), ()):
+        middle, place = (bucket.shortest + bucket.longest) / 2, axes.get_xaxis_transform()
+        axes.text(
+            middle, 1.01, f"n = {bucket.count:,}", transform=place, ha="center", va="bottom", fontsize=SMALL, color=GREY
+        )
+    axes.set_xlabel(by)
     axes.set_ylabel(metric.replace("_", " "))
     axes.set_ylim(bottom=0.0)
     _plain(axes)

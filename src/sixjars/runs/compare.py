@@ -1,86 +1,49 @@
-"""Several recipes or runs side by side, by the length of the input."""
+"""Several recipes or runs side by side: scores with intervals, significance, cost, score by length, examples."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 from sixjars.data.dataset import Dataset
-from sixjars.errors import DataError
+from sixjars.errors import DataError, RunError
+from sixjars.evaluation.bootstrap import difference, exchanged, interval, statistics_of
 from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
-from sixjars.evaluation.metrics import Metric, Outcome, metric_named, score
-from sixjars.evaluation.score import judged, widened
+from sixjars.evaluation.metrics import Metric, Outcome, metric_named, value_alone
+from sixjars.evaluation.score import nbest_of, widened
 from sixjars.evaluation.search import in_words
-from sixjars.inspection.page import draw_by_length
 from sixjars.learning.engine import Device, device_named
-from sixjars.progress import Reporter
+from sixjars.progress import Reporter, usual_reporter
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint
-from sixjars.runs.evaluate import scored_dataset
+from sixjars.runs.archive import is_packed
+from sixjars.runs.comparison import Comparison, Contender, Cost, Differing, Measured, unique_names
+from sixjars.runs.comparison_files import RUNS, Target
+from sixjars.runs.evaluate import JudgedRun, judged_run, wanted_metrics
 from sixjars.runs.extension import resume_run
 from sixjars.runs.folder import RunFolder, open_run
-from sixjars.runs.recipes import make_fields, read_recipe
+from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.train import train
 
-BUCKETS = 5
-
-
-@final
-@dataclass(frozen=True)
-class Contender:
-    """One model of a comparison."""
-
-    name: str
-    parameters: int
-    overall: float
-    buckets: tuple[Bucket, ...]
-    search: str
-    """How its outputs were chosen."""
-
-
-@final
-@dataclass(frozen=True)
-class Comparison:
-    """All of them, on the same metric and the same examples.
-
-    >>> Comparison("bleu", (), Path("by_length.png"), 200, "the test set of pairs.tsv").to_json()["data"]
-    'the test set of pairs.tsv'
-    """
-
-    metric: str
-    contenders: tuple[Contender, ...]
-    picture: Path
-    examples: int
-    """How many were scored."""
-    data: str
-    """What they are: the split, and its file."""
-
-    @property
-    def title(self) -> str:
-        """The metric, the examples and the search; several searches are named one by one."""
-        searches = dict.fromkeys(found.search for found in self.contenders)
-        how = ", ".join(searches)
-        if len(searches) > 1:
-            how = "; ".join(f"{found.name}: {found.search}" for found in self.contenders)
-        return f"{self.metric} on {self.examples:,} examples of {self.data}, {how}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, for `--json`."""
-        return {**asdict(self), "picture": str(self.picture)}
+BUCKETS: Final = 5
+EXAMPLES: Final = 2
+"""Of those that two runs differ on most, in each direction."""
 
 
 def compare(
-    named: Sequence[str | Path],
+    named: Sequence[str | os.PathLike[str]],
     *,
-    out: str | Path = "runs/compare",
-    metric: str = "exact_match",
+    data: Any = None,
+    out: str | Path = RUNS,
+    metric: str | None = None,
     device: Device = "auto",
-    reporter: Callable[[], Reporter] = Reporter,
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
 ) -> Comparison:
-    """Train what is a recipe (unless `out` has it trained already), load what is a run, score all by length.
+    """Train what is a recipe (unless `out` has it trained already), load what is a run, score all on the same examples.
+
+    These are the test set of each, or `data`, as for `evaluate`. `out` is a folder, or a file: a table (.md, .csv,
+    .json) or the picture of the score by length (.png, .svg, .pdf). `metric` is that of the curves and the examples.
 
     >>> import sixjars
     >>> sixjars.compare(["translation/sample_attention"])
@@ -88,52 +51,70 @@ def compare(
         ...
     sixjars.errors.DataError: compare needs two recipes or runs, or more.
     """
-    outside, folder, names = Outside(tuple(allow), tuple(components)), Path(out), [str(name) for name in named]
-    wanted = metric_named(metric, outside)
+    outside, target = Outside(tuple(allow), tuple(components)), Target(Path(out))
+    names = [os.fspath(name) for name in named]
+    if metric is not None:
+        metric_named(metric, outside)
     if len(names) < 2:
         raise DataError("compare needs two recipes or runs, or more.")
-    recipes = [open_run(Path(n), outside).recipe if Path(n).is_dir() else read_recipe(n, (), outside) for n in names]
-    _check_tasks(names, recipes, outside)
+    recipes = [open_run(n, outside).recipe if _is_run(n) else read_recipe(n, (), outside) for n in names]
+    _check_tasks(names, recipes)
+    metrics, chosen = _metrics(names, recipes, metric, outside)
+    target.check()
+    reporter = usual_reporter()
     runs = [
-        open_run(Path(name), outside) if Path(name).is_dir() else _trained(name, folder, device, reporter, outside)
+        open_run(name, outside) if _is_run(name) else _trained(name, target.runs, device, reporter, outside)
         for name in names
     ]
-    scored = [_scored(run, wanted, device) for run in runs]
-    _check_data(names, scored)
-    edges = edges_of([length for one in scored for length in one.lengths], buckets=BUCKETS)
-    contenders = tuple(
-        Contender(
-            name,
-            one.parameters,
-            score(one.outcomes, [wanted])[0].value,
-            tuple(scores_by_length(one.outcomes, one.lengths, metric=wanted, edges=edges)),
-            one.search,
-        )
-        for name, one in zip(short_names(_names(names, runs)), scored, strict=True)
-    )
-    picture = folder / "by_length.png"
-    result = Comparison(metric, contenders, picture, len(scored[0].outcomes), scored[0].data)
-    draw_by_length(picture, {found.name: found.buckets for found in contenders}, metric=metric, title=result.title)
+    found = []
+    group = recipes[0].evaluation.group
+    for name, run in zip(names, runs, strict=True):
+        judged = judged_run(run, metrics, data=data, device=device, reporter=reporter, group=group)
+        found.append(_Scored(run, judged, metrics, str(device_named(device))))
+        _check_data(names[0], found[0].judged.dataset, name, judged.dataset)
+    result = _comparison(unique_names(short_names(_names(names, runs))), found, chosen, target.picture)
+    target.write(result)
     return result
 
 
-def _check_tasks(names: Sequence[str], recipes: Sequence[Recipe], outside: Outside) -> None:
-    """Only models of one task can be compared, and only by inputs that have a length."""
+def _is_run(name: str) -> bool:
+    return Path(name).is_dir() or is_packed(Path(name))
+
+
+def _check_tasks(names: Sequence[str], recipes: Sequence[Recipe]) -> None:
+    """Only models of one task can be compared."""
     for name, recipe in zip(names, recipes, strict=True):
         if recipe.task != recipes[0].task:
             both = f"{names[0]} is a {recipes[0].task} model, but {name} is a {recipe.task} model"
             raise DataError(f"{both}; compare models of one task.")
-        first = next(iter(make_fields(recipe, outside).inputs.values()), None)
-        if first is None or first.is_media:
-            raise DataError(f"{name} is a {recipe.task} model; its inputs have no length that could be compared.")
 
 
-def _check_data(names: Sequence[str], scored: "Sequence[_Scored]") -> None:
+def _metrics(
+    names: Sequence[str], recipes: Sequence[Recipe], metric: str | None, outside: Outside
+) -> tuple[list[Metric], Metric]:
+    """The metrics that all of them have, with the one that is wanted; and which one is drawn."""
+    theirs = [{one.name: one for one in metrics_of(recipe, outside)} for recipe in recipes]
+    shared = {name: one for name, one in theirs[0].items() if all(name in others for others in theirs)}
+    for recipe in recipes if metric is not None and metric not in shared else ():
+        shared |= {one.name: one for one in wanted_metrics(recipe, [str(metric)], outside)}
+    if not shared:
+        raise DataError(f"{names[0]} and the others have no metric in common; choose one with --metric NAME.")
+    usual = recipes[0].learning.metric
+    return list(shared.values()), shared[metric or (usual if usual in shared else next(iter(shared)))]
+
+
+def _check_data(first: str, firsts: Dataset, name: str, dataset: Dataset) -> None:
     """Scores compare only on the same examples."""
-    for name, one in zip(names, scored, strict=True):
-        if one.examples != scored[0].examples:
-            both = f"{names[0]} and {name} are scored on different examples"
-            raise DataError(f"{both}; score both on one file with `sixjars evaluate RUN --data FILE`.")
+    one, two = _examples(firsts), _examples(dataset)
+    if one == two:
+        return
+    how = "the same examples in a different order" if sorted(one) == sorted(two) else "different examples"
+    raise DataError(f"{first} and {name} are scored on {how}; score both on one file: --data FILE.")
+
+
+def _examples(dataset: Dataset) -> list[tuple[str, ...]]:
+    """Inputs and targets as they were given."""
+    return list(zip(*(dataset.table.texts(name) for name in dataset.fields.all), strict=True))
 
 
 def _names(named: Sequence[str], runs: Sequence[RunFolder]) -> list[str]:
@@ -142,7 +123,7 @@ def _names(named: Sequence[str], runs: Sequence[RunFolder]) -> list[str]:
     return folders if len(set(folders)) == len(folders) else list(named)
 
 
-def _trained(name: str, out: Path, device: Device, reporter: Callable[[], Reporter], outside: Outside) -> RunFolder:
+def _trained(name: str, out: Path, device: Device, reporter: Reporter, outside: Outside) -> RunFolder:
     folder = out / name.removesuffix(".yaml").replace("/", "-")
     begun = (folder / "recipe.yaml").is_file()
     if begun:
@@ -153,7 +134,7 @@ def _trained(name: str, out: Path, device: Device, reporter: Callable[[], Report
             out=folder,
             resume=begun,
             device=device,
-            reporter=reporter(),
+            reporter=reporter,
             allow=outside.packages,
             components=outside.components,
         )
@@ -172,37 +153,127 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 
 @final
-@dataclass(frozen=True)
 class _Scored:
-    """What one model output, and how long each input was, in words (characters for a model of characters)."""
+    """A run, what it made of the examples, and what the bootstrap needs to know."""
 
-    outcomes: list[Outcome]
-    lengths: list[int]
-    examples: list[tuple[str, ...]]
-    """Inputs and targets as they were given."""
-    parameters: int
-    data: str
-    """The split, and where it comes from."""
-    search: str
+    def __init__(self, run: RunFolder, judged: JudgedRun, metrics: Sequence[Metric], device: str) -> None:
+        self.run = run
+        self.judged = judged
+        self.metrics = metrics
+        self.device = device
+        self.scores = judged.judged.scores(metrics)
+        self.outcomes = {one.name: judged.judged.outcomes[nbest_of(one, judged.judged.settings)] for one in metrics}
+        self.statistics = {one.name: statistics_of(one, self.outcomes[one.name]) for one in metrics}
+
+    @property
+    def cost(self) -> Cost:
+        """Size, training and speed."""
+        kept = [self.run.weights, *(self.run.folder / "fields").glob("*.json")]
+        try:
+            last = self.run.history()[-1]
+        except (OSError, ValueError, IndexError, RunError):
+            last = {}
+        steps, examples = last.get("step"), len(self.judged.judged.rows)
+        return Cost(
+            size=sum(path.stat().st_size for path in kept),
+            steps=None if steps is None else int(steps),
+            epochs=last.get("epoch"),
+            seconds=last.get("seconds"),
+            device=self.device,
+            speed=examples / max(self.judged.seconds, 1e-9),
+        )
+
+    def search(self, metric: Metric) -> str:
+        """How outputs were chosen."""
+        found = self.judged.judged
+        searched = found.searches and "candidates" in metric.needs
+        return in_words(widened(found.settings.search, metric.nbest)) if searched else "no search"
+
+    def measured(self, first: "_Scored") -> tuple[Measured, ...]:
+        """Each score, with its interval and its difference from the first run's."""
+        found = []
+        for score in self.scores:
+            mine, theirs = self.statistics[score.name], first.statistics[score.name]
+            between = None if mine is None else interval(mine.resampled())
+            change = None if mine is None or theirs is None or self is first else difference(theirs, mine)
+            found.append(Measured(score, between, change))
+        return tuple(found)
+
+    def buckets(self, metric: Metric, lengths: Sequence[int]) -> tuple[Bucket, ...]:
+        """The score by length, with intervals."""
+        if not lengths:
+            return ()
+        statistics, longest = self.statistics[metric.name], max(lengths)
+        edges = [edge for edge in edges_of(lengths, buckets=BUCKETS) if edge[0] <= longest]
+        between = (lambda _: None) if statistics is None else (lambda some: interval(statistics.only(some).resampled()))
+        found = scores_by_length(self.outcomes[metric.name], lengths, metric=metric, edges=edges, interval=between)
+        return tuple(found)
 
 
-def _scored(run: RunFolder, metric: Metric, device: Device) -> _Scored:
-    blueprint = Blueprint.of(run.recipe, run.outside, device=device_named(device))
-    fields = run.restored(blueprint.fields)
-    network = run.network(blueprint, fields).to(device_named(device))
-    dataset = scored_dataset(run, blueprint, fields)
-    settings = run.recipe.evaluation.model_copy(update={"group": False})
-    found = judged(network, dataset, settings, [metric])
-    [outcomes] = found.outcomes.values()
-    parameters = sum(weight.numel() for weight in network.parameters())
-    examples = list(zip(*(dataset.table.texts(name) for name in dataset.fields.all), strict=True))
-    search = in_words(widened(settings.search, metric.nbest))
-    how = search if found.searches and "candidates" in metric.needs else "no search"
-    return _Scored(outcomes, _lengths(dataset), examples, parameters, dataset.where, how)
+def _comparison(names: Sequence[str], found: Sequence[_Scored], metric: Metric, picture: Path | None) -> Comparison:
+    first = found[0]
+    by, lengths = _lengths(first.judged.dataset, first.judged.judged.rows)
+    contenders = tuple(
+        Contender(
+            name,
+            one.judged.parameters,
+            next(score.value for score in one.scores if score.name == metric.name),
+            one.buckets(metric, lengths),
+            one.search(metric),
+            one.measured(first),
+            one.cost,
+        )
+        for name, one in zip(names, found, strict=True)
+    )
+    others = zip(names[1:], found[1:], strict=True)
+    differing = tuple(example for name, one in others for example in _differing(name, first, one, metric))
+    data, count = first.judged.dataset.where, len(first.judged.judged.rows)
+    return Comparison(metric.name, contenders, picture if by else None, count, data, by, differing)
 
 
-def _lengths(dataset: Dataset) -> list[int]:
-    """Words of the first input of each row."""
-    field = next(iter(dataset.fields.inputs.values()))
-    words = field.words([row[field.name] for row in dataset.inputs])
-    return [row[-1] + 1 if row else 0 for row in words]
+def _lengths(dataset: Dataset, rows: Sequence[int]) -> tuple[str, list[int]]:
+    """Of the first input that is not always equally long, else of the reference, in words or characters.
+
+    Nothing where all are equally long, as labels are.
+    """
+    fields, inputs = dataset.fields.inputs, dataset.inputs
+    columns = {
+        f"length of {'the input' if len(fields) == 1 else name}": (field, [inputs[row][name] for row in rows])
+        for name, field in fields.items()
+    }
+    columns["length of the reference"] = (dataset.fields.output, [dataset.targets[row] for row in rows])
+    for what, (field, texts) in columns.items():
+        lengths = [words[-1] + 1 if words else 0 for words in field.words(texts)]
+        if len(set(lengths)) > 1:
+            unit = "characters" if sum(lengths) > sum(len(text.split()) for text in texts) else "words"
+            return f"{what} ({unit})", lengths
+    return "", []
+
+
+def _differing(name: str, first: _Scored, other: _Scored, metric: Metric) -> list[Differing]:
+    """The examples that two runs differ on most, those where the other has more first."""
+    ours, theirs = first.outcomes[metric.name], other.outcomes[metric.name]
+    changes = _changes(metric, ours, theirs)
+    order = sorted(changes, key=lambda at: -changes[at])
+    more, less = [at for at in order if changes[at] > 0], [at for at in reversed(order) if changes[at] < 0]
+    dataset, rows = first.judged.dataset, first.judged.judged.rows
+    return [
+        Differing(
+            name,
+            " | ".join(dataset.raw(rows[at]).values()),
+            ours[at].references,
+            next(iter(ours[at].candidates), None),
+            next(iter(theirs[at].candidates), None),
+            changes[at],
+        )
+        for at in (*more[:EXAMPLES], *less[:EXAMPLES])
+    ]
+
+
+def _changes(metric: Metric, first: Sequence[Outcome], other: Sequence[Outcome]) -> dict[int, float]:
+    """How much the score of each example changes, or how much that of all would by its output."""
+    if not metric.per_example:
+        return dict(enumerate(exchanged(metric, first, other)))
+    values = ([value_alone(metric, outcome) for outcome in some] for some in (first, other))
+    both = enumerate(zip(*values, strict=True))
+    return {at: two - one for at, (one, two) in both if one is not None and two is not None}

@@ -1,6 +1,7 @@
 """Scoring a run after it was trained."""
 
 import os
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -18,6 +19,7 @@ from sixjars.errors import DataError, RecipeError
 from sixjars.evaluation.metrics import ClassRow, Confusion, Metric, Score, confusion, per_class
 from sixjars.evaluation.score import Judged, judged
 from sixjars.learning.engine import Device, device_named
+from sixjars.model.build import Network
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.outside import Outside
@@ -97,16 +99,46 @@ def evaluate(
     (['accuracy@3'], 200)
     """
     run = open_run(folder, Outside(tuple(allow), tuple(components)))
-    wanted = _metrics(run, metrics)
+    wanted = wanted_metrics(run.recipe, metrics, run.outside)
+    found = judged_run(run, wanted, data=data, device=device, reporter=reporter or Reporter())
+    return evaluation_of(found.judged, wanted, found.dataset)
+
+
+@final
+@dataclass(frozen=True)
+class JudgedRun:
+    """What a run makes of some data, and how long that took."""
+
+    judged: Judged
+    dataset: Dataset
+    parameters: int
+    seconds: float
+    network: Network
+
+
+def judged_run(
+    run: RunFolder,
+    metrics: Sequence[Metric],
+    *,
+    data: Any,
+    device: Device,
+    reporter: Reporter,
+    group: bool | None = None,
+    with_loss: bool = False,
+) -> JudgedRun:
+    """All that the metrics need to know of a run; rows with the same input are put together as its recipe says.
+
+    `with_loss`, also how probable the references are.
+    """
     blueprint = Blueprint.of(run.recipe, run.outside, device=device_named(device), reporter=reporter)
     run.check_backbones(blueprint.fingerprints)
     fields = run.restored(blueprint.fields)
     network = run.network(blueprint, fields).to(device_named(device))
     file, tables = _given(run, data)
-    reporter = reporter or Reporter()
+    settings = run.recipe.evaluation if group is None else run.recipe.evaluation.model_copy(update={"group": group})
     try:
         with given_tables(tables), listening(reporter):
-            dataset, training = _datasets(run, blueprint, fields, data=file, metrics=wanted)
+            dataset, training = _datasets(run, blueprint, fields, data=file, metrics=metrics)
     except DataError as error:
         raise DataError(f"{error}{_elsewhere(run.recipe, tables) if file is None else ''}") from None
     else:
@@ -114,12 +146,18 @@ def evaluate(
             reporter.note("the run was trained on rows of this file; a score on them says little of new ones.")
         if file is None and run.recipe.learning.folds is not None:
             reporter.note(note_of_folds(run))
+        began, progress = time.monotonic(), f"scoring {run.folder}"
+        with listening(reporter):
+            found = judged(
+                network, dataset, settings, metrics, training=training, with_loss=with_loss, progress=progress
+            )
+        seconds = time.monotonic() - began
     finally:
         reporter.end()
-    return _evaluation(judged(network, dataset, run.recipe.evaluation, wanted, training=training), wanted, dataset)
+    return JudgedRun(found, dataset, sum(weight.numel() for weight in network.parameters()), seconds, network)
 
 
-def _evaluation(found: Judged, metrics: Sequence[Metric], dataset: Dataset) -> Evaluation:
+def evaluation_of(found: Judged, metrics: Sequence[Metric], dataset: Dataset) -> Evaluation:
     """The scores; of labels also those of each."""
     fields, scores = dataset.fields, tuple(found.scores(metrics))
     outcomes = found.outcomes[min(found.outcomes)]
@@ -174,12 +212,12 @@ def _learned_from(recipe: Recipe, file: Path) -> bool:
     return file.exists() and any(place.exists() and place.samefile(file) for place in places)
 
 
-def _metrics(run: RunFolder, names: Sequence[str] | None) -> list[Metric]:
-    """The metrics that are wanted; refuse what this run cannot be measured by, before anything is computed."""
+def wanted_metrics(recipe: Recipe, names: Sequence[str] | None, outside: Outside) -> list[Metric]:
+    """The metrics that are wanted; refuse what a run cannot be measured by, before anything is computed."""
     if not names:
-        return metrics_of(run.recipe, run.outside)
-    named, faults = named_metrics([("--metrics", name) for name in names], run.outside)
-    faults += misfits(run.recipe, named, run.outside)
+        return metrics_of(recipe, outside)
+    named, faults = named_metrics([("--metrics", name) for name in names], outside)
+    faults += misfits(recipe, named, outside)
     if faults:
         raise RecipeError(faults, "the command line")
     return [metric for _, metric in named]

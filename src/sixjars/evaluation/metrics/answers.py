@@ -1,18 +1,45 @@
-"""The rank of right answers; precision, recall and F-scores of classes and labels."""
+"""The rank of right answers, their probability; precision, recall and F-scores of classes and labels."""
 
 import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from functools import partial
+from typing import Any, Final, final
 
 from sixjars.data.text.segments import SEPARATOR
 from sixjars.errors import DataError
-from sixjars.evaluation.metrics.outcome import Outcome
+from sixjars.evaluation.metrics.outcome import Outcome, Rows, Sums
 
 _REST: Final = "other"
 
 Labels = frozenset[str]
+
+
+def perplexity(outcomes: Sequence[Outcome]) -> float:
+    r"""Perplexity of the first reference: exp of the mean negative log-likelihood of a token; 1 is the best.
+
+    .. math:: \exp\Bigl(-\frac{\sum_i \log P(y_i \mid x_i)}{\sum_i |y_i|}\Bigr)
+
+    Jelinek, Mercer, Bahl & Baker 1977, "Perplexity: a measure of the difficulty of speech recognition tasks".
+    `|y_i|` counts tokens with `<stop>`, so values compare only where a token is the same thing. It is infinite where a
+    reference has probability 0.
+
+    >>> round(perplexity([Outcome(("a b",), log_probability=3 * math.log(1 / 50), tokens=3)]), 6)
+    50.0
+    """
+    return LIKELIHOODS.value([*map(math.fsum, zip(*LIKELIHOODS.rows(outcomes), strict=True))])
+
+
+def _exp_mean(sums: Sequence[float]) -> float:
+    total, tokens = sums
+    try:
+        return math.exp(-total / tokens)
+    except OverflowError:
+        return math.inf
+
+
+LIKELIHOODS: Final = Sums(lambda outcomes: [(one.log_probability or 0.0, one.tokens) for one in outcomes], _exp_mean)
 
 
 def mean_reciprocal_rank(outcomes: Sequence[Outcome]) -> float:
@@ -71,9 +98,42 @@ def micro_f1(outcomes: Sequence[Outcome], *, multi_label: bool = False) -> float
     >>> micro_f1([Outcome(("grain, wheat",), ("wheat",)), Outcome(("crude",), ("crude",))], multi_label=True)
     0.8
     """
+    sums = micro_sums(multi_label=multi_label)
+    return sums.value([*map(math.fsum, zip(*sums.rows(outcomes), strict=True))])
+
+
+def micro_sums(*, multi_label: bool = False) -> Sums:
+    """Hits of all classes, and how many labels are true or predicted."""
+
+    def rows(outcomes: Sequence[Outcome]) -> Rows:
+        pairs = _pairs(outcomes, multi_label=multi_label)
+        return [(2 * len(true & predicted), len(true) + len(predicted)) for true, predicted in pairs]
+
+    return Sums(rows, lambda sums: sums[0] / max(1, sums[1]))
+
+
+def macro_sums(*, multi_label: bool = False) -> Sums:
+    """Of each class, how often it is hit, and how often it is true or predicted."""
+    return Sums(partial(_class_rows, multi_label=multi_label), _mean_f1)
+
+
+def _class_rows(outcomes: Sequence[Outcome], *, multi_label: bool) -> Rows:
+    import numpy as np
+
     pairs = _pairs(outcomes, multi_label=multi_label)
-    hits = sum(len(true & predicted) for true, predicted in pairs)
-    return 2 * hits / max(1, sum(len(true) + len(predicted) for true, predicted in pairs))
+    place = {label: at for at, label in enumerate(sorted({label for both in pairs for one in both for label in one}))}
+    rows: Any = np.zeros((len(pairs), 2 * len(place)), dtype=np.int8)  # small, for thousands of labels
+    for row, (true, predicted) in zip(rows, pairs, strict=True):
+        for label in true & predicted:
+            row[2 * place[label]] = 2
+        for label in (*true, *predicted):
+            row[2 * place[label] + 1] += 1
+    return rows  # type: ignore[no-any-return]
+
+
+def _mean_f1(sums: Sequence[float]) -> float:
+    scores = [hits / size for hits, size in zip(sums[::2], sums[1::2], strict=True) if size]
+    return math.fsum(scores) / max(1, len(scores))
 
 
 def labels_exact(outcomes: Sequence[Outcome]) -> float:

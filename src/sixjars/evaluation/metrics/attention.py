@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from sixjars.errors import DataError, ShapeError
-from sixjars.evaluation.metrics.outcome import Outcome, RationaleWeight
+from sixjars.evaluation.metrics.outcome import Outcome, RationaleWeight, Rows, Sums
 
 Level = Literal["sentence", "word", "near"]
 Known = Literal["focus", "rationale"]
@@ -25,14 +25,22 @@ def alignment_error_rate(outcomes: Sequence[Outcome]) -> float:
     >>> alignment_error_rate([Outcome(("a b c",), links=frozenset({(0, 0), (1, 1)}), sure=right)])
     0.5
     """
-    hits = size = 0
+    return ALIGNMENT_ERRORS.value([*map(math.fsum, zip(*ALIGNMENT_ERRORS.rows(outcomes), strict=True))])
+
+
+def _links(outcomes: Sequence[Outcome]) -> Rows:
+    """Links that are right, and how many there are."""
+    rows = []
     for outcome in outcomes:
         assert outcome.links is not None
         assert outcome.sure is not None
         possible = outcome.sure | (outcome.possible or frozenset())
-        hits += len(outcome.links & outcome.sure) + len(outcome.links & possible)
-        size += len(outcome.links) + len(outcome.sure)
-    return 1 - hits / size if size else 0.0
+        right = len(outcome.links & outcome.sure) + len(outcome.links & possible)
+        rows.append((right, len(outcome.links) + len(outcome.sure)))
+    return rows
+
+
+ALIGNMENT_ERRORS: Final = Sums(_links, lambda sums: 1 - sums[0] / sums[1] if sums[1] else 0.0)
 
 
 def object_focus(outcomes: Sequence[Outcome]) -> float:

@@ -7,11 +7,11 @@ that they split texts with the Penn Treebank tokenizer and these with `caption_w
 import math
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 from unicodedata import category
 
-from sixjars.evaluation.metrics.outcome import Outcome
+from sixjars.evaluation.metrics.outcome import Outcome, Rows, Sums
 
 Ngram = tuple[str, ...]
 WORDS: Final = "tok:spaces, ends bare|case:lower"
@@ -66,16 +66,29 @@ def caption_bleu(outcomes: Sequence[Outcome], *, n: int) -> float:
     >>> round(caption_bleu([Outcome(("A dog is running.", "The brown dog runs fast."), ("a dog runs",))], n=1), 2)
     71.65
     """
-    matched, written = [0] * n, [0] * n
-    length = wanted = 0
+    return _caption_bleu([*map(math.fsum, zip(*_caption_rows(outcomes, n=n), strict=True))])
+
+
+def caption_sums(n: int) -> Sums:
+    """What BLEU-n of captions adds up."""
+    return Sums(partial(_caption_rows, n=n), _caption_bleu)
+
+
+def _caption_rows(outcomes: Sequence[Outcome], *, n: int) -> Rows:
+    """Words written and wanted, then the n-grams of each order: those that match, and all."""
+    rows = []
     for outcome in outcomes:
         words = caption_words(outcome.candidates[0])
         references = [caption_words(reference) for reference in outcome.references]
-        length += len(words)
-        wanted += min((len(reference) for reference in references), key=lambda r: (abs(r - len(words)), r))
-        for order in range(n):
-            matched[order] += _shared(words, references, order + 1)
-            written[order] += max(0, len(words) - order)
+        wanted = min((len(reference) for reference in references), key=lambda r: (abs(r - len(words)), r))
+        matched = [_shared(words, references, order + 1) for order in range(n)]
+        rows.append([len(words), wanted, *matched, *(max(0, len(words) - order) for order in range(n))])
+    return rows
+
+
+def _caption_bleu(sums: Sequence[float]) -> float:
+    n = len(sums) // 2 - 1
+    (length, wanted), matched, written = sums[:2], sums[2 : 2 + n], sums[2 + n :]
     if not all(matched):
         return 0.0
     precisions = math.fsum(math.log(right / every) for right, every in zip(matched, written, strict=True))
@@ -193,8 +206,13 @@ def novel_ngrams(outcomes: Sequence[Outcome], *, n: int) -> float:
     >>> novel_ngrams([Outcome(("x",), ("a dog barks at night",), given="At night\na dog runs")], n=2)
     0.5
     """
-    copied, written = _copied(outcomes, n)
-    return (written - copied) / max(1, written)
+    sums = novel_sums(n)
+    return sums.value([*map(math.fsum, zip(*sums.rows(outcomes), strict=True))])
+
+
+def novel_sums(n: int) -> Sums:
+    """N-grams of the output that are in the input, and all."""
+    return Sums(partial(_copied, n=n), lambda sums: (sums[1] - sums[0]) / max(1, sums[1]))
 
 
 def copied_words(outcomes: Sequence[Outcome]) -> float:
@@ -209,18 +227,18 @@ def copied_words(outcomes: Sequence[Outcome]) -> float:
     >>> copied_words([Outcome(("x",), ("a cat barks",), given="A dog barks")])
     0.6666666666666666
     """
-    copied, written = _copied(outcomes, 1)
-    return copied / max(1, written)
+    return COPIED.value([*map(math.fsum, zip(*COPIED.rows(outcomes), strict=True))])
 
 
-def _copied(outcomes: Sequence[Outcome], n: int) -> tuple[int, int]:
-    """How many n-grams of the outputs are in their inputs, and how many there are."""
-    found = []
-    for outcome in outcomes:
-        assert outcome.given is not None
-        known: set[Ngram] = set(ngrams(outcome.given.lower().split(), n))
-        found += [ngram in known for ngram in ngrams(outcome.candidates[0].lower().split(), n)]
-    return sum(found), len(found)
+def _copied(outcomes: Sequence[Outcome], *, n: int) -> Rows:
+    """How many n-grams of each output are in its input, and how many there are."""
+    texts = ((outcome.given or "", outcome.candidates[0]) for outcome in outcomes)
+    pairs = [[ngrams(text.lower().split(), n) for text in both] for both in texts]
+    known = [set(given) for given, _ in pairs]
+    return [(sum(one in inside for one in out), len(out)) for inside, (_, out) in zip(known, pairs, strict=True)]
+
+
+COPIED: Final = Sums(partial(_copied, n=1), lambda sums: sums[0] / max(1, sums[1]))
 
 
 def distinct(outcomes: Sequence[Outcome], *, n: int) -> float:

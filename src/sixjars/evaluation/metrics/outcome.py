@@ -56,7 +56,25 @@ class Outcome:
 
 
 Compute = Callable[[Sequence[Outcome]], float]
+Rows = Sequence[Sequence[float]]
 How = tuple[str, ...] | Callable[[Sequence[Outcome]], str | tuple[str, ...]]
+
+
+@final
+@dataclass(frozen=True)
+class Sums:
+    """A metric of sums over the examples, as a rate: so it can be computed of any choice of them at once.
+
+    >>> letters = Sums(lambda them: [(len(one.candidates[0]), 1) for one in them], lambda sums: sums[0] / sums[1])
+    >>> rows = letters.rows([Outcome(("x",), ("ab",)), Outcome(("x",), ("a",))])
+    >>> letters.value([sum(column) for column in zip(*rows)])
+    1.5
+    """
+
+    rows: Callable[[Sequence[Outcome]], Rows]
+    """What each example adds to each sum."""
+    value: Callable[[Sequence[float]], float]
+    """The value, of the sums."""
 
 
 @final
@@ -86,6 +104,8 @@ class Metric:
     """Whether one example by itself has a value; not where it is of all together, as BLEU or the mean F1 of classes."""
     slow: bool = False
     """Whether it takes so long that it waits for the end of training, unless `learning.metric` names it."""
+    sums: Sums | None = None
+    """The same value from sums, for its interval; a mean of the values of the examples needs none."""
 
 
 @final
@@ -99,3 +119,12 @@ class Score:
     better: Better
     count: int
     """How many examples were scored."""
+
+
+@final
+@dataclass(frozen=True)
+class Interval:
+    """Where a score lies with a probability of 95 %, as far as the choice of the examples goes."""
+
+    low: float
+    high: float

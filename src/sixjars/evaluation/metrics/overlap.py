@@ -5,11 +5,11 @@ BLEU, chrF and TER are sacrebleu's, ROUGE is rouge-score's; both libraries load 
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from sixjars.evaluation.metrics.outcome import Outcome
+from sixjars.evaluation.metrics.outcome import Outcome, Rows, Sums
 from sixjars.version import version_of
 
 if TYPE_CHECKING:
@@ -58,15 +58,38 @@ def ter(outcomes: Sequence[Outcome]) -> float:
 
 def _sacre(outcomes: Sequence[Outcome], name: SacreName) -> float:
     """Sacrebleu takes a list of all first references, one of all second ones, and None where there is no such."""
-    width = max(len(outcome.references) for outcome in outcomes)
-    streams = [
-        [outcome.references[place] if place < len(outcome.references) else None for outcome in outcomes]
-        for place in range(width)
-    ]
-    texts = [outcome.candidates[0] for outcome in outcomes]
+    streams, texts = _streams(outcomes), [outcome.candidates[0] for outcome in outcomes]
     if sum(len(text or "") for stream in streams for text in stream) > REMEMBERED:
         return float(_sacre_metric(name).corpus_score(texts, streams).score)  # type: ignore[arg-type]
     return float(_knowing(name, tuple(map(tuple, streams))).corpus_score(texts, None).score)
+
+
+def _streams(outcomes: Sequence[Outcome]) -> list[list[str | None]]:
+    width = max(len(outcome.references) for outcome in outcomes)
+    return [
+        [outcome.references[place] if place < len(outcome.references) else None for outcome in outcomes]
+        for place in range(width)
+    ]
+
+
+def sacre_sums(name: SacreName) -> Sums:
+    """What sacrebleu adds up over the sentences, and what it makes of the sums."""
+    return Sums(partial(_sacre_rows, name=name), partial(_sacre_value, name=name))
+
+
+def _sacre_rows(outcomes: Sequence[Outcome], *, name: SacreName) -> Rows:
+    texts: Any = [outcome.candidates[0] for outcome in outcomes]
+    rows: Rows = _sacre_metric(name)._extract_corpus_statistics(texts, _streams(outcomes))  # type: ignore[arg-type]
+    return rows
+
+
+def _sacre_value(sums: Sequence[float], *, name: SacreName) -> float:
+    return float(_plain(name)._compute_score_from_stats(list(sums)).score)
+
+
+@lru_cache(maxsize=3)
+def _plain(name: SacreName) -> "SacreMetric":
+    return _sacre_metric(name)
 
 
 @lru_cache(maxsize=3)
@@ -136,7 +159,7 @@ def character_error_rate(outcomes: Sequence[Outcome]) -> float:
     >>> character_error_rate([Outcome(("kitten",), ("sitting",))])
     0.5
     """
-    return _error_rate(outcomes, units=list)
+    return CHARACTER_ERRORS.value([*map(math.fsum, zip(*CHARACTER_ERRORS.rows(outcomes), strict=True))])
 
 
 def word_error_rate(outcomes: Sequence[Outcome]) -> float:
@@ -149,17 +172,26 @@ def word_error_rate(outcomes: Sequence[Outcome]) -> float:
     >>> word_error_rate([Outcome(("I am going home",), ("I going to home",))])
     0.5
     """
-    return _error_rate(outcomes, units=str.split)
+    return WORD_ERRORS.value([*map(math.fsum, zip(*WORD_ERRORS.rows(outcomes), strict=True))])
 
 
-def _error_rate(outcomes: Sequence[Outcome], *, units: Callable[[str], list[str]]) -> float:
+def _errors(outcomes: Sequence[Outcome], *, units: Callable[[str], list[str]]) -> Rows:
+    """Edits, and the length of the nearest reference."""
     from rapidfuzz.distance.Levenshtein import distance
 
-    edits = length = 0
+    rows = []
     for outcome in outcomes:
         output = units(outcome.candidates[0])
         references = [units(reference) for reference in outcome.references]
         fewest, shortfall = min((distance(output, reference), -len(reference)) for reference in references)
-        edits += fewest
-        length -= shortfall
+        rows.append((fewest, -shortfall))
+    return rows
+
+
+def _error_rate(sums: Sequence[float]) -> float:
+    edits, length = sums
     return edits / length if length else float(edits > 0)
+
+
+CHARACTER_ERRORS: Final = Sums(partial(_errors, units=list), _error_rate)
+WORD_ERRORS: Final = Sums(partial(_errors, units=str.split), _error_rate)

@@ -1,4 +1,4 @@
-"""Every metric by name: this table is the whole registry. Right answers and their probability are counted here."""
+"""Every metric by name: this table is the whole registry. Right answers are counted here."""
 
 import math
 import re
@@ -10,7 +10,7 @@ from typing import Final
 from sixjars.errors import DataError, RecipeError, shown, unknown
 from sixjars.evaluation.metrics import answers, attention, ngrams, overlap, tours
 from sixjars.evaluation.metrics.ngrams import NOVELTY, WORDS
-from sixjars.evaluation.metrics.outcome import Compute, Metric, Need, Outcome, Score
+from sixjars.evaluation.metrics.outcome import Compute, Metric, Need, Outcome, Score, Sums
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.version import version_of
 
@@ -73,25 +73,6 @@ def accuracy(outcomes: Sequence[Outcome], *, k: int) -> float:
     return hits / len(outcomes)
 
 
-def perplexity(outcomes: Sequence[Outcome]) -> float:
-    r"""Perplexity of the first reference: exp of the mean negative log-likelihood of a token; 1 is the best.
-
-    .. math:: \exp\Bigl(-\frac{\sum_i \log P(y_i \mid x_i)}{\sum_i |y_i|}\Bigr)
-
-    Jelinek, Mercer, Bahl & Baker 1977, "Perplexity: a measure of the difficulty of speech recognition tasks".
-    `|y_i|` counts tokens with `<stop>`, so values compare only where a token is the same thing. It is infinite where a
-    reference has probability 0.
-
-    >>> round(perplexity([Outcome(("a b",), log_probability=3 * math.log(1 / 50), tokens=3)]), 6)
-    50.0
-    """
-    total = math.fsum(outcome.log_probability or 0.0 for outcome in outcomes)
-    try:
-        return math.exp(-total / sum(outcome.tokens for outcome in outcomes))
-    except OverflowError:
-        return math.inf
-
-
 def _accuracy_at(k: int) -> Metric:
     return Metric(f"{_ACCURACY}{k}", partial(accuracy, k=k), how=_ANY, nbest=k)
 
@@ -110,8 +91,25 @@ _OF_ALL: Final = frozenset(
 ) | {*("distinct2", "vocabulary_used", "macro_f1", "micro_f1", "labels_macro_f1", "labels_micro_f1")}
 """Metrics of all examples together: one alone has no value."""
 
+_SUMS: Final[dict[str, Sums]] = {
+    **{name: overlap.sacre_sums(name) for name in ("bleu", "chrf", "ter")},
+    **{f"bleu{n}": ngrams.caption_sums(n) for n in (1, 2, 3, 4)},
+    "macro_f1": answers.macro_sums(),
+    "micro_f1": answers.micro_sums(),
+    "labels_macro_f1": answers.macro_sums(multi_label=True),
+    "labels_micro_f1": answers.micro_sums(multi_label=True),
+    "character_error_rate": overlap.CHARACTER_ERRORS,
+    "word_error_rate": overlap.WORD_ERRORS,
+    "perplexity": answers.LIKELIHOODS,
+    "alignment_error_rate": attention.ALIGNMENT_ERRORS,
+    "novel_bigrams": ngrams.novel_sums(2),
+    "novel_trigrams": ngrams.novel_sums(3),
+    "copied_words": ngrams.COPIED,
+}
+"""Metrics that are neither a mean over the examples nor of all together."""
+
 METRICS: Final[dict[str, Metric]] = {
-    metric.name: replace(metric, per_example=metric.name not in _OF_ALL)
+    metric.name: replace(metric, per_example=metric.name not in _OF_ALL, sums=_SUMS.get(metric.name))
     for metric in (
         Metric("bleu", overlap.bleu, how=partial(overlap.sacre_signature, name="bleu")),
         Metric("chrf", overlap.chrf, how=partial(overlap.sacre_signature, name="chrf")),
@@ -140,7 +138,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric("word_error_rate", overlap.word_error_rate, "lower", how=("nearest reference", *_SPACES)),
         Metric("distinct1", partial(ngrams.distinct, n=1), how=_SPACES),
         Metric("distinct2", partial(ngrams.distinct, n=2), how=_SPACES),
-        Metric("perplexity", perplexity, "lower", _LIKELIHOOD, ("first reference", "per token with <stop>")),
+        Metric("perplexity", answers.perplexity, "lower", _LIKELIHOOD, ("first reference", "per token with <stop>")),
         Metric("alignment_error_rate", attention.alignment_error_rate, "lower", _LINKS, how=("corpus",)),
         Metric("object_focus", attention.object_focus, needs=_FOCUS, how=_FOCUSED),
         Metric("tour_length_ratio", tours.tour_length_ratio, "lower", _INPUT, ("closed", "first reference", _VALID)),
@@ -207,6 +205,14 @@ def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric | Compute]
         Score(metric.name, _value(metric, outcomes), _signature(metric, outcomes), metric.better, len(outcomes))
         for metric in wanted
     ]
+
+
+def value_alone(metric: Metric, outcome: Outcome) -> float | None:
+    """The value of one example by itself; nothing where it has none, or what the metric needs is not known of it."""
+    if not metric.per_example or any(getattr(outcome, need) is None for need in metric.needs & ONE_AT_LEAST.keys()):
+        return None
+    value = _value(metric, [outcome])
+    return value if math.isfinite(value) else None
 
 
 def _value(metric: Metric, outcomes: Sequence[Outcome]) -> float:

@@ -1,0 +1,156 @@
+"""How far a score may be off by chance: bootstrap intervals, and the paired test of two models.
+
+Dims: N examples, R resamples, K sums that a metric is computed from.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixjars.errors import DataError
+from sixjars.evaluation.metrics import Interval, Metric, Outcome, value_alone
+
+RESAMPLES: Final = 1000
+LEVEL: Final = 0.95
+SEED: Final = 0
+_AT_ONCE: Final = 4_000_000
+"""Numbers in memory at a time."""
+
+
+@final
+@dataclass(frozen=True)
+class Difference:
+    """How much better or worse another model is than the first, on the same examples."""
+
+    value: float
+    """The score of the other less that of the first."""
+    interval: Interval
+    p: float
+    """Two-sided: how probable so large a difference is where there is none."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """What a metric adds up over the examples, from which it is computed for any choice of them."""
+
+    rows: NDArray[Any]
+    """(N, K): what each example adds."""
+    value: Callable[[Sequence[float]], float]
+    """The metric, of K sums."""
+
+    def only(self, places: Sequence[int]) -> "Statistics":
+        """Those of some examples."""
+        return Statistics(self.rows[list(places)], self.value)
+
+    def resampled(self) -> NDArray[np.float64]:
+        """The metric of each resample, (R,); the same resamples for as many examples."""
+        return self._resampled
+
+    @cached_property
+    def _resampled(self) -> NDArray[np.float64]:
+        sums = np.concatenate([_product(counts_RN, self.rows) for counts_RN in _counts(len(self.rows))])
+        return np.array([self.value(row) for row in sums.tolist()])
+
+
+def statistics_of(metric: Metric, outcomes: Sequence[Outcome]) -> Statistics | None:
+    """What the bootstrap needs to know of a metric; nothing where only all examples together have a value.
+
+    A metric without `sums` is taken for a mean over the examples where that mean is its value.
+    """
+    if metric.sums is not None:
+        return Statistics(np.asarray(metric.sums.rows(outcomes)), metric.sums.value)
+    if not metric.per_example:
+        return None
+    values = [value_alone(metric, outcome) for outcome in outcomes]
+    rows = np.array([(0.0, 0.0) if value is None else (value, 1.0) for value in values])
+    mean, value = _mean(rows.sum(0).tolist()), float(metric.compute(outcomes))
+    return Statistics(rows, _mean) if math.isclose(mean, value, rel_tol=1e-9, abs_tol=1e-12) else None
+
+
+def interval_of(metric: Metric, outcomes: Sequence[Outcome]) -> Interval | None:
+    """The 95 % bootstrap interval of a score (percentiles); nothing where the metric has none.
+
+    Efron & Tibshirani 1993, section 13.3: as many examples are drawn with replacement, 1,000 times, with a fixed seed.
+
+    >>> from sixjars.evaluation.metrics import metric_named
+    >>> outcomes = [Outcome(("a",), ("a" if number % 2 else "b",)) for number in range(100)]
+    >>> interval_of(metric_named("exact_match"), outcomes)
+    Interval(low=0.4, high=0.6)
+    >>> interval_of(metric_named("distinct1"), outcomes) is None
+    True
+    """
+    statistics = statistics_of(metric, outcomes)
+    return None if statistics is None else interval(statistics.resampled())
+
+
+def interval(values: NDArray[np.float64]) -> Interval | None:
+    """Between the percentiles 2.5 and 97.5 of resampled values; nothing where fewer than half of them are numbers."""
+    finite = values[np.isfinite(values)]
+    if len(finite) * 2 < len(values):
+        return None
+    low, high = np.quantile(finite, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
+    return Interval(low, high)
+
+
+def difference(first: Statistics, other: Statistics) -> Difference | None:
+    r"""The paired bootstrap: both models on the same resamples; nothing where too few of them have values.
+
+    .. math:: p = \min\Bigl(1, \; 2 \cdot \frac{1 + \min(\#\{d_r \le 0\}, \#\{d_r \ge 0\})}{1 + R}\Bigr)
+
+    Koehn 2004 (https://aclanthology.org/W04-3250/), who counts on how many resamples one model is better; here
+    two-sided, as neither is expected to be.
+    """
+    if len(first.rows) != len(other.rows):
+        raise DataError(
+            f"a paired test needs the same examples, but there are {len(first.rows)} and {len(other.rows)}."
+        )
+    changes = other.resampled() - first.resampled()
+    between = interval(changes)
+    if between is None:
+        return None
+    changes = changes[np.isfinite(changes)]
+    rarer = min(int((changes <= 0).sum()), int((changes >= 0).sum()))
+    value = other.value(other.rows.sum(0).tolist()) - first.value(first.rows.sum(0).tolist())
+    return Difference(value, between, min(1.0, 2 * (1 + rarer) / (1 + len(changes))))
+
+
+def exchanged(metric: Metric, first: Sequence[Outcome], other: Sequence[Outcome]) -> list[float]:
+    """By how much the score of the first model changes where one example has the other's output; nothing for some.
+
+    It says which examples two models differ on by a metric that a single example has no value of.
+    """
+    both = statistics_of(metric, [*first, *other])  # together, so that they have the same sums
+    if both is None:
+        return []
+    ours, theirs = both.rows[: len(first)].astype(np.float64), both.rows[len(first) :]
+    total = ours.sum(0)
+    now = both.value(total.tolist())
+    return [both.value(row.tolist()) - now for row in total - ours + theirs]
+
+
+def _mean(sums: Sequence[float]) -> float:
+    return sums[0] / sums[1] if sums[1] else math.nan
+
+
+def _counts(examples: int) -> Iterator[NDArray[np.float64]]:
+    """How often each example is in each resample, (R, N), some resamples at a time."""
+    random = np.random.default_rng(SEED)
+    at_once, left = max(1, _AT_ONCE // examples), RESAMPLES
+    while left:
+        count = min(at_once, left)
+        drawn = random.integers(examples, size=(count, examples)) + examples * np.arange(count)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=count * examples).reshape(count, examples).astype(np.float64)
+        left -= count
+
+
+def _product(counts_RN: NDArray[np.float64], rows_NK: NDArray[Any]) -> NDArray[np.float64]:
+    """Sums of each resample, (R, K), some columns at a time."""
+    width = max(1, _AT_ONCE // len(rows_NK))
+    columns = range(0, rows_NK.shape[1], width)
+    return np.concatenate([counts_RN @ rows_NK[:, at : at + width].astype(np.float64) for at in columns], axis=1)

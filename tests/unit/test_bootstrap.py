@@ -1,0 +1,193 @@
+"""Intervals and the paired test, against a loop that scores every resampled corpus with the metric itself."""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sixjars.errors import DataError
+from sixjars.evaluation import bootstrap
+from sixjars.evaluation.bootstrap import difference, exchanged, interval, interval_of, statistics_of
+from sixjars.evaluation.metrics import METRICS, Interval, Metric, Outcome, RationaleWeight, metric_named
+
+WORDS = ("a", "red", "dog", "runs", "home", "the", "old", "man", "sees", "it")
+LABELS = ("run", "jump", "sit")
+TOGETHER = {"cider_d", "distinct_captions", "distinct1", "distinct2", "vocabulary_used"}
+SQUARE = "0,0 0,1 1,1 1,0"
+
+
+def corpus(examples: int = 12, *, noise: float = 0.3, seed: int = 0) -> list[Outcome]:
+    """Sentences with one reference or two, and outputs with some wrong words."""
+    chance, found = random.Random(seed), []
+    for _ in range(examples):
+        right = [chance.choice(WORDS) for _ in range(chance.randint(4, 12))]
+        wrong = noise * chance.choice((0, 2))
+        output = [chance.choice(WORDS) if chance.random() < wrong else word for word in right]
+        others = (" ".join(chance.sample(WORDS, 5)),) if chance.random() < 0.5 else ()
+        found.append(
+            Outcome(
+                (" ".join(right), *others),
+                (" ".join(output), " ".join(right)),
+                log_probability=-chance.random() * 9,
+                tokens=len(right),
+                links=frozenset((place, place) for place in range(3)),
+                sure=frozenset((place, chance.randint(0, 2)) for place in range(3)),
+                familiar=chance.random() < 0.5,
+                focus=chance.random() if chance.random() < 0.8 else None,
+                given=" ".join([*output[:4], *chance.sample(WORDS, 3)]),
+                rationale=RationaleWeight(chance.random(), chance.random(), chance.random()),
+            )
+        )
+    return found
+
+
+def labelled(*, several: bool) -> list[Outcome]:
+    chance = random.Random(1)
+    count = 2 if several else 1
+    texts = [[", ".join(chance.sample(LABELS, count)) for _ in range(2)] for _ in range(15)]
+    return [Outcome((one,), (one if chance.random() < 0.4 else two,)) for one, two in texts]
+
+
+def tours() -> list[Outcome]:
+    chance = random.Random(2)
+    orders = [" ".join(str(point) for point in chance.sample(range(4), 4)) for _ in range(12)]
+    return [Outcome(("0 1 2 3",), ("0 1" if at == 3 else order,), given=SQUARE) for at, order in enumerate(orders)]
+
+
+def data_for(name: str) -> list[Outcome]:
+    if "tour" in name:
+        return tours()
+    return labelled(several=name.startswith("labels")) if "f1" in name or name == "labels_exact" else corpus()
+
+
+def drawn(examples: int) -> np.ndarray:
+    """The places of each resample, as the module draws them."""
+    return np.random.default_rng(bootstrap.SEED).integers(examples, size=(bootstrap.RESAMPLES, examples))
+
+
+@pytest.fixture
+def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "RESAMPLES", 40)
+
+
+@pytest.mark.parametrize("name", [name for name in METRICS if name not in TOGETHER])
+@pytest.mark.usefixtures("few_resamples")
+def test_resampled_values_are_those_of_the_metric_itself(name: str) -> None:
+    outcomes, metric = data_for(name), METRICS[name]
+    statistics = statistics_of(metric, outcomes)
+    assert statistics is not None
+    brute = [metric.compute([outcomes[place] for place in places]) for places in drawn(len(outcomes))]
+    assert statistics.resampled().tolist() == pytest.approx(brute, rel=1e-9, abs=1e-12)
+    assert statistics.value(statistics.rows.sum(0).tolist()) == pytest.approx(metric.compute(outcomes))
+    assert len(set(brute)) > 3
+    low, high = np.quantile(brute, [0.025, 0.975])
+    found = interval_of(metric, outcomes)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((low, high))
+
+
+@pytest.mark.usefixtures("few_resamples")
+def test_memory_is_limited_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    statistics = statistics_of(METRICS["bleu"], corpus())
+    assert statistics is not None
+    before = statistics.resampled()
+    monkeypatch.setattr(bootstrap, "_AT_ONCE", 50)
+    assert np.array_equal(statistics.resampled(), before)
+
+
+@pytest.mark.parametrize("name", sorted(TOGETHER))
+def test_metrics_of_all_together_have_no_interval(name: str) -> None:
+    assert interval_of(METRICS[name], corpus()) is None
+
+
+def test_metrics_from_outside() -> None:
+    def letters(outcomes: Sequence[Outcome]) -> float:
+        return sum(len(one.candidates[0]) for one in outcomes) / len(outcomes)
+
+    def longest(outcomes: Sequence[Outcome]) -> float:
+        return float(max(len(one.candidates[0]) for one in outcomes))
+
+    outcomes = corpus()
+    found = interval_of(Metric("letters", letters), outcomes)
+    assert found is not None
+    assert found.low < letters(outcomes) < found.high
+    assert interval_of(Metric("longest", longest), outcomes) is None
+
+
+def test_the_interval_is_that_of_theory() -> None:
+    """A share of 0.3 of 1,000: plus or minus 1.96 standard errors."""
+    outcomes = [Outcome(("a",), ("a" if number < 300 else "b",)) for number in range(1000)]
+    found = interval_of(metric_named("exact_match"), outcomes)
+    assert found is not None
+    error = 1.96 * math.sqrt(0.3 * 0.7 / 1000)
+    assert (found.low, found.high) == pytest.approx((0.3 - error, 0.3 + error), abs=0.004)
+
+
+@pytest.mark.parametrize("name", ["bleu", "exact_match", "ter"])
+def test_the_paired_test(name: str) -> None:
+    metric = METRICS[name]
+    good, same, bad = (statistics_of(metric, corpus(60, noise=noise)) for noise in (0.05, 0.05, 0.6))
+    assert good is not None
+    assert same is not None
+    assert bad is not None
+    nothing, worse, better = difference(good, same), difference(good, bad), difference(bad, good)
+    assert nothing is not None
+    assert worse is not None
+    assert better is not None
+    assert (nothing.value, nothing.p, nothing.interval.low, nothing.interval.high) == (0, 1, 0, 0)
+    assert worse.p < 0.01
+    assert worse.p == better.p
+    assert worse.value == -better.value
+    assert (worse.interval.high < 0) == (metric.better == "higher")
+
+
+def test_pure_chance_is_rarely_significant() -> None:
+    """Two models that are equally good: p is below 0.05 about once in twenty times."""
+    chance, metric, found = random.Random(0), METRICS["exact_match"], []
+    for _ in range(60):
+        two = [statistics_of(metric, [Outcome(("a",), (chance.choice("ab"),)) for _ in range(80)]) for _ in range(2)]
+        assert two[0] is not None
+        assert two[1] is not None
+        told = difference(two[0], two[1])
+        assert told is not None
+        found.append(told.p)
+    assert sum(p < 0.05 for p in found) <= 8
+    assert sum(p < 0.5 for p in found) >= 15
+
+
+def test_different_numbers_of_examples() -> None:
+    one, two = (statistics_of(METRICS["bleu"], corpus(count)) for count in (5, 6))
+    assert one is not None
+    assert two is not None
+    with pytest.raises(DataError) as told:
+        difference(one, two)
+    assert str(told.value) == "a paired test needs the same examples, but there are 5 and 6."
+
+
+def test_the_output_of_the_other_model() -> None:
+    outcomes, metric = corpus(6), METRICS["bleu"]
+    statistics = statistics_of(metric, outcomes)
+    assert statistics is not None
+    others = [replace(one, candidates=(f"{one.candidates[0]} x",)) for one in outcomes]
+    brute = [
+        metric.compute([*outcomes[:at], others[at], *outcomes[at + 1 :]]) - metric.compute(outcomes) for at in range(6)
+    ]
+    assert exchanged(metric, outcomes, others) == pytest.approx(brute)
+    assert exchanged(metric, outcomes, outcomes) == [0.0] * 6
+    assert exchanged(METRICS["distinct1"], outcomes, others) == []
+    one, two = [Outcome(("run",), ("run",)), Outcome(("sit",), ("run",))], [Outcome(("run",), ("jump",))] * 2
+    [lost, _] = exchanged(METRICS["macro_f1"], one, two)  # classes that only one of them has
+    assert lost == pytest.approx(0 - METRICS["macro_f1"].compute(one))
+    assert statistics.only([0, 2]).rows.tolist() == statistics.rows[[0, 2]].tolist()
+
+
+def test_resamples_without_a_value() -> None:
+    assert interval(np.array([math.nan, math.nan, 1.0])) is None
+    outcomes = [replace(one, focus=1.0 if at == 0 else None) for at, one in enumerate(corpus(12))]
+    statistics = statistics_of(METRICS["object_focus"], outcomes)
+    assert statistics is not None
+    assert interval(statistics.resampled()) == Interval(1.0, 1.0)
+    assert difference(statistics.only([1, 2]), statistics.only([1, 2])) is None
