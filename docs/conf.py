@@ -65,6 +65,7 @@ CONTENTS = {
     },
     "Guides": {
         "data": "",
+        "looking": "",
         "fine_tuning": "",
         "tuning": "",
         "comparing": "",

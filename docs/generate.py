@@ -428,7 +428,7 @@ def _rnn_in_short(section: Mapping[str, Any]) -> str:
     direction = {"backward": " backward", "both": " bidirectional"}.get(section.get("direction", ""), "")
     embedding = section.get("embedding")
     frozen = ", frozen vectors" if isinstance(embedding, Mapping) and embedding["frozen"] else ""
-    extras = (", tied" if section.get("tied") else "") + (", copying" if section.get("copying") else "") + frozen
+    extras = "".join(f", {key}" for key in ("tied", "copying", "conditional") if section.get(key)) + frozen
     return f"{layers}{section['cell'].upper()} {section['size']}{direction}{extras}"
 
 

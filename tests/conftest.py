@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, wraps
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -78,7 +78,7 @@ def _quick_trainings() -> Iterator[None]:
     from sixjars.samples import generate
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(folder, "draw_learning", lambda *given, **more: None)
+        patch.setattr(folder, "draw_learning", wraps(folder.draw_learning)(lambda *given, **more: None))
         patch.setattr(os, "fsync", lambda file: None)
         patch.setattr("sixjars.samples.generate", lru_cache(50)(generate))
         patch.setattr("lightning_fabric.utilities.registry.entry_points", lru_cache(entry_points))
@@ -111,10 +111,9 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def drawn_curves(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the picture of the learning curves."""
-    from sixjars.inspection import page
     from sixjars.runs import folder
 
-    monkeypatch.setattr(folder, "draw_learning", page.draw_learning)
+    monkeypatch.setattr(folder, "draw_learning", folder.draw_learning.__wrapped__)  # type: ignore[attr-defined]
 
 
 @pytest.fixture

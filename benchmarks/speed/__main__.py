@@ -29,7 +29,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--shape", nargs="+", metavar="BATCH×LENGTH", help="such as 64x25; with --size")
     parser.add_argument("--all", action="store_true", help="every size, batches 1, 32, 256 and lengths 10, 30, 100")
     parser.add_argument("--only", nargs="+", metavar="MEASUREMENT", help="training, greedy, beam")
-    parser.add_argument("--precision", nargs="+", help="float32, tf32, bf16, fp16; on a GPU tf32 and bf16")
+    parser.add_argument("--precision", nargs="+", help="float32, tf32, bf16, fp16, int8; see --device")
     parser.add_argument("--bridge", nargs="+", choices=BRIDGES, default=["additive"])
     parser.add_argument("--tokens", type=int, default=40, help="that decoding outputs for each sentence")
     parser.add_argument("--src", nargs="+", type=Path, default=[], help="folders src of other versions of sixjars")

@@ -12,7 +12,8 @@ Measurement = Literal["training", "greedy", "beam 5"]
 Device = Literal["cpu", "cuda"]
 MEASUREMENTS: tuple[Measurement, ...] = ("training", "greedy", "beam 5")
 BRIDGES = ("additive", "general", "dot", "every_step", "initial")
-PRECISIONS = {"cpu": ("float32",), "cuda": ("tf32", "bf16")}
+PRECISIONS = {"cpu": ("float32", "int8"), "cuda": ("tf32", "bf16")}
+"""What is measured when nothing else is asked for; nobody trains in int8."""
 LENGTHS, BATCHES = (10, 30, 100), (1, 32, 256)
 FIRST_WORD = 4
 """Smaller ids are special tokens, of every contestant."""
@@ -87,8 +88,8 @@ class Contestant(Protocol):
 def cases(
     device: Device, shapes: list[tuple[str, int, int]], precisions: list[str], bridges: list[str], tokens: int
 ) -> Iterator[Case]:
-    """Every measurement of every shape; bridges other than additive attention only in training."""
+    """Every measurement of every shape; bridges other than additive attention only in training, int8 only in search."""
     for (size, batch, length), measurement, bridge in product(shapes, MEASUREMENTS, bridges):
         for precision in precisions:
-            if bridge == "additive" or measurement == "training":
+            if precision != "int8" if measurement == "training" else bridge == "additive":
                 yield Case(measurement, device, precision, size, batch, length, tokens, bridge)

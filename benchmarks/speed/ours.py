@@ -24,17 +24,15 @@ from sixjars.flow.special import STOP
 from sixjars.learning.engine import fabric_for
 from sixjars.learning.loop import Surroundings, Trainer
 from sixjars.loss import Objective
+from sixjars.model.precision import Precision, in_precision
 from sixjars.progress import Reporter
 from sixjars.recipe.sections import LearningSettings, LossSettings, SearchSettings
 
 from .cases import Case
 
-PRECISIONS: Mapping[str, Literal["32", "bf16", "fp16"]] = {
-    "float32": "32",
-    "tf32": "32",
-    "bf16": "bf16",
-    "fp16": "fp16",
-}
+TRAINS: Mapping[str, Literal["32", "bf16", "fp16"]] = {"float32": "32", "tf32": "32", "bf16": "bf16", "fp16": "fp16"}
+PREDICTS: Mapping[str, Precision] = {"float32": "32", "tf32": "32", "bf16": "bf16", "int8": "int8"}
+"""What `learning.precision` and `--precision` call each precision of the benchmark."""
 
 
 def bridge_of(kind: str, encoder: Encoder, size: int) -> Bridge:
@@ -75,13 +73,14 @@ class Ours:
 
     def prepare(self, case: Case) -> Callable[[], object] | None:
         """An update of the trainer, or the answers of a batch."""
-        if case.precision not in PRECISIONS:
+        trains = case.measurement == "training"
+        if case.precision not in (TRAINS if trains else PREDICTS):
             return None
         torch.manual_seed(0)
-        return self._training(case) if case.measurement == "training" else self._search(case)
+        return self._training(case) if trains else self._search(case)
 
     def _training(self, case: Case) -> Callable[[], object]:
-        settings = LearningSettings(precision=PRECISIONS[case.precision], epochs=1_000_000)
+        settings = LearningSettings(precision=TRAINS[case.precision], epochs=1_000_000)
         around = Surroundings(Path("nothing is saved"), dict, "lower", Reporter())
         fabric = fabric_for(device=case.device, devices=1, precision=settings.precision)
         objective = Objective(network_of(case).to(fabric.device), LossSettings())
@@ -96,16 +95,15 @@ class Ours:
         return update
 
     def _search(self, case: Case) -> Callable[[], object]:
-        network, batches = network_of(case).to(case.device).eval(), batches_of(case)
+        network = in_precision(network_of(case).to(case.device).eval(), PREDICTS[case.precision])
+        batches = batches_of(case)
         kind: Literal["greedy", "beam"] = "greedy" if case.beam == 1 else "beam"
         settings = SearchSettings(kind=kind, width=case.beam, max_length=case.tokens, min_length=case.tokens - 1)
 
         def search() -> object:
             found = []
-            with torch.autocast(case.device, torch.bfloat16, enabled=case.precision == "bf16"):
-                for batch, source in encoded_batches(network, batches, examples=case.batch):
-                    seeds = batch.numbers.tolist()
-                    found += answers(network, source, settings, seeds=seeds, attention=False)
+            for batch, source in encoded_batches(network, batches, examples=case.batch):
+                found += answers(network, source, settings, seeds=batch.numbers.tolist(), attention=False)
             return found
 
         return search

@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from sixjars.recipe.data import FieldSettings as FieldSettings
     from sixjars.recipe.sections import Recipe as Recipe
     from sixjars.recipe.sections import SearchSettings as SearchSettings
+    from sixjars.runs.align import Alignment as Alignment
+    from sixjars.runs.align import align as align
     from sixjars.runs.compare import compare as compare
     from sixjars.runs.comparison import Comparison as Comparison
     from sixjars.runs.evaluate import Evaluation as Evaluation
@@ -119,6 +121,7 @@ _MODULES = {
     "progress": "ConsoleProgress Reporter",
     "recipe.data": "FieldSettings",
     "recipe.sections": "Recipe SearchSettings",
+    "runs.align": "Alignment align",
     "runs.compare": "compare",
     "runs.comparison": "Comparison",
     "runs.evaluate": "Evaluation evaluate",

@@ -17,7 +17,7 @@ from sixjars.errors import RecipeError, unknown
 from sixjars.flow.special import UNK
 from sixjars.flow.values import Batch, DecoderOutput, LinearLogits, Padded
 from sixjars.model.build import Network
-from sixjars.model.fast.unrolled import has_kernels, summed_rows
+from sixjars.model.fast.unrolled import Factor, has_kernels, summed_rows
 from sixjars.model.layers import computed_in, wide
 from sixjars.recipe.sections import LossSettings
 
@@ -112,22 +112,22 @@ CHUNK_ELSEWHERE = 2**28
 
 
 def gradient_of(logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
-    """The loss of each token, (N,), smoothed and plain; and the gradient of the logits, in their place."""
+    """The loss of each token, (N,), smoothed and plain; and the gradient of the logits, on CUDA in their place."""
     if has_kernels(logits):
         from sixjars.model.fast.output_kernels import fused_gradient
 
         return fused_gradient(logits, truth, factor, smoothing)
     values = wide(logits)
-    total_N = values.logsumexp(1)
+    shares = torch.softmax(values, 1)
+    total_N = values.amax(1) - shares.amax(1).log()  # the highest share is exp(highest - total)
     plain_N = total_N - values.gather(1, truth.unsqueeze(1)).squeeze(1)
     loss_N = plain_N
     if smoothing:
         loss_N = torch.lerp(plain_N, total_N - values.mean(1), smoothing)
-    values.sub_(total_N.unsqueeze(1)).exp_()
     if smoothing:
-        values.sub_(smoothing / values.shape[1])
-    values.scatter_add_(1, truth.unsqueeze(1), torch.full_like(plain_N, smoothing - 1.0).unsqueeze(1))
-    return loss_N * factor, plain_N, values.mul_(factor.unsqueeze(1)).to(logits.dtype)
+        shares.sub_(smoothing / values.shape[1])
+    shares.scatter_add_(1, truth.unsqueeze(1), torch.full_like(plain_N, smoothing - 1.0).unsqueeze(1))
+    return loss_N * factor, plain_N, shares.mul_(factor.unsqueeze(1)).to(logits.dtype)
 
 
 @final
@@ -145,21 +145,26 @@ class OutputLoss(torch.autograd.Function):
         ctx: Any, states: Tensor, weight: Tensor, bias: Tensor, truth: Tensor, factor: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
         """Both sums, and (kept for the backward pass) all gradients."""
+        whole, real_N = states, _counted(factor)
+        if real_N is not None:
+            states, truth, factor = states[real_N], truth[real_N], factor[real_N]
         rows = max(CHUNK.get(states.device.type, CHUNK_ELSEWHERE) // len(weight), 1)
         loss, plain = torch.zeros_like(factor[:1]).sum(), torch.zeros_like(factor[:1]).sum()
         d_states, d_weight, d_bias = [], None, None
-        learns = any(ctx.needs_input_grad)
+        learns, matrix = any(ctx.needs_input_grad), Factor(weight)
         with torch.autocast(states.device.type, enabled=False):
             for at in range(0, len(states), rows):
                 part, own, factors = (tensor[at : at + rows] for tensor in (states, truth, factor))
-                loss_N, plain_N, d_logits_NV = gradient_of(torch.addmm(bias, part, weight.t()), own, factors, smoothing)
+                loss_N, plain_N, d_logits_NV = gradient_of(matrix.times(part, bias=bias), own, factors, smoothing)
                 loss, plain = loss + loss_N.sum(), plain + (plain_N * (factors != 0.0)).sum()
                 if learns:
-                    d_states.append(d_logits_NV @ weight)
-                    d_weight = _added(d_weight, d_logits_NV.t() @ part)
+                    d_states.append(matrix.back(d_logits_NV))
+                    d_weight = _added_product(d_weight, d_logits_NV.t(), part)
                     d_bias = _added(d_bias, summed_rows(d_logits_NV))
         if learns:
-            ctx.save_for_backward(torch.cat(d_states), d_weight, d_bias)
+            found = torch.cat(d_states)
+            found = found if real_N is None else torch.zeros_like(whole).index_copy_(0, real_N, found)
+            ctx.save_for_backward(found, d_weight, d_bias)
             ctx.dtypes = states.dtype, weight.dtype, bias.dtype
         ctx.mark_non_differentiable(plain)
         return loss, plain
@@ -170,6 +175,20 @@ class OutputLoss(torch.autograd.Function):
         """The gradients times what the sum is multiplied by."""
         scaled = ((d_loss * one).to(dtype) for one, dtype in zip(ctx.saved_tensors, ctx.dtypes, strict=True))
         return *scaled, None, None, None
+
+
+def _counted(factor: Tensor) -> Tensor | None:
+    """The tokens that count, where some do not: a CPU leaves out the others. A GPU would wait to know how many."""
+    if factor.device.type != "cpu":
+        return None
+    real_N = factor.nonzero().squeeze(1)
+    return real_N if 0 < len(real_N) < len(factor) else None
+
+
+def _added_product(total: Tensor | None, left: Tensor, right: Tensor) -> Tensor:
+    if total is not None and total.dtype == left.dtype and left.device.type == "cpu":
+        return total.addmm_(left, right)
+    return _added(total, left @ right)
 
 
 def _added(total: Tensor | None, part: Tensor) -> Tensor:

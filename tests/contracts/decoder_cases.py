@@ -57,14 +57,21 @@ def _bridge(bridge: str, kind: type[Decoder], settings: Mapping[str, Any]) -> Br
 
 
 def _sequence(
-    cell: CellName, layers: int, bridge: str, matrix: Literal["own", "tied"] = "own", *, frozen: bool = False
+    cell: CellName, layers: int, bridge: str, matrix: Literal["own", "tied"] = "own", **settings: bool
 ) -> Callable[[], Generator]:
     def make() -> Generator:
         made = _bridge(bridge, SequenceDecoder, {"cell": cell, "size": SIZE, "layers": layers})
         tied = matrix == "tied"
-        embedding = words(size=SIZE if tied else SIZE - 1, frozen=frozen)
+        embedding = words(size=SIZE if tied else SIZE - 1, frozen=settings.get("frozen", False))
         return SequenceDecoder(
-            bridge=made, embedding=embedding, cell=cell, size=SIZE, layers=layers, dropout=0.2, tied=tied
+            bridge=made,
+            embedding=embedding,
+            cell=cell,
+            size=SIZE,
+            layers=layers,
+            dropout=0.2,
+            tied=tied,
+            conditional=settings.get("conditional", False),
         )
 
     return make
@@ -97,10 +104,20 @@ SEQUENCES, RARE = named(
     bridge=tuple(bridge for bridge in MADE if bridge not in ALIKE),
     matrix=("own", "tied"),
 )
+CONDITIONAL, RARE_CONDITIONAL = named(
+    partial(_sequence, conditional=True),
+    "conditional",
+    cell=get_args(CellName),
+    layers=(1, 2),
+    bridge=("additive", "dot", "general", "two_level"),
+    matrix=("own", "tied"),
+)
+RARE |= RARE_CONDITIONAL
 GENERATORS: dict[str, Callable[[], Generator]] = {
     "sequence-frozen-vectors": _sequence("gru", 1, "additive", frozen=True),
     "sequence-frozen-vectors-tied": _sequence("gru", 1, "additive", "tied", frozen=True),
     **SEQUENCES,
+    **CONDITIONAL,
     **{f"sequence-{bridge}": _sequence("gru", 1, bridge) for bridge in ALIKE},
     **{f"pointer-some-{bridge}": _pointer("gru", 1, bridge, "some") for bridge in MADE},
     "pointer-all-rnn": _pointer("rnn", 2, "every_step", "all"),
@@ -108,7 +125,7 @@ GENERATORS: dict[str, Callable[[], Generator]] = {
     "pointer-all-lstm": _pointer("lstm", 2, "initial", "all"),
     "pointer-some-lstm-stacked": _pointer("lstm", 2, "additive", "some"),
 }
-EXPORTED = ("sequence-lstm-2-additive-own", "pointer-some-lstm-stacked")
+EXPORTED = ("sequence-lstm-2-additive-own", "conditional-gru-2-two_level-own", "pointer-some-lstm-stacked")
 """Those whose export is tried in every run of the tests; it takes seconds."""
 LABELS: dict[str, Callable[[], LabelDecoder]] = {
     **{f"label-{bridge}": _label(bridge) for bridge in MADE},

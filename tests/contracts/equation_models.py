@@ -3,7 +3,8 @@
 Dims: B batch, S source positions, T target positions.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sixjars.flow.contracts import Component, Decoder, Encoder
-from sixjars.flow.values import Padded
+from sixjars.flow.values import Context, Padded
 from sixjars.model.build import Network
 from sixjars.model.decoders.pointer import PointerDecoder
 
@@ -149,15 +150,30 @@ def attention(found: Equations, t: int) -> list[float]:
     return [found.value("α", j, *at) for j in range(1, found.example.positions + 1)]
 
 
+@contextmanager
+def noted(bridge: Any) -> Iterator[list[Context]]:
+    """What a bridge returns meanwhile."""
+    contexts: list[Context] = []
+    step = bridge.step
+
+    def noting(*given: Any) -> Context:
+        contexts.append(step(*given))
+        return contexts[-1]
+
+    bridge.step = noting
+    yield contexts
+    del bridge.step
+
+
 def compare_steps(model: Model, rows: list[Equations]) -> None:
     """States, context vectors, weights and probabilities, one step after the other."""
     decoder: Any = model.network.decoder
     state, prepared = decoder.start(model.network.encode(model.inputs))
     token = torch.full((model.target.rows,), decoder.special.go)
     for t, following in enumerate(model.target.values.unbind(1), start=1):
-        own = getattr(state, "state", state)
-        context = decoder.bridge.step(own.hidden[:, -1], prepared)
-        output, state = decoder.step(token, state, prepared)
+        with noted(decoder.bridge) as contexts:
+            output, state = decoder.step(token, state, prepared)
+        [context] = contexts
         after = getattr(state, "state", state)
         for row in torch.nonzero(model.target.mask[:, t - 1]).flatten().tolist():
             found, chances = rows[row], output.log_probabilities[row].exp()

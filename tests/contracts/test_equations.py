@@ -132,6 +132,24 @@ def test_copying(cell: str) -> None:
     compare(model)
 
 
+@pytest.mark.parametrize("score", ["additive", "dot", "general"])
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+def test_conditional_decoders(cell: str, layers: int, score: str) -> None:
+    encoder = text(cell)
+    compare(translation(encoder, sequence(sized(Attention, encoder, score=score), cell, layers, conditional=True)))
+
+
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+def test_conditional_decoders_that_copy_from_two_levels(cell: str) -> None:
+    encoder = HierarchyEncoder(words=text(cell), cell=cell, size=3)  # type: ignore[arg-type]
+    copied = torch.tensor([[5, 6, 7, V + 3, 4, 10], [9, 0, 0, 0, 0, 0], [4, 10, V + 2, 0, 0, 0]])
+    settings = {"copying": True, "conditional": True, "tied": True}
+    decoder = sequence(sized(TwoLevelAttention, encoder), cell, 2, **settings)
+    source = replace(documents(1, 3), copy_ids=copied)
+    compare(Model(encoder, decoder, {"source": source}, Padded.of(list(TARGETS))))
+
+
 @pytest.mark.parametrize("directions", [("both", "forward"), ("backward", "both")])
 @pytest.mark.parametrize("pool", ["last", "attention"])
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
@@ -159,10 +177,10 @@ def test_pointers_to_points(kind: Callable[..., Bridge], visits: str, cell: str,
 
 @pytest.mark.parametrize("visual", [learning, features])
 def test_images(visual: Callable[[], Any]) -> None:
-    for kind in (InitialState, Attention):
+    for kind, conditional in ((InitialState, False), (Attention, False), (Attention, True)):
         encoder = ImageEncoder(backbone=visual())
-        inputs = {"image": images(encoder.backbone)}
-        compare(Model(encoder, sequence(sized(kind, encoder), "lstm"), inputs, Padded.of(list(TARGETS))))
+        inputs, target = {"image": images(encoder.backbone)}, Padded.of(list(TARGETS))
+        compare(Model(encoder, sequence(sized(kind, encoder), "lstm", conditional=conditional), inputs, target))
 
 
 def test_given_features() -> None:

@@ -16,6 +16,7 @@ from sixjars.flow.contracts import Decoder, Encoder
 from sixjars.flow.values import Encoded, LinearLogits
 from sixjars.loss import output_loss, truth_loss
 from sixjars.model import recurrent
+from sixjars.model.fast import unrolled
 from sixjars.model.recurrent import Recurrent
 
 from .decoder_cases import CASES as DECODERS
@@ -104,6 +105,31 @@ def test_every_encoder(name: str) -> None:
         return {"memory": encoded.memory, "summary": encoded.summary}
 
     compared(encoder, {}, made, within=1e-10)
+
+
+@pytest.mark.parametrize("name", ["sequence-gru-2-additive-own", "sequence-dot"])
+def test_packed_matrices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only large ones are packed, which no case here has; and only in 32 bits."""
+    monkeypatch.setattr(unrolled, "FEWEST", 1)
+    torch.manual_seed(2)
+    of_decoder(DECODERS[name]().eval(), within=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(6, 5), (1, 6, 5), (2, 6, 5)])
+@pytest.mark.parametrize("fewest", [1, 1000])
+def test_rows_times_a_matrix_and_back(shape: tuple[int, ...], fewest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unrolled, "FEWEST", fewest)
+    weight = torch.randn(shape)
+    factor, rows, others = unrolled.Factor(weight), torch.randn(*shape[:-2], 3, 5), torch.randn(*shape[:-2], 3, 6)
+    assert factor.packs is (fewest == 1 and len(weight.view(-1, 6, 5)) == 1)
+    room = torch.empty_like(others)
+    torch.testing.assert_close(factor.times(rows), rows @ weight.mT)
+    torch.testing.assert_close(factor.times(rows, out=room), room)
+    torch.testing.assert_close(room, rows @ weight.mT)
+    torch.testing.assert_close(factor.back(others), others @ weight)
+    if weight.dim() == 2:
+        bias = torch.randn(6)
+        torch.testing.assert_close(factor.times(rows, bias=bias), rows @ weight.mT + bias)
 
 
 @pytest.mark.usefixtures("in_64_bits")

@@ -21,9 +21,9 @@ ALLOWED = {
     # What the positions of a source are is a value that the encoder hands on, not its kind.
     ("evaluation/score.py", "encoded.layout.kind == 'grid'"): "boxes of objects are compared with cells of an image",
     (
-        "inspection/draw.py",
+        "inspection/choice.py",
         "table by 'frames', 'grid', 'points', 'regions', 'segments', 'words'",
-    ): "one kind of picture for each",
+    ): "the views that fit each",
     ("runs/prediction.py", "self.layout.kind == 'words'"): "JSON leaves out the usual layout",
     # What a field holds is a fact of its contract, which a field of one's own declares too.
     ("runs/evaluate.py", "fields.output.holds != 'classes'"): "a table of classes needs classes",

@@ -77,11 +77,12 @@ def recipe_under(heading: str, *overrides: str) -> dict[str, Any]:
     """A small recipe that has the component of a heading, with overrides, every default filled in."""
     weighted = "loss.class_weights=balanced" in overrides  # which needs labels
     task = TASKS["document_classification"] if weighted else task_under(heading)
-    files = heading in ("`data`", "`data.split`")
+    files = heading in ("`data`", "`data.split`", "`data.alignment`")
     fields: dict[str, dict[str, Any]] = {
         name: {"column": at} if files else {} for at, name in enumerate(names(task), start=1)
     }
-    whence = {"train": "a.tsv", **({"split": {}} if "split" in heading else {})} if files else {"sample": {}}
+    below: dict[str, Any] = {key: {} for key in ("split", "alignment") if f"data.{key}" in heading}
+    whence = {"train": "a.tsv", **below} if files else {"sample": {}}
     for kind in re.findall(r"`kind: (\w+)`", heading):
         fields[re.findall(r"`data\.(\w+)`", heading)[0]]["kind"] = kind
     if task.encoder == "hierarchy":
@@ -163,6 +164,7 @@ def companions(heading: str, key: str, word: str) -> list[str]:
         ("data.train", "null"): ["data.sample.size=9"],
         ("model.encoder.summary", "question"): ["model.bridge.kind=attention"],
         ("model.decoder.copying", "true"): ["model.bridge.kind=attention"],
+        ("model.decoder.conditional", "true"): ["model.bridge.kind=attention"],
         ("model.decoder.tied", "true"): ["model.decoder.size=64"],
         ("evaluation.search.unknown", "replace"): ["model.bridge.kind=attention"],
     }.get((key, word), [])
@@ -222,8 +224,8 @@ SHORT: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "conversation",
-        {"encoder": {"words": {"size": 9, "direction": "both"}}, "decoder": {"copying": True}},
-        "words GRU 9 bidirectional, segments GRU 128 → two-level attention → GRU 128, copying",
+        {"encoder": {"words": {"size": 9, "direction": "both"}}, "decoder": {"copying": True, "conditional": True}},
+        "words GRU 9 bidirectional, segments GRU 128 → two-level attention → GRU 128, copying, conditional",
     ),
     (
         "document_classification",

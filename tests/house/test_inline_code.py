@@ -81,6 +81,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("corpora/mine").mkdir(parents=True)
     for name in ("pairs.tsv", "test.tsv", "corpora/mine/pairs.tsv"):
         Path(name).write_text(rows, encoding="utf-8")
+    for name, text in {"english.txt": "two words\n", "german.txt": "zwei Worte\n", "gold.txt": "0-0 1-1\n"}.items():
+        Path(name).write_text(text, encoding="utf-8")
     for at in range(6):
         painted(Path(f"photos/{('cat', 'dog')[at % 2]}/{at}.jpg"))
     sixjars.new("mine.yaml", task="translation", data="pairs.tsv")

@@ -27,7 +27,11 @@ FENCE = re.compile(
 OURS = 'python() {{ "{python}" "$@"; }}; sixjars() {{ python -m sixjars "$@"; }}'
 """So that a shell finds this Python and this package."""
 SHORT = ("quickstart.md", "sharing.md")
-LONG = (*(f"situations/{name}.md" for name in ("labels", "pairs", "photographs", "conversations")), "comparing.md")
+LONG = (
+    *(f"situations/{name}.md" for name in ("labels", "pairs", "photographs", "conversations")),
+    "looking.md",
+    "comparing.md",
+)
 
 
 def like(text: str) -> str:

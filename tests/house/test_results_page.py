@@ -1,5 +1,6 @@
 """The commands of docs/results.md run in little: on stand-ins for the public data, which is not here, and on a CPU."""
 
+import gzip
 import re
 import shlex
 from pathlib import Path
@@ -17,7 +18,8 @@ from sixjars.runs.recipes import read_recipe
 PAGE = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
 CALLS = list(commands(PAGE))
 REAL = [call for call in CALLS if call[0] == "train" and "/" in call[1]]
-MINE = [call for call in CALLS if call not in REAL]
+ALIGNED = [call for call in CALLS if call[0] == "align"]
+MINE = [call for call in CALLS if call not in [*REAL, *ALIGNED]]
 MEASURED = [
     shlex.split(line)
     for block in re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
@@ -35,7 +37,8 @@ def without_device(call: list[str]) -> list[str]:
 def test_there_are_all_kinds() -> None:
     assert len(REAL) > 18
     assert [call[0] for call in MINE] == ["new", "train", "evaluate"] * 2
-    assert [words[1] for words in MEASURED] == ["benchmarks/second_epoch.py"] * 2
+    assert len(ALIGNED) == 1
+    assert [words[1] for words in MEASURED] == ["benchmarks/hansards.py"] + ["benchmarks/second_epoch.py"] * 2
 
 
 @pytest.mark.parametrize("call", REAL, ids=lambda call: " ".join(call[1:2] + call[3:]))
@@ -82,8 +85,29 @@ def test_small_sets_are_trained_and_scored(
         assert "accuracy@1" in said.out if call[0] != "new" else Path(call[1]).is_file()
 
 
+def test_words_are_aligned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A few sentences in place of the Hansards."""
+    monkeypatch.chdir(tmp_path)
+    source = Path("SOURCE")
+    source.mkdir()
+    pairs = ["The aid of the country.\tL'aide du pays.", "The country.\tLe pays.", "The aid\tL'aide"]
+    for split in ("train", "valid"):
+        (source / f"hansard36.{split}.en-fr.tsv.gz").write_bytes(gzip.compress("\n".join([*pairs, ""]).encode()))
+    for name, text in {"e": "The aid", "f": "le aidé", "wa.nonullalign": "0001 1 1 P\n1 2 2 S"}.items():
+        (source / f"dev.{name}").write_text(f"{text}\n", encoding="utf-8")
+    [path] = [path for path in BENCHMARKS if path.name == "hansards.py"]
+    ran(path, *MEASURED[0][2:])
+    assert gzip.decompress(Path("data/hansards/train.fr.gz").read_bytes()).startswith(b"le aide de le pays .\n")
+    assert Path("data/hansards/dev.fr").read_text() == "le aide\n"
+    capsys.readouterr()
+    app(ALIGNED[0], standalone_mode=False)
+    assert [line.split()[:5] for line in capsys.readouterr().out.splitlines()] == [
+        [how, "alignment", "error", "rate", "0.0000"] for how in ("forward", "backward", "grow-diag")
+    ]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("words", MEASURED, ids=lambda words: words[2])
+@pytest.mark.parametrize("words", MEASURED[1:], ids=lambda words: words[2])
 def test_the_second_epoch_is_measured(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -41,8 +41,9 @@ def test_an_update_learns(bridge: str) -> None:
 
 
 @pytest.mark.parametrize("measurement", ["greedy", "beam 5"])
-def test_decoding_outputs_a_fixed_number_of_tokens(measurement: str) -> None:
-    found = module("ours").Ours().prepare(case(measurement, tokens=6))()
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_decoding_outputs_a_fixed_number_of_tokens(measurement: str, precision: str) -> None:
+    found = module("ours").Ours().prepare(case(measurement, precision=precision, tokens=6))()
     assert [len(hypotheses[0].tokens) + hypotheses[0].finished for hypotheses in found] == [6, 6]
 
 
@@ -126,3 +127,7 @@ def test_every_case_that_is_asked_for_is_measured_once() -> None:
     shapes = [("small", 1, 10), ("base", 32, 30)]
     found = [*module("cases").cases("cuda", shapes, ["tf32", "bf16"], ["additive", "initial"], 40)]
     assert len(found) == len(set(found)) == 2 * 2 * (3 + 1)
+    precisions = module("cases").PRECISIONS["cpu"]
+    found = [*module("cases").cases("cpu", shapes, precisions, ["additive", "initial"], 40)]
+    assert len(found) == len(set(found)) == 2 * (2 + 2 * len(precisions))
+    assert {one.measurement for one in found if one.precision == "int8"} == {"greedy", "beam 5"}

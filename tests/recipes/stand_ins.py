@@ -174,6 +174,17 @@ def _inferred(folder: Path, *files: str) -> None:
         (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
 
 
+def _hansards(folder: Path) -> None:
+    """Parallel files, and true links of the test set."""
+    texts = {"fr": ["le chien court .", "deux hommes .", "la mer"], "en": ["the dog runs .", "two men .", "the sea"]}
+    for split, count in {"train.{}.gz": 12, "valid.{}.gz": 4, "dev.{}": 1}.items():
+        for language, lines in texts.items():
+            content = "".join(f"{line}\n" for line in lines * count).encode()
+            name = split.format(language)
+            (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    (folder / "dev.links").write_text("1 1 1 P\n1 2 2 S\n2 1 1 S\n3 2 2 S\n")
+
+
 TEXTUAL: Mapping[str, Callable[[Path], None]] = {
     "movie_reviews": _movie_reviews,
     "imdb": _imdb,
@@ -181,6 +192,7 @@ TEXTUAL: Mapping[str, Callable[[Path], None]] = {
     "sgd_dialog": _sgd,
     "dailydialog": _dailydialog,
     "bbc_news_summary": _bbc,
+    "hansards": _hansards,
     "sick": lambda folder: _inferred(folder, "sick.train.tsv", "sick.dev.tsv"),
     "snli": lambda folder: _inferred(folder, "train.tsv.gz", "dev.tsv.gz"),
 }

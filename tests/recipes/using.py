@@ -1,11 +1,18 @@
-"""What everybody does with a run: predict from a raw input, score it again, explain it."""
+"""What everybody does with a run: predict from a raw input, look at it, score it again, explain it."""
 
 from math import prod
 from pathlib import Path
 
+import numpy as np
+
 import sixjars
+from sixjars.inspection.choice import views_of
+from sixjars.inspection.html import BODIES, fragment
+from sixjars.inspection.terminal import view_in_terminal
+from sixjars.inspection.view import view_of
 from sixjars.runs.evaluate import evaluate
 from sixjars.runs.explain import explain
+from sixjars.runs.forced import forced
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import Input
@@ -40,10 +47,14 @@ def check_use(trained: Run, folder: Path) -> None:
     predictor = sixjars.load(trained.folder)
     learned = {f"{name}.json" for name, field in predictor.fields.all.items() if field.learns}
     assert {path.name for path in (trained.folder / "fields").glob("*")} == learned
-    prediction = predictor.predict([raw(predictor, folder)])[0]
+    given = raw(predictor, folder)
+    prediction = predictor.predict([given])[0]
     assert prediction.error is None
     check_weights(prediction, predictor)
     check_text(prediction, predictor)
+    if prediction.weights:
+        check_views(prediction, predictor)
+        check_forced(given, prediction, predictor)
     again = evaluate(trained.folder)
     assert [score.value for score in again.scores] == [score.value for score in trained.scores]
     assert [section.name for section in explain(str(trained.folder)).sections] == SECTIONS
@@ -63,6 +74,27 @@ def check_weights(prediction: Prediction, predictor: Predictor) -> None:
     if prediction.segments:
         assert len(prediction.segments) == len(prediction.source)
         assert sorted(set(prediction.segments)) == list(range(len(prediction.inputs["source"].splitlines())))
+
+
+def check_views(prediction: Prediction, predictor: Predictor) -> None:
+    """Each view that fits is drawn as HTML and in the terminal."""
+    view = view_of(predictor, [prediction])
+    names = set(views_of(view)) & set(BODIES)
+    assert names
+    for name in names:
+        assert f'data-view="{name}"' in fragment(view, name)
+        assert list(view_in_terminal(view, name, width=80))
+
+
+def check_forced(given: Input, prediction: Prediction, predictor: Predictor) -> None:
+    """Where its own output is forced, a model attends to the same."""
+    if not prediction.text:
+        return
+    [again] = forced(predictor, [given], [prediction.text])
+    assert again.error is None
+    same = min(len(again.tokens), len(prediction.tokens))
+    if again.tokens[:same] == prediction.tokens[:same]:  # a text may be split in other ways too
+        assert np.allclose(again.attention[:same], prediction.attention[:same], atol=1e-4)
 
 
 def check_text(prediction: Prediction, predictor: Predictor) -> None:

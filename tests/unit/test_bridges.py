@@ -10,6 +10,7 @@ import torch
 from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Encoded
+from sixjars.model.bridges import attention
 from sixjars.model.bridges.attention import Attention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
@@ -69,6 +70,24 @@ def test_attention_equals_three_nested_loops(make: Callable[[], tuple[Bridge, Sc
         for feature in range(5):
             mixed = sum(wanted[place] * float(read.memory[row, place, feature]) for place in range(length))
             assert float(context.vector[row, feature]) == pytest.approx(mixed, abs=1e-12)
+
+
+@pytest.mark.parametrize("at_once", [1, 1 << 20])
+@pytest.mark.parametrize("scale", [1.0, 20.0, 1000.0])
+def test_attention_from_powers_is_the_same(at_once: int, scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without gradients the additive score is computed from e^{2k}, also where a tanh is 1 or -1."""
+    monkeypatch.setattr(attention, "AT_ONCE", at_once)
+    torch.manual_seed(0)
+    bridge, query = Attention(source_size=4, state_size=6, size=5), scale * torch.randn(6, 6)
+    mask = torch.tensor([[True, True, True], [True, False, False]])
+    encoded = Encoded(torch.randn(2, 3, 4), mask, torch.randn(2, 4))
+    wanted = bridge.step(query, bridge.start(encoded))
+    with torch.inference_mode():
+        prepared = bridge.start(encoded)
+        found = bridge.step(query, prepared)
+    assert prepared.key_powers is not None
+    torch.testing.assert_close(found.weights, wanted.weights)
+    torch.testing.assert_close(found.vector, wanted.vector)
 
 
 def test_initial_state_gives_no_context() -> None:

@@ -159,6 +159,8 @@ def test_the_path_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "path: reference, step by step (learning.fast is false)" in told[1]
     levels = str(sixjars.explain("summarization/sample_hierarchy"))
     assert "path: fast; the decoder step by step, because bridge TwoLevelAttention has no fast path" in levels
+    conditional = str(sixjars.explain("translation/sample_conditional"))
+    assert "path: fast; the decoder step by step, because a conditional decoder has no fast path" in conditional
 
 
 def losses(
@@ -197,7 +199,7 @@ def test_what_a_graph_reads_lives_as_long_as_the_graph(
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", tuple)
     monkeypatch.setattr(torch.cuda, "current_device", int)
     monkeypatch.setattr(engine, "uncaptured", lambda *_: "")
-    monkeypatch.setattr(engine, "optimizer_for", lambda weights, settings, captured: torch.optim.Adam(weights))
+    monkeypatch.setattr(engine, "optimizer_for", lambda weights, *_, **__: torch.optim.Adam(weights))
     monkeypatch.setattr(Batch, "to", lambda batch, device: batch.mapped(Tensor.clone))
     make, kept = captured.Captured, []
 

@@ -10,11 +10,29 @@ from sixjars.errors import ShapeError
 from sixjars.flow.values import Encoded, Padded
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.decoders.sequence import SequenceDecoder
-from sixjars.model.layers import StateProjection, WordEmbedding, last_real, masked_softmax, reordered, reversal
+from sixjars.model.layers import (
+    StateProjection,
+    TanhOfSums,
+    WordEmbedding,
+    last_real,
+    masked_softmax,
+    reordered,
+    reversal,
+)
 
 pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 RAGGED = torch.arange(4) < torch.tensor([4, 1, 3, 0])[:, None]
+
+
+@pytest.mark.parametrize(("dtype", "within"), [(torch.float64, 1e-12), (torch.float32, 1e-5), (torch.bfloat16, 1e-2)])
+@pytest.mark.parametrize("largest", [(1.0, 1.0), (20.0, 20.0), (300.0, 1.0), (1.0, 300.0), (1e4, 1e4)])
+def test_tanh_of_sums_is_a_tanh(largest: tuple[float, float], dtype: torch.dtype, within: float) -> None:
+    keys, queries = largest[0] * torch.randn(2, 3, 5), largest[1] * torch.randn(4, 2, 5)
+    keys, queries = keys.to(dtype), queries.to(dtype)
+    tanh = TanhOfSums(keys)
+    for query in [*queries, -keys[:, 0]]:
+        torch.testing.assert_close(tanh(query), torch.tanh(keys + query.unsqueeze(1)), atol=within, rtol=within)
 
 
 def test_masked_softmax_is_a_softmax_of_the_real_places() -> None:

@@ -12,8 +12,8 @@ from sixjars.recipe.sections import LearningSettings
 
 RATE, DECAY = 0.3, 0.01
 RULES: dict[str, tuple[dict[str, Any], type[optim.Optimizer], dict[str, Any]]] = {
-    "adam": ({}, optim.Adam, {}),
-    "adamw": ({}, optim.AdamW, {}),
+    "adam": ({}, optim.Adam, {"fused": True}),
+    "adamw": ({}, optim.AdamW, {"fused": True}),
     "sgd": ({"momentum": 0.9}, optim.SGD, {"momentum": 0.9}),
     "adadelta": ({}, optim.Adadelta, {}),
 }

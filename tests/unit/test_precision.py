@@ -46,7 +46,9 @@ def test_products_are_near(bits: Precision, shape: tuple[int, ...]) -> None:
         assert (found - wanted).norm() / wanted.norm() < FAR[bits]
 
 
-def test_a_row_does_not_depend_on_the_others() -> None:
+@pytest.mark.parametrize("scales", {own.SCALES, False})
+def test_a_row_does_not_depend_on_the_others(scales: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own, "SCALES", scales)
     torch.manual_seed(0)
     packed, inputs = PackedWeight(torch.randn(32, 16), "int8"), torch.randn(5, 16)
     inputs[3] *= 1000
@@ -54,6 +56,14 @@ def test_a_row_does_not_depend_on_the_others() -> None:
     alone = torch.cat([packed.product(inputs[row : row + 1], None) for row in range(5)])
     assert torch.equal(packed.product(inputs, None), alone)
     assert not alone[4].any()
+
+
+def test_outputs_may_be_scaled_by_the_product_or_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    inputs, weight, bias = torch.randn(7, 64), torch.randn(48, 64), torch.randn(48)
+    own_way = PackedWeight(weight, "int8").product(inputs, bias)
+    monkeypatch.setattr(own, "SCALES", False)
+    torch.testing.assert_close(PackedWeight(weight, "int8").product(inputs, bias), own_way)
 
 
 def test_nothing_but_products_takes_such_weights() -> None:

@@ -211,6 +211,8 @@ def test_rules_leave_the_models_scores_alone() -> None:
     assert torch.equal(ruled[ruled > -torch.inf], scores[ruled > -torch.inf])
     # Of the second row only <stop> is left, so it may come.
     assert (ruled == -torch.inf).tolist() == [[True, True, False, False], [True, False, True, True]]
+    own = rule_of(settings, special, prefix=None, device=scores.device, overwrite=True)(scores, written, 2)
+    assert torch.equal(own, ruled)
 
 
 def test_forced_prefix_overrules_every_other_rule() -> None:

@@ -213,6 +213,14 @@ def test_links_that_are_wrong(links: str, told: str, tmp_path: Path) -> None:
         _ = corpus.train.alignments
 
 
+def test_possible_links_are_read_and_do_not_guide(tmp_path: Path) -> None:
+    file = write(tmp_path, [("a cat", "eine katze", "0-0 1?1")] * 4)
+    train = splits(recipe(folder=str(tmp_path), train=file, valid=file, alignment="links")).train
+    assert train.alignments is not None
+    assert train.alignments[0] == (frozenset({(0, 0)}), frozenset({(1, 1)}))
+    assert train.token_links[0] == ((0, 0),)
+
+
 def test_vectors_of_a_file_reach_their_words(tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("cat 1 2 3\nword1 4 5 6\nnobody 7 8 9\n", encoding="utf-8")
     file = write(tmp_path, PAIRS)

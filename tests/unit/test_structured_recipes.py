@@ -89,6 +89,10 @@ def source(**settings: Any) -> dict[str, Any]:
             "model.decoder.copying: needs a bridge of kind attention or two_level, but it is pooling.",
         ),
         (
+            of(NEWS, model={"decoder": {"conditional": True}, "bridge": {"kind": "every_step"}}),
+            "model.decoder.conditional: needs a bridge of kind attention or two_level, but it is every_step.",
+        ),
+        (
             of(NEWS, {**source(tokens="bpe"), "target": {"column": "title", "tokens": "bpe"}}, model=COPY),
             "model.decoder.copying: copies words or characters, but data.target.tokens is bpe.",
         ),

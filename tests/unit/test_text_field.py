@@ -138,7 +138,7 @@ def test_copied_names_come_back(copying: Fields) -> None:
     assert copying.output.decode([*ids, STOP], words) == "he met Zed Zed went to Ur"
     assert copying.output.tokens([ids[6], STOP], words) == ["Ur", "<stop>"]
     assert batch.target.values.tolist() == [[size + 2, size + 1, UNK, STOP]]  # nobody can copy Ann
-    assert data.positions(0, 7) == Positions(tuple(words), (0, 0, 0, 1, 1, 1, 1))
+    assert data.positions(0, 7) == Positions(tuple(words), (0, 0, 0, 1, 1, 1, 1), tuple(range(7)))
 
 
 @pytest.mark.parametrize(
@@ -220,11 +220,11 @@ def test_unknown_words_become_copies_of_what_was_attended_to() -> None:
 def test_tokens_know_their_segments() -> None:
     source = text("source", "he went home", segments="lines")
     data = dataset(Fields({"source": source}, text("target", "a", options={})), source=["he went\n\nhome Zed", "he"])
-    assert data.positions(0, 4) == Positions(("he", "went", "home", "<unk>"), (0, 0, 1, 1))
-    assert data.positions(1, 1) == Positions(("he",), (0,))
+    assert data.positions(0, 4) == Positions(("he", "went", "home", "<unk>"), (0, 0, 1, 1), (0, 1, 2, 3))
+    assert data.positions(1, 1) == Positions(("he",), (0,), (0,))
     assert isinstance(source.column(data.table), SegmentColumn)
     flat = dataset(Fields({"source": text("source", "he went home")}, data.fields.output), source=["he went\nhome"])
-    assert flat.positions(0, 3) == Positions(("he", "went", "home"), ())
+    assert flat.positions(0, 3) == Positions(("he", "went", "home"), (), (0, 1, 2))
 
 
 def test_a_text_that_was_cut_is_known_to_be() -> None:

@@ -13,11 +13,10 @@ from lightning_fabric.loggers.csv_logs import CSVLogger
 
 import sixjars
 from sixjars.errors import MissingExtra
-from sixjars.inspection.page import draw_learning
 from sixjars.learning import loggers as module
 from sixjars.learning.loggers import loggers_for
 from sixjars.progress import Reporter, Summary
-from sixjars.runs.folder import best_of
+from sixjars.runs.folder import best_of, draw_learning
 
 FEW = ["data.sample.size=64", "data.sample.valid=4", "data.sample.test=12", "evaluation.search.max_length=4"]
 

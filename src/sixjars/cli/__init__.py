@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from sixjars.cli import inspect, predict, prepare, score, share, train, tune
+from sixjars.cli import align, inspect, predict, prepare, score, share, train, tune, views
 from sixjars.errors import TOO_LARGE, Interrupted, SixJarsError, memory_is_short
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ for command in (
     prepare.sample,
     prepare.features,
     prepare.cache,
+    align.align,
     train.train,
     tune.tune,
     predict.predict,
@@ -35,6 +36,7 @@ for command in (
     score.score,
     inspect.explain,
     inspect.compare,
+    views.inspect,
     share.pack,
 ):
     app.command()(command)

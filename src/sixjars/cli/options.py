@@ -70,7 +70,7 @@ def results() -> "Console":
     return console
 
 
-def check_output(path: Path | None) -> None:
+def check_output(path: Path | None, option: str = "--output") -> None:
     """Refuses to write over a file that holds something; an empty one, or a device, may be written to."""
     if path is not None and path.is_file() and path.stat().st_size:
-        raise DataError(f"--output {path} exists already; choose another name.")
+        raise DataError(f"{option} {path} exists already; choose another name.")

@@ -95,7 +95,7 @@ def predict(
     given = overridden({}, setting or []) | ({} if nbest is None else {"nbest": nbest})
     settings = search_of(predictor.recipe.evaluation.search, search, given, predictor.ability, "the command line")
     if pictures is not None and not predictor.has_attention:
-        raise DataError(f"--pictures draws attention, but {run} has none; {_with_attention(predictor)}")
+        raise DataError(f"--pictures draws attention, but {run} has none; {with_attention(predictor)}")
     if chat:
         if texts or input_file or output_file or pictures or as_json:
             raise DataError("--chat reads and writes a conversation; give it no texts, files, pictures or --json.")
@@ -120,7 +120,7 @@ class _Asked:
 def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
     predictor, settings, output = work.predictor, work.settings, asked.output
     note_file_names(predictor, asked.texts)
-    table = None if asked.texts else _table(asked.input, predictor)
+    table = None if asked.texts else table_of(asked.input, predictor)
     typed = not asked.texts and asked.input is None and at_terminal()
     lines = Lines(asked.input, predictor) if table is None and not asked.texts else None
     given = lines or on_one_line(predictor, asked.texts, asked.questions)
@@ -135,7 +135,7 @@ def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
     work.through(waiting, sink, Notes(pace))
 
 
-def _with_attention(predictor: "Predictor") -> str:
+def with_attention(predictor: "Predictor") -> str:
     """What to train so that there is attention to draw."""
     from sixjars.model.bridges import BRIDGES
     from sixjars.tasks import TASKS
@@ -151,14 +151,15 @@ def _check_files(read: Path | None, written: Path | None) -> None:
     check_output(written)
 
 
-def _table(file: Path | None, predictor: "Predictor") -> "InputFile | None":
-    """A file with columns; nothing where it has one input a line."""
+def table_of(file: Path | None, predictor: "Predictor", *, with_output: bool = False) -> "InputFile | None":
+    """A file with columns, those of the inputs or of the output too; nothing where it has one input a line."""
     from sixjars.runs.files import input_file
 
     if file is None or not file.is_file():
         return None
     data = predictor.recipe.data
-    return input_file(file, predictor.columns, header=data.header, sheet=data.sheet)
+    columns = predictor.all_columns if with_output else predictor.columns
+    return input_file(file, columns, header=data.header, sheet=data.sheet)
 
 
 @final
@@ -198,7 +199,7 @@ class _Work:
             notes.pace.clear()
             sink.close()
         if drawn:
-            _note_fonts(drawn)
+            note_fonts(drawn)
         if notes.end():
             raise typer.Exit(1)
 
@@ -240,7 +241,7 @@ def _draw(folder: Path, predictor: "Predictor", found: "list[list[Prediction]]",
     return texts
 
 
-def _note_fonts(texts: set[str]) -> None:
+def note_fonts(texts: set[str]) -> None:
     """What to install where the machine has no font with the letters of the pictures."""
     from sixjars.inspection.fonts import missing_font
 

@@ -92,6 +92,7 @@ def show_demo(console: Console, folder: Path) -> None:
     console.print(in_terminal(prediction.weights, source=prediction.source, target=prediction.tokens))
     console.print()
     console.print(f"picture: {picture}")
+    console.print(f"look:    sixjars inspect {folder} 'she is reading a book' --out attention.html")
     console.print(f"try:     sixjars predict {folder} 'she is reading a book'")
 
 

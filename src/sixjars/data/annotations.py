@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from itertools import chain, product
+from typing import NamedTuple, final
 
 Links = frozenset[tuple[int, int]]
 """True pairs (source word, target word), both counted from 0."""
+TokenLinks = tuple[tuple[int, int], ...]
+"""Pairs (source position, target position) of tokens."""
 
 
 @final
@@ -33,22 +36,49 @@ ANNOTATIONS: dict[str, Annotation] = {
 }
 
 
-def links_of(text: str, counts: Sequence[int], names: Sequence[str]) -> Links:
-    """`0-0 1-2`; `counts` are the words of source and target, `names` what those are called.
+@final
+class TrueLinks(NamedTuple):
+    """The true links of a sentence pair."""
 
-    >>> sorted(links_of("0-0 1-2", [2, 3], ["source", "target"]))
-    [(0, 0), (1, 2)]
+    sure: Links
+    possible: Links
+    """Those that are allowed, besides the sure ones."""
+
+
+def links_of(text: str, counts: Sequence[int], names: Sequence[str]) -> TrueLinks:
+    """`0-0 1-2 1?3`: sure links, and possible ones with a question mark.
+
+    `counts` are the words of source and target, `names` what those are called.
+
+    >>> sure, possible = links_of("0-0 1-2 1?1", [2, 3], ["source", "target"])
+    >>> sorted(sure), sorted(possible)
+    ([(0, 0), (1, 2)], [(1, 1)])
     """
-    try:
-        pairs = [tuple(int(number) for number in pair.split("-")) for pair in text.split()]
-        links = frozenset((source, target) for source, target in pairs)
-    except ValueError:
-        raise ValueError(f"alignment {text!r} must be pairs like `0-0 1-2`.") from None
-    for side, (name, count) in enumerate(zip(names, counts, strict=True)):
-        over = [link for link in links if not 0 <= link[side] < count]
-        if over:
-            raise ValueError(
-                f"alignment {over[0][0]}-{over[0][1]} points outside the {name}, which has {count} words "
-                "(counted from 0)."
-            )
-    return links
+    found: dict[str, set[tuple[int, int]]] = {"-": set(), "?": set()}
+    for pair in text.split():
+        mark = "?" if "?" in pair else "-"
+        try:
+            source, target = map(int, pair.split(mark))
+        except ValueError:
+            raise ValueError(f"alignment {text!r} must be pairs like `0-0 1-2`.") from None
+        found[mark].add((source, target))
+        for name, count, word in zip(names, counts, (source, target), strict=True):
+            if not 0 <= word < count:
+                raise ValueError(
+                    f"alignment {pair} points outside the {name}, which has {count} words (counted from 0)."
+                )
+    return TrueLinks(frozenset(found["-"]), frozenset(found["?"]))
+
+
+def between_tokens(links: Links, source: Sequence[int], target: Sequence[int]) -> TokenLinks:
+    """Links between the tokens of linked words; `source` and `target` have the word of each token.
+
+    >>> between_tokens(frozenset({(0, 1)}), [0, 0, 1], [0, 1])
+    ((0, 1), (1, 1))
+    """
+    places: tuple[dict[int, list[int]], ...] = {}, {}
+    for own, words in zip(places, (source, target), strict=True):
+        for place, word in enumerate(words):
+            own.setdefault(word, []).append(place)
+    found = (product(places[0].get(one, ()), places[1].get(other, ())) for one, other in links)
+    return tuple(sorted(chain.from_iterable(found)))

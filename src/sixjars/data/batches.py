@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sixjars.data.annotations import TokenLinks
 from sixjars.data.flat import Flat
 from sixjars.data.packing import SegmentColumn
 from sixjars.flow.values import Batch, Padded
@@ -99,8 +100,6 @@ class EmptyColumn:
 
 
 DEFAULT_EXAMPLES = 64
-TokenLinks = tuple[tuple[int, int], ...]
-"""True pairs (source position, target position) of token positions."""
 
 
 class Joint(Protocol):
@@ -291,7 +290,6 @@ class Batches:
     def _truth(rows: NDArray[np.int64], links: Sequence[TokenLinks], source: int, target: int) -> Tensor:
         """True attention (B, T, S): the weight of each target token spread evenly over its source tokens."""
         truth_BTS = torch.zeros(len(rows), target, source)
-        for at, row in enumerate(rows):
-            for source_position, target_position in links[row]:
-                truth_BTS[at, target_position, source_position] = 1.0
+        places = [(at, target_at, source_at) for at, row in enumerate(rows) for source_at, target_at in links[row]]
+        truth_BTS[torch.tensor(places, dtype=torch.long).reshape(-1, 3).unbind(1)] = 1.0
         return truth_BTS / truth_BTS.sum(-1, keepdim=True).clamp(min=1.0)

@@ -1,15 +1,16 @@
 """The fields of a task together, and one split of its data: encoded examples that batches are taken from."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, product
+from itertools import chain
 from typing import Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.data.annotations import Links, links_of
+from sixjars.data.alignment.learned import learned_links, spaced
+from sixjars.data.annotations import Links, TokenLinks, TrueLinks, between_tokens, links_of
 from sixjars.data.batches import Batches, Column, EmptyColumn
 from sixjars.data.copying import CopyLink
 from sixjars.data.field import Field, Positions
@@ -94,6 +95,8 @@ class Dataset:
     """Bad rows that were left out."""
     notes: tuple[str, ...] = ()
     """What a person should know of the reading, a sentence each."""
+    learns_links: bool = False
+    """Whether links between words are learned where attention is guided."""
 
     @classmethod
     def stored(cls, examples: Examples, fields: Fields) -> "Dataset":
@@ -176,11 +179,11 @@ class Dataset:
         return self.fields.output.words(self.targets)
 
     @cached_property
-    def alignments(self) -> list[Links] | None:
+    def alignments(self) -> list[TrueLinks] | None:
         """True links between words (or characters), where the data has them."""
         names = ("source", self.fields.output.name)
 
-        def parsed(row: int, text: str) -> Links:
+        def parsed(row: int, text: str) -> TrueLinks:
             sides = self.source_words_index[row], self.target_words_index[row]
             return links_of(text, [side[-1] + 1 if side else 0 for side in sides], names)
 
@@ -199,18 +202,24 @@ class Dataset:
         return found
 
     @cached_property
-    def token_links(self) -> list[tuple[tuple[int, int], ...]]:
-        """True links between the token positions of each row that are trained on; found once, not in every epoch."""
-        assert self.alignments is not None
+    def token_links(self) -> list[TokenLinks]:
+        """Links between the token positions of each row that attention is guided by; found once, not in every epoch."""
         sources = self._column("source", training=True).lengths
         targets = self._column(self.fields.output.name, training=True).lengths
-        found = []
-        for row, links in enumerate(self.alignments):
-            source = self.source_words_index[row][: sources[row]]
-            target = self.target_words_index[row][: targets[row]]
-            pairs = product(enumerate(source), enumerate(target))
-            found.append(tuple((s, t) for (s, word), (t, other) in pairs if (word, other) in links))
-        return found
+        return [
+            between_tokens(
+                links, self.source_words_index[row][: sources[row]], self.target_words_index[row][: targets[row]]
+            )
+            for row, links in enumerate(self._guides())
+        ]
+
+    def _guides(self) -> Iterable[Links]:
+        """The links of each row that attention is guided by: those that are learned, or else the sure ones."""
+        if not self.learns_links:
+            return (links.sure for links in self.alignments or ())
+        sources = spaced([row["source"] for row in self.inputs], self.fields.inputs["source"].words)
+        found = learned_links(sources, spaced(self.targets, self.fields.output.words))
+        return map(found.links, range(len(self)))
 
     def positions(self, row: int, count: int, of: str | None = None) -> Positions:
         """What stands at each of the `count` positions that are attended to: those `of` an input, of the first."""
@@ -254,7 +263,7 @@ class Dataset:
             batch_examples=batch_examples,
             seed=seed,
             weights=self.weights if training else None,
-            links=self.token_links if guided and self.alignments is not None else None,
+            links=self.token_links if guided and (self.learns_links or self.alignments is not None) else None,
             joint=None if self.fields.link is None else self.fields.link.joint(self.table),
         )
 

@@ -82,13 +82,14 @@ class Positions:
     tokens: tuple[str, ...] = ()
     segments: tuple[int, ...] = ()
     """Of a text in segments, the segment that each position belongs to."""
+    words: tuple[int, ...] = ()
+    """Of a text, the word that each token is a piece of."""
 
 
 class Field(ABC):
     """One field of the examples of a task, with its settings and what it learned from the training set.
 
-    A field of your own sets `kind`, `holds` and `settings_class`, and gives `arrays`, `blank` and `describe`; all else
-    has a default.
+    A field of your own sets `kind`, `holds` and `settings_class`, and gives at least `arrays`, `blank`, `describe`.
     """
 
     kind: ClassVar[str]

@@ -279,10 +279,12 @@ class _Judge:
         """One example, with all its references."""
         dataset, first = self.dataset, group[0]
         candidates = self.found.get((first, search), ())[:count]
+        known = dataset.alignments[first] if "links" in self.needs and dataset.alignments is not None else None
         return Outcome(
             references=tuple(dict.fromkeys(dataset.targets[row] for row in group)),
             candidates=candidates,
-            sure=dataset.alignments[first] if "links" in self.needs and dataset.alignments is not None else None,
+            sure=known and known.sure,
+            possible=known and known.possible,
             given=given_of(dataset, first) if "given" in self.needs else None,
             familiar=None if familiar is None or not candidates else candidates[0] in familiar,
             **self.facts.get(first, {}),

@@ -128,6 +128,8 @@ class Bridge(Component):
     grouped: ClassVar[bool] = False
     """Whether `step` takes several queries for each source, side by side, so that search need not copy what is
     prepared for it; such a step also copies nothing to the host."""
+    query_letter: str = "s_{t-1}"
+    """The letter of the query in its equations: the previous state, unless the decoder sets another."""
 
     @abstractmethod
     def start(self, encoded: Encoded) -> Prepared:
@@ -135,7 +137,7 @@ class Bridge(Component):
 
     @abstractmethod
     def step(self, query: Tensor, prepared: Prepared) -> Context:
-        """The context for one step; the query is the decoder's previous state (B, H), or (R, H) where `grouped`."""
+        """The context for one step; the query is a state of the decoder (B, H), or (R, H) where `grouped`."""
 
     def scoring(self) -> tuple[Tensor | None, Tensor | None] | None:
         """U_att (A, H) and V_att (A,) of attention over the memory, so that all steps of a target can be one call.

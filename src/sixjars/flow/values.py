@@ -173,7 +173,6 @@ class SegmentLevel(Rows):
 class Encoded(Rows):
     """What an encoder gives a bridge, whatever it encoded.
 
-    >>> import torch
     >>> encoded = Encoded(torch.zeros(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.zeros(2, 4))
     >>> encoded.pick(torch.tensor([0])).memory.shape
     torch.Size([1, 3, 4])
@@ -193,8 +192,7 @@ class Encoded(Rows):
 
     def __post_init__(self) -> None:
         if self.memory.shape[:2] != self.mask.shape:
-            memory, mask = tuple(self.memory.shape), tuple(self.mask.shape)
-            raise ShapeError(f"memory {memory} and mask {mask} must agree on (B, S).")
+            raise ShapeError(f"memory {(*self.memory.shape,)} and mask {(*self.mask.shape,)} must agree on (B, S).")
 
 
 @final
@@ -217,6 +215,8 @@ class Prepared(Rows):
     """What copying each position would output, (B, S); see `Padded`."""
     pointer_keys: Tensor | None = None
     """The memory as a decoder that points at it needs it, (B, S, A)."""
+    key_powers: Tensor | None = None
+    """e^{2k} of each number k of the keys, (B, S, A), where the additive score is computed from it."""
 
 
 @final

@@ -1,23 +1,20 @@
-"""A drawing of the attention weights of a prediction; its kind depends on what the source positions are.
-
-Dims: H and W pixels, C channels.
-"""
+"""A picture file of attention weights; which kind of drawing it is depends on what the source positions are."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from unicodedata import category
 
-from sixjars.errors import DataError
+from sixjars.inspection.choice import chosen
 from sixjars.inspection.document import draw_document
 from sixjars.inspection.frames import draw_frames
 from sixjars.inspection.heatmap import heat_map
+from sixjars.inspection.lines import draw_lines
 from sixjars.inspection.overlay import draw_overlay
 from sixjars.inspection.page import percent
 from sixjars.inspection.tour import draw_tour, tour_title
+from sixjars.inspection.view import View, view_of
 
-WIDEST = 60
-"""Words of a text in segments that a heat map has room for; a longer text is drawn with its words shaded."""
 WORDS_OF_NAME, LONGEST_NAME = 3, 60
 """Words of an input in the name of its picture, and bytes of them."""
 
@@ -31,15 +28,12 @@ def draw(path: str | Path, predictor: Any, prediction: Any) -> None:
         ...
     sixjars.errors.DataError: this prediction has no attention weights to draw; its bridge has no attention.
     """
-    if prediction.error is not None:
-        raise DataError(f"there is no output to draw. {prediction.error}")
-    if not prediction.weights:
-        raise DataError("this prediction has no attention weights to draw; its bridge has no attention.")
-    given = [Path(text).name if predictor.inputs[name].is_media else text for name, text in prediction.inputs.items()]
-    title = f"{' · '.join(given)} → {prediction.text}"
-    name, text = next(iter(prediction.inputs.items()))
-    kind = "segments" if prediction.segments else prediction.layout.kind
-    VIEWS[kind](Path(path), prediction, predictor.inputs[name].backdrop(text), title)
+    draw_view(path, view_of(predictor, [prediction]))
+
+
+def draw_view(path: str | Path, view: View, name: str | None = None) -> None:
+    """The best output of a view as a picture file (.png, .svg, .pdf): the named drawing, or the one that fits."""
+    PICTURES[chosen(view, name)](Path(path), view, f"{view.given} → {view.outputs[0].text}")
 
 
 def picture_name(number: int, predictor: Any, prediction: Any, *, rank: int | None = None) -> str:
@@ -57,51 +51,58 @@ def picture_name(number: int, predictor: Any, prediction: Any, *, rank: int | No
     return "-".join([str(number), *([short] if short else []), *([] if rank is None else [str(rank)])]) + ".png"
 
 
-def _words(path: Path, prediction: Any, backdrop: None, title: str) -> None:
-    heat_map(path, prediction.weights, source=prediction.source, target=prediction.tokens, title=title)
+def _heat_map(path: Path, view: View, title: str) -> None:
+    output = view.outputs[0]
+    heat_map(path, output.weights, source=view.names, target=output.tokens, title=title)
 
 
-def _segments(path: Path, prediction: Any, backdrop: None, title: str) -> None:
-    """The text with its attention weights, averaged over the output tokens; a heat map where that has room."""
-    steps = len(prediction.weights)
-    if steps > 1 and len(prediction.source) <= WIDEST:
-        _words(path, prediction, backdrop, title)
-        return
-    weights = [sum(row[at] for row in prediction.weights) / steps for at in range(len(prediction.source))]
-    title = f"{prediction.text} ({_probability(prediction)}) ← {' · '.join(prediction.inputs.values())}"
-    draw_document(path, words=prediction.source, segments=prediction.segments, weights=weights, title=title)
+def _lines(path: Path, view: View, title: str) -> None:
+    output = view.outputs[0]
+    draw_lines(path, output.weights, source=view.names, target=output.tokens, title=title)
 
 
-def _probability(prediction: Any) -> str:
-    """As a share; a whole text is so improbable that its logarithm says more."""
-    known = prediction.probability
-    return f"probability {percent(known)}" if known >= 0.001 else f"log probability {prediction.log_probability:.1f}"
+def _copying(path: Path, view: View, title: str) -> None:
+    output = view.outputs[0]
+    draw_lines(path, output.weights, source=view.names, target=output.tokens, copied=output.copied, title=title)
 
 
-def _grid(path: Path, prediction: Any, backdrop: Any, title: str) -> None:
-    image_HWC, box = backdrop
-    grid = prediction.layout.shape
-    draw_overlay(path, image_HWC, prediction.weights, grid=grid, tokens=prediction.tokens, box=box, title=title)
+def _document(path: Path, view: View, title: str) -> None:
+    """The text with its attention weights, averaged over the output tokens."""
+    output, segments = view.outputs[0], view.segments or (0,) * len(view.source)
+    title = f"{output.text} ({probability_of(view)}) ← {view.given}"
+    draw_document(path, words=view.source, segments=segments, weights=output.mean, title=title)
 
 
-def _frames(path: Path, prediction: Any, backdrop: Any, title: str) -> None:
-    if backdrop is None:  # features were given, and there are no frames to show
-        _words(path, prediction, backdrop, title)
-        return
-    draw_frames(path, backdrop, prediction.weights, tokens=prediction.tokens, title=title)
+def probability_of(view: View, rank: int = 0) -> str:
+    """Of an output, as a share; a whole text is so improbable that its logarithm says more."""
+    output = view.outputs[rank]
+    known = output.probability
+    return f"probability {percent(known)}" if known >= 0.001 else f"log probability {output.log_probability:.1f}"
 
 
-def _points(path: Path, prediction: Any, backdrop: Any, title: str) -> None:
-    order = [int(place) for place in prediction.text.split()]
-    draw_tour(path, points=backdrop, order=order, title=tour_title(backdrop, order), weights=prediction.weights)
+def _image(path: Path, view: View, title: str) -> None:
+    (image, box), output = view.backdrop, view.outputs[0]
+    height, width = view.layout.shape
+    draw_overlay(path, image, output.weights, grid=(height, width), tokens=output.tokens, box=box, title=title)
 
 
-VIEWS: Mapping[str, Callable[[Path, Any, Any, str], None]] = {
-    "words": _words,
-    "segments": _segments,
-    "grid": _grid,
-    "regions": _words,
+def _frames(path: Path, view: View, title: str) -> None:
+    draw_frames(path, view.backdrop, view.outputs[0].weights, tokens=view.outputs[0].tokens, title=title)
+
+
+def _tour(path: Path, view: View, title: str) -> None:
+    points, output = view.backdrop, view.outputs[0]
+    order = [int(place) for place in output.text.split()]
+    draw_tour(path, points=points, order=order, title=tour_title(points, order), weights=output.weights)
+
+
+PICTURES: Mapping[str, Callable[[Path, View, str], None]] = {
+    "heatmap": _heat_map,
+    "lines": _lines,
+    "document": _document,
+    "image": _image,
     "frames": _frames,
-    "points": _points,
+    "tour": _tour,
+    "copying": _copying,
 }
-"""By what the positions are."""
+"""By the name of the view."""

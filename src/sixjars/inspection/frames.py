@@ -33,8 +33,8 @@ def draw_frames(
     if frames.ndim != 4 or frames.shape[3] != 3 or not frames.size:
         raise ShapeError(f"frames must be (number, height, width, 3), but are {frames.shape}.")
     weights_TF = checked(weights, len(tokens), len(frames), positions="frames")
-    groups = _groups(len(frames))
-    weights_TG = np.add.reduceat(weights_TF, [group[0] for group in groups], axis=1)
+    groups = frame_groups(len(frames))
+    weights_TG = grouped(weights_TF, groups)
     peak = float(weights_TG.max(initial=0.0)) or 1.0
     caption = f"Height: the attention weight, from 0 to {peak:.2f}." if tokens else "The output is empty."
     if len(groups) < len(frames):
@@ -49,24 +49,29 @@ def draw_frames(
         for left, group in zip(lefts, groups, strict=True):
             image = resized(frames[group[len(group) // 2]])
             page.imshow(image, extent=(left, left + wide, ground, LABEL), aspect="auto")
-            page.text(left + wide / 2, LABEL - 0.05, _name(group), ha="center", fontsize=SMALL, color=GREY)
+            page.text(left + wide / 2, LABEL - 0.05, group_name(group), ha="center", fontsize=SMALL, color=GREY)
         for token, weights_G in zip(tokens, weights_TG, strict=True):
             ground += row
             fit(page.text(0.0, ground - 0.04, token, fontsize=10, fontweight="bold"), names - 0.08)
             _bars(page, lefts, (wide, row - 0.16, ground), weights_G, peak)
 
 
-def _groups(frames: int) -> list[range]:
+def frame_groups(frames: int) -> list[range]:
     """Frames that are shown as one: each by itself, or neighbours when there are many.
 
-    >>> _groups(3), [len(group) for group in _groups(24)]
+    >>> frame_groups(3), [len(group) for group in frame_groups(24)]
     ([range(0, 1), range(1, 2), range(2, 3)], [2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1])
     """
     count = min(frames, MOST_FRAMES)
     return [range(-(-at * frames // count), -(-(at + 1) * frames // count)) for at in range(count)]
 
 
-def _name(group: range) -> str:
+def grouped(weights_TF: NDArray[np.float64], groups: Sequence[range]) -> NDArray[np.float64]:
+    """The weights of the frames of each group added."""
+    return np.add.reduceat(weights_TF, [group[0] for group in groups], axis=1)
+
+
+def group_name(group: range) -> str:
     """The numbers of the frames, counted from 1."""
     return str(group[0] + 1) if len(group) == 1 else f"{group[0] + 1}–{group[-1] + 1}"
 

@@ -4,6 +4,7 @@ Dims: T output tokens, S source positions.
 """
 
 from collections.abc import Sequence
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 LONGEST = 32
 """Characters of a label."""
+WIDEST = 32
+"""Columns; a longer input is drawn in several parts, one below the other."""
 LOW = 5
 """Rows from which the label of the colour bar has room on one line."""
 
@@ -42,26 +45,45 @@ def heat_map(
     if not weights_TS.size:
         raise DataError("there are no attention weights to draw.")
     above, beside = _labels(source), _labels(target)
-    width = 2.2 + 0.55 * len(source) + 0.08 * max(0, max(map(len, beside)) - 8)  # more room for long labels
-    height = 1.6 + 0.42 * len(target) + 0.06 * max(0, max(map(len, above)) - 8)
+    blocks = _blocks(len(source))
+    width = 2.2 + 0.55 * len(blocks[0]) + 0.08 * max(0, max(map(len, beside)) - 8)  # more room for long labels
+    height = len(blocks) * (1.2 + 0.42 * len(target) + 0.06 * max(0, max(map(len, above)) - 8)) + 0.4
     height += 0.18 * max(0, len(title_lines(title, width)) - 1)
     figure = figure_of(width, height, "constrained")
-    axes = figure.add_subplot()
-    image = show_cells(axes, weights_TS)
     above, beside = ([drawable(figure, name) for name in names] for names in (above, beside))
-    axes.set_xticks(range(len(source)), above, rotation=45, ha="left", rotation_mode="anchor")
-    axes.set_yticks(range(len(target)), beside)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    axes.set_xticks([at - 0.5 for at in range(1, len(source))], minor=True)
-    axes.set_yticks([at - 0.5 for at in range(1, len(target))], minor=True)
-    axes.grid(which="minor", color="#e8eef4", linewidth=1.0)
-    axes.tick_params(which="minor", length=0)
-    low = len(target) < LOW  # then the label would be cut off, so it has two lines and small letters
-    bar = figure.colorbar(image, ax=axes, shrink=0.8)
+    panels = figure.subplots(len(blocks), 1, squeeze=False)[:, 0].tolist()
+    for axes, block in zip(panels, blocks, strict=True):
+        image = show_cells(axes, weights_TS[:, block], peak=peak_of(weights_TS))
+        axes.set_xlim(-0.5, len(blocks[0]) - 0.5)
+        _name_cells(axes, [above[at] for at in block], beside)
+    low = len(target) * len(blocks) < LOW  # then the label would be cut off, so it has two lines and small letters
+    bar = figure.colorbar(image, ax=panels, shrink=0.8 / len(blocks))
     between, size = ("\n", SMALL) if low else (" ", None)
     bar.set_label(f"attention weight α,{between}at most {peak_of(weights_TS):.2f}", fontsize=size)
     save(figure, path, title)
+
+
+def _blocks(columns: int) -> list[range]:
+    """The columns of each part of a heat map that is too wide to be read: parts of about the same size.
+
+    >>> _blocks(32), _blocks(90)
+    ([range(0, 32)], [range(0, 30), range(30, 60), range(60, 90)])
+    """
+    count = ceil(columns / WIDEST)
+    size = ceil(columns / count)
+    return [range(at, min(at + size, columns)) for at in range(0, columns, size)]
+
+
+def _name_cells(axes: "Axes", above: Sequence[str], beside: Sequence[str]) -> None:
+    """The names of columns and rows, and a quiet grid between the cells."""
+    axes.set_xticks(range(len(above)), above, rotation=45, ha="left", rotation_mode="anchor")
+    axes.set_yticks(range(len(beside)), beside)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.set_xticks([at - 0.5 for at in range(1, len(above))], minor=True)
+    axes.set_yticks([at - 0.5 for at in range(1, len(beside))], minor=True)
+    axes.grid(which="minor", color="#e8eef4", linewidth=1.0)
+    axes.tick_params(which="minor", length=0)
 
 
 def _labels(tokens: Sequence[str]) -> list[str]:
@@ -73,9 +95,14 @@ def peak_of(weights_TS: NDArray[np.float64]) -> float:
     return float(weights_TS.max(initial=0.0)) or 1.0
 
 
-def show_cells(axes: "Axes", weights_TS: NDArray[np.float64], *, numbers: bool = True) -> "AxesImage":
-    """Weights as cells, darkest for the largest, with numbers in those that are not small; columns are named above."""
-    peak = peak_of(weights_TS)
+def show_cells(
+    axes: "Axes", weights_TS: NDArray[np.float64], *, numbers: bool = True, peak: float | None = None
+) -> "AxesImage":
+    """Weights as cells, darkest for the largest (or a given `peak`), with numbers in those that are not small.
+
+    Columns are named above.
+    """
+    peak = peak or peak_of(weights_TS)
     image = axes.imshow(weights_TS, cmap="Blues", vmin=0.0, vmax=peak, aspect="auto")
     axes.xaxis.tick_top()
     for row, column in np.argwhere(weights_TS >= min(0.1, peak / 2)) if numbers else ():
@@ -85,10 +112,10 @@ def show_cells(axes: "Axes", weights_TS: NDArray[np.float64], *, numbers: bool =
     return image
 
 
-def in_terminal(weights: Weights, *, source: Sequence[str], target: Sequence[str]) -> Table:
-    """The same heat map for the terminal, with two digits in the cells that are not small."""
+def in_terminal(weights: Weights, *, source: Sequence[str], target: Sequence[str], peak: float | None = None) -> Table:
+    """The same heat map for the terminal, with two digits in the cells that are not small; brightest for `peak`."""
     texts = [[f"{weight:.2f}".removeprefix("0") if weight >= 0.05 else "·" for weight in row] for row in weights]
-    peak = max((weight for row in weights for weight in row), default=0.0) or 1.0
+    peak = peak or max((weight for row in weights for weight in row), default=0.0) or 1.0
     shares = [[weight / peak for weight in row] for row in weights]
     return shaded_table(shares, texts, above=source, beside=target)
 
@@ -105,13 +132,14 @@ def shaded_table(
     widest = max((len(text) for row in texts for text in row), default=0)
     for name, row, words in zip(beside, shares, texts, strict=True):
         cells = [
-            Text(text.center(max(len(head) + 2, widest, 4)), style=_style(share))
+            Text(text.center(max(len(head) + 2, widest, 4)), style=style_of(share))
             for share, text, head in zip(row, words, above, strict=True)
         ]
         table.add_row(Text(name), " ", *cells)
     return table
 
 
-def _style(share: float) -> str:
+def style_of(share: float) -> str:
+    """Of a cell that is as bright as its share of the largest."""
     step = round(share * 23)  # of the greys of a terminal, 8, 18, ... 238 of 255
     return f"{ink([(8 + 10 * step) / 255] * 3)} on color({232 + step})"

@@ -77,15 +77,22 @@ def overlaid(image: NDArray[np.uint8], weights: NDArray[np.float64], box: Box = 
     >>> overlaid(grey, np.array([[0.0, 0.0], [0.0, 1.0]]))[:, :, 0].diagonal().tolist()
     [21, 36, 92, 123]
     """
-    high, wide = weights.shape
-    rows_Hh = _splines(image.shape[0], high, box[1], box[3])
-    columns_Ww = _splines(image.shape[1], wide, box[0], box[2])
-    peak = (_splines(high, high, 0.0, 1.0) @ weights @ _splines(wide, wide, 0.0, 1.0).T).max()
-    light_HW = (rows_Hh @ weights @ columns_Ww.T / peak).clip(0.0, 1.0) if peak > 0 else np.zeros(image.shape[:2])
+    light_HW = lightness(weights, image.shape[0], image.shape[1], box)
     light_HW1 = light_HW[:, :, None]
     shown_HWC = image * (DARK + (1 - DARK) * light_HW1)
     lifted: NDArray[np.float64] = shown_HWC + GLOW * light_HW1 * (255 - shown_HWC)
     return lifted.round().astype(np.uint8)
+
+
+def lightness(weights: NDArray[np.float64], height: int, width: int, box: Box = WHOLE) -> NDArray[np.float64]:
+    """How bright each pixel is, (H, W), from 0 to 1: cells (h, w) as cubic B-splines, 1 at the largest weight."""
+    high, wide = weights.shape
+    rows_Hh, columns_Ww = _splines(height, high, box[1], box[3]), _splines(width, wide, box[0], box[2])
+    peak = (_splines(high, high, 0.0, 1.0) @ weights @ _splines(wide, wide, 0.0, 1.0).T).max()
+    if peak <= 0:
+        return np.zeros((height, width))
+    light_HW: NDArray[np.float64] = (rows_Hh @ weights @ columns_Ww.T / peak).clip(0.0, 1.0)
+    return light_HW
 
 
 def _splines(pixels: int, cells: int, start: float, end: float) -> NDArray[np.float64]:

@@ -207,29 +207,6 @@ def draw_by_length(
     save(figure, path, title)
 
 
-def draw_learning(
-    path: str | Path, records: Sequence[Mapping[str, float]], *, metric: str | None, best: float, title: str
-) -> None:
-    """Training and validation loss against the step, the metric beside them; a line at the best step."""
-    steps = [record["step"] for record in records]
-    figure = figure_of(7.0 if metric is None else 11.0, 4.2, "constrained")
-    panels = figure.subplots(1, 1 if metric is None else 2, squeeze=False)[0].tolist()
-    losses = panels[0]
-    losses.plot(steps, [record["train_loss"] for record in records], color=GREY, linewidth=2, label="training set")
-    losses.plot(steps, [r["loss"] for r in records], "o-", markersize=4, color=COLORS[2], label="validation set")
-    losses.set_ylabel("loss of a token")
-    if metric is not None:
-        panels[1].plot(steps, [r[metric] for r in records], "o-", markersize=4, color=COLORS[3], label="validation set")
-        panels[1].set_ylabel(metric.replace("_", " "))
-        if min(record[metric] for record in records) >= 0:
-            panels[1].set_ylim(bottom=0.0)
-    for axes in panels:
-        axes.axvline(best, color=COLORS[0], linestyle="--", linewidth=1.2, label="best")
-        axes.set_xlabel("step")
-        _plain(axes)
-    save(figure, path, title)
-
-
 def _plain(axes: "Axes") -> None:
     """Whole numbers below, a quiet grid, and the names of the lines."""
     from matplotlib.ticker import MaxNLocator

@@ -152,13 +152,20 @@ class Update:
         return float(self._loss)
 
 
-def optimizer_for(parameters: Iterable[Any], settings: LearningSettings, *, captured: bool = False) -> optim.Optimizer:
-    """The update rule that the recipe names, for parameters or groups of them; `captured` if a CUDA graph makes it."""
+def optimizer_for(
+    parameters: Iterable[Any], settings: LearningSettings, *, on: str = "cpu", captured: bool = False
+) -> optim.Optimizer:
+    """The update rule that the recipe names, for parameters or groups of them, on a kind of device.
+
+    `captured` if a CUDA graph makes it.
+    """
     kinds = {"adam": optim.Adam, "adamw": optim.AdamW, "sgd": optim.SGD, "adadelta": optim.Adadelta}
     more: dict[str, Any] = {"momentum": settings.momentum} if settings.optimizer == "sgd" else {}
     rate: float | Tensor = settings.rate
     if captured:
         more, rate = more | {"fused": True, "capturable": True}, torch.tensor(settings.rate, device="cuda")
+    elif on == "cpu" and settings.optimizer in {"adam", "adamw"}:
+        more["fused"] = True  # all in one pass over the numbers
     kind: Callable[..., optim.Optimizer] = kinds[settings.optimizer]
     made = kind(parameters, lr=rate, weight_decay=settings.weight_decay, **more)
     for group in made.param_groups if captured else ():  # or all would share one tensor, whatever their factors
@@ -198,7 +205,7 @@ class Updates:
         normalizes = any(isinstance(module, nn.modules.batchnorm._NormBase) for module in objective.modules())
         generates = objective.network.decoder.searches  # where any number of labels may be right, none is one of them
         self.pads_rows = settings.batch_tokens is not None and generates and not normalizes
-        optimizer = optimizer_for(parameters, settings, captured=not self.why)
+        optimizer = optimizer_for(parameters, settings, on=fabric.device.type, captured=not self.why)
         setup: Any = fabric.setup(objective, optimizer)
         self.objective, self.optimizer = setup
         if not self.why:

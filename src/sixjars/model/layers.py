@@ -4,7 +4,8 @@ Dims: B batch, S source positions, T target positions, E embedding features, K s
       P segments of a row, V vocabulary, F any features, G gate features.
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, final
 
@@ -33,6 +34,11 @@ def computed_in(values: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else values.dtype
 
 
+def beside(tensors: Sequence[Tensor]) -> Tensor:
+    """As `torch.stack`; one tensor alone is not copied."""
+    return torch.stack(tuple(tensors)) if len(tensors) > 1 else tensors[0].unsqueeze(0)
+
+
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Softmax over the last dimension among the places where `mask` holds; all zeros where it holds nowhere.
 
@@ -41,6 +47,34 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """
     lowest = torch.finfo(scores.dtype).min  # not -inf: where no place holds, it would be NaN, and its gradient too
     return torch.softmax(scores.masked_fill(~mask, lowest), dim=-1) * mask.any(-1, keepdim=True)
+
+
+@final
+class TanhOfSums:
+    """tanh(q + k) of keys (B, S, F) and one query (B, F) after another, each in the place of the one before.
+
+    A CPU takes long for a tanh, but tanh(q + k) = 1 - 2 / (1 + exp(2q) exp(2k)), and exp(2k) is computed once.
+
+    >>> tanh = TanhOfSums(torch.tensor([[[0.5], [50.0]]]))
+    >>> torch.equal(tanh(torch.tensor([[0.5]])), torch.tensor([[[1.0], [50.5]]]).tanh())
+    True
+    """
+
+    def __init__(self, keys: Tensor) -> None:
+        self.keys, self.found_BSF, self.one = keys, torch.empty_like(keys), keys.new_ones(())
+        self.largest = math.log(torch.finfo(keys.dtype).max) / 4 - 1  # so that the product stays in range
+        precise = keys.device.type == "cpu" and keys.dtype.itemsize >= 4
+        self.raised = torch.exp(2 * keys) if precise and self._in_range(keys) else None
+
+    def _in_range(self, values: Tensor) -> bool:
+        return not values.numel() or bool(values.abs().amax() < self.largest)
+
+    def __call__(self, query: Tensor) -> Tensor:
+        """(B, S, F)."""
+        if self.raised is None or not self._in_range(query):
+            return torch.add(self.keys, query.unsqueeze(1), out=self.found_BSF).tanh_()
+        torch.mul(self.raised, torch.exp(2 * query).unsqueeze(1), out=self.found_BSF).add_(1.0).reciprocal_()
+        return torch.sub(self.one, self.found_BSF, alpha=2.0, out=self.found_BSF)
 
 
 def by_source(values: Tensor, sources: int) -> Tensor:
@@ -101,11 +135,11 @@ def _rnn(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerSta
 
 
 def _gru(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
-    reset_given, update_given, new_given = given_BG.chunk(3, dim=-1)
-    reset_recurrent, update_recurrent, new_recurrent = recurrent_BG.chunk(3, dim=-1)
-    new_BH = torch.tanh(new_given + torch.sigmoid(reset_given + reset_recurrent) * new_recurrent)
+    both = 2 * before[0].shape[-1]
+    reset_BH, update_BH = torch.sigmoid(given_BG[..., :both] + recurrent_BG[..., :both]).chunk(2, dim=-1)
+    new_BH = torch.tanh(given_BG[..., both:] + reset_BH * recurrent_BG[..., both:])
     kept_BH = before[0].to(new_BH.dtype)  # an initial state may be 32-bit where the rest is not
-    return torch.lerp(new_BH, kept_BH, torch.sigmoid(update_given + update_recurrent)), None
+    return torch.lerp(new_BH, kept_BH, update_BH), None
 
 
 def _lstm(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:

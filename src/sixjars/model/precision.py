@@ -20,6 +20,9 @@ from sixjars.model.recurrent import Recurrent
 Precision = Literal["32", "bf16", "int8"]
 FEWEST = 1 << 15
 """A matrix with fewer numbers is left as it is: to prepare its inputs would take as long as the product."""
+HAS_MKLDNN: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+SCALES = HAS_MKLDNN and hasattr(torch.ops.onednn, "qlinear_pointwise") and torch.cpu._is_vnni_supported()
+"""Whether there is a product of bytes that scales its outputs and never overflows; otherwise they are scaled after."""
 
 
 @final
@@ -36,9 +39,10 @@ class PackedWeight:
         self.version = weight._version
         weight = weight.detach()
         if precision == "int8":
-            self.scale_O = _scale(weight)
-            self.packed = (weight / self.scale_O).round().to(torch.int8).t().contiguous()
-            self.scale_O = self.scale_O.squeeze(1)
+            scale_O1 = _scale(weight)
+            rounded = (weight / scale_O1).round().to(torch.int8)
+            self.packed = torch.ops.onednn.qlinear_prepack(rounded, None) if SCALES else rounded.t().contiguous()
+            self.scale_O, self.zeros_O = scale_O1.squeeze(1), torch.zeros(len(weight), dtype=torch.long)
         else:
             wanted = weight.bfloat16() if precision == "bf16" else weight
             self.packed = torch.ops.mkldnn._reorder_linear_weight(wanted.contiguous(), None)
@@ -47,15 +51,23 @@ class PackedWeight:
         """Inputs times the transposed matrix, plus the bias, (M, O)."""
         if self.precision == "int8":
             scale_M1 = _scale(inputs_MI)
-            rounded_MI = (inputs_MI / scale_M1).round_().to(torch.int8)
-            outputs_MO = torch._int_mm(rounded_MI, self.packed).float().mul_(scale_M1)
-            return outputs_MO.mul_(self.scale_O) if bias_O is None else torch.addcmul(bias_O, outputs_MO, self.scale_O)
-        linear = torch.ops.mkldnn._linear_pointwise
+            outputs_MO = self._whole((inputs_MI / scale_M1).round_().to(torch.int8)).mul_(scale_M1)
+            return outputs_MO if bias_O is None else outputs_MO.add_(bias_O)
+        linear = torch.ops.mkldnn._linear_pointwise.default
         if self.precision == "32":
             found: Tensor = linear(inputs_MI, self.packed, bias_O, "none", [], "")
             return found
         found = linear(inputs_MI.bfloat16(), self.packed, None, "none", [], "").float()
         return found if bias_O is None else found.add_(bias_O)
+
+    def _whole(self, inputs_MI: Tensor) -> Tensor:
+        """The product with int8 inputs, times the scale of each output."""
+        if not SCALES:
+            return torch._int_mm(inputs_MI, self.packed).float().mul_(self.scale_O)
+        bytes_MI = inputs_MI.view(torch.uint8).bitwise_xor_(128)  # 128 more: with a sign, torch's product is not fast
+        scales: Any = (self.scale_O, self.zeros_O, None, 1.0, 0, torch.float32, "none", [], "")
+        found: Tensor = torch.ops.onednn.qlinear_pointwise.default(bytes_MI, 1.0, 128, self.packed, *scales)
+        return found
 
     def __getitem__(self, place: tuple[slice, slice]) -> "PackedWeight | Tensor":
         """Some columns as they were: there is no part of what is packed. So teacher forcing still works."""
@@ -69,12 +81,14 @@ class PackedWeight:
         inputs, weight, bias = args
         if torch.is_grad_enabled() or weight.weight._version != weight.version:  # it is being trained
             return F.linear(inputs, weight.weight, bias)
+        if inputs.dim() == 2:
+            return weight.product(inputs, bias)
         return weight.product(inputs.flatten(0, -2), bias).unflatten(0, inputs.shape[:-1])
 
 
 def _scale(values: Tensor) -> Tensor:
     """What makes the largest number of each row 127, (M, 1)."""
-    return values.abs().amax(1, keepdim=True).clamp_(min=torch.finfo(values.dtype).tiny * 128) / 127
+    return values.abs().amax(1, keepdim=True).clamp_(min=torch.finfo(values.dtype).tiny * 128).div_(127)
 
 
 def in_precision(network: Network, precision: Precision) -> Network:
@@ -90,7 +104,7 @@ def in_precision(network: Network, precision: Precision) -> Network:
         raise RecipeError([f"--precision {precision} needs {wanted}, but --device is {device}; use 32."], where)
     if precision == "bf16" and not has_bf16():
         raise RecipeError(["--precision bf16 needs a CPU with bf16 arithmetic; use 32 or int8 on this one."], where)
-    if device == "cpu" and (precision == "int8" or torch.backends.mkldnn.is_available()):  # type: ignore[no-untyped-call]
+    if device == "cpu" and (precision == "int8" or HAS_MKLDNN):
         for module in [network.decoder, *network.encoder.modules()]:
             if isinstance(module, Recurrent) or module is network.decoder:
                 _pack(module, precision)

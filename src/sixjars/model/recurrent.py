@@ -23,7 +23,7 @@ from sixjars.model.equations import LAST, ZERO, layers_above, raised, recurrence
 from sixjars.model.fast.steps import Sources
 from sixjars.model.fast.unrolled import Layer, unrolled
 from sixjars.model.fast.unrolled import recurrence as unrolled_over
-from sixjars.model.layers import STEPS, LayerState, computed_in, last_real, reordered, reversal
+from sixjars.model.layers import STEPS, LayerState, beside, computed_in, last_real, reordered, reversal
 
 CellName = Literal["rnn", "gru", "lstm"]
 
@@ -199,13 +199,15 @@ def side_by_side(stacks: list[Recurrent], inputs: list[Tensor], first: State | N
     """The states (B, T, H) of stacks of one shape over inputs of their own (B, T, I), from `first` or from zeros."""
     if not (stacks[0].by_hand and torch.is_grad_enabled()) or torch.compiler.is_compiling():
         return [stack.by_torch(values, first) for stack, values in zip(stacks, inputs, strict=True)]
+    if len(stacks) > 1 and inputs[0].device.type == "cpu":  # one product for all is no faster there
+        return [side_by_side([stack], [values], first)[0] for stack, values in zip(stacks, inputs, strict=True)]
     dtype, (rows, steps, _) = computed_in(inputs[0]), inputs[0].shape
     begins = [None, None] if first is None else [first.hidden, first.cell]
-    values_KTBF = torch.stack([values.transpose(0, 1) for values in inputs]).to(dtype)
+    values_KTBF = beside([values.transpose(0, 1) for values in inputs]).to(dtype)
     for layer in range(stacks[0].layers):
         names = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
         below, bias, weight, own = (
-            torch.stack([stack._weight(name, layer) for stack in stacks]).to(dtype) for name in names
+            beside([stack._weight(name, layer) for stack in stacks]).to(dtype) for name in names
         )
         values_KNF = F.dropout(values_KTBF, stacks[0].dropout, layer > 0 and stacks[0].training).flatten(1, 2)
         given_KNG = torch.baddbmm(bias.unsqueeze(1), values_KNF, below.transpose(1, 2))
@@ -263,9 +265,7 @@ class DirectionalRNN(nn.Module):
             read = [name == "left_to_right" for name in layer]
             given = [states_BSD if onward else reordered(states_BSD, order_BS) for onward in read]
             made = side_by_side(cast("list[Recurrent]", list(layer.values())), given)
-            back = [
-                states if onward else reordered(states, order_BS) for states, onward in zip(made, read, strict=True)
-            ]
+            back = [one if onward else reordered(one, order_BS) for one, onward in zip(made, read, strict=True)]
             states_BSD = torch.cat(back, dim=-1) * real_BS1  # a cell goes on over the padding behind a row
         return self.dropout(states_BSD), self.dropout(self._summary(states_BSD, mask))
 

@@ -1,7 +1,8 @@
 """What the data section of a recipe is made of: files, splits, synthetic corpora, and the keys that every field has."""
 
 import json
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictStr
 
@@ -42,6 +43,36 @@ class FieldSettings(Settings):
     """What the field is: `text`, `label`, `order`, `points`, `image`, `video`, `features`, or a class of yours."""
     column: Column
     """Its name in the header, or its number from 1 (then the file has no header). `a.b` reaches into a structure."""
+
+
+LEARN: Final = "learn"
+"""Where a file of links would be named: learn them from the training set."""
+
+
+class LinkFiles(Settings):
+    """Links between words, where no column of the data has them: a file for each split that needs some."""
+
+    train: FilePath | None = None
+    """`learn`, or a file: a line of links for each row, or `sentence source target S` (or `P`) for each link."""
+    valid: FilePath | None = None
+    """The same for the validation set, from a file."""
+    test: FilePath | None = None
+    """And for the test set."""
+
+    def lacks(self, place: str, scored: str) -> Iterator[str]:
+        """What a place of the recipe needs and is not there."""
+        split = "train" if place.startswith("loss") else "valid" if place.startswith("learning") else scored
+        if getattr(self, split) is None and self.train in (None, LEARN):
+            yield f"needs true alignments, but data.alignment.{split} names no file."
+
+
+def _as_link_files(value: Any) -> Any:
+    """`learn` alone is for the training set."""
+    return {"train": LEARN} if value == LEARN else value
+
+
+Links = Annotated[Column | LinkFiles | None, BeforeValidator(_as_link_files)]
+"""Where links are: in a column, or in files of their own."""
 
 
 class SampleSettings(Settings):

@@ -19,7 +19,7 @@ PLAINLY: Final = {
     "finite_number": "should be a finite number",
 }
 """Pydantic's words, where they speak of Python."""
-_BRANCHES: Final = {"bool", "str", "int", "float", "nullable", "constrained-str", "constrained-int"}
+_BRANCHES: Final = {"bool", "str", "int", "float", "nullable", "constrained-str", "constrained-int", "LinkFiles"}
 
 
 @final

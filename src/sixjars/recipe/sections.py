@@ -14,6 +14,7 @@ from sixjars.recipe.data import (
     FieldSettings,
     FilePath,
     Files,
+    Links,
     SampleSettings,
     SplitSettings,
     TableSettings,
@@ -58,16 +59,15 @@ class DataSettings(Section, TableSettings):
     seed: Seed = 0
     """Of which rows are held out."""
     fold: Annotated[str, Field(pattern=r"^[1-9]\d*/[1-9]\d*$")] | None = None
-    """One model of a cross-validation (`learning.folds` trains them all): `2/5` validates on the second of five parts
-    of the training set."""
+    """One model of a cross-validation (`learning.folds` trains them all): `2/5` holds out the second of five parts."""
     split: SplitSettings | None = None
     """Or all splits in the training file, with a column that names the split."""
     fields: dict[str, SerializeAsAny[FieldSettings]] = Field(default={}, exclude=True)
     """What each field of the task is, inputs first; in a recipe each stands beside the other keys of `data`."""
     speakers: Column | None = None
     """For `format: dialogs`, a list of who speaks each turn; two speakers in turn when absent."""
-    alignment: Column | None = None
-    """A column of true links, `0-0 1-2`: source word, target word, both counted from 0."""
+    alignment: Links = None
+    """True links `0-0 1-2` (source word, target word, from 0): a column, files `{test: FILE}`; `learn` aligns words."""
     boxes: Column | None = None
     """A column of true regions, `2:0.1,0.1,0.4,0.3 ...`: target word counted from 0; left, top, right and bottom as
     fractions of what the network gets of the image."""

@@ -20,7 +20,8 @@ from sixjars.runs.archive import is_packed
 from sixjars.runs.comparison import Comparison, Contender, Cost, Differing, Measured, unique_names
 from sixjars.runs.comparison_files import RUNS, Target
 from sixjars.runs.evaluate import JudgedRun, judged_run, wanted_metrics
-from sixjars.runs.folder import RunFolder, open_run, resume_run
+from sixjars.runs.extension import resume_run
+from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.train import train
 

@@ -19,6 +19,7 @@ from sixjars.flow.values import Batch
 from sixjars.learning.parameters import freeze_named
 from sixjars.model.build import Network, build, freeze_unused, nested
 from sixjars.progress import Reporter, number_of
+from sixjars.recipe.data import LEARN
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.recipes import make_fields, model_plan
@@ -203,6 +204,7 @@ def splits_of(blueprint: Blueprint, restored: Fields | None = None) -> Splits:
     examples = admitted(blueprint)
     fields = restored or blueprint.fields.learned(examples["train"])
     made = {name: Dataset.stored(found, fields) for name, found in examples.items()}
+    made["train"] = replace(made["train"], learns_links=getattr(blueprint.recipe.data.alignment, "train", "") == LEARN)
     if not made["train"].usable.any():
         raise DataError(f"{made['train'].where}: no row is left to learn from; all are too long (see on_long).")
     return Splits(made["train"], made["valid"], made.get("test"), fields)

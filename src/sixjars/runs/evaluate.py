@@ -20,6 +20,7 @@ from sixjars.evaluation.metrics import ClassRow, Confusion, Metric, Score, confu
 from sixjars.evaluation.score import Judged, judged
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, listening
+from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, media_places, splits_of
@@ -234,6 +235,11 @@ def _datasets(
         run.check_data(splits.fingerprints)
         return splits.scored, splits.train
     needs = {need for metric in metrics for need in metric.needs}
+    if "links" in needs and isinstance(run.recipe.data.alignment, LinkFiles) and run.recipe.data.sample is None:
+        raise DataError(
+            f"{data}: the links of this run are in files of their own (data.alignment), not in a column; leave --data "
+            "out, or name metrics without alignment_error_rate."
+        )
     dataset = file_dataset(run, fields, data, {truth.key for truth in ANNOTATIONS.values() if truth.need in needs})
     dataset.usable  # noqa: B018 - refuses a file of which nothing can be scored
     needs_training = any("familiar" in metric.needs for metric in metrics)

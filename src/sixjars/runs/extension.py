@@ -1,15 +1,17 @@
 """Going on with a run: where it was stopped, or beyond the end that it had."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, final
 
+from sixjars.errors import RunError
 from sixjars.learning.checkpoints import write_whole
 from sixjars.recipe.files import flat
+from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.folder import RunFolder, noted, resume_run
+from sixjars.runs.folder import RunFolder, has_run, noted, open_run
 
 MAY_CHANGE: Final = (
     "evaluation",
@@ -52,3 +54,33 @@ def extension_of(run: RunFolder) -> Extension:
     was, now = (flat(each.recipe.model_dump(mode="json")) for each in (kept, run))
     changes = {key: (value, now.get(key)) for key, value in was.items() if now.get(key) != value}
     return Extension(bool(changes) or noted(run.folder, "extended") is not None, changes)
+
+
+def resume_run(
+    folder: Path, recipe: Recipe, outside: Outside = NOTHING, *, may_change: Sequence[str] = ()
+) -> RunFolder:
+    """A run to go on with: its recipe must be the one it was begun with, but for the keys that may change."""
+    if not has_run(folder):
+        raise RunError(f"there is no run in {folder} to resume. Leave out --resume to begin one.")
+    run = open_run(folder, outside)
+    before, now = (
+        {key: value for key, value in flat(each.model_dump(mode="json")).items() if not _is_under(key, may_change)}
+        for each in (run.recipe, recipe)
+    )
+    changed = [f"{key} was {was!r} and is {now.get(key)!r}" for key, was in before.items() if now.get(key) != was]
+    changed = changed or [f"{key} is new" for key in now if key not in before]
+    if changed:
+        raise RunError(
+            f"{folder} was begun with another recipe: {'; '.join(changed[:3])}. "
+            f"Resume with the same one; {kept_recipe(folder)}."
+        )
+    return run
+
+
+def _is_under(key: str, sections: Sequence[str]) -> bool:
+    return any(key == section or key.startswith(f"{section}.") for section in sections)
+
+
+def kept_recipe(folder: Path) -> str:
+    """For somebody who resumes a run and has left out overrides."""
+    return f"{folder / 'recipe.yaml'} is what it was begun with, overrides included"

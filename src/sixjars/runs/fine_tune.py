@@ -20,7 +20,8 @@ from sixjars.recipe.files import RecipeLike, flat, overridden, values_from
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint
-from sixjars.runs.folder import RunFolder, kept_recipe, noted, open_run
+from sixjars.runs.extension import kept_recipe
+from sixjars.runs.folder import RunFolder, noted, open_run
 from sixjars.runs.predict import Predictor
 from sixjars.runs.recipes import read_recipe, recipe_of
 

@@ -21,10 +21,9 @@ import torch
 from sixjars.data.dataset import Fields
 from sixjars.errors import RunError, SixJarsError, shown
 from sixjars.evaluation.metrics import metric_named
-from sixjars.inspection.page import draw_learning
 from sixjars.learning.checkpoints import RunFiles, check_shapes, load_weights, write_whole
 from sixjars.model.build import Network, Unfilled, build
-from sixjars.recipe.files import flat, read_text, values_of
+from sixjars.recipe.files import read_text, values_of
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.archive import is_packed, unpacked
@@ -156,6 +155,35 @@ class RunFolder:
         draw_learning(self.folder / "curves.png", records, metric=shown, best=best["step"], title=title)
 
 
+def draw_learning(
+    path: Path, records: Sequence[Mapping[str, float]], *, metric: str | None, best: float, title: str
+) -> None:
+    """Training and validation loss against the step, the metric beside them; a line at the best step."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    steps = [record["step"] for record in records]
+    figure = Figure(figsize=(7.0 if metric is None else 11.0, 4.2), dpi=150, layout="constrained")
+    panels = figure.subplots(1, 1 if metric is None else 2, squeeze=False)[0].tolist()
+    panels[0].plot(
+        steps, [record["train_loss"] for record in records], color="#6b7280", linewidth=2, label="training set"
+    )
+    for axes, name, color in zip(panels, ("loss", metric), ("#1f6fb2", "#27824a"), strict=False):
+        values = [record[str(name)] for record in records]
+        axes.plot(steps, values, "o-", markersize=4, color=color, label="validation set")
+        axes.axvline(best, color="#c0392b", linestyle="--", linewidth=1.2, label="best")
+        axes.set_xlabel("step")
+        axes.set_ylabel("loss of a token" if name == "loss" else str(name).replace("_", " "), parse_math=False)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.grid(axis="y", color="#dddddd")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize=8.5)
+        if name != "loss" and min(values) >= 0:
+            axes.set_ylim(bottom=0.0)
+    figure.suptitle(title, fontsize=11, wrap=True, parse_math=False)
+    figure.savefig(path)
+
+
 def best_of(
     records: Sequence[dict[str, float]], metric: str, *, better: Literal["higher", "lower"]
 ) -> dict[str, float]:
@@ -237,11 +265,6 @@ def has_run(folder: Path) -> bool:
     return (folder / "recipe.yaml").is_file()
 
 
-def kept_recipe(folder: Path) -> str:
-    """For somebody who resumes a run and has left out overrides."""
-    return f"{folder / 'recipe.yaml'} is what it was begun with, overrides included"
-
-
 def noted(folder: Path, fact: str) -> Any:
     """What a run notes about itself; None where it does not, or where its notes are missing or damaged."""
     try:
@@ -269,28 +292,3 @@ def begin_run(
     }
     write_whole(run.folder / "run.json", (json.dumps(facts, indent=2) + "\n").encode())
     write_whole(run.folder / "recipe.yaml", run.recipe.to_yaml().encode())  # last: from now on it is a run
-
-
-def resume_run(
-    folder: Path, recipe: Recipe, outside: Outside = NOTHING, *, may_change: Sequence[str] = ()
-) -> RunFolder:
-    """A run to go on with: its recipe must be the one it was begun with, but for the keys that may change."""
-    if not has_run(folder):
-        raise RunError(f"there is no run in {folder} to resume. Leave out --resume to begin one.")
-    run = open_run(folder, outside)
-    before, now = (
-        {key: value for key, value in flat(each.model_dump(mode="json")).items() if not _is_under(key, may_change)}
-        for each in (run.recipe, recipe)
-    )
-    changed = [f"{key} was {was!r} and is {now.get(key)!r}" for key, was in before.items() if now.get(key) != was]
-    changed = changed or [f"{key} is new" for key in now if key not in before]
-    if changed:
-        raise RunError(
-            f"{folder} was begun with another recipe: {'; '.join(changed[:3])}. "
-            f"Resume with the same one; {kept_recipe(folder)}."
-        )
-    return run
-
-
-def _is_under(key: str, sections: Sequence[str]) -> bool:
-    return any(key == section or key.startswith(f"{section}.") for section in sections)

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any, final, overload
 
 from sixjars.data.dataset import Dataset
-from sixjars.data.field import Field, Positions
+from sixjars.data.field import Field
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, SixJarsError
-from sixjars.evaluation.score import answers, encoded_batches, spelled
-from sixjars.flow.special import STOP
+from sixjars.evaluation.score import answers, encoded_batches
 from sixjars.flow.values import Padded
 from sixjars.learning.engine import Device, device_named
 from sixjars.model.precision import Precision, in_precision
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data import Blueprint
+from sixjars.runs.finishing import Finishing
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import (
@@ -86,11 +86,16 @@ class Predictor:
     @property
     def columns(self) -> dict[str, str | int]:
         """The column that each input was trained on, by name or number."""
+        return {name: column for name, column in self.all_columns.items() if name in self.inputs}
+
+    @property
+    def all_columns(self) -> dict[str, str | int]:
+        """The same, and that of the output."""
         data = self.recipe.data
         own: dict[str, str | int] = {name: settings.column for name, settings in data.fields.items()}
         if data.sample is not None:
             own.update(sample_columns(self.recipe))
-        return {name: own[name] for name in self.inputs}
+        return {name: own[name] for name in self.fields.all}
 
     @overload
     def predict(self, inputs: One, *, search: SearchLike = None, nbest: None = None, **settings: Any) -> Prediction: ...
@@ -196,7 +201,7 @@ class Predictor:
         Fields are copied, so that a call keeps the features of its files to itself, and they go with it.
         """
         fields = self.fields.mapped(lambda own: own.equipped(own.equipment))
-        columns = {name: [request.texts[name] for request in requests] for name in self.inputs}
+        columns = {name: [request.texts[name] for request in requests] for name in requests[0].texts}
         examples = Examples.of(columns, where="input")
         try:
             for own in fields.inputs.values():
@@ -247,34 +252,16 @@ class Predictor:
         self, encoded: EncodedRequests, found: Sequence[Found], search: SearchSettings, *, details: bool = True
     ) -> list[list[Prediction]]:
         """Make text of what was found; with `details`, also of what stands at each position of the source."""
-        return [list(self._finished(encoded, row, one, search, details=details)) for row, one in enumerate(found)]
+        finishing = Finishing(encoded.dataset, self.network.encoder.positions_of(), search, details=details)
+        ends = self.network.decoder.searches
+        return [
+            finishing.predictions(row, one, self._inputs_of(request), ends=ends)
+            for row, (request, one) in enumerate(zip(encoded.requests, found, strict=True))
+        ]
 
-    def _finished(
-        self, encoded: EncodedRequests, row: int, found: Found, search: SearchSettings, *, details: bool
-    ) -> Iterator[Prediction]:
-        dataset, output = encoded.dataset, self.fields.output
-        read = self.network.encoder.positions_of()
-        positions = dataset.positions(row, found.length, read) if details else Positions()
-        truncated = any(own.truncates(dataset.table, row) for own in self.fields.inputs.values())
-        tokens, unknown = dataset.tokens_read(row)
-        for one in found.hypotheses:
-            ids, words = spelled(dataset, row, one, search)
-            ends = [STOP] if one.finished and self.network.decoder.searches else []
-            yield Prediction(
-                text=output.decode(ids, words),
-                score=one.score,
-                log_probability=one.log_probability,
-                source=positions.tokens,
-                tokens=tuple(output.tokens([*ids, *ends], words)) if details else (),
-                weights=tuple(weights[: found.length] for weights in one.weights) if details else (),
-                finished=one.finished,
-                inputs=encoded.requests[row].texts,
-                layout=found.layout,
-                segments=positions.segments,
-                truncated=truncated,
-                tokens_read=tokens,
-                unknown_tokens=unknown,
-            )
+    def _inputs_of(self, request: Request) -> dict[str, str]:
+        """Without the output, where one was given."""
+        return {name: request.texts[name] for name in self.inputs}
 
 
 def load(

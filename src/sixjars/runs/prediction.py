@@ -40,6 +40,13 @@ class Prediction:
     """What the positions are: words, words in segments, the cells of an image row by row, frames, or points."""
     segments: tuple[int, ...] = ()
     """Of a text in segments, the sentence or turn that each position belongs to."""
+    source_words: tuple[int, ...] = ()
+    """Of a text, the word that each token of the source is a piece of."""
+    token_words: tuple[int, ...] = ()
+    """The word that each token of the output is a piece of; `<stop>` is one too."""
+    copied: tuple[int | None, ...] = ()
+    """For each token of the output, the position of the source that it can only have been copied from; empty where
+    nothing can be copied."""
     truncated: bool = False
     """Whether the input was longer than the run reads (`max_length`), and was cut."""
     tokens_read: int = 0

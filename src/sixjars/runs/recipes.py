@@ -15,7 +15,7 @@ from sixjars.evaluation.metrics import Metric, metric_named
 from sixjars.flow.contracts import ModelPlan
 from sixjars.flow.limits import Number
 from sixjars.model.build import Nested, class_of, nested, resolved
-from sixjars.recipe.data import FieldSettings
+from sixjars.recipe.data import FieldSettings, LinkFiles
 from sixjars.recipe.files import RecipeLike, checked, overridden, values_from
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import PLAIN_SECTIONS, DataSettings, ModelSettings, Recipe
@@ -249,13 +249,15 @@ def attention_faults(recipe: Recipe, plan: ModelPlan, metrics: Named) -> Iterato
     for truth in ANNOTATIONS.values():
         needs += [(f"{place}: {metric.name}", truth) for place, metric in metrics if truth.need in metric.needs]
     for place, truth in needs:
-        yield from (f"{place} {lack}" for lack in _lacks(truth, recipe, plan))
+        yield from (f"{place} {lack}" for lack in _lacks(place, truth, recipe, plan))
 
 
-def _lacks(truth: Annotation, recipe: Recipe, plan: ModelPlan) -> Iterator[str]:
+def _lacks(place: str, truth: Annotation, recipe: Recipe, plan: ModelPlan) -> Iterator[str]:
     """Why true and predicted attention cannot be compared, if they cannot."""
     data, source = recipe.data, recipe.data.fields.get("source")
-    if data.sample is None and getattr(data, truth.key) is None:
+    if isinstance(named := getattr(data, truth.key), LinkFiles) and (data.sample is None or place == "loss.guide:"):
+        yield from named.lacks(place, "valid" if data.test is None else "test")
+    elif data.sample is None and named is None:
         yield f"needs {truth.called}, but data.{truth.key} names no column."
     elif data.sample is not None and getattr(sample_named(recipe.task, data.sample.kind), truth.key) is None:
         yield f"needs {truth.called}, but the synthetic corpus of {recipe.task} has none."

@@ -1,25 +1,18 @@
-"""How probable given outputs are: teacher forcing with a trained run, row by row.
-
-Dims: B batch, T target positions.
-"""
+"""How probable given outputs are: teacher forcing with a trained run, row by row."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-import torch
-
 from sixjars.data.dataset import Dataset
-from sixjars.evaluation.score import encoded_batches
-from sixjars.flow.special import STOP
 from sixjars.learning.engine import Device, device_named
-from sixjars.loss import truth_loss
 from sixjars.model.build import Network
 from sixjars.recipe.outside import Outside
 from sixjars.runs.data import Blueprint
 from sixjars.runs.evaluate import file_dataset
 from sixjars.runs.folder import open_run
+from sixjars.runs.forced import taught
 
 
 @final
@@ -81,15 +74,9 @@ def score_outputs(
 
 def _scored(network: Network, dataset: Dataset, *, examples: int) -> Iterator[tuple[int, ScoredOutput]]:
     output, texts = dataset.fields.output, dataset.table.texts(dataset.fields.output.name)
-    for batch, encoded in encoded_batches(network, dataset.batches(), examples=examples):
-        with torch.inference_mode():
-            loss_BT = truth_loss(network.decoder.teach(encoded, batch.target), batch.target)
-        counts = batch.target.mask.sum(1).tolist()
-        rows = zip(batch.numbers.tolist(), loss_BT.tolist(), counts, batch.target.values.tolist(), strict=True)
-        for row, losses, count, ids in rows:
-            each = tuple(-loss for loss in losses[:count])
-            total = sum(each) if count else float("-inf")
-            words = dataset.source_words(row)
-            ends = network.decoder.searches and count > 0 and ids[count - 1] == STOP
-            tokens = output.tokens(ids[: count - ends], words) + (["<stop>"] if ends else [])
-            yield row, ScoredOutput(dataset.raw(row), texts[row], total, tuple(tokens), each)
+    for row, found in taught(network, dataset, examples=examples):
+        each = found.log_probabilities
+        total = sum(each) if each else float("-inf")
+        stop = ["<stop>"] if found.finished and network.decoder.searches else []
+        tokens = (*output.tokens(found.ids, dataset.source_words(row)), *stop)
+        yield row, ScoredOutput(dataset.raw(row), texts[row], total, tokens, each)

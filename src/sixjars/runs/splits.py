@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow
 from numpy.typing import NDArray
 
+from sixjars.data.alignment.links import read_links
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import DRAWN, Fields
 from sixjars.data.flat import portions
@@ -16,7 +17,7 @@ from sixjars.data.storage.cache import LINE, Examples
 from sixjars.data.storage.spool import filtered
 from sixjars.errors import DataError
 from sixjars.progress import number_of
-from sixjars.recipe.data import Column, Files
+from sixjars.recipe.data import LEARN, Column, Files
 from sixjars.recipe.sections import Recipe
 
 SPLITS = {"train": "training", "valid": "validation", "test": "test"}
@@ -34,7 +35,7 @@ def read_files(recipe: Recipe, fields: Fields, files: Files) -> Examples:
     settings = recipe.data.fields
     columns: dict[str, Column] = {name: one.column for name, one in settings.items()}
     also = {key: getattr(recipe.data, key) for key in ANNOTATIONS}
-    columns |= {name: column for name, column in also.items() if column is not None}
+    columns |= {name: column for name, column in also.items() if isinstance(column, str | int)}
     lists = {name: field.lists for name, field in fields.all.items()}
     many = [name for name, meaning in lists.items() if meaning == "rows"]
     as_text = {name: fields.all[name].as_text for name, meaning in lists.items() if meaning == "value"}
@@ -46,7 +47,7 @@ def read_training(recipe: Recipe, fields: Fields) -> Examples:
     files = recipe.data.training_files
     found = [read_files(recipe, fields, one.file) for one in files]
     if len(files) == 1 and files[0].weight == 1:
-        return found[0]
+        return linked(recipe, "train", found[0])
     tables = []
     for number, (one, examples) in enumerate(zip(files, found, strict=True)):
         drawn = pyarrow.repeat(f"{number} {one.weight!r}", len(examples.table))
@@ -54,7 +55,17 @@ def read_training(recipe: Recipe, fields: Fields) -> Examples:
     where = " + ".join(examples.where for examples in found)
     notes = tuple(sentence for examples in found for sentence in examples.notes)
     skipped = sum(examples.skipped for examples in found)
-    return Examples(pyarrow.concat_tables(tables), skipped, where, notes, found[0].unit)
+    return linked(recipe, "train", Examples(pyarrow.concat_tables(tables), skipped, where, notes, found[0].unit))
+
+
+def linked(recipe: Recipe, split: str, examples: Examples) -> Examples:
+    """Examples with the links of a file, where the recipe names one for this split."""
+    file = getattr(recipe.data.alignment, split, None)
+    if file in (None, LEARN):
+        return examples
+    links = read_links(recipe.data.path(str(file)), lines=len(examples.table))
+    column = pyarrow.array([text or "" for text in links], pyarrow.string())
+    return replace(examples, table=examples.table.append_column("alignment", column))
 
 
 def read_splits(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
@@ -79,7 +90,7 @@ def read_splits(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
             holder = _Holder(found["train"], fields, together, f"data.{name}")
             found["train"], found[name] = holder.split(split, seed=data.seed)
         elif split is not None:
-            found[name] = read_files(recipe, fields, split)
+            found[name] = linked(recipe, name, read_files(recipe, fields, split))
     return {name: found[name] for name in SPLITS if name in found}
 
 

@@ -22,6 +22,7 @@ from sixjars.data.flat import Flat
 from sixjars.data.packing import SegmentColumn, packed
 from sixjars.data.storage.cache import IdEncoder, Table
 from sixjars.data.text.given import GivenTokenizer
+from sixjars.data.text.pieces import joined
 from sixjars.data.text.segments import segments_of, text_of_segments
 from sixjars.data.text.statistics import suggested_tokens
 from sixjars.data.text.tokenizer import AnyTokenizer, TextEncoding, TextTokenizer
@@ -257,14 +258,14 @@ class TextField(Field):
         return [self.tokenizer.size + best[at] if number == UNK else number for at, number in enumerate(ids)], words
 
     def positions(self, table: Table, row: int, count: int) -> Positions:
-        """The tokens, and the segment of each."""
+        """The tokens, with their segments and words."""
         ids, offsets = table.ids(self.name)
         own = ids[offsets[row] : offsets[row + 1]].tolist()
         words, segments = [number for number in own if number != STOP], []
         if self.in_segments:
             ends = np.cumsum([number == STOP for number in own]).tolist()
             segments = [part for number, part in zip(own, ends, strict=True) if number != STOP]
-        return Positions(tuple(self.tokenizer.tokens(words)), tuple(segments))
+        return Positions(tuple(self.tokenizer.tokens(words)), tuple(segments), tuple(joined(self.decode, words, ())))
 
     def words(self, texts: Sequence[str]) -> list[list[int]]:
         """For each token of each text, the word between white space that it belongs to."""

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from math import isfinite
 from typing import Annotated, Any, Final, Literal, Protocol, final
 
@@ -284,8 +284,9 @@ class BaseTokenizer(ABC):
     def word_index(self, texts: Sequence[str]) -> list[list[int]]:
         """For each token of each text, which word between white space it belongs to, counted from 0."""
         words = [text.split() for text in texts]
-        encoded = iter(self.encode_many([word for some in words for word in some]))
-        return [[at for at, ids in enumerate(islice(encoded, len(some))) for _ in ids] for some in words]
+        different = list(dict.fromkeys(chain.from_iterable(words)))
+        counts = dict(zip(different, map(len, self.encode_many(different)), strict=True))
+        return [[at for at, word in enumerate(some) for _ in range(counts[word])] for some in words]
 
     def by_word(self) -> dict[str, list[int]]:
         """Plain spelling -> all ids spelled so (`▁the` and `the` are one word), special tokens left out."""

@@ -29,6 +29,15 @@ from sixjars.model.layers import (
 ScoreName = Literal["additive", "dot", "general"]
 HIDDEN = 128
 """Hidden units of the additive score, where a recipe gives none."""
+LARGEST = 42.0
+"""Of what is raised to a power: e^84 is still a float, and a tanh of 42 is 1 to the last bit."""
+AT_ONCE = 1 << 20
+"""Products of powers that are computed together: more would leave the cache of a CPU."""
+
+
+def powers(values: Tensor) -> Tensor:
+    """e^{2x} of each number x."""
+    return values.clamp(-LARGEST, LARGEST).mul_(2).exp_()
 
 
 @final
@@ -77,12 +86,20 @@ class Score(nn.Module):
         scores_BNS1: Tensor = self.score(mixed_BNSA.tanh() if torch.is_grad_enabled() else mixed_BNSA.tanh_())
         return scores_BNS1.squeeze(-1)
 
-    def equation(self, vector: str) -> str:
-        """For the query s_{t-1} and a vector such as h_j."""
+    def from_powers(self, query: Tensor, key_powers: Tensor) -> Tensor:
+        """The additive scores less ΣV, which no softmax sees, much faster: tanh(a + b) = 1 - 2 / (1 + e^2a e^2b)."""
+        powers_BN1A = by_source(powers(self.query(query)), key_powers.shape[0]).unsqueeze(2)
+        one, count = query.new_ones(()), 1 + powers_BN1A.numel() * key_powers.shape[1] // AT_ONCE
+        parts = zip(powers_BN1A.chunk(count), key_powers.unsqueeze(1).chunk(count), strict=True)
+        scores = [self.score(torch.addcmul(one, queries, keys).reciprocal_()).squeeze(-1) for queries, keys in parts]
+        return torch.cat(scores).mul_(-2)
+
+    def equation(self, query: str, vector: str) -> str:
+        """For a query such as s_{t-1} and a vector such as h_j."""
         return {
-            "additive": f"V_{self.tag}ᵀ tanh(U_{self.tag} s_{{t-1}} + W_{self.tag} {vector})",
-            "dot": f"s_{{t-1}}ᵀ {vector}",
-            "general": f"s_{{t-1}}ᵀ W_{self.tag} {vector}",
+            "additive": f"V_{self.tag}ᵀ tanh(U_{self.tag} {query} + W_{self.tag} {vector})",
+            "dot": f"{query}ᵀ {vector}",
+            "general": f"{query}ᵀ W_{self.tag} {vector}",
         }[self.kind]
 
 
@@ -148,8 +165,10 @@ class Attention(Bridge):
 
     def start(self, encoded: Encoded) -> Prepared:
         """The initial state and the keys, returned and never kept on the module."""
-        first = self.first(encoded.summary)
-        return Prepared(first, encoded.summary, encoded.memory, encoded.mask, self.score.keys(encoded.memory))
+        first, keys = self.first(encoded.summary), self.score.keys(encoded.memory)
+        reads = self.score.kind == "additive" and keys.device.type == "cpu" and not torch.is_grad_enabled()
+        raised = powers(keys) if reads and keys.dtype in (torch.float32, torch.float64) else None
+        return Prepared(first, encoded.summary, encoded.memory, encoded.mask, keys, key_powers=raised)
 
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """Score every position, normalise the scores, and sum the memory by these weights."""
@@ -160,7 +179,11 @@ class Attention(Bridge):
 
             sources = Sources(prepared.keys, prepared.memory, prepared.mask, self.score.score.weight[0])
             return Context(*attend(self.score.query(query), sources))
-        weights_BNS = masked_softmax(self.score(query, prepared.keys), prepared.mask.unsqueeze(1))
+        if prepared.key_powers is None or torch.is_grad_enabled():
+            scores_BNS = self.score(query, prepared.keys)
+        else:
+            scores_BNS = self.score.from_powers(query, prepared.key_powers)
+        weights_BNS = masked_softmax(scores_BNS, prepared.mask.unsqueeze(1))
         vectors_BND = torch.bmm(weights_BNS, prepared.memory)
         return Context(vectors_BND.flatten(0, 1), weights_BNS.flatten(0, 1))
 
@@ -170,7 +193,7 @@ class Attention(Bridge):
 
     def equations(self) -> list[str]:
         """Initial state, scores, weights and context vector."""
-        score = f"e_jt = {self.score.equation('h_j')}"
+        score = f"e_jt = {self.score.equation(self.query_letter, 'h_j')}"
         return [*self.first.equations(), score, "α_jt = softmax_j(e_jt)", "c_t = Σ_j α_jt h_j"]
 
 
@@ -254,10 +277,10 @@ class TwoLevelAttention(Bridge):
 
     def equations(self) -> list[str]:
         """Weights of both levels, and the context vector."""
-        words = self.words.equation("h_j")
+        words = self.words.equation(self.query_letter, "h_j")
         return [
             *self.first.equations(),
-            f"β_nt = softmax_n({self.segments.equation('g_n')})",
+            f"β_nt = softmax_n({self.segments.equation(self.query_letter, 'g_n')})",
             f"α_jt = β_nt softmax_j({words}), over the words of segment n, which has word j",
             "c_t = Σ_j α_jt h_j",
         ]

@@ -18,6 +18,7 @@ from sixjars.flow.contracts import Bridge, Generator, ModelPlan, SpecialTokens
 from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.special import GO, PAD, STOP, UNK
 from sixjars.flow.values import Context, DecoderOutput, Encoded, LinearLogits, Padded, Prepared, State, StepOutput
+from sixjars.model.conditional import QUERY, ConditionalRecurrent
 from sixjars.model.layers import WordEmbedding, by_source, shift_right, wide
 from sixjars.model.recurrent import CellName, Recurrent, state_shape
 
@@ -66,7 +67,8 @@ class SequenceDecoder(Generator):
 
     What c_t is (nothing, the summary, or the context vector of attention) depends on the bridge. With `tied`, V_out is
     the matrix of the embeddings (Press & Wolf 2017, https://arxiv.org/abs/1608.05859), so the hidden size must be
-    theirs. With `copying`, words of the source that are attended to can be output too (see `CopyGate`).
+    theirs. With `copying`, words of the source that are attended to can be output too (see `CopyGate`). With
+    `conditional`, attention receives a state that has read E_dec[y_{t-1}] (see `ConditionalRecurrent`).
 
     `teach` does everything that does not depend on the previous state for all steps at once: the embeddings' share
     of the gates, and the output layer. Where the bridge does not follow the state, the recurrence too is one call.
@@ -95,14 +97,25 @@ class SequenceDecoder(Generator):
         dropout: Share = 0.0,
         tied: bool = False,
         copying: bool = False,
+        conditional: bool = False,
     ) -> None:
         super().__init__()
         self.bridge = bridge
         self.embedding = embedding
         self.embedding.tag = "dec"
         self.tied = tied
+        self.conditional = conditional
         width = embedding.size + bridge.context_size
-        self.rnn = Recurrent(cell=cell, input_size=width, size=size, layers=layers, dropout=dropout)
+        self.rnn: Recurrent | ConditionalRecurrent
+        if conditional:
+            if not bridge.follows_state:
+                kind = type(bridge).__name__
+                raise ShapeError(f"conditional: true needs a bridge of kind attention or two_level, but it is {kind}.")
+            bridge.query_letter = QUERY
+            sizes = {"input_size": embedding.size, "context_size": bridge.context_size, "size": size}
+            self.rnn = ConditionalRecurrent(cell=cell, **sizes, layers=layers, dropout=dropout)
+        else:
+            self.rnn = Recurrent(cell=cell, input_size=width, size=size, layers=layers, dropout=dropout)
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(size, embedding.table.num_embeddings)  # V_out, b_out
         if tied:
@@ -121,14 +134,15 @@ class SequenceDecoder(Generator):
 
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
-        """Copying needs attention at every step, a text to copy from, and a loss that spreads nothing."""
-        if not plan.settings["decoder"]["copying"]:
-            return []
-        where, faults = "model.decoder.copying", []
+        """Both need attention at every step; copying also a text to copy from, and a loss that spreads nothing."""
+        settings, faults = plan.settings["decoder"], []
         if not plan.bridge.follows_state:
-            faults.append(f"{where}: needs a bridge of kind attention or two_level, but it is {plan.kind('bridge')}.")
+            needs = f"needs a bridge of kind attention or two_level, but it is {plan.kind('bridge')}."
+            faults = [f"model.decoder.{key}: {needs}" for key in ("copying", "conditional") if settings[key]]
+        if not settings["copying"]:
+            return faults
         source = next(iter(plan.inputs.values()), None)
-        faults += [f"{where}: {fault}" for fault in plan.output.copy_misfits(source)]
+        faults += [f"model.decoder.copying: {fault}" for fault in plan.output.copy_misfits(source)]
         if plan.smoothing:
             faults.append("loss.smoothing: a decoder that copies cannot output every word of every source; remove it.")
         return faults
@@ -181,7 +195,7 @@ class SequenceDecoder(Generator):
 
     def equations(self) -> list[str]:
         """The recurrence, the output layer, and the copy gate."""
-        reads = "[E_dec[y_{t-1}], c_t]" if self.bridge.context_size else "E_dec[y_{t-1}]"
+        reads = "[E_dec[y_{t-1}], c_t]" if self.bridge.context_size and not self.conditional else "E_dec[y_{t-1}]"
         matrix = "E_dec" if self.tied else "V_out"
         output = "P(y_t | y_1..y_{t-1}, x)" if self.copy_gate is None else "P_V(y_t)"
         return [

@@ -34,7 +34,7 @@ from typing import ClassVar, NamedTuple, final
 import torch
 from torch import Tensor
 
-from sixjars.model.layers import masked_softmax, wide
+from sixjars.model.layers import TanhOfSums, masked_softmax, wide
 
 Saved = tuple[Tensor, ...]
 """What the backward pass of a step reads."""
@@ -106,10 +106,10 @@ class PlainGRU(Cell):
     ) -> tuple[Tensor | None, Saved]:
         """The reset gate multiplies after W."""
         size, given_G, recurrent_G = hidden.shape[-1], summed(given), summed(recurrent)
-        gates = torch.sigmoid(given_G[..., : 2 * size] + recurrent_G[..., : 2 * size])
+        gates = (given_G[..., : 2 * size] + recurrent_G[..., : 2 * size]).sigmoid_()
         reset, update = gates.chunk(2, dim=-1)
         recurrent_new = recurrent_G[..., 2 * size :]
-        new = torch.tanh(torch.addcmul(given_G[..., 2 * size :], reset, recurrent_new))
+        new = torch.addcmul(given_G[..., 2 * size :], reset, recurrent_new).tanh_()
         torch.lerp(new, hidden, update, out=after)
         return None, (gates, new, recurrent_new, hidden)
 
@@ -121,10 +121,11 @@ class PlainGRU(Cell):
         size, d_hidden = hidden.shape[-1], summed(d_after)
         kept = d_hidden * gates[..., size:]
         d_reset, d_update, d_new = d_given.chunk(3, dim=-1)
-        torch.mul(d_hidden - kept, 1.0 - new * new, out=d_new)
+        torch.ops.aten.tanh_backward(d_hidden - kept, new, grad_input=d_new)
         torch.mul(d_new, recurrent_new, out=d_reset)
         torch.mul(d_hidden, hidden - new, out=d_update)
-        d_given[..., : 2 * size] *= gates * (1.0 - gates)
+        d_gates = d_given[..., : 2 * size]
+        torch.ops.aten.sigmoid_backward(d_gates, gates, grad_input=d_gates)
         d_recurrent[..., : 2 * size] = d_given[..., : 2 * size]
         torch.mul(d_new, gates[..., :size], out=d_recurrent[..., 2 * size :])
         return kept, None
@@ -140,11 +141,10 @@ class PlainLSTM(Cell):
         """Its gates in torch's order: enter, forget, new, output."""
         assert memory is not None
         gates = summed((*given, *recurrent))
-        size = hidden.shape[-1]
-        gates[..., : 2 * size].sigmoid_()
-        gates[..., 2 * size : 3 * size].tanh_()
-        gates[..., 3 * size :].sigmoid_()
         enter, forget, new, output = gates.chunk(4, dim=-1)
+        for gate in (enter, forget, output):
+            gate.sigmoid_()
+        new.tanh_()
         cell = torch.addcmul(forget * memory, enter, new)
         shown = torch.tanh(cell)
         torch.mul(output, shown, out=after)
@@ -215,6 +215,13 @@ class Attending(ABC):
         return torch.bmm(weights_BST, self.d_contexts.transpose(0, 1))
 
 
+def _products(rows: Tensor, others: Tensor) -> Tensor:
+    """Of each row (B, F) with others of its own (B, S, F): (B, S). The order of the factors matters much on a CPU."""
+    if rows.is_cuda:
+        return torch.bmm(others, rows.unsqueeze(2)).squeeze(2)
+    return torch.bmm(rows.unsqueeze(1), others.mT).squeeze(1)
+
+
 class Plain(Attending):
     """As torch operations: for a CPU, for other scores, and to check the kernels by."""
 
@@ -223,7 +230,7 @@ class Plain(Attending):
         """e_t, (B, S)."""
 
     @abstractmethod
-    def query_gradient(self, at: int, d_scores: Tensor) -> Tensor:
+    def query_gradient(self, query: Tensor, d_scores: Tensor) -> Tensor:
         """δq_t, (B, A), from δe_t, (B, S)."""
 
     def forward(self, at: int, query: Tensor) -> Tensor:
@@ -237,12 +244,12 @@ class Plain(Attending):
     def backward(self, at: int, queries: Tensor, d_weights: Tensor | None, d_query: Tensor) -> None:
         """The same backwards."""
         weights_BS = self.weights[at]
-        d_weights_BS = wide(torch.bmm(self.sources.memory, self.d_contexts[at].unsqueeze(2)).squeeze(2))
+        d_weights_BS = wide(_products(self.d_contexts[at], self.sources.memory))
         if d_weights is not None:
             d_weights_BS = d_weights_BS + d_weights
         mean_B1 = (weights_BS * d_weights_BS).sum(1, keepdim=True)
         torch.mul(weights_BS, d_weights_BS - mean_B1, out=self.d_scores[at])
-        d_query.copy_(self.query_gradient(at, self.d_scores[at].to(d_query.dtype)))
+        d_query.copy_(self.query_gradient(queries[at], self.d_scores[at].to(d_query.dtype)))
 
 
 @final
@@ -251,9 +258,9 @@ class Product(Plain):
 
     def scores(self, query: Tensor) -> Tensor:
         """q_tᵀ k_j."""
-        return torch.bmm(self.sources.keys, query.unsqueeze(2)).squeeze(2)
+        return _products(query, self.sources.keys)
 
-    def query_gradient(self, at: int, d_scores: Tensor) -> Tensor:
+    def query_gradient(self, query: Tensor, d_scores: Tensor) -> Tensor:
         """Σ_j δe_jt k_j."""
         return torch.bmm(d_scores.unsqueeze(1), self.sources.keys).squeeze(1)
 
@@ -264,32 +271,30 @@ class Product(Plain):
 
 @final
 class Additive(Plain):
-    """The additive score. The tanh of every step is kept, as autograd would keep it."""
+    """The additive score. The tanh of every position and feature is not kept but computed again."""
 
     def __init__(self, sources: Sources, steps: int) -> None:
         super().__init__(sources, steps)
-        self.tanhs: list[Tensor] = []
-        self.d_keys = self.d_score = sources.keys.new_empty(0)
-        self.one = sources.keys.new_ones(())
+        assert sources.score is not None
+        self.score = sources.score
+        self.tanh = TanhOfSums(sources.keys)
+        self.slope_BSA, self.one = torch.empty_like(sources.keys), self.score.new_ones(())
+        self.d_keys, self.d_score = torch.zeros_like(sources.keys), torch.zeros_like(self.score)
 
     def scores(self, query: Tensor) -> Tensor:
         """V_attᵀ tanh(q_t + k_j)."""
-        self.tanhs.append((self.sources.keys + query.unsqueeze(1)).tanh_())
-        assert self.sources.score is not None
-        return self.tanhs[-1] @ self.sources.score
+        return self.tanh(query) @ self.score
 
-    def query_gradient(self, at: int, d_scores: Tensor) -> Tensor:
+    def query_gradient(self, query: Tensor, d_scores: Tensor) -> Tensor:
         """Also adds to the gradients of keys and V_att, while the tanh of the step is at hand."""
-        assert self.sources.score is not None
-        tanh_BSA = self.tanhs[at]
-        if at == len(self.tanhs) - 1:
-            self.d_keys, self.d_score = torch.zeros_like(tanh_BSA), torch.zeros_like(self.sources.score)
+        tanh_BSA = self.tanh(query)
         self.d_score += d_scores.flatten() @ tanh_BSA.flatten(0, 1)
-        slope_BSA = torch.addcmul(self.one, tanh_BSA, tanh_BSA, value=-1.0)
+        slope_BSA = torch.addcmul(self.one, tanh_BSA, tanh_BSA, value=-1.0, out=self.slope_BSA)
         self.d_keys.addcmul_(slope_BSA, d_scores.unsqueeze(2))
-        return torch.bmm(d_scores.unsqueeze(1), slope_BSA).squeeze(1) * self.sources.score
+        return torch.bmm(d_scores.unsqueeze(1), slope_BSA).squeeze(1) * self.score
 
     def key_gradients(self, queries: Tensor) -> tuple[Tensor, Tensor | None]:
-        """They are ready."""
-        assert self.sources.score is not None
-        return self.d_keys * self.sources.score, self.d_score
+        """They are ready; another backward pass begins at zero."""
+        d_keys, d_score = self.d_keys * self.score, self.d_score
+        self.d_keys, self.d_score = torch.zeros_like(d_keys), torch.zeros_like(d_score)
+        return d_keys, d_score

@@ -9,6 +9,7 @@ one product of all steps after it: δW = Σ_t δr_t h_{t-1}ᵀ.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from importlib.util import find_spec
 from typing import Any, NamedTuple, cast, final
 
@@ -16,17 +17,10 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from sixjars.model.fast.steps import (
-    CELLS,
-    Additive,
-    Attending,
-    Cell,
-    Product,
-    Saved,
-    Sources,
-    Summands,
-    summed,
-)
+from sixjars.model.fast.steps import CELLS, Additive, Attending, Cell, Product, Saved, Sources, Summands, summed
+
+FEWEST = 1 << 18
+"""A matrix with fewer numbers is not packed: calling the packed product would take longer than it saves."""
 
 
 def has_kernels(like: Tensor) -> bool:
@@ -44,6 +38,46 @@ def cell_of(name: str, like: Tensor) -> Cell:
 
 
 @final
+class Factor:
+    """W, (O, I) or (K, O, I), by which rows are multiplied step after step, and by its transpose on the way back.
+
+    A product reorders its matrix for the processor first. On a CPU a large one is reordered once, for all steps.
+    """
+
+    def __init__(self, weight: Tensor) -> None:
+        self.weight = weight
+        fits = weight.device.type == "cpu" and weight.dtype == torch.float32 and weight.numel() >= FEWEST
+        available = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+        self.packs = fits and available and weight.shape[:-2].numel() == 1
+
+    @cached_property
+    def _packed(self) -> Any:
+        return torch.ops.mkldnn._reorder_linear_weight(self.weight.view(self.weight.shape[-2:]), None)
+
+    @cached_property
+    def _turned(self) -> Any:
+        return torch.ops.mkldnn._reorder_linear_weight(self.weight.view(self.weight.shape[-2:]).t(), None)
+
+    def times(self, rows: Tensor, *, bias: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+        """Rows times Wᵀ, plus b, (…, I) -> (…, O), into `out` where it is given."""
+        if self.packs:
+            return _product(rows, self._packed, bias, out)
+        product = torch.mm if self.weight.dim() == 2 else torch.bmm
+        return product(rows, self.weight.mT, out=out) if bias is None else torch.addmm(bias, rows, self.weight.t())
+
+    def back(self, rows: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """Rows times W, (…, O) -> (…, I), into `out` where it is given."""
+        if self.packs:
+            return _product(rows, self._turned, None, out)
+        return (torch.mm if self.weight.dim() == 2 else torch.bmm)(rows, self.weight, out=out)
+
+
+def _product(rows: Tensor, packed: Any, bias: Tensor | None, out: Tensor | None) -> Tensor:
+    made: Tensor = torch.ops.mkldnn._linear_pointwise(rows, packed, bias, "none", [], "")
+    return made if out is None else out.copy_(made)
+
+
+@final
 class Recurrence(torch.autograd.Function):
     """All states of K recurrences; use `recurrence`."""
 
@@ -52,7 +86,7 @@ class Recurrence(torch.autograd.Function):
         ctx: Any, name: str, given: Tensor, hidden: Tensor, memory: Tensor | None, weight: Tensor, bias: Tensor
     ) -> Tensor:
         """Step by step."""
-        cell, weight_KHG = cell_of(name, given), weight.transpose(1, 2)
+        cell, factor = cell_of(name, given), Factor(weight)
         recurrences, steps, rows, _ = given.shape
         hidden_KTBH = given.new_empty(recurrences, steps + 1, rows, hidden.shape[-1])
         hidden_KTBH[:, 0] = hidden
@@ -60,20 +94,19 @@ class Recurrence(torch.autograd.Function):
         with torch.autocast(given.device.type, enabled=False):
             for at in range(steps):
                 before, after = hidden_KTBH[:, at], hidden_KTBH[:, at + 1]
-                recurrent = torch.bmm(before, weight_KHG), bias
+                recurrent = factor.times(before), bias
                 memory, saved = cell.forward((given[:, at],), recurrent, before, memory, after)
                 ctx.steps.append(saved)
-        ctx.cell, ctx.hidden = cell, hidden_KTBH
-        ctx.save_for_backward(weight)
+        ctx.cell, ctx.hidden, ctx.factor = cell, hidden_KTBH, factor
         return hidden_KTBH[:, 1:]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_states: Tensor) -> Any:
         """Step by step back, then every weight at once."""
-        (weight,), cell, d_states = ctx.saved_tensors, ctx.cell, d_states.contiguous()
+        factor, cell, d_states = ctx.factor, ctx.cell, d_states.contiguous()
         recurrences, steps, rows, _ = d_states.shape
-        d_given = d_states.new_empty(recurrences, steps, rows, weight.shape[1])
+        d_given = d_states.new_empty(recurrences, steps, rows, factor.weight.shape[1])
         d_recurrent = d_given if cell.gives_alike else torch.empty_like(d_given)
         later: Summands = ()
         d_memory: Tensor | None = None
@@ -81,7 +114,7 @@ class Recurrence(torch.autograd.Function):
             for at in reversed(range(steps)):
                 to = d_given[:, at], d_recurrent[:, at]
                 kept, d_memory = cell.backward((d_states[:, at], *later), d_memory, ctx.steps[at], *to)
-                passed = torch.bmm(to[1], weight)
+                passed = factor.back(to[1])
                 later = (passed,) if kept is None else (passed, kept)
             before_KNH, d_recurrent_KNG = ctx.hidden[:, :-1].flatten(1, 2), d_recurrent.flatten(1, 2)
             d_weight = torch.bmm(d_recurrent_KNG.transpose(1, 2), before_KNH)
@@ -185,6 +218,8 @@ class Loop:
         self.kept = kept
         self.attending = attending(sources, steps)
         self.additive = sources.score is not None
+        self.below = [Factor(layer.inputs) for layer in layers]
+        self.before = [Factor(layer.recurrent) for layer in layers]
         self.hidden = [given.new_empty(steps + 1, rows, layer.recurrent.shape[1]) for layer in layers]
         self.recurrent = [given.new_empty(steps, rows, len(layer.recurrent)) for layer in layers]
         self.saved: list[list[Saved]] = []
@@ -196,14 +231,14 @@ class Loop:
         for states, first in zip(self.hidden, hidden, strict=True):
             states[0] = first
         for at in range(len(given)):
-            for states, layer, product in zip(self.hidden, self.layers, self.recurrent, strict=True):
-                torch.mm(states[at], layer.recurrent.t(), out=product[at])
+            for states, factor, product in zip(self.hidden, self.before, self.recurrent, strict=True):
+                factor.times(states[at], out=product[at])
             context_BD = self.attending.forward(at, self.queries[at])
-            now: Summands = (given[at], context_BD @ self.layers[0].inputs.t())
+            now: Summands = (given[at], self.below[0].times(context_BD))
             self.saved.append([])
             for number, (states, layer) in enumerate(zip(self.hidden, self.layers, strict=True)):
                 if layer.bias is not None:
-                    now = (torch.addmm(layer.bias, self._below(number, at), layer.inputs.t()),)
+                    now = (self.below[number].times(self._states_below(number, at), bias=layer.bias),)
                 recurrent = self.recurrent[number][at, :, : self.gates], layer.recurrent_bias
                 memory[number], saved = self.cell.forward(now, recurrent, states[at], memory[number], states[at + 1])
                 self.saved[-1].append(saved)
@@ -213,7 +248,7 @@ class Loop:
         """Q of all steps, (T, B, A)."""
         return self.recurrent[-1][..., self.gates :] if self.additive else self.hidden[-1][:-1]
 
-    def _below(self, number: int, at: int | slice) -> Tensor:
+    def _states_below(self, number: int, at: int | slice) -> Tensor:
         """The states of the layer below, after their dropout: of one step, or of all."""
         states = self.hidden[number - 1][1:][at]
         return states if self.kept is None else states * self.kept[at, number - 1]
@@ -234,13 +269,10 @@ class Loop:
                 own, d_memory[number] = self.cell.backward(d_after, d_memory[number], self.saved[at][number], *to)
                 kept.append(() if own is None else (own,))
                 if number:
-                    d_output = to[0] @ self.layers[number].inputs
+                    d_output = self.below[number].back(to[0])
                     d_output = d_output if self.kept is None else d_output * self.kept[at, number - 1]
             d_query = self._through_attention(at, d_contexts, d_weights)
-            passed = [
-                d_recurrent[at] @ layer.recurrent
-                for d_recurrent, layer in zip(self.d_recurrent, self.layers, strict=True)
-            ]
+            passed = [factor.back(one[at]) for one, factor in zip(self.d_recurrent, self.before, strict=True)]
             later = [(one, *own) for one, own in zip(passed, reversed(kept), strict=True)]
             if not self.additive:
                 later[-1] = summed((later[-1][0], d_query)), *later[-1][1:]
@@ -249,7 +281,7 @@ class Loop:
     def _through_attention(self, at: int, d_contexts: Tensor | None, d_weights: Tensor | None) -> Tensor:
         """δc_t into its place, and δq_t."""
         into = self.attending.d_contexts[at]
-        torch.mm(self.d_given[0][at], self.layers[0].inputs, out=into)
+        self.below[0].back(self.d_given[0][at], out=into)
         if d_contexts is not None:
             into += d_contexts[at]
         d_query = self.d_recurrent[-1][at, :, self.gates :] if self.additive else torch.empty_like(self.queries[at])
@@ -259,7 +291,7 @@ class Loop:
     def weight_gradients(self) -> Iterator[Tensor | None]:
         """Of every layer as `Layer` has them: each one product, or one sum, over all steps and rows."""
         for number, (d_given, d_recurrent) in enumerate(zip(self.d_given, self.d_recurrent, strict=True)):
-            inputs = self._below(number, slice(None)) if number else self.attending.contexts
+            inputs = self._states_below(number, slice(None)) if number else self.attending.contexts
             yield d_given.flatten(0, 1).t() @ inputs.flatten(0, 1)
             yield summed_rows(d_given.flatten(0, 1)) if number else None
             yield d_recurrent.flatten(0, 1).t() @ self.hidden[number][:-1].flatten(0, 1)

@@ -1,0 +1,71 @@
+"""The command that aligns words: `align`."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sixjars.cli.options import check_output, note, notes
+from sixjars.data.alignment.symmetry import USUAL, Symmetrization
+
+if TYPE_CHECKING:
+    from sixjars.runs.align import Alignment
+
+
+def align(
+    first: Annotated[Path, typer.Argument(metavar="A", help="A sentence in each line; or a table (see --columns).")],
+    second: Annotated[
+        Path | None, typer.Argument(metavar="B", help="The same sentences in another language.", show_default=False)
+    ] = None,
+    *,
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,NAME", help="A is a table: its two columns, or their numbers.", show_default=False),
+    ] = None,
+    also: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="A B", help="Two more files to learn from; their links are not written."),
+    ] = None,
+    symmetrize: Annotated[Symmetrization, typer.Option(help="How the links of both directions become one.")] = USUAL,
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="True links (0-0 1-2, or lines: sentence, word of A, word of B, S or P): print the error rate.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write the links; without it and --gold, they are printed."),
+    ] = None,
+) -> None:
+    """Align the words of parallel texts: print which word belongs to which, 0-0 1-2, a line for each pair of lines."""
+    from sixjars.data.text.files import check_file
+    from sixjars.progress import ConsoleProgress, number_of
+    from sixjars.runs.align import align as align_texts
+
+    check_output(output, "--out")
+    if gold is not None:
+        check_file(gold)
+    named = [int(name) if name.isdigit() else name for name in columns.split(",")] if columns else []
+    progress = ConsoleProgress(notes())
+    found = align_texts(first, second, columns=named, also=also, symmetrize=symmetrize, reporter=progress)
+    if output is not None:
+        found.save(output)
+        note(f"wrote {output}: a line of links for each of {number_of(len(found), 'pair')} of lines")
+    if gold is not None:
+        _show(found, gold)
+    elif output is None:
+        for line in found.to_pharaoh():
+            typer.echo(line)
+
+
+def _show(found: "Alignment", gold: Path) -> None:
+    """The scores of both directions, and of the two as one."""
+    each: tuple[Symmetrization, ...] = "forward", "backward", found.symmetrize
+    for how in dict.fromkeys(each):
+        score = replace(found, symmetrize=how).score(gold)
+        rate = f"alignment error rate {score.error_rate:.4f}"
+        rest = f"precision {score.precision:.4f}  recall {score.recall:.4f}  ({score.lines} lines)"
+        typer.echo(f"{how:20} {rate}  {rest}")

@@ -1,0 +1,252 @@
+"""The command `inspect`: what a run attends to, in the terminal or as a file."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, final
+
+import typer
+
+from sixjars.cli.inputs import Lines, at_terminal, note_file_names, on_one_line, rows_given, texts_given
+from sixjars.cli.options import AllowOption, DeviceOption, RunArgument, note, results
+from sixjars.cli.predict import (
+    InputOption,
+    SearchOption,
+    SettingOption,
+    TextsArgument,
+    note_fonts,
+    table_of,
+    with_attention,
+)
+from sixjars.cli.streaming import portions
+from sixjars.cli.unknown import UnknownTokens
+from sixjars.errors import DataError
+
+if TYPE_CHECKING:
+    from sixjars.inspection.view import View
+    from sixjars.recipe.sections import SearchSettings
+    from sixjars.runs.predict import Predictor
+    from sixjars.runs.prediction import Prediction
+    from sixjars.runs.requests import Input
+
+PICTURES, PAGE, DATA = (".png", ".svg", ".pdf"), ".html", ".json"
+"""How the files end that may be written."""
+ViewName = Literal["heatmap", "lines", "document", "image", "frames", "tour", "copying", "pharaoh", "json"]
+
+
+def inspect(
+    run: RunArgument,
+    texts: TextsArgument = None,
+    question: Annotated[list[str] | None, typer.Option(help="A question about each image.", show_default=False)] = None,
+    input_file: InputOption = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A file: .html answers when pointed at; .png, .svg, .pdf or .json.", show_default=False),
+    ] = None,
+    view: Annotated[
+        ViewName | None, typer.Option(help="How it is shown; without it, as fits the input.", show_default=False)
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Force this output (teacher forcing).", show_default=False)
+    ] = None,
+    search: SearchOption = None,
+    nbest: Annotated[int | None, typer.Option(help="Outputs for each input.", min=1, show_default=False)] = None,
+    setting: SettingOption = None,
+    *,
+    pieces: Annotated[bool, typer.Option("--pieces", help="Show tokens as they are, not joined to words.")] = False,
+    device: DeviceOption = "auto",
+    allow: AllowOption = None,
+) -> None:
+    """Show what a run attends to: for each output word, the words, regions, frames or points of the input."""
+    from sixjars.runs.predict import load
+
+    if texts and input_file:
+        raise DataError("give texts or --input, not both.")
+    _check_out(out, view)
+    predictor = load(run, device=device, allow=allow or [])
+    if not predictor.has_attention:
+        raise DataError(f"{run} has no attention, so it gives no view; {with_attention(predictor)}")
+    work = _Work(predictor, _search(predictor, search, nbest, setting), view, target, pieces=pieces)
+    given = work.inputs(texts or [], question or [], input_file)
+    if view == "pharaoh":
+        work.print_alignments(given, out)
+    else:
+        work.show(given, out, title=f"Attention of {run.name}")
+
+
+def _check_out(out: Path | None, view: str | None) -> None:
+    """Before anything is loaded: how the file ends, and whether it can be written."""
+    if out is None:
+        return
+    ending = out.suffix.lower()
+    if view != "pharaoh" and ending not in (*PICTURES, PAGE, DATA):
+        raise DataError(f"--out {out} should end in {', '.join([*PICTURES, PAGE])} or {DATA}.")
+    if view == "json" and ending != DATA:
+        raise DataError(f"--view json is written to a {DATA} file, but --out is {out}.")
+    if out.is_dir():
+        raise DataError(f"--out {out} is a folder; name a file in it.")
+    place = next(folder for folder in out.absolute().parents if folder.exists())
+    if not place.is_dir():
+        raise DataError(f"--out {out} cannot be written: {place} is not a folder.")
+    if not os.access(out if out.exists() else place, os.W_OK):
+        raise DataError(f"--out {out} cannot be written: you may not write there.")
+
+
+def _search(predictor: "Predictor", kind: str | None, nbest: int | None, setting: list[str] | None) -> "SearchSettings":
+    """Of a beam all its hypotheses are shown."""
+    from sixjars.recipe.files import overridden
+    from sixjars.runs.requests import search_of
+
+    given = overridden({}, setting or []) | ({} if nbest is None else {"nbest": nbest})
+    found = search_of(predictor.recipe.evaluation.search, kind, given, predictor.ability, "the command line")
+    every = found.kind == "beam" and predictor.ability.searches and "nbest" not in given
+    return found.model_copy(update={"nbest": found.width}) if every else found
+
+
+@final
+@dataclass(frozen=True)
+class _Work:
+    """What is shown of each input."""
+
+    predictor: "Predictor"
+    settings: "SearchSettings"
+    view: str | None
+    target: str | None
+    pieces: bool
+
+    def inputs(self, texts: list[str], questions: list[str], file: Path | None) -> "Iterator[tuple[Input, str | None]]":
+        """Each input, with the output that is forced: that of the command line, or for alignments that of its row."""
+        predictor, output = self.predictor, self.predictor.fields.output.name
+        note_file_names(predictor, texts)
+        pairs = self.view == "pharaoh" and self.target is None
+        table = table_of(file, predictor, with_output=pairs)
+        if pairs and table is None:
+            raise DataError(
+                f"--view pharaoh aligns an input with a given output: add --target TEXT, or --input FILE with the "
+                f"columns {' and '.join(map(str, predictor.all_columns.values()))}."
+            )
+        if table is not None:
+            for values, _ in rows_given(predictor, table):
+                own = dict(values) if isinstance(values, Mapping) else {}
+                wanted = str(own.pop(output, "")) if pairs else self.target
+                yield (own if own else values), wanted
+            return
+        if not texts and file is None and at_terminal():
+            raise DataError("give texts, --input FILE or lines on standard input.")
+        given = iter(on_one_line(predictor, texts, questions)) if texts else iter(Lines(file, predictor))
+        for values, _ in texts_given(predictor, given, questions):
+            yield values, self.target
+
+    def print_alignments(self, given: "Iterator[tuple[Input, str | None]]", out: Path | None) -> None:
+        """A line for each pair, empty where a pair cannot be used."""
+        from sixjars.inspection.pharaoh import pharaoh
+        from sixjars.runs.forced import forced
+
+        predictor, failed, done = self.predictor, 0, 0
+        source, output = next(iter(predictor.inputs.values())), predictor.fields.output
+        console, lines = results(), []
+        for some in portions(given, typed=False, slow=False):
+            outputs = [str(target) for _, target in some]
+            found = forced(predictor, [one for one, _ in some], outputs, first=done)
+            done += len(some)
+            wide = source.words([source.normalize(next(iter(one.inputs.values()), "")) for one in found])
+            high = output.words([output.normalize(text) for text in outputs])
+            for one, left, right in zip(found, wide, high, strict=True):
+                failed += self._noted(one)
+                lines.append("" if one.error is not None else pharaoh(one.weights, left, right))
+            if out is None:
+                console.print("\n".join(lines))
+                lines = []
+        if out is not None:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        if failed:
+            note(f"note: {failed} of {done} pairs could not be used; their lines are empty.")
+            raise typer.Exit(1)
+
+    def show(self, given: "Iterator[tuple[Input, str | None]]", out: Path | None, *, title: str) -> None:
+        """All inputs in one page or list of JSON; of a picture there is one for one input."""
+        found = self._found(list(given))
+        good = [some for some in found if some[0].error is None]
+        if not good:
+            raise DataError(str(found[0][0].error))
+        failed = sum(self._noted(some[0]) for some in found)
+        views = [self._view(some) for some in good]
+        if out is None:
+            self._print(views)
+        else:
+            self._write(out, views, title)
+        unknown = UnknownTokens()
+        for some in good:
+            unknown.add(some[0])
+        unknown.note()
+        if failed:
+            raise typer.Exit(1)
+
+    def _noted(self, prediction: "Prediction") -> bool:
+        """Whether an input could not be used, which is noted."""
+        if prediction.error is not None:
+            note(f"note: {prediction.error}")
+        return prediction.error is not None
+
+    def _found(self, given: "list[tuple[Input, str | None]]") -> "list[list[Prediction]]":
+        from sixjars.runs.forced import forced
+
+        inputs = [one for one, _ in given]
+        if self.target is None:
+            return self.predictor.nbest(inputs, search=self.settings)
+        if len(inputs) > 1:
+            raise DataError(f"--target is the output of one input, but {len(inputs)} are given.")
+        return [forced(self.predictor, inputs, [self.target])]
+
+    def _view(self, found: "list[Prediction]") -> "View":
+        from sixjars.inspection.choice import chosen
+        from sixjars.inspection.view import view_of
+
+        made = view_of(self.predictor, found, pieces=self.pieces, forced=self.target is not None)
+        chosen(made, self.view)
+        return made
+
+    def _print(self, views: "list[View]") -> None:
+        """One below the other."""
+        from rich.text import Text
+
+        from sixjars.inspection.choice import chosen
+        from sixjars.inspection.draw import probability_of
+        from sixjars.inspection.terminal import view_in_terminal
+
+        console = results()
+        for view in views:
+            if self.view == "json":
+                console.print(json.dumps(view.to_json(), ensure_ascii=False))
+                continue
+            said = (f" {view.outputs[0].text} ", "bold"), (f"({probability_of(view)})", "dim")
+            console.print(Text.assemble(view.short, " →", *said), soft_wrap=False)
+            console.print()
+            for part in view_in_terminal(view, chosen(view, self.view), width=console.width):
+                console.print(part, soft_wrap=False)
+                console.print()
+
+    def _write(self, out: Path, views: "list[View]", title: str) -> None:
+        """A page, a list of JSON, or a picture."""
+        from sixjars.inspection.draw import draw_view
+        from sixjars.inspection.html import fragment, page
+
+        ending = out.suffix.lower()
+        if ending in PICTURES:
+            if len(views) > 1:
+                raise DataError(
+                    f"a picture shows one input, but {len(views)} are given: name an {PAGE} file, or draw them into "
+                    "a folder with sixjars predict --pictures FOLDER."
+                )
+            draw_view(out, views[0], self.view)
+            note_fonts({*views[0].names, *views[0].outputs[0].tokens})
+        else:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            made = [view.to_json() for view in views]
+            shown = (fragment(view, self.view, key=f"view-{at}") for at, view in enumerate(views, start=1))
+            text = page(shown, title=title) if ending == PAGE else json.dumps(made, ensure_ascii=False, indent=1)
+            out.write_text(text, encoding="utf-8")
+        note(f"wrote {out}")

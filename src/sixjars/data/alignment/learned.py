@@ -1,0 +1,58 @@
+"""The links of a training set that has none: learned once, and kept in the cache."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from sixjars.data.alignment import model
+from sixjars.data.alignment.aligner import ITERATIONS, Directions, aligned
+from sixjars.data.alignment.pairs import Words
+from sixjars.data.flat import as_array
+from sixjars.data.storage.cache import cache_folder, disk_faults, made_whole, touch
+
+_VERSION = 1
+"""Changes when the aligner finds other links."""
+
+
+def learned_links(sources: Sequence[str], targets: Sequence[str]) -> Directions:
+    """The links between the words of texts, made now or found in the cache.
+
+    >>> sorted(learned_links(["a b", "b"], ["x y", "y"]).links(0))
+    [(0, 0), (1, 1)]
+    """
+    first, second = as_array(sources), as_array(targets)
+    words = Words.of(first), Words.of(second)
+    sizes = len(words[1].ids), len(words[0].ids)
+    path = cache_folder() / _key(sources, targets)
+    found = None
+    with suppress(OSError, ValueError, EOFError):  # not there, or damaged
+        found = np.load(path)
+        touch(path)
+    if found is None or found.dtype != np.int32 or found.shape != (sum(sizes),):
+        made = aligned(first, second)
+        found = np.concatenate([made.forward, made.backward])
+        with disk_faults("Learned alignments", path.parent), made_whole(path) as unfinished:
+            with unfinished.open("wb") as file:
+                np.save(file, found)
+    return Directions(found[: sizes[0]], found[sizes[0] :], words[1].begins, words[0].begins)
+
+
+def spaced(texts: Sequence[str], words: Callable[[Sequence[str]], list[list[int]]]) -> Sequence[str]:
+    """Texts with spaces between what links count, as `Field.words` does: words, or each character.
+
+    >>> spaced(["ab c"], lambda texts: [list(range(len(text))) for text in texts])
+    ['a b _ c']
+    """
+    counts_characters = len(set(words(["ab"])[0])) == 2
+    return [" ".join(text.replace(" ", "_")) for text in texts] if counts_characters else texts
+
+
+def _key(*texts: Sequence[str]) -> str:
+    """All that the links depend on, as the name of a file."""
+    constants = _VERSION, ITERATIONS, model.NULL, model.SPREAD, model.STEEPNESS, *model.LIMITS
+    whole = hashlib.sha256(f"alignment {constants}".encode())
+    for some in texts:
+        whole.update(f"\n{len(some)}\n".encode() + "\n".join(some).encode())
+    return whole.hexdigest()

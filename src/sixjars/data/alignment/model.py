@@ -1,0 +1,164 @@
+r"""IBM model 1 with a prior for the diagonal, learned by expectation maximization.
+
+Dims: K sentence pairs of one shape, S words of the text that is given, T words of the text that is explained,
+      N word pairs of a chunk, P different word pairs of all text, V different words.
+
+Each word y_t of the one text is explained by a word x_s of the other, or by none (the null word):
+
+.. math:: P(y_t, a_t = s \mid x) = p(a_t = s) \, \theta(y_t \mid x_s), \quad p(a_t = \text{null}) = p_0, \quad
+          p(a_t = s) = (1 - p_0) \frac{\exp(-\lambda |s/S - t/T|)}{\sum_r \exp(-\lambda |r/S - t/T|)}
+
+with s and t counted from 1. Brown et al. 1993 (https://aclanthology.org/J93-2003/, section 4.2) have model 1; Dyer,
+Chahuneau & Smith 2013 (https://aclanthology.org/N13-1073/) the diagonal and the Dirichlet prior of θ. Here λ is the
+exact maximum of its M-step, found by Newton's method, where they make a few steps of gradient ascent.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixjars.data.alignment.pairs import Block, Chunk, Numbers, PairedText
+
+Values = NDArray[np.float64]
+NULL: Final = 0.08
+"""p_0, the probability that a word is explained by none."""
+SPREAD: Final = 0.01
+"""α of the Dirichlet prior: the smaller, the fewer words each word is explained by."""
+STEEPNESS: Final = 4.0
+"""λ before the first iteration."""
+LIMITS: Final = (0.1, 14.0)
+"""Between which λ stays."""
+
+
+def distances(size_S: int, size_T: int) -> Values:
+    """-|s/S - t/T| for all positions, (S, T)."""
+    found: Values = -np.abs(np.arange(1, size_S + 1)[:, None] / size_S - np.arange(1, size_T + 1) / size_T)
+    return found
+
+
+def diagonal(steepness: float, size_S: int, size_T: int) -> Values:
+    """p(a_t = s) where a word is explained by some word, (S, T); the sum over S is 1."""
+    weights_ST = np.exp(steepness * distances(size_S, size_T))
+    found: Values = weights_ST / weights_ST.sum(axis=0)
+    return found
+
+
+def digamma(values: Values) -> Values:
+    """ψ(x) of positive numbers, by its recurrence and its asymptotic series.
+
+    >>> digamma(np.array([1.0, 0.5])).round(9).tolist()
+    [-0.577215665, -1.963510026]
+    """
+    far = values + 6.0
+    below = sum(1.0 / (values + step) for step in range(6))
+    square = 1.0 / (far * far)
+    series = square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square / 132))))
+    return np.log(far) - 0.5 / far - series - below
+
+
+@final
+@dataclass
+class _Expected:
+    """What the E-step counts."""
+
+    pairs: Values
+    """How often each word pair is a link, (P,)."""
+    null: Values
+    """How often each word is explained by none, (V,)."""
+    near: float
+    """Σ of -|s/S - t/T| over all links."""
+    mass: dict[tuple[int, int], Values]
+    """For each shape and each position t, how many words are explained by some word, (T,)."""
+
+
+@final
+class DiagonalModel:
+    """One direction: the words of one text of a `PairedText` explained by those of the other."""
+
+    def __init__(self, text: PairedText, *, reverse: bool = False) -> None:
+        self.text = text
+        self.reverse = reverse
+        """Whether the first text is explained by the second."""
+        self.steepness = STEEPNESS
+        given, explained = (text.second, text.first) if reverse else (text.first, text.second)
+        self.given, self.explained = given, explained
+        self.sizes = text.counts[::-1] if reverse else text.counts
+        self.theta: Values = np.full(len(given), 1.0)
+        self.null: Values = np.full(self.sizes[1], 1.0)
+
+    def _explained(self, block: Block) -> Numbers:
+        """The words of a block that are explained, (K, T)."""
+        return block.first if self.reverse else block.second
+
+    def _turned(self, block: Block, places: NDArray[Any]) -> NDArray[Any]:
+        """The part of a block, as (K, S, T) with S words that are given."""
+        found = block.cut(places)
+        return found.transpose(0, 2, 1) if self.reverse else found
+
+    def joint(self, chunk: Chunk) -> tuple[Values, list[tuple[Block, Values, Values]]]:
+        """P(y_t, a_t = s) at each place of a chunk (N,), and for each block as (K, S, T), with that of none (K, T)."""
+        joint = self.theta[chunk.pairs][chunk.places]
+        found = []
+        for block in chunk.blocks:
+            own = self._turned(block, joint)
+            own *= (1.0 - NULL) * diagonal(self.steepness, *own.shape[1:])
+            found.append((block, own, NULL * self.null[self._explained(block)]))
+        return joint, found
+
+    def expect(self) -> _Expected:
+        """The E-step: the posterior probability of each link, added up over all sentence pairs."""
+        found = _Expected(np.zeros_like(self.theta), np.zeros_like(self.null), 0.0, {})
+        for chunk in self.text.chunks:
+            joint, blocks = self.joint(chunk)
+            for block, own, none in blocks:
+                total_KT = own.sum(axis=1) + none
+                own /= total_KT[:, None]
+                none /= total_KT
+                np.add.at(found.null, self._explained(block), none)
+                shape = own.shape[1:]
+                links_ST = own.sum(axis=0)
+                found.near += float((links_ST * distances(*shape)).sum())
+                found.mass[shape] = found.mass.get(shape, 0.0) + links_ST.sum(axis=0)
+            found.pairs[chunk.pairs] += np.bincount(chunk.places, joint, len(chunk.pairs))
+        return found
+
+    def maximize(self, found: _Expected) -> None:
+        """The M-step: θ under its Dirichlet prior (variational), and λ."""
+        totals = np.bincount(self.given, found.pairs, self.sizes[0]).astype(np.float64)
+        below = digamma(totals + SPREAD * self.sizes[1])
+        self.theta = np.exp(digamma(found.pairs + SPREAD) - below[self.given])
+        self.null = np.exp(digamma(found.null + SPREAD) - digamma(np.array(found.null.sum() + SPREAD * self.sizes[1])))
+        self.steepness = best_steepness(self.steepness, found.near, found.mass)
+
+    def iterate(self) -> None:
+        """One iteration of EM."""
+        self.maximize(self.expect())
+
+    def best(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Lines (K,), in any order; and which given word explains each of their words best, or -1 for none, (K, T)."""
+        for chunk in self.text.chunks:
+            for block, own, none in self.joint(chunk)[1]:
+                best_KT = own.argmax(axis=1)
+                best_KT[own.max(axis=1) <= none] = -1
+                yield block.lines, best_KT
+
+
+def best_steepness(start: float, near: float, mass: dict[tuple[int, int], Values]) -> float:
+    """The λ under which the expected links are most probable: λ Σ h - Σ mass_t log Σ_s exp(λ h_st) has one maximum."""
+    steepness = start
+    for _ in range(20):
+        slope, curve = near, 0.0
+        for shape, mass_T in mass.items():
+            prior_ST, h_ST = diagonal(steepness, *shape), distances(*shape)
+            mean_T = (prior_ST * h_ST).sum(axis=0)
+            slope -= float(mass_T @ mean_T)
+            curve += float(mass_T @ ((prior_ST * h_ST**2).sum(axis=0) - mean_T**2))
+        if curve <= 0:
+            break
+        before, steepness = steepness, float(np.clip(steepness + slope / curve, *LIMITS))
+        if abs(steepness - before) < 1e-3:
+            break
+    return steepness

@@ -1,0 +1,170 @@
+"""The words of sentence pairs as numbers, and all pairs of words in chunks: what the aligner counts.
+
+Dims: K sentence pairs of one shape, S words of the first text, T words of the second, N word pairs of a chunk,
+      U different ones of them, P of all chunks.
+
+Sentence pairs of the same two lengths stand together, so a chunk is a few dense arrays (K, S, T) on end. A chunk
+numbers its own word pairs: what is looked up for each place is then small enough for the cache of a processor.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixjars.data.flat import words_of
+from sixjars.progress import counted, number_of, tell
+
+Numbers = NDArray[np.int32]
+CHUNK: Final = 1 << 20
+"""Places of a chunk, about."""
+
+
+@final
+@dataclass(frozen=True)
+class Words:
+    """The words of all lines of a text on end, each as a number; those of a line that is empty are none."""
+
+    ids: Numbers
+    begins: NDArray[np.int64]
+    """Where each line begins, and where the last ends."""
+    count: int
+    """Different words."""
+
+    @classmethod
+    def of(cls, texts: Any) -> "Words":
+        """The words between white space of a `pyarrow` array of texts; capitals are small letters.
+
+        >>> import pyarrow
+        >>> Words.of(pyarrow.array(["A b a", "", "b"])).ids.tolist()
+        [0, 1, 0, 1]
+        """
+        import pyarrow.compute
+
+        words, places, begins = words_of(pyarrow.compute.utf8_lower(texts))
+        if "" in words:  # which stands for a line without words
+            empty = places == words.index("")
+            begins = begins - np.concatenate([[0], np.cumsum(empty)])[begins]
+            places = places[~empty]
+        return cls(places.astype(np.int32), begins, len(words))
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The number of words of each line."""
+        return np.diff(self.begins)
+
+    def rows(self, lines: NDArray[np.int64], length: int) -> Numbers:
+        """The words of some lines that all have this many, (K, S)."""
+        found: Numbers = self.ids[self.begins[lines][:, None] + np.arange(length)]
+        return found
+
+
+@final
+@dataclass(frozen=True)
+class Block:
+    """Sentence pairs of one shape within a chunk."""
+
+    lines: NDArray[np.int64]
+    """Which lines they are, (K,)."""
+    first: Numbers
+    """Words of the first text, (K, S)."""
+    second: Numbers
+    """Words of the second, (K, T)."""
+    begin: int
+    """Where its word pairs begin in those of the chunk."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(K, S, T)."""
+        return len(self.lines), self.first.shape[1], self.second.shape[1]
+
+    def cut(self, places: NDArray[Any]) -> NDArray[Any]:
+        """Its part of an array over the word pairs of the chunk, as (K, S, T); no copy."""
+        size = self.lines.size * self.first.shape[1] * self.second.shape[1]
+        return places[self.begin : self.begin + size].reshape(self.shape)
+
+
+@final
+@dataclass(frozen=True)
+class Chunk:
+    """Some sentence pairs."""
+
+    blocks: tuple[Block, ...]
+    places: Numbers
+    """Which of the word pairs of this chunk stands at each place, (N,)."""
+    pairs: Numbers
+    """Which of all word pairs each of its own is, (U,)."""
+
+
+@final
+@dataclass(frozen=True)
+class PairedText:
+    """All sentence pairs that have words on both sides."""
+
+    chunks: tuple[Chunk, ...]
+    first: Numbers
+    """The word of the first text in each different word pair, (P,)."""
+    second: Numbers
+    """That of the second."""
+    counts: tuple[int, int]
+    """Different words of both texts."""
+    lines: int
+    """Of each text, empty ones included."""
+
+    @classmethod
+    def of(cls, first: Words, second: Words) -> "PairedText":
+        """The pairs of two texts with as many lines."""
+        made, keys, waiting = [], np.zeros(0, dtype=np.int64), list[NDArray[np.int64]]()
+        total = int((first.lengths * second.lengths > 0).sum())
+        for blocks in counted(_blocks(first, second), "pairing words", rows=_lines, total=total):
+            every = [one.first[:, :, None].astype(np.int64) * second.count + one.second[:, None] for one in blocks]
+            own, places = np.unique(np.concatenate([some.ravel() for some in every]), return_inverse=True)
+            made.append((tuple(blocks), places.astype(np.int32), own))
+            waiting.append(own)
+            if sum(map(len, waiting)) > max(4 * CHUNK, len(keys)):
+                keys, waiting = _merged([keys, *waiting]), []
+        keys = _merged([keys, *waiting])
+        chunks = tuple(Chunk(b, p, np.searchsorted(keys, own).astype(np.int32)) for b, p, own in made)
+        sides = (keys // second.count).astype(np.int32), (keys % second.count).astype(np.int32)
+        return cls(chunks, *sides, (first.count, second.count), len(first.lengths))
+
+
+def _lines(blocks: list[Block]) -> int:
+    return sum(len(block.lines) for block in blocks)
+
+
+def _merged(keys: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Different keys, sorted; `np.unique` finds them by hashing, which is far slower here."""
+    every = np.sort(np.concatenate(keys))
+    found: NDArray[np.int64] = every[np.concatenate([[True], every[1:] != every[:-1]])[: len(every)]]
+    return found
+
+
+def _blocks(first: Words, second: Words) -> Iterator[list[Block]]:
+    """The blocks of each chunk: sentence pairs sorted by their lengths, cut where the shape changes or is too much."""
+    lengths_S, lengths_T = first.lengths, second.lengths
+    order = np.lexsort((lengths_T, lengths_S))
+    sizes = lengths_S * lengths_T
+    if (long := int((sizes > CHUNK).sum())) > 0:
+        tell(
+            f"{number_of(long, 'pair')} of lines with more than {CHUNK:,} pairs of words: too long, left without links."
+        )
+    order = order[(sizes[order] > 0) & (sizes[order] <= CHUNK)]
+    shapes = np.stack([lengths_S[order], lengths_T[order]], axis=1)
+    changes = np.flatnonzero((np.diff(shapes, axis=0) != 0).any(axis=1)) + 1
+    found: list[Block] = []
+    begin = 0
+    for lines in np.split(order, changes) if len(order) else ():
+        size_S, size_T = int(lengths_S[lines[0]]), int(lengths_T[lines[0]])
+        each = max(1, CHUNK // (size_S * size_T))
+        for at in range(0, len(lines), each):
+            some = lines[at : at + each]
+            found.append(Block(some, first.rows(some, size_S), second.rows(some, size_T), begin))
+            begin += len(some) * size_S * size_T
+            if begin >= CHUNK:
+                yield found
+                found, begin = [], 0
+    if found:
+        yield found

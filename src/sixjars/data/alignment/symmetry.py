@@ -1,0 +1,71 @@
+"""Two alignments of the same sentences, one in each direction, become one.
+
+A word has at most one link in its own direction, so each direction misses words that two words belong to. Where both
+agree, links are nearly always right; the union has most of the true ones. Growing starts at the first and adds from
+the second (Och & Ney 2003, https://aclanthology.org/J03-1002/; Koehn, Och & Marcu 2003,
+https://aclanthology.org/N03-1017/, section 3).
+"""
+
+from typing import Final, Literal, get_args
+
+from sixjars.data.annotations import Links
+
+Symmetrization = Literal[
+    "forward", "backward", "intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"
+]
+SYMMETRIZATIONS: Final[tuple[Symmetrization, ...]] = get_args(Symmetrization)
+USUAL: Final[Symmetrization] = "grow-diag"
+_AROUND: Final = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+
+
+def symmetrized(forward: Links, backward: Links, how: Symmetrization) -> Links:
+    """One alignment of a sentence pair from those of both directions, each (first word, second word).
+
+    >>> forward, backward = frozenset({(0, 0), (1, 1), (1, 2)}), frozenset({(0, 0), (1, 1), (2, 2)})
+    >>> sorted(symmetrized(forward, backward, "intersection")), sorted(symmetrized(forward, backward, "grow-diag"))
+    ([(0, 0), (1, 1)], [(0, 0), (1, 1), (1, 2), (2, 2)])
+    """
+    if how == "forward" or forward == backward:
+        return forward
+    if how == "backward":
+        return backward
+    if how == "union":
+        return forward | backward
+    if how == "intersection":
+        return forward & backward
+    grown = grow_diag(forward, backward)
+    if how != "grow-diag":
+        for direction in (forward, backward):
+            _finish(grown, direction, both=how == "grow-diag-final-and")
+    return frozenset(grown)
+
+
+def grow_diag(forward: Links, backward: Links) -> set[tuple[int, int]]:
+    """The links of both, and with them their neighbours in the union, as long as one of whose words has no link yet.
+
+    A neighbour of a link is one of the eight around it. Links are gone through in order, again until none is added.
+    """
+    grown, union = set(forward & backward), forward | backward
+    firsts, seconds = {first for first, _ in grown}, {second for _, second in grown}
+    while True:
+        before = len(grown)
+        for first, second in sorted(grown):
+            for down, across in _AROUND:
+                link = first + down, second + across
+                if link in union and link not in grown and (link[0] not in firsts or link[1] not in seconds):
+                    grown.add(link)
+                    firsts.add(link[0])
+                    seconds.add(link[1])
+        if len(grown) == before:
+            return grown
+
+
+def _finish(grown: set[tuple[int, int]], direction: Links, *, both: bool) -> None:
+    """Add the links of a direction that have a word (or `both` words) without one."""
+    firsts, seconds = {first for first, _ in grown}, {second for _, second in grown}
+    for first, second in sorted(direction):
+        free = first not in firsts, second not in seconds
+        if all(free) if both else any(free):
+            grown.add((first, second))
+            firsts.add(first)
+            seconds.add(second)

@@ -1,0 +1,32 @@
+"""Pieces of words: which tokens of a text a person reads as one word."""
+
+from collections.abc import Callable, Sequence
+from unicodedata import category
+
+Decode = Callable[[Sequence[int], Sequence[str]], str]
+"""Makes a text of ids, and of the words of a source that some of them copy."""
+
+
+def joined(decode: Decode, ids: Sequence[int], words: Sequence[str]) -> list[int]:
+    """For each token, which word it belongs to, counted from 0.
+
+    A token goes on with the word before it where nothing stands between their letters: no space and no punctuation.
+    So subwords and characters become words, and words stay what they are; a space belongs to the word behind it.
+
+    >>> spell = lambda ids, words: "".join("▁un do ▁it ,".split()[at] for at in ids).replace("▁", " ").strip()
+    >>> joined(spell, [0, 1, 2, 3], [])
+    [0, 0, 1, 2]
+    """
+    alone = {number: decode([number], words) for number in set(ids)}
+    found: list[int] = []
+    for at, number in enumerate(ids):
+        before, own = alone[ids[at - 1]] if at else "", alone[number]
+        apart = decode([ids[at - 1], number], words) == f"{before} {own}" if at and before and own else True
+        goes_on = bool(found) and bool(before) and (not before.strip() or (not apart and _meet(before, own)))
+        found.append(found[-1] + (not goes_on) if found else 0)
+    return found
+
+
+def _meet(before: str, own: str) -> bool:
+    """Whether a letter follows a letter; half a character is one too."""
+    return all(category(letter)[0] in "LMN" or letter == "\ufffd" for letter in (before[-1], own[0]))

@@ -1,0 +1,82 @@
+"""The HTML of views of texts: heat map, lines, document, copying."""
+
+from html import escape
+from itertools import groupby
+
+from sixjars.inspection.html_parts import Body, deep, shade, word, words, words_of
+from sixjars.inspection.lines import copied_links
+from sixjars.inspection.page import percent
+from sixjars.inspection.view import View
+
+WIDEST = 60
+"""Columns of a heat map; a longer input flows as a text."""
+SMALL = 0.05
+"""Smaller weights have no number in their cell."""
+
+
+def heat_map_body(view: View) -> Body:
+    """A table of cells; the words of a long input, which would not be readable above them, flow as a text."""
+    output, names = view.outputs[0], view.names
+    if len(names) > WIDEST:
+        html = words("output", output.tokens, "t") + words("input", names, "s")
+        return Body(html, names, output.weights)
+    peak = max(max(row) for row in output.weights) or 1.0
+    head = "".join(f'<th scope="col">{word(name, "s", at)}</th>' for at, name in enumerate(names))
+    rows = []
+    for step, (token, row) in enumerate(zip(output.tokens, output.weights, strict=True)):
+        cells = "".join(
+            f'<td class="{deep(weight / peak).strip()}" data-t="{step}" {shade(weight / peak)}>'
+            f"{f'{weight:.2f}'.removeprefix('0') if weight >= SMALL else ''}</td>"
+            for weight in row
+        )
+        rows.append(f'<tr><th scope="row">{word(token, "t", step)}</th>{cells}</tr>')
+    note = f'<p class="note">Darkest: the largest weight, {peak:.2f}. Rows: the output; columns: the input.</p>'
+    table = f'<table class="heat"><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    return Body(f'<div class="scroll">{table}</div>{note}', names, output.weights)
+
+
+def lines_body(view: View) -> Body:
+    """The input above the output; the script draws the lines between them."""
+    output, names = view.outputs[0], view.names
+    above, below = words("input", names, "s"), words("output", output.tokens, "t")
+    note = '<p class="note">Thickness: the attention weight, where it is at least 0.05.</p>'
+    return Body(f'<div class="pair">{above}{below}<svg aria-hidden="true"></svg></div>{note}', names, output.weights)
+
+
+def copying_body(view: View) -> Body:
+    """As lines, but only from words to the same words of the input."""
+    output, names = view.outputs[0], view.names
+    made = []
+    for step, (token, places) in enumerate(
+        zip(output.tokens, copied_links(names, output.tokens, output.copied), strict=True)
+    ):
+        more = f' data-from="{",".join(map(str, places))}"'
+        made.append(word(token, "t", step, more=more, kind=" copied" if output.copied[step] is not None else ""))
+    above, below = words("input", names, "s"), words_of("output", made)
+    certain = "Orange: words that are not in the vocabulary, so they can only be copied."
+    if all(at is None for at in output.copied):
+        certain = "No word of this output had to be copied."
+    note = f'<p class="note">{certain} Lines: the weight of the same word in the input.</p>'
+    return Body(f'<div class="pair">{above}{below}<svg aria-hidden="true"></svg></div>{note}', names, output.weights)
+
+
+def document_body(view: View) -> Body:
+    """Sentences with their weights, and words shaded as in the picture: √p_s · p_w, averaged over the output."""
+    output, names = view.outputs[0], view.names
+    levels = view.sentences(output)
+    peak = max(weight for weight, _ in levels) or 1.0
+    shares = [weight**0.5 * share for weight, own in levels for share in own]
+    most = max(shares) or 1.0
+    segments = view.segments or (0,) * len(names)
+    items = []
+    for (weight, _), (_, group) in zip(levels, groupby(range(len(names)), key=segments.__getitem__), strict=True):
+        own = " ".join(word(names[at], "s", at, share=shares[at] / most) for at in group)
+        share = weight / peak
+        number = f'<span class="sentence{deep(share)}" {shade(share)}>{escape(percent(weight))}</span>'
+        items.append(f'<li>{number}<p dir="auto">{own}</p></li>')
+    note = (
+        '<p class="note">Red: the weight of a sentence. Blue: the weight of a word in it, times √(weight of the '
+        "sentence). Pointing at a word of the output shows its own weights.</p>"
+    )
+    html = f'{words("output", output.tokens, "t")}<ol class="document">{"".join(items)}</ol>{note}'
+    return Body(html, names, output.weights)

@@ -1,0 +1,87 @@
+r"""A conditional recurrence: attention receives a state that has read the previous token.
+
+Dims: B batch, T positions, I input features, H state features, C context features, G gate features.
+"""
+
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from sixjars.flow.contracts import Bridge
+from sixjars.flow.values import Context, Prepared, State
+from sixjars.model.equations import raised, recurrence
+from sixjars.model.layers import LayerState
+from sixjars.model.recurrent import CellName, Recurrent
+
+QUERY = "s′_t"
+"""The letter of the state that attention receives."""
+
+
+@final
+class ConditionalRecurrent(nn.Module):
+    r"""s′_t = RNN_mid(s_{t-1}, x_t), c_t = attention(s′_t), s_t = RNN_dec(s′_t, c_t).
+
+    The conditional GRU with attention of Sennrich et al. 2017 (Nematus, https://arxiv.org/abs/1703.04357), first in the
+    dl4mt tutorial. The query of attention knows the token just written, which s_{t-1} does not. Where we differ: both
+    cells may be of any kind (an LSTM's memory cell goes from one to the other), and the output layer reads s_t alone,
+    where theirs also reads c_t and the embedding. Layers above the first read the layer below, as in any stack.
+    """
+
+    def __init__(
+        self, *, cell: CellName, input_size: int, context_size: int, size: int, layers: int = 1, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.middle = Recurrent(cell=cell, input_size=input_size, size=size)
+        self.middle.tag = "mid"
+        self.last = Recurrent(cell=cell, input_size=context_size, size=size, layers=layers, dropout=dropout)
+        self.layers = layers
+
+    def first(self, vectors: Tensor) -> State:
+        """The initial state made of (B, L * H * states), as of a plain stack."""
+        return self.last.first(vectors)
+
+    def unroll(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[Tensor, Context]:
+        """All states (B, T, H) and contexts (B, T, C) from inputs (B, T, I), whose gates are computed at once."""
+        layers, states, contexts = self.last.opened(state), [], []
+        for given_BG in self.middle.project(inputs).unbind(1):
+            layers, context = self._advance(given_BG, layers, bridge, prepared)
+            states.append(layers[-1][0])
+            contexts.append(context)
+        weights = [context.weights for context in contexts if context.weights is not None]
+        vectors_BTC = torch.stack([context.vector for context in contexts], dim=1)
+        return torch.stack(states, dim=1), Context(vectors_BTC, torch.stack(weights, dim=1) if weights else None)
+
+    def step(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[State, Context]:
+        """The same for one step: inputs (B, I) to the state after them, and the context between the two cells."""
+        layers, context = self._advance(self.middle.project(inputs), self.last.opened(state), bridge, prepared)
+        return self.last.closed(layers), context
+
+    def _advance(
+        self, given_BG: Tensor, layers: list[LayerState], bridge: Bridge, prepared: Prepared
+    ) -> tuple[list[LayerState], Context]:
+        [middle] = self.middle.advance(given_BG, layers[:1])
+        context = bridge.step(middle[0], prepared)
+        return self.last.advance(self.last.project(context.vector), [middle, *layers[1:]]), context
+
+    def equations(self, *, reads: str) -> list[str]:
+        """Both cells, and each layer above them in full."""
+        cell, count = self.last.cell, self.layers
+        marks = [""] if count == 1 else [raised(layer + 1) for layer in range(count)]
+        tags = [self.last.tag + ("" if count == 1 else str(layer + 1)) for layer in range(count)]
+        middle = recurrence(cell, state="s", mark="′", tag="mid", reads=reads)
+        bottom = recurrence(cell, state="s", mark=marks[0], tag=tags[0], reads="c_t")
+        before = {"s′_{t-1}": f"s{marks[0]}_{{t-1}}", "m_{mid,t-1}": f"m_{{{tags[0]},t-1}}"}
+        between = {f"s{marks[0]}_{{t-1}}": QUERY, f"m_{{{tags[0]},t-1}}": "m_mid,t"}
+        lines = [line for line in self.last.equations(reads="c_t") if line.endswith(" = d_0")]
+        lines += _replaced(middle, before) + _replaced(bottom, between)
+        for below, mark, tag in zip(marks, marks[1:], tags[1:], strict=False):
+            lines += recurrence(cell, state="s", mark=mark, tag=tag, reads=f"s{below}_t")
+        return lines if count == 1 else [*lines, f"s_t = s{marks[-1]}_t"]
+
+
+def _replaced(lines: list[str], names: dict[str, str]) -> list[str]:
+    """The lines of a cell with the state before it named otherwise."""
+    for name, instead in names.items():
+        lines = [line.replace(name, instead) for line in lines]
+    return lines

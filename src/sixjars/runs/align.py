@@ -1,0 +1,163 @@
+"""Word alignment of parallel texts: two files are read and aligned, the links written, or compared with true ones."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, final
+
+import pyarrow
+
+from sixjars.data.alignment.aligner import ITERATIONS, Directions, aligned, pharaoh
+from sixjars.data.alignment.links import read_links
+from sixjars.data.alignment.symmetry import SYMMETRIZATIONS, USUAL, Symmetrization
+from sixjars.data.annotations import Links, links_of
+from sixjars.data.flat import as_array
+from sixjars.data.readers import read
+from sixjars.data.readers.delimited import lines_in
+from sixjars.data.readers.rows import Fault
+from sixjars.data.storage.cache import made_whole
+from sixjars.data.text.files import blocks_of
+from sixjars.errors import DataError, unknown
+from sixjars.evaluation.metrics.attention import alignment_error_rate
+from sixjars.evaluation.metrics.outcome import Outcome
+from sixjars.progress import Reporter, listening, usual_reporter
+from sixjars.recipe.sections import DataSettings
+
+Text = str | Path | Sequence[str]
+"""A file with a sentence in each line, or the sentences."""
+
+
+@final
+class AlignmentScore(NamedTuple):
+    """How good links are, compared with those of people."""
+
+    error_rate: float
+    """Alignment error rate: 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|), from 0 (best) to 1."""
+    precision: float
+    """|A ∩ P| / |A|: the share of the links that are at least possible."""
+    recall: float
+    """|A ∩ S| / |S|: the share of the sure links that were found."""
+    lines: int
+    """How many were compared."""
+
+
+@final
+@dataclass(frozen=True)
+class Alignment:
+    """The links of each line: pairs (word of the first text, word of the second), both counted from 0.
+
+    >>> found = align(["the book", "a book"], ["das Buch", "ein Buch"])
+    >>> len(found), sorted(found[1])
+    (2, [(0, 0), (1, 1)])
+    """
+
+    directions: Directions
+    """The best link of each word, in both directions."""
+    lines: int
+    """Of the texts that were aligned; others were only learned from."""
+    symmetrize: Symmetrization = USUAL
+    """How both directions become one."""
+
+    def __len__(self) -> int:
+        return self.lines
+
+    def __getitem__(self, line: int) -> Links:
+        return self.directions.links(range(self.lines)[line], self.symmetrize)
+
+    def __iter__(self) -> Iterator[Links]:
+        return (self[line] for line in range(self.lines))
+
+    def to_pharaoh(self) -> Iterator[str]:
+        """Each line as text: `0-0 1-2`."""
+        return map(pharaoh, self)
+
+    def save(self, path: str | Path) -> None:
+        """Write a file with a line of links for each pair of sentences."""
+        with made_whole(Path(path)) as made, made.open("w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in self.to_pharaoh())
+
+    def score(self, gold: str | Path) -> AlignmentScore:
+        """Compare with a file of true links, in either format of `read_links`; lines without any there are left out.
+
+        Och & Ney 2003, https://aclanthology.org/J03-1002/, section 6.
+        """
+        path, outcomes = Path(gold), []
+        for line, text in enumerate(read_links(path, lines=self.lines)):
+            if text is not None:
+                try:
+                    sure, possible = links_of(text, self.directions.sizes(line), ("first text", "second text"))
+                except ValueError as error:
+                    raise DataError(f"{path}, sentence {line + 1}: {error}") from None
+                outcomes.append(Outcome((), links=self[line], sure=sure, possible=possible))
+        if not outcomes:
+            raise DataError(f"{path} has no links to compare with.")
+        return _compared(outcomes)
+
+
+def _compared(outcomes: Sequence[Outcome]) -> AlignmentScore:
+    found = sure = right = hit = 0
+    for outcome in outcomes:
+        links, must, may = outcome.links or frozenset(), outcome.sure or frozenset(), outcome.possible or frozenset()
+        found, sure = found + len(links), sure + len(must)
+        right, hit = right + len(links & (must | may)), hit + len(links & must)
+    return AlignmentScore(alignment_error_rate(outcomes), right / max(found, 1), hit / max(sure, 1), len(outcomes))
+
+
+def align(
+    first: Text,
+    second: Text | None = None,
+    *,
+    columns: Sequence[str | int] = (),
+    also: tuple[Text, Text] | None = None,
+    symmetrize: Symmetrization = USUAL,
+    iterations: int = ITERATIONS,
+    reporter: Reporter | None = None,
+) -> Alignment:
+    """Learn which words of two parallel texts belong together, from the texts alone.
+
+    Words are what stands between white space; capitals do not count. `first` alone is a table, of which `columns`
+    names two. `also` are two more texts, which are learned from, but not aligned.
+
+    >>> found = align(["the house", "the book", "", "a book"], ["das Haus", "das Buch", "", "ein Buch"])
+    >>> list(found.to_pharaoh())
+    ['0-0 1-1', '0-0 1-1', '', '0-0 1-1']
+    """
+    if symmetrize not in SYMMETRIZATIONS:
+        raise DataError(unknown("symmetrize:", symmetrize, SYMMETRIZATIONS))
+    reporter = reporter or usual_reporter()
+    try:
+        with listening(reporter):
+            texts = _table(first, columns) if second is None else _parallel(first, second)
+            sides = [texts] if also is None else [texts, _parallel(*also)]
+            found = aligned(*map(pyarrow.concat_arrays, zip(*sides, strict=True)), iterations=iterations)
+    finally:
+        reporter.end()
+    return Alignment(found, len(texts[0]), symmetrize)
+
+
+def _parallel(first: Text, second: Text) -> tuple[Any, Any]:
+    """The lines of two texts, as `pyarrow` arrays."""
+    found = _lines(first), _lines(second)
+    if len(found[0]) != len(found[1]):
+        names = (text if isinstance(text, str | Path) else "the list" for text in (first, second))
+        counts = ", ".join(f"{name} has {len(lines):,}" for name, lines in zip(names, found, strict=True))
+        raise DataError(f"Texts to align must have equally many lines, but {counts}.")
+    return found
+
+
+def _lines(text: Text) -> Any:
+    if not isinstance(text, str | Path):
+        return as_array(list(text))
+    blocks = [lines_in(number, block) for number, block in blocks_of(Path(text))]
+    for fault in (one for block in blocks if isinstance(block, list) for one in block if isinstance(one, Fault)):
+        raise DataError(f"{text}, line {fault.line}: {fault.sentence}")
+    return pyarrow.concat_arrays(blocks)
+
+
+def _table(file: Text, columns: Sequence[str | int]) -> tuple[Any, Any]:
+    """Two columns of a table, as `pyarrow` arrays."""
+    if not isinstance(file, str | Path) or len(columns) != 2:
+        raise DataError("Give two texts to align, or one table and two of its columns: --columns english,french.")
+    wanted = dict(zip(("first", "second"), columns, strict=True))
+    table = read(str(file), wanted, settings=DataSettings(train=str(file))).table
+    return table.column("first").combine_chunks(), table.column("second").combine_chunks()

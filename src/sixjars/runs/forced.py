@@ -1,0 +1,119 @@
+"""Teacher forcing of given outputs with a trained run: how probable each token is, and what the model attends to.
+
+Dims: B batch, T target positions, S source positions.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+import torch
+
+from sixjars.data.dataset import Dataset
+from sixjars.errors import SixJarsError
+from sixjars.evaluation.score import encoded_batches
+from sixjars.flow.special import STOP
+from sixjars.flow.values import Hypothesis, Layout
+from sixjars.loss import truth_loss
+from sixjars.model.build import Network
+from sixjars.recipe.sections import SearchSettings
+from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction import Prediction
+from sixjars.runs.requests import EncodedRequests, Found, Input, Request
+
+
+@final
+@dataclass(frozen=True)
+class Taught:
+    """What teacher forcing of one output gives."""
+
+    ids: tuple[int, ...]
+    """Of the output, without `<stop>`; empty where the run has no number for it, as for a label that is not known."""
+    finished: bool
+    """Whether it ends in `<stop>`."""
+    log_probabilities: tuple[float, ...]
+    """Of each token, given those before it; that of `<stop>` too."""
+    weights: tuple[tuple[float, ...], ...]
+    """A row for each token; empty without attention."""
+    length: int
+    """Positions of the source."""
+    layout: Layout
+
+
+def taught(network: Network, dataset: Dataset, *, examples: int) -> Iterator[tuple[int, Taught]]:
+    """Each row of a dataset that has its outputs, in batches of so many examples and not in their order."""
+    for batch, encoded in encoded_batches(network, dataset.batches(), examples=examples):
+        with torch.inference_mode():
+            output = network.decoder.teach(encoded, batch.target)
+            losses = truth_loss(output, batch.target).tolist()
+        weights = [[]] * len(losses) if output.weights is None else output.weights.tolist()
+        counts, lengths = batch.target.mask.sum(1).tolist(), encoded.mask.sum(1).tolist()
+        targets = batch.target.values.tolist()
+        for at, row in enumerate(batch.numbers.tolist()):
+            count, length = counts[at], lengths[at]
+            ends = network.decoder.searches and count > 0 and targets[at][count - 1] == STOP
+            yield (
+                row,
+                Taught(
+                    ids=tuple(targets[at][: count - ends]),
+                    finished=ends or not network.decoder.searches,
+                    log_probabilities=tuple(-loss for loss in losses[at][:count]),
+                    weights=tuple(tuple(step[:length]) for step in weights[at][:count]),
+                    length=length,
+                    layout=encoded.layout,
+                ),
+            )
+
+
+def forced(
+    predictor: Predictor, inputs: Iterable[Input], outputs: Sequence[str], *, first: int = 0
+) -> list[Prediction]:
+    """A prediction for each input whose output is the given one; `first` is how many came before."""
+    requests = [
+        _request(predictor, one, output, first + at)
+        for at, (one, output) in enumerate(zip(inputs, outputs, strict=True))
+    ]
+    found = {at: _failed(predictor, request, request.error) for at, request in enumerate(requests) if request.error}
+    good = [at for at in range(len(requests)) if at not in found]
+    encoded, bad = predictor.encode([requests[at] for at in good]) if good else (None, {})
+    found |= {good[at]: _failed(predictor, requests[good[at]], sentence) for at, sentence in bad.items()}
+    if encoded is not None:
+        rows = [row for at, row in enumerate(good) if at not in bad]
+        found |= zip(rows, _predictions(predictor, encoded), strict=True)
+    return [found[at] for at in range(len(requests))]
+
+
+def _request(predictor: Predictor, one: Input, output: str, number: int) -> Request:
+    """An input with its output, checked."""
+    request, field = predictor.prepare(one, number=number), predictor.fields.output
+    if request.error is not None:
+        return request
+    texts = {**request.texts, field.name: output}
+    try:
+        field.check(output, texts)
+    except (ValueError, SixJarsError) as error:
+        return replace(request, error=f"input {number + 1}: {error}")
+    return replace(request, texts=texts)
+
+
+def _failed(predictor: Predictor, request: Request, sentence: str | None) -> Prediction:
+    inputs = {name: text for name, text in request.texts.items() if name in predictor.inputs}
+    return Prediction("", inputs=inputs, error=sentence)
+
+
+def _predictions(predictor: Predictor, encoded: EncodedRequests) -> Iterator[Prediction]:
+    """In the order of the requests."""
+    examples, name = predictor.recipe.evaluation.batch_examples, predictor.fields.output.name
+    rows = dict(taught(predictor.network, encoded.dataset, examples=examples))
+    found = [_found(rows[row]) for row in range(len(encoded.requests))]
+    made = predictor.finish(encoded, found, SearchSettings())
+    for request, [one], row in zip(encoded.requests, made, found, strict=True):
+        unknown = f"input {request.number + 1}: the run does not know this {name}."
+        known = bool(row.hypotheses[0].tokens)
+        yield replace(one, text=request.texts[name]) if known else _failed(predictor, request, unknown)
+
+
+def _found(row: Taught) -> Found:
+    """A hypothesis as search would have found it."""
+    total = sum(row.log_probabilities)
+    return Found([Hypothesis(row.ids, total, total, row.weights, row.finished)], row.length, row.layout)

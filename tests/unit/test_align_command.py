@@ -1,0 +1,149 @@
+"""`sixjars align`: links of parallel texts, and a sentence for every input that cannot be aligned."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sixjars
+from sixjars.errors import DataError
+
+ENGLISH = ["the house", "the book", "", "a book"]
+GERMAN = ["das Haus", "das Buch", "", "ein Buch"]
+LINKS = ["0-0 1-1", "0-0 1-1", "", "0-0 1-1"]
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> tuple[Path, Path]:
+    for name, lines in (("en", ENGLISH), ("de", GERMAN)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    return tmp_path / "en", tmp_path / "de"
+
+
+def test_links_are_printed(call: Any, texts: tuple[Path, Path]) -> None:
+    assert call("align", *texts).out.splitlines() == LINKS
+
+
+def test_links_are_written(call: Any, texts: tuple[Path, Path], tmp_path: Path) -> None:
+    said = call("align", *texts, "--out", tmp_path / "links")
+    assert (said.code, said.out) == (0, "")
+    assert (tmp_path / "links").read_text().split("\n") == [*LINKS, ""]
+    again = call("align", *texts, "--out", tmp_path / "links")
+    assert again.sentence == f"--out {tmp_path / 'links'} exists already; choose another name."
+
+
+def test_a_table_has_both_texts(call: Any, tmp_path: Path) -> None:
+    rows = [pair for pair in zip(ENGLISH, GERMAN, strict=True) if pair[0]]
+    (tmp_path / "pairs.tsv").write_text("en\tde\n" + "".join("\t".join(row) + "\n" for row in rows))
+    assert call("align", tmp_path / "pairs.tsv", "--columns", "en,de").out.splitlines() == ["0-0 1-1"] * 3
+    numbered = tmp_path / "numbered.tsv"
+    numbered.write_text("".join("\t".join(row) + "\n" for row in rows))
+    assert call("align", numbered, "--columns", "2,1").out.splitlines() == ["0-0 1-1"] * 3
+    assert call("align", numbered).sentence == (
+        "Give two texts to align, or one table and two of its columns: --columns english,french."
+    )
+
+
+def test_more_text_is_learned_from(call: Any, tmp_path: Path) -> None:
+    """One pair alone teaches nothing about which of its words belong together, but for where they stand."""
+    draw = random.Random(0)
+    rows = [draw.sample("abcdefghijklmnop", 4) for _ in range(300)]
+    texts = {"c": rows, "d": [[letter * 2 for letter in reversed(row)] for row in rows]}
+    for name, lines in {"a": [["b", "a"]], "b": [["aa", "bb"]], **texts}.items():
+        (tmp_path / name).write_text("".join(" ".join(line) + "\n" for line in lines))
+    a, b, *others = (tmp_path / name for name in "abcd")
+    assert call("align", a, b).out == "0-0 1-1\n"
+    assert call("align", a, b, "--also", *others).out == "0-1 1-0\n"
+
+
+def test_texts_of_different_length(call: Any, texts: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("a\n")
+    assert call("align", texts[0], tmp_path / "one").sentence == (
+        f"Texts to align must have equally many lines, but {texts[0]} has 4, {tmp_path / 'one'} has 1."
+    )
+    with pytest.raises(DataError, match=r"^Texts to align must .*, but the list has 2, the list has 1\.$"):
+        sixjars.align(["a", "b"], ["c"])
+
+
+def test_files_that_cannot_be_read(call: Any, texts: tuple[Path, Path], tmp_path: Path) -> None:
+    assert call("align", texts[0], tmp_path / "dee").sentence.startswith(f"{tmp_path / 'dee'} does not exist.")
+    (tmp_path / "bad").write_bytes(b"fine\nb\xffd\n")
+    assert call("align", tmp_path / "bad", tmp_path / "bad").sentence.startswith(f"{tmp_path / 'bad'}, line 2: byte 2")
+    assert call("align", *texts, "--symmetrize", "grow").sentence.startswith("Invalid value for '--symmetrize'")
+    with pytest.raises(DataError, match=r"^symmetrize: 'grow' is unknown\. Known: backward, forward, grow-diag,"):
+        sixjars.align(["a"], ["b"], symmetrize="grow")  # type: ignore[arg-type]
+    assert call("align", *texts, "--out", tmp_path / "en" / "links").sentence.startswith(str(tmp_path / "en"))
+
+
+GOLD = "1 1 1 S\n1 2 2 P\n0004 1 2\n4 2 2 S\n"
+"""Of lines 1 and 4, where the aligner has 0-0 and 1-1: of the four links one is wrong, and of three sure ones two are
+found."""
+
+
+@pytest.mark.parametrize("gold", [GOLD, "0-0 1?1\n0-0 1-1\n\n0-1 1-1\n"])
+def test_links_are_scored(call: Any, texts: tuple[Path, Path], tmp_path: Path, gold: str) -> None:
+    (tmp_path / "gold").write_text(gold)
+    numbered = gold == GOLD
+    right, sure, found, lines = (2 + 3, 3, 4, 2) if numbered else (4 + 5, 5, 6, 4)
+    score = sixjars.align(*texts).score(tmp_path / "gold")
+    assert score.error_rate == pytest.approx(1 - right / (found + sure))
+    assert (score.precision, score.recall) == pytest.approx((1 - 1 / found, 1 - 1 / sure))
+    assert score.lines == lines
+    said = call("align", *texts, "--gold", tmp_path / "gold", "--symmetrize", "union").out.splitlines()
+    assert [line.split()[0] for line in said] == ["forward", "backward", "union"]
+    assert said[2].split(maxsplit=1)[1] == (
+        f"alignment error rate {score.error_rate:.4f}  precision {score.precision:.4f}  recall {score.recall:.4f}"
+        f"  ({lines} lines)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("gold", "sentence"),
+    [
+        ("1 1 1 S\n9 1 1\n", ", line 2: sentence 9 is not one of the 4 lines."),
+        ("1 0 1 S\n", ", line 1: words are counted from 1 here, but '1 0 1 S' has a 0."),
+        (
+            "1 1 3 S\n",
+            ", sentence 1: alignment 0-2 points outside the second text, which has 2 words (counted from 0).",
+        ),
+        ("0-0\n", " has links for 1 line, but there are 4."),
+        ("0-0\n0\n\n0-0\n", ", sentence 2: alignment '0' must be pairs like `0-0 1-2`."),
+        ("\n", " has no links to compare with."),
+        ("\udcff\n", ", line 1: not UTF-8; is this a file of links?"),
+    ],
+)
+def test_true_links_that_do_not_fit(
+    call: Any, texts: tuple[Path, Path], tmp_path: Path, gold: str, sentence: str
+) -> None:
+    (tmp_path / "gold").write_bytes(gold.encode(errors="surrogateescape"))
+    assert call("align", *texts, "--gold", tmp_path / "gold").sentence == f"{tmp_path / 'gold'}{sentence}"
+
+
+def test_true_links_that_are_not_there(call: Any, texts: tuple[Path, Path], tmp_path: Path) -> None:
+    assert call("align", *texts, "--gold", tmp_path / "none").sentence.startswith(f"{tmp_path / 'none'} does not exist")
+
+
+def test_progress_is_shown(texts: tuple[Path, Path]) -> None:
+    seen = set()
+
+    class Told(sixjars.Reporter):
+        def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
+            seen.add((what, total))
+
+    import sixjars.progress as progress
+
+    many = 600
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(progress, "_OFTEN", -1.0)
+        sixjars.align(["the house"] * many, ["das haus"] * many, reporter=Told())
+    assert ("aligning words", 5 * many) in seen
+
+
+def test_in_python(tmp_path: Path) -> None:
+    found = sixjars.align(ENGLISH, GERMAN)
+    assert (len(found), sorted(found[-1]), sorted(list(found)[2])) == (4, [(0, 0), (1, 1)], [])
+    with pytest.raises(IndexError):
+        found[4]
+    found.save(tmp_path / "links")
+    assert (tmp_path / "links").read_text().splitlines() == LINKS == list(found.to_pharaoh())

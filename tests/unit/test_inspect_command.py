@@ -1,0 +1,241 @@
+"""`sixjars inspect`: the terminal, files of every kind, given outputs, alignments; and what it refuses."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sixjars
+from sixjars.runs.forced import forced
+from tests.unit.conftest import Call, recipe_from_file
+from tests.unit.pages import read
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A translation run, of words."""
+    folder = tmp_path_factory.mktemp("words")
+    rows = [f"word{n % 4} and more\twort{n % 3} und mehr" for n in range(12)]
+    (folder / "pairs.tsv").write_text("\n".join(["en\tde", *rows, ""]))
+    recipe = recipe_from_file(folder, folder / "pairs.tsv", {"learning": {"epochs": 1}})
+    return sixjars.train(recipe, out=folder / "run", device="cpu").folder
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run without attention."""
+    few = ["data.sample.size=16", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
+    out = tmp_path_factory.mktemp("plain") / "run"
+    return sixjars.train("translation/sample_initial", few, out=out, device="cpu").folder
+
+
+def test_the_terminal_shows_a_heat_map(call: Call, words: Path) -> None:
+    said = call("inspect", words, "word1 and more")
+    assert said.code == 0
+    assert said.out.startswith("word1 and more → ")
+    head = next(line for line in said.out.splitlines() if "word1  and  more" in line)
+    assert head
+    assert "<stop>" in said.out or "max_length" not in said.err
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+@pytest.mark.usefixtures("unrendered")
+def test_a_picture(call: Call, words: Path, tmp_path: Path, ending: str) -> None:
+    file = tmp_path / "new" / f"a.{ending}"
+    assert call("inspect", words, "word1 and more", "--out", file, "--view", "lines").err == f"wrote {file}\n"
+    assert file.exists()
+
+
+def test_the_picture_grows_with_its_input(call: Call, words: Path, tmp_path: Path) -> None:
+    sizes = []
+    for count in (3, 30, 100):
+        file = tmp_path / f"{count}.png"
+        call("inspect", words, " ".join(["word1"] * count), "--target", "wort1 und mehr", "--out", file)
+        sizes.append(read(file).shape[:2])
+    assert sizes[0][1] < sizes[1][1]
+    assert sizes[2][1] < sizes[1][1] * 1.2  # it goes on below
+    assert sizes[2][0] > 2 * sizes[1][0]
+
+
+def test_json_has_the_weights_of_the_prediction(call: Call, words: Path, tmp_path: Path) -> None:
+    predictor = sixjars.load(words, device="cpu")
+    kept = predictor.predict("word1 and more")
+    said = call("inspect", words, "word1 and more", "--view", "json", "--device", "cpu")
+    found = json.loads(said.out)
+    assert np.allclose(found["outputs"][0]["weights"], kept.weights)
+    file = tmp_path / "a.json"
+    call("inspect", words, "word1 and more", "more and word1", "--out", file, "--device", "cpu")
+    assert [one["source"] for one in json.loads(file.read_text())] == [
+        ["word1", "and", "more"],
+        ["more", "and", "word1"],
+    ]
+
+
+def test_a_page_has_all_inputs_and_all_hypotheses(call: Call, words: Path, tmp_path: Path) -> None:
+    file = tmp_path / "a.html"
+    settings = ("--search", "beam", "--set", "width=3")
+    said = call("inspect", words, "word1 <script>", "and more", "--out", file, *settings)
+    assert said.code == 0
+    text = file.read_text(encoding="utf-8")
+    assert text.count('class="view"') == 2
+    assert text.count('<button type="button" role="tab"') == 6
+    assert "word1 <script>" not in text
+
+
+def test_a_given_output_is_forced(call: Call, words: Path) -> None:
+    said = call("inspect", words, "word1 and more", "--target", "wort2 und mehr", "--view", "json")
+    found = json.loads(said.out)
+    assert found["forced"] is True
+    assert found["outputs"][0]["tokens"] == ["wort2", "und", "mehr", "<stop>"]
+    scored = sixjars.load(words, device="cpu").predict("word1 and more", search="greedy")
+    again = json.loads(call("inspect", words, "word1 and more", "--target", scored.text, "--view", "json").out)
+    steps = len(scored.tokens) - (scored.tokens[-1] == "<stop>")
+    assert np.allclose(again["outputs"][0]["weights"][:steps], scored.weights[:steps], atol=1e-5)
+
+
+def test_alignments_of_a_pair_and_of_a_file(call: Call, words: Path, tmp_path: Path) -> None:
+    said = call("inspect", words, "word1 and more", "--target", "wort2 und mehr", "--view", "pharaoh")
+    links = [tuple(map(int, link.split("-"))) for link in said.out.split()]
+    assert {word for _, word in links} == {0, 1, 2}
+    assert {place for place, _ in links} <= {0, 1, 2}
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("de\ten\nwort2 und mehr\tword1 and more\nwort1\tword3\n\tword3\n")
+    lines = call("inspect", words, "--input", pairs, "--view", "pharaoh")
+    assert lines.out.splitlines() == [said.out.strip(), "0-0", ""]
+    assert lines.code == 1
+    assert lines.err.splitlines() == [
+        "note: input 3: the target is empty.",
+        "note: 1 of 3 pairs could not be used; their lines are empty.",
+    ]
+    file = tmp_path / "links.txt"
+    call("inspect", words, "--input", pairs, "--view", "pharaoh", "--out", file)
+    assert file.read_text() == lines.out
+
+
+def test_a_file_of_inputs_and_lines_of_stdin(call: Call, words: Path, tmp_path: Path) -> None:
+    file = tmp_path / "in.txt"
+    file.write_text("word1\nmore and\n")
+    said = call("inspect", words, "--input", file, "--view", "json")
+    assert [json.loads(line)["source"] for line in said.out.splitlines()] == [["word1"], ["more", "and"]]
+    assert json.loads(call("inspect", words, "--view", "json", stdin=b"word1\n").out)["source"] == ["word1"]
+
+
+def test_forced_predictions_keep_their_order_and_their_faults(words: Path) -> None:
+    found = forced(sixjars.load(words, device="cpu"), ["word1 and more", "", "and"], ["wort1 und", "mehr", "mehr"])
+    assert [one.text for one in found] == ["wort1 und", "", "mehr"]
+    assert found[1].error == "input 2: the source is empty."
+    assert found[0].inputs == {"source": "word1 and more"}
+    assert found[2].log_probability < 0
+
+
+REFUSED: dict[str, tuple[list[str], str]] = {
+    "an empty text": ([""], "input 1: the source is empty."),
+    "a view that does not fit": (
+        ["and", "--target", "und mehr", "--view", "tour"],
+        "this model cannot be shown as tour; it gives heatmap, lines, document, pharaoh or json.",
+    ),
+    "an ending": (["and", "--out", "a.gif"], "--out a.gif should end in .png, .svg, .pdf, .html or .json."),
+    "JSON as a page": (
+        ["and", "--out", "a.html", "--view", "json"],
+        "--view json is written to a .json file, but --out is a.html.",
+    ),
+    "alignments of nothing": (
+        ["and", "--view", "pharaoh"],
+        "--view pharaoh aligns an input with a given output: add --target TEXT, or --input FILE with the columns en "
+        "and de.",
+    ),
+    "two inputs and one target": (
+        ["and", "more", "--target", "und"],
+        "--target is the output of one input, but 2 are given.",
+    ),
+    "two inputs on one picture": (
+        ["and", "more", "--out", "a.png"],
+        "a picture shows one input, but 2 are given: name an .html file, or draw them into a folder with sixjars "
+        "predict --pictures FOLDER.",
+    ),
+    "texts and a file": (["and", "--input", "x.txt"], "give texts or --input, not both."),
+    "a file that cannot be written": (
+        ["and", "--out", "file/a.html"],
+        "--out file/a.html cannot be written: {folder}/file is not a folder.",
+    ),
+    "a folder": (["and", "--out", "b.html"], "--out b.html is a folder; name a file in it."),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused_is_one_sentence(
+    case: str, call: Call, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    (tmp_path / "b.html").mkdir()
+    arguments, sentence = REFUSED[case]
+    assert call("inspect", words, *arguments).sentence == sentence.replace("{folder}", str(tmp_path))
+
+
+def test_a_file_that_may_not_be_written_is_refused_first(
+    call: Call, words: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sixjars.cli.views.os.access", lambda path, how: how != os.W_OK)
+    file = tmp_path / "a.png"
+    assert call("inspect", words, "and", "--out", file).sentence == (
+        f"--out {file} cannot be written: you may not write there."
+    )
+
+
+def test_nobody_waits_for_somebody_to_type(call: Call, words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sixjars.cli.views.at_terminal", lambda: True)
+    assert call("inspect", words).sentence == "give texts, --input FILE or lines on standard input."
+
+
+def test_a_run_without_attention_says_so(call: Call, plain: Path) -> None:
+    said = call("inspect", plain, "I am going home")
+    assert said.sentence == (
+        f"{plain} has no attention, so it gives no view; its bridge is of another kind: train again with "
+        "'model.bridge={kind: attention}'."
+    )
+
+
+def test_unknown_words_alone_are_noted(call: Call, words: Path) -> None:
+    said = call("inspect", words, "zzz yyy", "--target", "und mehr")
+    assert said.code == 0
+    assert said.err == "note: 100 % of the input tokens are unknown to the run (<unk>); outputs may be poor.\n"
+    assert "<unk>  <unk>" in said.out
+
+
+def test_one_bad_input_among_good_ones_is_noted(call: Call, words: Path) -> None:
+    said = call("inspect", words, "and", "", "--view", "json")
+    assert said.code == 1
+    assert len(said.out.splitlines()) == 1
+    assert said.err.splitlines()[0] == "note: input 2: the source is empty."
+
+
+def test_pieces_are_joined_unless_they_are_asked_for(
+    call: Call, from_file: Callable[..., str], pairs: Callable[..., Path], tmp_path: Path
+) -> None:
+    changes = {"data": {"source": {"tokens": "characters"}}, "learning": {"steps": 1}}
+    run = sixjars.train(from_file(pairs(), **changes), out=tmp_path / "run", device="cpu").folder
+    asked = ("inspect", run, "word1 and", "--target", "wort1 und", "--view", "json")
+    whole, parts = (json.loads(call(*asked, *more).out) for more in ((), ("--pieces",)))
+    assert whole["source"] == ["word1", "and"]
+    assert parts["source"] == list("word1␣and")
+    first = np.array(parts["outputs"][0]["weights"])
+    assert np.allclose(whole["outputs"][0]["weights"], np.stack([first[:, :5].sum(1), first[:, 5:].sum(1)], axis=1))
+
+
+def test_a_missing_image_is_one_sentence(call: Call, tmp_path: Path) -> None:
+    few = ["data.sample.size=12", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
+    run = sixjars.train("image_captioning/sample_attention", few, out=tmp_path / "run", device="cpu").folder
+    assert call("inspect", run, "nowhere.jpg").sentence == "input 1: the image file nowhere.jpg does not exist."
+    train, _, _ = sixjars.generate_sample("image_captioning", tmp_path / "scenes", size=1)
+    photo = tmp_path / "scenes" / json.loads(train.read_text().splitlines()[0])["image"]
+    page = tmp_path / "a.html"
+    assert call("inspect", run, photo, "--out", page).code == 0
+    assert 'data-view="image"' in page.read_text()
+    text = call("inspect", run, photo).out
+    assert "█" in text
+    refused = call("inspect", run, photo, "--view", "heatmap").sentence
+    assert refused == "this model cannot be shown as heatmap; it gives image or json."

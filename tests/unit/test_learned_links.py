@@ -1,0 +1,200 @@
+"""`data.alignment: learn`, and links in files of their own."""
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sixjars
+from sixjars.data.alignment import learned
+from sixjars.data.alignment.aligner import Directions, aligned
+from sixjars.data.alignment.learned import learned_links
+from sixjars.errors import DataError, RecipeError
+from sixjars.recipe.data import LinkFiles
+from sixjars.recipe.sections import Recipe
+from sixjars.runs.data import Blueprint, Splits, splits_of
+from sixjars.runs.recipes import recipe_of
+
+DRAW = random.Random(0)
+ROWS = [DRAW.sample(["house", "book", "tree", "river", "cloud", "stone", "bird", "fish"], 3) for _ in range(80)]
+FIRST = [" ".join(row) for row in ROWS]
+SECOND = [" ".join(word[::-1] for word in row) for row in ROWS]
+MODEL: dict[str, Any] = {
+    "encoder": {"size": 4, "embedding": {"size": 4}},
+    "bridge": {"kind": "attention", "size": 4},
+    "decoder": {"size": 8, "embedding": {"size": 4}},
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))
+    for split, rows in {"train": slice(0, 60), "valid": slice(60, 70), "test": slice(70, 80)}.items():
+        for name, lines in (("a", FIRST), ("b", SECOND)):
+            (tmp_path / f"{split}.{name}").write_text("".join(f"{line}\n" for line in lines[rows]))
+    (tmp_path / "links").write_text("0-0 1-1 2?2\n" * 10)
+    return tmp_path
+
+
+def values(folder: Path, alignment: object, **changes: Any) -> dict[str, Any]:
+    files = {split: {"a": f"{split}.a", "b": f"{split}.b"} for split in ("train", "valid", "test")}
+    data = {"folder": str(folder), **files, "source": {"column": "a"}, "target": {"column": "b"}}
+    few = {"steps": 2, "batch_examples": 8, "metric": "bleu"}
+    search = {"search": {"max_length": 4}}
+    found = {"task": "translation", "model": MODEL, "learning": few, "evaluation": search, **changes}
+    return found | {"data": data | {"alignment": alignment} | found.pop("data", {})}
+
+
+def made(folder: Path, alignment: object, **changes: Any) -> Recipe:
+    return recipe_of(values(folder, alignment, **changes), "a test")
+
+
+def splits(recipe: Recipe) -> Splits:
+    return splits_of(Blueprint.of(recipe))
+
+
+GUIDED = {"loss": {"guide": 0.5}}
+SCORED = {"evaluation": {"metrics": ["bleu", "alignment_error_rate"], "search": {"max_length": 4}}}
+
+
+def test_words_are_linked(folder: Path) -> None:
+    recipe = made(folder, "learn", **GUIDED)
+    assert recipe.data.alignment == LinkFiles(train="learn")
+    assert recipe_of(recipe.model_dump(mode="json"), "what is kept of it").data == recipe.data
+    train = splits(recipe).train
+    assert train.alignments is None  # nothing is known to be true
+    assert train.token_links == [((0, 0), (1, 1), (2, 2))] * 60
+
+
+@pytest.mark.parametrize("tokens", ["bpe", "characters"])
+def test_links_reach_smaller_tokens(folder: Path, tokens: str) -> None:
+    """Pieces are linked where their words are; characters are aligned themselves."""
+    side = {"tokens": tokens, "size": 40}
+    data = {"source": {"column": "a", **side}, "target": {"column": "b", **side}}
+    train = splits(made(folder, "learn", data=data, **GUIDED)).train
+    source, target, links = train.source_words_index[0], train.target_words_index[0], train.token_links[0]
+    if tokens == "bpe":
+        assert len(source) > 3
+        every = {(s, t) for s, one in enumerate(source) for t, other in enumerate(target) if one == other}
+        assert set(links) == every
+    else:
+        first, second = train.inputs[0]["source"], train.targets[0]
+        assert all(s < len(first) and t < len(second) for s, t in links)
+        assert sum(first[s] == second[t] for s, t in links) > len(links) / 2
+
+
+def test_links_that_were_learned_are_found_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, calls = learned_links(FIRST, SECOND), list[Any]()
+
+    def align(first: Any, second: Any) -> Directions:
+        calls.append(first)
+        return aligned(first, second)
+
+    monkeypatch.setattr(learned, "aligned", align)
+    again = learned_links(FIRST, SECOND)
+    assert not calls
+    assert [again.links(line) for line in range(80)] == [found.links(line) for line in range(80)]
+    [path] = [one for one in (folder / "cache").iterdir() if len(one.name) == 64]
+    for damaged in (path.read_bytes()[:-4], b"", b"\x93NUMPY", np.zeros(3).tobytes()):
+        path.write_bytes(damaged)
+        assert learned_links(FIRST, SECOND).links(0) == found.links(0)
+    assert len(calls) == 4
+    learned_links(FIRST[:-1], SECOND[:-1])
+    learned_links(SECOND, FIRST)
+    assert len(calls) == 6
+
+
+def test_nothing_is_learned_where_nobody_needs_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sixjars.data.dataset.learned_links", lambda *given: pytest.fail("aligned"))
+    sixjars.train(values(folder, "learn"), out=folder / "run")
+    sixjars.evaluate(folder / "run")
+
+
+def test_a_training_is_guided_and_scored(folder: Path) -> None:
+    """The test set has true links in a file, the training set learned ones, the validation set none."""
+    recipe = values(folder, {"train": "learn", "test": "links"}, **GUIDED, **SCORED)
+    run = sixjars.train(recipe, out=folder / "run")
+    assert [score.name for score in run.scores] == ["bleu", "alignment_error_rate"]
+    assert "alignment_error_rate" not in run.history[-1]
+    assert sixjars.evaluate(folder / "run").scores[1].value == run.scores[1].value
+    plain = sixjars.train(values(folder, {"test": "links"}, **SCORED), out=folder / "plain")
+    assert plain.history[-1]["loss"] != run.history[-1]["loss"]
+    with pytest.raises(
+        DataError, match=r"the links of this run are in files .* metrics without alignment_error_rate\.$"
+    ):
+        sixjars.evaluate(folder / "run", data=folder / "more.tsv")
+
+
+def test_possible_links_are_no_error(folder: Path) -> None:
+    """Where every link is possible and none is sure, whatever attention does is right."""
+    every = " ".join(f"{first}?{second}" for first in range(3) for second in range(3))
+    (folder / "links").write_text(f"{every}\n" * 10)
+    run = sixjars.train(values(folder, {"test": "links"}, **SCORED), out=folder / "run")
+    assert run.scores[1].value == 0.0
+
+
+def test_learning_links_changes_no_data(folder: Path) -> None:
+    """So a run is found to be of the same data, whatever the aligner finds on another machine."""
+    assert splits(made(folder, "learn", **GUIDED)).fingerprints == splits(made(folder, None)).fingerprints
+
+
+def test_links_in_files(folder: Path) -> None:
+    (folder / "numbered").write_text("1 1 1 S\n1 2 3 P\n60 3 1\n")
+    found = splits(made(folder, {"train": "numbered", "test": "links"}, **GUIDED, **SCORED))
+    assert found.train.alignments is not None
+    assert found.train.alignments[0] == (frozenset({(0, 0)}), frozenset({(1, 2)}))
+    assert found.train.alignments[59].sure == {(2, 0)}
+    assert found.train.token_links[:2] == [((0, 0),), ()]
+    assert found.valid.alignments is None
+    assert found.test is not None
+    assert found.test.alignments is not None
+    assert found.test.alignments[9] == (frozenset({(0, 0), (1, 1)}), frozenset({(2, 2)}))
+
+
+def test_a_file_of_links_that_does_not_fit(folder: Path) -> None:
+    with pytest.raises(DataError, match=r"links has links for 10 lines, but there are 60\.$"):
+        splits(made(folder, {"train": "links"}, **GUIDED))
+    with pytest.raises(DataError, match=r"linsk does not exist\. Did you mean 'links'\?"):
+        splits(made(folder, {"test": "linsk"}))
+
+
+@pytest.mark.parametrize(
+    ("alignment", "changes", "fault"),
+    [
+        ({"test": "links"}, GUIDED, "loss.guide: needs true alignments, but data.alignment.train names no file."),
+        (
+            "learn",
+            {**GUIDED, **SCORED},
+            "evaluation.metrics: alignment_error_rate needs true alignments, but data.alignment.test names no file.",
+        ),
+        (
+            {"train": "learn", "test": "links"},
+            {"learning": {"metric": "alignment_error_rate"}},
+            "learning.metric: alignment_error_rate needs true alignments, but data.alignment.valid names no file.",
+        ),
+        (
+            {"tain": "learn"},
+            {},
+            "data.alignment: key 'tain' is unknown. Did you mean 'train'? Known: test, train, valid.",
+        ),
+        ("learn", {"loss": {"guide": 1}, "model": {}}, ""),
+    ],
+)
+def test_links_that_are_missing(folder: Path, alignment: object, changes: Mapping[str, Any], fault: str) -> None:
+    if not fault:
+        made(folder, alignment, **changes)
+        return
+    with pytest.raises(RecipeError) as error:
+        made(folder, alignment, **changes)
+    assert error.value.faults == (fault,)
+
+
+def test_a_synthetic_corpus_can_be_aligned_too(tmp_path: Path) -> None:
+    few = ["data.sample.size=40", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
+    found = sixjars.read_recipe("translation/sample_guided", [*few, "data.alignment=learn"])
+    train = splits(found).train
+    assert train.alignments is not None  # the true ones
+    assert train.token_links != [tuple(sorted(links.sure)) for links in train.alignments]

@@ -1,0 +1,75 @@
+"""Views in the terminal: no wider than the window, and with the weights that were kept."""
+
+import re
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from sixjars.inspection.terminal import TERMINAL, view_in_terminal
+from sixjars.inspection.view import Output, View
+from tests.unit.test_views_html import CASES, WEIGHTS, words
+
+
+def printed(view: View, name: str, width: int = 80) -> str:
+    console = Console(width=width, highlight=False, emoji=False, markup=False, file=StringIO())
+    for part in view_in_terminal(view, name, width=width):
+        console.print(part)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("name", TERMINAL)
+def test_every_view_fits_the_window(name: str) -> None:
+    lines = printed(CASES[name], name, width=60).splitlines()
+    assert lines
+    assert max(map(len, lines)) <= 60
+
+
+def test_a_heat_map_has_its_weights_and_lists_the_other_hypotheses() -> None:
+    text = printed(words(), "heatmap")
+    numbers = [float(number) for number in re.findall(r"(?<= )\.\d\d(?= |$)", text, re.MULTILINE)]
+    assert numbers == [weight for row in WEIGHTS for weight in row if weight >= 0.05]
+    assert "2. x1 " in text
+    assert "(-0.50)" in text
+
+
+def test_a_wide_heat_map_continues_below_where_there_is_weight() -> None:
+    source = tuple(f"word{at}" for at in range(60))
+    row = tuple(1.0 if at == 50 else 0.0 for at in range(60))
+    text = printed(View({"x": "long"}, (Output("y", ("y",), (row,)),), source=source), "heatmap")
+    assert "word50" in text
+    assert "word5 " not in text
+    [left_out] = re.findall(
+        r"^(\d+) more columns, where every weight is below 0\.05, are left out\.", text, re.MULTILINE
+    )
+    assert int(left_out) + len(re.findall(r"word\d+", text)) == 60
+
+
+def test_lines_name_what_each_word_attends_to() -> None:
+    text = printed(words().alone(0), "lines")
+    assert "→" in text
+    assert "a 0.70  b 0.20  c 0.10" in text
+
+
+def test_copying_tells_what_is_certain() -> None:
+    view = View(
+        {"x": "Rex ran"},
+        (Output("Rex ran far", ("Rex", "ran", "far"), ((0.9, 0.1), (0.2, 0.8), (0.5, 0.5)), copied=(0, None, None)),),
+        source=("Rex", "ran"),
+    )
+    lines = [" ".join(line.split()) for line in printed(view, "copying").splitlines() if line.strip()]
+    assert lines == ["Rex copied from word 1 0.90", "ran also in the input: word 2 0.80", "far generated"]
+
+
+def test_a_document_has_the_weight_of_each_sentence() -> None:
+    text = printed(CASES["document"].alone(0), "document")
+    shares = re.findall(r"^ *(\d+)%", text, re.MULTILINE)
+    assert shares == ["50", "50"]
+    assert "Most weight: " in text
+
+
+def test_an_image_is_bright_where_the_weights_are() -> None:
+    lines = printed(CASES["image"], "image").splitlines()
+    assert lines[0].split() == ["a", "70%", "dog", "75%"]
+    assert lines[1].startswith("██")
