@@ -76,12 +76,15 @@ if TYPE_CHECKING:
     from sixjars.runs.evaluate import Evaluation as Evaluation
     from sixjars.runs.evaluate import evaluate as evaluate
     from sixjars.runs.explain import explain as explain
+    from sixjars.runs.faithfulness import AttentionCheck as AttentionCheck
+    from sixjars.runs.faithfulness import check_attention as check_attention
     from sixjars.runs.pack import pack as pack
     from sixjars.runs.predict import Predictor as Predictor
     from sixjars.runs.predict import load as load
     from sixjars.runs.prediction import Prediction as Prediction
     from sixjars.runs.prepare import generate_sample as generate_sample
     from sixjars.runs.recipes import read_recipe as read_recipe
+    from sixjars.runs.report import report as report
     from sixjars.runs.result import Run as Run
     from sixjars.runs.starter import new as new
     from sixjars.runs.train import train as train
@@ -126,11 +129,13 @@ _MODULES = {
     "runs.comparison": "Comparison",
     "runs.evaluate": "Evaluation evaluate",
     "runs.explain": "explain",
+    "runs.faithfulness": "AttentionCheck check_attention",
     "runs.pack": "pack",
     "runs.predict": "Predictor load",
     "runs.prediction": "Prediction",
     "runs.prepare": "generate_sample",
     "runs.recipes": "read_recipe",
+    "runs.report": "report",
     "runs.result": "Run",
     "runs.starter": "new",
     "runs.train": "train",

@@ -117,12 +117,12 @@ def reached(share: float) -> None:
 def counted(
     items: Iterable[T], what: str, *, rows: Callable[[T], int] | None = None, total: int | None = None
 ) -> Iterator[T]:
-    """The same items; whoever is listening learns now and then how many `rows` were used, and of how many.
+    """The same items; whoever listens learns now and then how many `rows` were used, of how many; not without a name.
 
     >>> list(counted("abc", "reading mails.csv"))
     ['a', 'b', 'c']
     """
-    if (listener := _LISTENER.get()) is None:
+    if (listener := _LISTENER.get()) is None or not what:
         yield from items
         return
     listener.share, before, done, told = None, time.monotonic(), 0, 0

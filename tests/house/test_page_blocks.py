@@ -13,8 +13,8 @@ BLOCK = re.compile(
 RUN_BY = {
     "docs/quickstart.md": "test_pages",
     "docs/sharing.md": "test_pages",
-    "docs/comparing.md": "test_pages",
     "docs/looking.md": "test_pages",
+    "docs/comparing.md": "test_pages",
     "docs/situations/labels.md": "test_pages",
     "docs/situations/pairs.md": "test_pages",
     "docs/situations/photographs.md": "test_pages",

@@ -27,11 +27,8 @@ FENCE = re.compile(
 OURS = 'python() {{ "{python}" "$@"; }}; sixjars() {{ python -m sixjars "$@"; }}'
 """So that a shell finds this Python and this package."""
 SHORT = ("quickstart.md", "sharing.md")
-LONG = (
-    *(f"situations/{name}.md" for name in ("labels", "pairs", "photographs", "conversations")),
-    "looking.md",
-    "comparing.md",
-)
+SITUATIONS = ("labels", "pairs", "photographs", "conversations")
+LONG = (*(f"situations/{name}.md" for name in SITUATIONS), "looking.md", "comparing.md")
 
 
 def like(text: str) -> str:

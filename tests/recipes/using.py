@@ -55,6 +55,7 @@ def check_use(trained: Run, folder: Path) -> None:
     if prediction.weights:
         check_views(prediction, predictor)
         check_forced(given, prediction, predictor)
+        check_faithfulness(trained)
     again = evaluate(trained.folder)
     assert [score.value for score in again.scores] == [score.value for score in trained.scores]
     assert [section.name for section in explain(str(trained.folder)).sections] == SECTIONS
@@ -95,6 +96,14 @@ def check_forced(given: Input, prediction: Prediction, predictor: Predictor) -> 
     same = min(len(again.tokens), len(prediction.tokens))
     if again.tokens[:same] == prediction.tokens[:same]:  # a text may be split in other ways too
         assert np.allclose(again.attention[:same], prediction.attention[:same], atol=1e-4)
+
+
+def check_faithfulness(trained: Run) -> None:
+    """Whatever is attended to can be erased, and has gradients."""
+    for reference in (False, True):
+        found = sixjars.check_attention(trained.folder, examples=2, reference=reference)
+        assert list(found.measures) == ["erasure", "gradient"]
+        assert all(-1 <= one.tau.mean <= 1 for one in found.measures.values())
 
 
 def check_text(prediction: Prediction, predictor: Predictor) -> None:

@@ -179,7 +179,7 @@ def test_what_is_refused_is_one_sentence(
 def test_a_file_that_may_not_be_written_is_refused_first(
     call: Call, words: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("sixjars.cli.views.os.access", lambda path, how: how != os.W_OK)
+    monkeypatch.setattr("sixjars.runs.output_file.os.access", lambda path, how: how != os.W_OK)
     file = tmp_path / "a.png"
     assert call("inspect", words, "and", "--out", file).sentence == (
         f"--out {file} cannot be written: you may not write there."

@@ -113,7 +113,7 @@ def test_a_wrong_key_is_told_once() -> None:
         (translation(learning={"seed": 2**63}), "learning.seed: should be less than 9223372036854775808, but is "),
         (
             translation(learning={"precision": 16}),
-            "learning.precision: should be '32', 'bf16' or 'fp16', but is '16'. Did",
+            "learning.precision: should be '32', 'bf16', 'fp16' or 'auto', but is '16'. Did",
         ),
         (translation(learning={"metric": "los"}), "learning.metric: metric 'los' is unknown."),
         (translation(learning={"metric": 5}), "learning.metric: should be a valid string, but is 5."),

@@ -27,7 +27,7 @@ LEARNING: dict[str, Any] = {
     "save_seconds": 0,
 }
 DROPOUT = {"encoder": {"dropout": 0.2, "embedding": {"dropout": 0.2}}, "decoder": {"dropout": 0.2}}
-PLATEAU = {"schedule": "plateau", "plateau_patience": 0, "warmup": 2, "metric": "exact_match", "rate": 3.0}
+PLATEAU = {"schedule": "plateau", "plateau_patience": 0, "warmup": 2, "metric": "exact_match", "rate": 6.0}
 COSINE = {"schedule": "cosine", "validate_every": 3, "metric": "character_error_rate", "optimizer": "adamw"}
 
 # The process kills itself at its n-th visit of the disk: before or after a file is written, or takes its final name.

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from sixjars.cli import align, inspect, predict, prepare, score, share, train, tune, views
+from sixjars.cli import align, inspect, predict, prepare, report, score, share, train, tune, views
 from sixjars.errors import TOO_LARGE, Interrupted, SixJarsError, memory_is_short
 
 app = typer.Typer(
@@ -37,6 +37,7 @@ for command in (
     inspect.explain,
     inspect.compare,
     views.inspect,
+    report.report,
     share.pack,
 ):
     app.command()(command)

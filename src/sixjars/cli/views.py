@@ -1,7 +1,6 @@
 """The command `inspect`: what a run attends to, in the terminal or as a file."""
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal, final
 
 import typer
 
+from sixjars.cli.faithfulness import (
+    CheckedDataOption,
+    CheckOption,
+    CheckOptions,
+    ExamplesOption,
+    ReferenceOption,
+    check_weights,
+)
 from sixjars.cli.inputs import Lines, at_terminal, note_file_names, on_one_line, rows_given, texts_given
 from sixjars.cli.options import AllowOption, DeviceOption, RunArgument, note, results
 from sixjars.cli.predict import (
@@ -56,15 +63,25 @@ def inspect(
     setting: SettingOption = None,
     *,
     pieces: Annotated[bool, typer.Option("--pieces", help="Show tokens as they are, not joined to words.")] = False,
+    check: CheckOption = False,
+    data: CheckedDataOption = None,
+    examples: ExamplesOption = None,
+    reference: ReferenceOption = False,
     device: DeviceOption = "auto",
     allow: AllowOption = None,
 ) -> None:
     """Show what a run attends to: for each output word, the words, regions, frames or points of the input."""
     from sixjars.runs.predict import load
 
+    _check_out(out, view)
+    own = CheckOptions(data, examples, reference)
+    if check:
+        others = (texts, question, input_file, view, target, search, nbest, setting, pieces)
+        check_weights(run, own, out=out, alone=not any(others), device=device, allow=allow or [])
+        return
+    own.refuse_without_check()
     if texts and input_file:
         raise DataError("give texts or --input, not both.")
-    _check_out(out, view)
     predictor = load(run, device=device, allow=allow or [])
     if not predictor.has_attention:
         raise DataError(f"{run} has no attention, so it gives no view; {with_attention(predictor)}")
@@ -78,6 +95,8 @@ def inspect(
 
 def _check_out(out: Path | None, view: str | None) -> None:
     """Before anything is loaded: how the file ends, and whether it can be written."""
+    from sixjars.runs.output_file import check_writable
+
     if out is None:
         return
     ending = out.suffix.lower()
@@ -85,13 +104,7 @@ def _check_out(out: Path | None, view: str | None) -> None:
         raise DataError(f"--out {out} should end in {', '.join([*PICTURES, PAGE])} or {DATA}.")
     if view == "json" and ending != DATA:
         raise DataError(f"--view json is written to a {DATA} file, but --out is {out}.")
-    if out.is_dir():
-        raise DataError(f"--out {out} is a folder; name a file in it.")
-    place = next(folder for folder in out.absolute().parents if folder.exists())
-    if not place.is_dir():
-        raise DataError(f"--out {out} cannot be written: {place} is not a folder.")
-    if not os.access(out if out.exists() else place, os.W_OK):
-        raise DataError(f"--out {out} cannot be written: you may not write there.")
+    check_writable(out, f"--out {out}")
 
 
 def _search(predictor: "Predictor", kind: str | None, nbest: int | None, setting: list[str] | None) -> "SearchSettings":

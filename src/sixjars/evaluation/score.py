@@ -111,7 +111,7 @@ class Judged:
     """Whether outputs were found by search."""
     given: Callable[[int], str | None]
     """The input of an example, by its place."""
-    rows: Sequence[int] = ()
+    rows: Sequence[int]
     """The row of the dataset that each example is, or the first of those with its input."""
 
     def scores(self, metrics: Sequence[Metric]) -> list[Score]:
@@ -162,14 +162,13 @@ def judged(
     # Labels are not searched for: the widest list has all the others as its beginnings.
     used = {count: widened(settings.search, count if searches else counts[-1]) for count in counts}
     groups = _groups(dataset, group=settings.group)
-    judge = _Judge(network, dataset, needs, {group[0] for group in groups})
-    wanted = set(used.values()) if "candidates" in needs else set()
-    loss = judge.read(wanted, examples=settings.batch_examples, progress=progress)
+    rows = tuple(group[0] for group in groups)
+    judge = _Judge(network, dataset, needs, set(rows), progress)
+    loss = judge.read(set(used.values()) if "candidates" in needs else set(), examples=settings.batch_examples)
     familiar = frozenset(training.targets) if training is not None and "familiar" in needs else None
     outcomes = {
         count: [judge.outcome(group, search, count, familiar) for group in groups] for count, search in used.items()
     }
-    rows = [group[0] for group in groups]
     return Judged(loss, outcomes, settings, searches, lambda at: given_of(dataset, rows[at]), rows)
 
 
@@ -205,10 +204,8 @@ def true_rationales(dataset: Dataset) -> list[tuple[int, int] | None] | None:
 class _Judge:
     """A network and a dataset, and what is found out about its rows."""
 
-    def __init__(self, network: Network, dataset: Dataset, needs: Collection[str], firsts: Collection[int]) -> None:
-        self.network = network
-        self.dataset = dataset
-        self.needs = needs
+    def __init__(self, network: Network, dataset: Dataset, needs: set[str], firsts: set[int], progress: str) -> None:
+        self.network, self.dataset, self.needs, self.progress = network, dataset, needs, progress
         self.firsts = firsts
         """Rows that outputs are found for: of those with the same input, one."""
         self.found: dict[tuple[int, SearchSettings], tuple[str, ...]] = {}
@@ -217,17 +214,14 @@ class _Judge:
         self.facts: dict[int, dict[str, Any]] = {}
         """What the truth was needed for, by row, as an outcome has it."""
 
-    def read(self, searches: Collection[SearchSettings], *, examples: int, progress: str = "") -> float:
+    def read(self, searches: Collection[SearchSettings], *, examples: int) -> float:
         """Find all of it out, one encoded batch after the other; returns the mean loss of a token."""
         of_truth, total, tokens = bool(OF_TRUTH & set(self.needs)), 0.0, 0
         if not of_truth and not searches:
             return 0.0
-        chosen = None if of_truth else sorted(self.firsts)
+        chosen = range(len(self.dataset)) if of_truth else sorted(self.firsts)
         batches = encoded_batches(self.network, self.dataset.batches(), examples=examples, rows=chosen)
-        if progress:
-            total = len(self.dataset if chosen is None else chosen)
-            batches = counted(batches, progress, rows=lambda pair: len(pair[0].numbers), total=total)
-        for batch, encoded in batches:
+        for batch, encoded in counted(batches, self.progress, rows=lambda one: len(one[0].numbers), total=len(chosen)):
             if of_truth:
                 loss_B, count_B = self._truth(batch, encoded)
                 total, tokens = total + float(loss_B.sum()), tokens + int(count_B.sum())

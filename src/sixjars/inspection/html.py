@@ -4,7 +4,7 @@
 is escaped. A browser is told to load nothing: what is not in the file cannot be shown.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
@@ -52,14 +52,17 @@ def fragment(view: View, name: str | None = None, *, key: str = "view-1") -> str
     return f'<figure class="view" id="{key}" data-view="{shown}">{caption}{tablist}{panels}</figure>'
 
 
-def page(fragments: Iterable[str], *, title: str) -> str:
+def page(fragments: Iterable[str], *, title: str, live: Sequence[str] = ("view",)) -> str:
     """A whole document of fragments, which may be views or any other HTML; it needs no network.
+
+    `live` names the styles and scripts that are in it.
 
     >>> page(["<p>one</p>"], title="<x>").count("&lt;x&gt;")
     2
     """
+    folder = files("sixjars.inspection").joinpath("live")
     style, script = (
-        files("sixjars.inspection").joinpath("live", name).read_text("utf-8") for name in ("view.css", "view.js")
+        "".join(folder.joinpath(f"{name}.{ending}").read_text("utf-8") for name in live) for ending in ("css", "js")
     )
     head = (
         f'<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -34,8 +34,12 @@ def device_named(device: Device) -> torch.device:
     """The device that `--device` means on this machine."""
     if device not in get_args(Device):
         raise RecipeError([unknown("device", device, get_args(Device))], "the command line")
-    there = [("cuda", torch.cuda.is_available()), ("mps", torch.backends.mps.is_available()), ("cpu", True)]
-    found = next((name for name, is_there in there if is_there and device in (name, "auto")), None)
+    there: dict[str, Any] = {
+        "cuda": torch.cuda.is_available,
+        "mps": torch.backends.mps.is_available,
+        "cpu": lambda: True,
+    }
+    found = next((name for name, is_there in there.items() if device in (name, "auto") and is_there()), None)
     if found is None:
         missing = "CUDA device" if device == "cuda" else "Apple GPU (mps)"
         raise RecipeError([f"--device {device} was asked for, but torch sees no {missing} here."], "the command line")

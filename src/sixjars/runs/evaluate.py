@@ -19,6 +19,7 @@ from sixjars.errors import DataError, RecipeError
 from sixjars.evaluation.metrics import ClassRow, Confusion, Metric, Score, confusion, per_class
 from sixjars.evaluation.score import Judged, judged
 from sixjars.learning.engine import Device, device_named
+from sixjars.model.build import Network
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.outside import Outside
@@ -100,7 +101,7 @@ def evaluate(
     run = open_run(folder, Outside(tuple(allow), tuple(components)))
     wanted = wanted_metrics(run.recipe, metrics, run.outside)
     found = judged_run(run, wanted, data=data, device=device, reporter=reporter or Reporter())
-    return _evaluation(found.judged, wanted, found.dataset)
+    return evaluation_of(found.judged, wanted, found.dataset)
 
 
 @final
@@ -112,6 +113,7 @@ class JudgedRun:
     dataset: Dataset
     parameters: int
     seconds: float
+    network: Network
 
 
 def judged_run(
@@ -122,8 +124,12 @@ def judged_run(
     device: Device,
     reporter: Reporter,
     group: bool | None = None,
+    with_loss: bool = False,
 ) -> JudgedRun:
-    """All that the metrics need to know of a run; rows with the same input are put together as its recipe says."""
+    """All that the metrics need to know of a run; rows with the same input are put together as its recipe says.
+
+    `with_loss`, also how probable the references are.
+    """
     blueprint = Blueprint.of(run.recipe, run.outside, device=device_named(device), reporter=reporter)
     run.check_backbones(blueprint.fingerprints)
     fields = run.restored(blueprint.fields)
@@ -140,16 +146,18 @@ def judged_run(
             reporter.note("the run was trained on rows of this file; a score on them says little of new ones.")
         if file is None and run.recipe.learning.folds is not None:
             reporter.note(note_of_folds(run))
-        began = time.monotonic()
+        began, progress = time.monotonic(), f"scoring {run.folder}"
         with listening(reporter):
-            found = judged(network, dataset, settings, metrics, training=training, progress=f"scoring {run.folder}")
+            found = judged(
+                network, dataset, settings, metrics, training=training, with_loss=with_loss, progress=progress
+            )
         seconds = time.monotonic() - began
     finally:
         reporter.end()
-    return JudgedRun(found, dataset, sum(weight.numel() for weight in network.parameters()), seconds)
+    return JudgedRun(found, dataset, sum(weight.numel() for weight in network.parameters()), seconds, network)
 
 
-def _evaluation(found: Judged, metrics: Sequence[Metric], dataset: Dataset) -> Evaluation:
+def evaluation_of(found: Judged, metrics: Sequence[Metric], dataset: Dataset) -> Evaluation:
     """The scores; of labels also those of each."""
     fields, scores = dataset.fields, tuple(found.scores(metrics))
     outcomes = found.outcomes[min(found.outcomes)]

@@ -146,7 +146,7 @@ class RunFolder:
         if len(records) < 2:
             return
         better = "lower" if metric == "loss" else metric_named(metric, self.outside).better
-        shown = metric if metric != "loss" else _first_score(records)
+        shown = metric if metric != "loss" else first_score(records)
         best = best_of(records, metric, better=better)
         average = self.recipe.learning.average
         kept = "the weights of" if average == 1 else f"the mean of the weights of the {average} best, first of all"
@@ -196,7 +196,7 @@ def best_of(
     return min(records, key=lambda record: (sign * record[metric], record["loss"]))
 
 
-def _first_score(records: Sequence[dict[str, float]]) -> str | None:
+def first_score(records: Sequence[dict[str, float]]) -> str | None:
     """The first metric besides the losses, where there is one."""
     names = [name for name in records[0] if name not in {"epoch", "step", "rate", "train_loss", "loss"}]
     return names[0] if names else None

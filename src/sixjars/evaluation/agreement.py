@@ -1,0 +1,163 @@
+"""How far attention weights and the importance of input positions have the same order, with bootstrap intervals.
+
+Dims: T steps of an output, S source positions, N examples, R resamples.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Final, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+RESAMPLES: Final = 1000
+WEAK, STRONG = 0.3, 0.6
+"""From these on a correlation is called partial, and large."""
+
+
+def kendall_tau(one: Tensor, other: Tensor) -> Tensor:
+    r"""Kendall's :math:`\tau_b` of each row of two (T, S): 1 for the same order, -1 for the opposite one; (T,).
+
+    .. math:: \tau_b = \frac{\sum_{i<j} \mathrm{sgn}(a_i - a_j) \, \mathrm{sgn}(b_i - b_j)}
+              {\sqrt{|\{i<j : a_i \ne a_j\}| \; |\{i<j : b_i \ne b_j\}|}}
+
+    Kendall 1945 (https://doi.org/10.1093/biomet/33.3.239), with ties. Not a number where a row is all one tie.
+
+    >>> kendall_tau(torch.tensor([[0.1, 0.2, 0.7]]), torch.tensor([[1.0, 3.0, 2.0]]))
+    tensor([0.3333], dtype=torch.float64)
+    """
+    found = []
+    for a_S, b_S in zip(one.double(), other.double(), strict=True):
+        a_SS, b_SS = (torch.sign(row.unsqueeze(1) - row) for row in (a_S, b_S))
+        found.append((a_SS * b_SS).sum() / (a_SS.abs().sum() * b_SS.abs().sum()).sqrt())
+    return torch.stack(found) if found else one.new_zeros(0).double()
+
+
+@final
+@dataclass(frozen=True)
+class Agreement:
+    """Of the weights of one example with one importance, averaged over its steps."""
+
+    tau: float
+    random: float
+    """Kendall's τ of the same weights in a random order."""
+    first: float
+    """The share of steps at which the position with the largest weight is also the most important one."""
+    chance: float
+    """The same for uniform weights, which are as good as any choice: one over the number of positions."""
+    steps: int
+
+
+def agreement(weights: Tensor, importance: Tensor, random: np.random.Generator) -> Agreement | None:
+    """Of weights and importances (T, S), over the steps at which both have an order; nothing where there is none.
+
+    >>> weights = torch.tensor([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]])
+    >>> agreement(weights, weights ** 2, np.random.default_rng(0)).tau
+    1.0
+    """
+    tau_T = kendall_tau(weights, importance)
+    places = random.permuted(np.tile(np.arange(weights.shape[1]), (weights.shape[0], 1)), axis=1)
+    shuffled = weights.gather(1, torch.from_numpy(places).to(weights.device))
+    known_T = ~tau_T.isnan()
+    if not known_T.any():
+        return None
+    same_T = weights.argmax(1) == importance.argmax(1)
+    return Agreement(
+        tau=float(tau_T[known_T].mean()),
+        random=float(kendall_tau(shuffled, importance)[known_T].mean()),
+        first=float(same_T[known_T].double().mean()),
+        chance=1 / weights.shape[1],
+        steps=int(known_T.sum()),
+    )
+
+
+@final
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over examples, and where it lies with a probability of 95 %, as far as the choice of examples goes."""
+
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Estimate":
+        """By the percentile bootstrap over the examples (Efron 1979, https://doi.org/10.1214/aos/1176344552).
+
+        >>> Estimate.of([0.5, 0.5, 0.5])
+        Estimate(mean=0.5, low=0.5, high=0.5)
+        """
+        values_N = np.asarray(values)
+        random = np.random.default_rng(0)
+        means_R = [float(values_N[random.integers(len(values_N), size=len(values_N))].mean()) for _ in range(RESAMPLES)]
+        low, high = np.quantile(means_R, [0.025, 0.975])
+        return cls(float(values_N.mean()), float(low), float(high))
+
+
+@final
+@dataclass(frozen=True)
+class Measured:
+    """The agreement of the weights of all examples with one importance; each example counts once.
+
+    >>> one = Measured("erasing a position", (Agreement(0.5, 0.0, 1.0, 0.25, steps=3),))
+    >>> one.tau.mean, one.first.mean
+    (0.5, 1.0)
+    """
+
+    name: str
+    """What the weights are compared with."""
+    examples: tuple[Agreement, ...]
+
+    @cached_property
+    def tau(self) -> Estimate:
+        """Kendall's τ of the weights."""
+        return Estimate.of([one.tau for one in self.examples])
+
+    @cached_property
+    def random(self) -> Estimate:
+        """That of the same weights in a random order: 0 but for chance."""
+        return Estimate.of([one.random for one in self.examples])
+
+    @cached_property
+    def first(self) -> Estimate:
+        """How often the largest weight is on the most important position."""
+        return Estimate.of([one.first for one in self.examples])
+
+    @property
+    def chance(self) -> float:
+        """The same for uniform weights."""
+        return float(np.mean([one.chance for one in self.examples]))
+
+    @property
+    def steps(self) -> int:
+        """Steps of all examples."""
+        return sum(one.steps for one in self.examples)
+
+    @property
+    def sentence(self) -> str:
+        """What the correlation means, and how often the most important position is found."""
+        over = Estimate.of([one.tau - one.random for one in self.examples])  # of random weights, on the same examples
+        alike, joined = f"Weights and {self.name} order the input", "and"
+        if over.low > 0:
+            far = "weakly" if self.tau.mean < WEAK else "in part" if self.tau.mean < STRONG else "to a large part"
+            alike += f" alike {far}, more than random weights do"
+        else:
+            alike += " in opposite ways" if over.high < 0 else " alike no more than random weights do"
+            joined = "but" if self.first.low > self.chance else joined
+        often = f"the largest weight is on the most important position at {self.first.mean:.0%} of the steps"
+        return f"{alike}; {joined} {often} (uniform weights: {self.chance:.0%})."
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, those of each example too."""
+        return {
+            "compared_with": self.name,
+            "steps": self.steps,
+            "tau": asdict(self.tau),
+            "tau_random": asdict(self.random),
+            "tau_uniform": 0.0,
+            "same_first": asdict(self.first),
+            "same_first_uniform": self.chance,
+            "examples": [asdict(one) for one in self.examples],
+        }

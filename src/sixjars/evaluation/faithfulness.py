@@ -1,0 +1,217 @@
+r"""Whether attention weights order the input as erasing it and as gradients do.
+
+Dims: T steps of an output, S source positions, N copies of one example, E embedding features, D source features.
+
+For the output y of an example, and the probability of each of its tokens given those before it:
+
+.. math:: f_{tj} = \log P(y_t \mid x) - \log P(y_t \mid x \text{ without } j), \quad
+          g_{tj} = \lVert \partial \log P(y_t \mid x) / \partial e_j \rVert, \quad
+          \tau(\alpha_t, f_t), \; \tau(\alpha_t, g_t)
+
+Such a comparison by Kendall's τ, with gradients and by leaving one word out, is that of Jain & Wallace 2019
+(https://aclanthology.org/N19-1357/), for classifiers. Where we differ: they measure how far the distribution over all
+outputs moves, we how far the log probability of the output falls; and their gradient is that of the one-hot vector of
+a word, ours the norm at its embedding e_j.
+
+A token is erased by `<unk>` in its place and by masking its position out of attention; its gradient is that at its
+embedding. The cells of an image, frames and points are erased in the memory alone, and their gradient is that at h_j.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sixjars.data.batches import Batches
+from sixjars.data.dataset import Dataset
+from sixjars.evaluation.agreement import Agreement, agreement
+from sixjars.evaluation.score import answers, encoded_batches
+from sixjars.flow.special import STOP, UNK
+from sixjars.flow.values import Encoded, Padded
+from sixjars.loss import truth_loss
+from sixjars.model.build import Network
+from sixjars.model.layers import WordEmbedding
+from sixjars.recipe.sections import SearchSettings
+
+ROUNDING: Final = 6
+"""Digits of a log probability behind the point; what differs by less is equal."""
+IMPOSSIBLE: Final = -1e4
+"""The log probability of what cannot be output, such as pointing at a position that is erased."""
+NUMBERS: Final = 2**24
+"""Logits, or numbers of the memory or of attention, at a time; so many copies of an example are computed at once."""
+SCORED: Final = 64
+"""Numbers that attention needs for each weight, about."""
+
+
+@final
+@dataclass(frozen=True)
+class Importance:
+    """What one output attended to, and what it depended on, all (T, S)."""
+
+    weights: Tensor
+    falls: Tensor
+    """Of the log probability of each token, where a position is erased; negative where it rises."""
+    gradients: Tensor
+    """The norm at each position."""
+
+
+@final
+class Copies:
+    """One example many times over, with an output that is forced: one copy for each erasure, or for each step."""
+
+    def __init__(self, network: Network, batches: Batches, row: int, output: Sequence[int], *, tokens: bool) -> None:
+        self.network = network
+        self.batches = batches
+        self.row = row
+        self.target = Padded.of([list(output)]).to(network.device)
+        self.name = network.encoder.positions_of()
+        with torch.no_grad():
+            self.encoded = network.encode(self._inputs(1))
+            taught = network.decoder.teach(self.encoded, self.target)
+            self.log_T = self._log_probabilities(self.encoded)[0]
+        assert taught.weights is not None
+        self.steps = len(self.log_T)
+        self.positions = int(self.encoded.mask.sum())
+        self.weights_TS = taught.weights[0, : self.steps, : self.positions]
+        sizes = taught.logits.numel(), self.encoded.memory.numel(), SCORED * self.weights_TS.numel()
+        self.at_once = max(1, NUMBERS // max(sizes))
+        width = self.encoded.mask.shape[1]
+        self.tokens = tokens and self._inputs(1)[self.name].values.shape[1:] == (width,)
+        """Whether the positions are tokens of the input."""
+
+    def importance(self) -> Importance:
+        """Of every position for every step."""
+        return Importance(self.weights_TS, self.falls(), self.gradients())
+
+    def falls(self) -> Tensor:
+        """How far the log probability of each token falls where each position is erased, (T, S)."""
+        found = []
+        with torch.no_grad():
+            for places_N in self._portions(self.positions):
+                erased_TN = self._log_probabilities(self._erased(places_N)).t()
+                found.append(self.log_T.unsqueeze(1) - erased_TN)
+        return torch.cat(found, dim=1).double().round(decimals=ROUNDING)
+
+    def gradients(self) -> Tensor:
+        """The norm of the gradient of the log probability of each token at each position, (T, S)."""
+        found = []
+        cudnn = torch.backends.cudnn.flags(enabled=False)  # whose recurrences have no gradients in evaluation mode
+        with torch.enable_grad(), cudnn:
+            for steps_N in self._portions(self.steps):
+                encoded, leaves, index_NS = self._differentiable(len(steps_N))
+                log_NT = self._log_probabilities(encoded)
+                gradients = torch.autograd.grad(log_NT.gather(1, steps_N.unsqueeze(1)).sum(), leaves)
+                norms = torch.cat([gradient.norm(dim=-1).flatten() for gradient in gradients])
+                found.append(norms[index_NS][:, : self.positions].double())
+        return torch.cat(found)
+
+    def _portions(self, count: int) -> Sequence[Tensor]:
+        """The numbers up to a count, as many at a time as there may be copies in memory."""
+        return torch.split(torch.arange(count, device=self.network.device), self.at_once)
+
+    def _inputs(self, count: int) -> dict[str, Padded]:
+        """Read again, for segments are packed across rows."""
+        batch = self.batches.collate(torch.full((count,), self.row)).to(self.network.device)
+        return dict(batch.inputs)
+
+    def _log_probabilities(self, encoded: Encoded) -> Tensor:
+        """Of each token of the output, (N, T); of several labels that are chosen together, (N, 1)."""
+        target = self.target.repeat(encoded.rows)
+        return -truth_loss(self.network.decoder.teach(encoded, target), target).clamp(max=-IMPOSSIBLE)
+
+    def _erased(self, places_N: Tensor) -> Encoded:
+        """A copy for each of these positions, without it."""
+        count = len(places_N)
+        gone_NS = torch.arange(self.encoded.mask.shape[1], device=places_N.device) == places_N.unsqueeze(1)
+        if self.tokens:
+            inputs = self._inputs(count)
+            source = inputs[self.name]
+            inputs[self.name] = replace(source, values=source.values.masked_fill(gone_NS, UNK))
+            encoded = self.network.encode(inputs)
+        else:
+            encoded = self.encoded.repeat(count)
+        memory = encoded.memory.masked_fill(gone_NS.unsqueeze(-1), 0.0)
+        return replace(encoded, memory=memory, mask=encoded.mask & ~gone_NS)
+
+    def _differentiable(self, count: int) -> tuple[Encoded, list[Tensor], Tensor]:
+        """So many copies, what is differentiated by, and where in it, laid end to end, each position is, (N, S)."""
+        every_NS = torch.arange(count * self.encoded.mask.shape[1], device=self.network.device).view(count, -1)
+        if self.tokens:
+            inputs = self._inputs(count)
+            source = inputs[self.name]
+            with _embedded(self.network.encoder) as calls:
+                encoded = self.network.encode(inputs)
+            own = [leaf for ids, leaf in calls if ids is source.values]
+            if own:
+                return encoded, own, every_NS
+            if calls and source.segments is not None:  # one call for each pack
+                return encoded, [leaf for _, leaf in calls], source.segments.position_index
+        encoded = self.encoded.repeat(count)
+        leaf_NSD = encoded.memory.clone().requires_grad_()
+        return replace(encoded, memory=leaf_NSD), [leaf_NSD], every_NS
+
+
+@contextmanager
+def _embedded(encoder: nn.Module) -> Iterator[list[tuple[Tensor, Tensor]]]:
+    """The ids and vectors of every call of an embedding meanwhile; the vectors are cut off from what made them."""
+    calls: list[tuple[Tensor, Tensor]] = []
+
+    def cut(_: nn.Module, ids: tuple[Tensor], vectors: Tensor) -> Tensor:
+        calls.append((ids[0], vectors.detach().requires_grad_()))
+        return calls[-1][1]
+
+    hooks = [one.register_forward_hook(cut) for one in encoder.modules() if isinstance(one, WordEmbedding)]
+    try:
+        yield calls
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@final
+@dataclass(frozen=True)
+class CheckedExample:
+    """One example; an agreement is missing where no step has an order."""
+
+    row: int
+    erasure: Agreement | None
+    gradient: Agreement | None
+
+
+def checked_examples(
+    network: Network, dataset: Dataset, rows: Sequence[int], *, search: SearchSettings | None, examples: int
+) -> Iterator[CheckedExample]:
+    """Check some rows; without `search`, their references are the outputs. `examples` are searched for at a time."""
+    batches, name = dataset.batches(), network.encoder.positions_of()
+    tokens = dataset.fields.inputs[name].holds == "tokens"
+    for some in (rows[at : at + examples] for at in range(0, len(rows), examples)):
+        found = dict(_outputs(network, batches, some, search))
+        for row in some:
+            random = np.random.default_rng(row)
+            if not found[row]:
+                yield CheckedExample(row, None, None)
+                continue
+            one = Copies(network, batches, row, found[row], tokens=tokens).importance()
+            compared = (agreement(one.weights, importance, random) for importance in (one.falls, one.gradients))
+            yield CheckedExample(row, *compared)
+
+
+def _outputs(
+    network: Network, batches: Batches, rows: Sequence[int], search: SearchSettings | None
+) -> Iterator[tuple[int, list[int]]]:
+    """The ids of the output of each row, `<stop>` included where it was reached."""
+    if search is None:
+        for row in rows:
+            target = batches.collate(torch.tensor([row])).target
+            yield row, target.values[target.mask].tolist()
+        return
+    for batch, encoded in encoded_batches(network, batches, examples=len(rows), rows=rows):
+        numbers = batch.numbers.tolist()
+        found = answers(network, encoded, search, seeds=numbers, attention=False)
+        for row, [best, *_] in zip(numbers, found, strict=True):
+            ends = network.decoder.searches and best.finished
+            yield row, [*best.tokens, *([STOP] if ends else [])]

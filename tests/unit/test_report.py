@@ -1,0 +1,189 @@
+"""`sixjars report`: what comes out for runs of every kind, and what it refuses before any work is done."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import final
+
+import pytest
+
+import sixjars
+from sixjars.inspection.report_tables import shown_number
+from sixjars.progress import Reporter
+from sixjars.runs import report as of_reports
+from tests.unit.conftest import Call, recipe_from_file
+
+FEW = ["data.sample.size=24", "data.sample.valid=4", "data.sample.test=12", "learning.steps=1"]
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A translation run, of words, on a file."""
+    folder = tmp_path_factory.mktemp("words")
+    rows = [f"word{n % 4} and{' more' * (n % 5)}\twort{n % 3} und mehr" for n in range(24)]
+    (folder / "pairs.tsv").write_text("\n".join(["en\tde", *rows, ""]))
+    recipe = recipe_from_file(folder, folder / "pairs.tsv", {"learning": {"epochs": 2}})
+    return sixjars.train(recipe, out=folder / "run", device="cpu").folder
+
+
+def text_of(html: str) -> str:
+    """Without tags."""
+    return re.sub(r"<[^>]+>", " ", re.sub(r"<(style|script)>.*?</\1>", "", html, flags=re.S))
+
+
+@pytest.fixture(scope="module")
+def page(words: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The report of that run on a file with an unknown word."""
+    folder = tmp_path_factory.mktemp("page")
+    rows = [f"word{n % 4} <b>strange{n}</b> and{' more' * (n % 6)}\twort{n % 3} und mehr" for n in range(30)]
+    (folder / "test.tsv").write_text("\n".join(["en\tde", *rows, ""]))
+    out = folder / "new" / "report.html"
+    assert sixjars.report(words, data=folder / "test.tsv", out=out, device="cpu") == out
+    return out.read_text(encoding="utf-8")
+
+
+def test_the_scores_are_those_of_evaluate(call: Call, words: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r.html"
+    said = call("report", words, "--out", out, "--device", "cpu")
+    assert said.code == 0
+    assert said.out == ""
+    assert re.fullmatch(rf"wrote {re.escape(str(out))} \(0\.\d MB\)", said.err.splitlines()[-1])
+    scored = sixjars.evaluate(words, device="cpu")
+    text = out.read_text(encoding="utf-8")
+    for score in scored.scores:
+        assert f'<th scope="row">{score.name}</th><td>{shown_number(score.value)}</td>' in text
+    assert f"on {scored.examples:,} examples of {scored.where}" in text
+
+
+def test_a_report_has_all_of_it(page: str, words: Path) -> None:
+    text = text_of(page)
+    assert "<b>strange" not in page
+    assert "strange7" in text
+    assert "30 examples of " in text
+    assert "9 of 30 examples" in text
+    assert page.count('class="view"') == 9
+    assert page.count('class="dot"') == 30
+    assert "words of the source" in text
+    assert "The most frequent words with an unknown token." in text
+    assert "e_jt = V_attᵀ tanh" in text
+    assert "95 % interval" in text
+    assert "sixjars report runs/again --data" in text
+    assert "tokens: words" in text  # of the recipe
+    assert page.count('<polyline class="curve') == 3
+    assert "2 epochs" in text
+    assert f"{sixjars.explain(words).count:,} trained" in text
+
+
+def test_lengths_have_counts_that_add_up(page: str) -> None:
+    [table] = re.findall(r"by length\..*?<tbody>(.*?)</tbody>", page)
+    counts = [int(count) for count in re.findall(r"</th><td>(\d+)(?: \(few\))?</td>", table)]
+    assert sum(counts) == 30
+
+
+def test_the_view_shown_is_what_the_model_attends_to(page: str, words: Path) -> None:
+    given = re.findall(r'id="best-1-view".*?<span class="given">(.*?)</span>', page)[0]
+    source = given.replace("&lt;", "<").replace("&gt;", ">")
+    kept = sixjars.load(words, device="cpu").predict(source)
+    found = re.findall(r'id="best-1-view".*?class="weights">.*?<tbody>(.*?)</tbody>', page)[0]
+    drawn = [float(cell) for cell in re.findall(r"<td>([\d.]+)</td>", found)]
+    assert drawn == pytest.approx([weight for row in kept.weights for weight in row], abs=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "told"),
+    [
+        ("translation/sample_initial", "This model has no attention, so there are no weights to show."),
+        ("document_classification/sample_attention", "Confusion matrix"),
+        ("pointing/sample_sorting", "length of the points"),
+        ("image_captioning/sample_initial", "This model has no attention"),
+        ("video_classification/sample_attention", "Confusion matrix"),
+    ],
+)
+def test_every_kind_of_run(recipe: str, told: str, tmp_path: Path) -> None:
+    run = sixjars.train(recipe, FEW, out=tmp_path / "run", device="cpu").folder
+    html = sixjars.report(run, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8")
+    assert told in html
+    assert html.count('class="dot"') == 12
+    attends = sixjars.load(run, device="cpu").has_attention
+    assert html.count('class="view"') == (9 if attends else 0)
+    if not attends and recipe.startswith("image"):
+        assert html.count('<img class="given" src="data:image/jpeg') == 9
+
+
+def test_a_language_model_has_no_input(language_model: Path, tmp_path: Path) -> None:
+    text = text_of(sixjars.report(language_model, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8"))
+    for told in ("there is no map", "or there is no input", "The inputs have no words.", "log probability of a token"):
+        assert told in text
+
+
+def test_a_packed_run_and_a_table_in_memory(run: Path, tmp_path: Path) -> None:
+    packed = sixjars.pack(run, tmp_path / "words.sixjars")
+    rows = [{"latin": "ghar", "devanagari": "घर"}, {"latin": "ram", "devanagari": "राम"}]
+    columns = sixjars.load(run, device="cpu").all_columns
+    table = [dict(zip(map(str, columns.values()), row.values(), strict=True)) for row in rows]
+    html = sixjars.report(packed, data=table, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8")
+    assert "<title>Report of words.sixjars</title>" in html
+    assert "2 of 2 examples" in html
+
+
+def test_data_without_annotations_is_scored_by_the_other_metrics(tmp_path: Path) -> None:
+    run = sixjars.train("translation/sample_attention", FEW, out=tmp_path / "run", device="cpu").folder
+    (tmp_path / "pairs.tsv").write_text("english\thindi\nI am going home\tmein ghar ja raha hoon\n")
+    for data, left_out in ((None, False), (tmp_path / "pairs.tsv", True)):
+        html = sixjars.report(run, data=data, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8")
+        assert '<th scope="row">exact_match</th>' in html
+        assert ('<th scope="row">alignment_error_rate</th>' in html) != left_out
+        assert ("Left out, for this data has no annotations: alignment_error_rate." in html) == left_out
+
+
+@final
+class Noted(Reporter):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, int, int]] = []
+
+    def preparing(self, what: str, *, done: int, total: int) -> None:
+        self.said.append((what, done, total))
+
+
+def test_progress_is_shown(words: Path, tmp_path: Path) -> None:
+    reporter = Noted()
+    sixjars.report(words, out=tmp_path / "r.html", device="cpu", reporter=reporter)
+    assert reporter.said[-1] == ("map of summary vectors", 6, 6)
+
+
+def test_bad_input_is_one_sentence(call: Call, words: Path, tmp_path: Path) -> None:
+    assert call("report", tmp_path / "no").sentence == f"run folder {tmp_path / 'no'} does not exist."
+    other = tmp_path / "other.tsv"
+    other.write_text("a\tb\nx\ty\n")
+    assert "other.tsv" in call("report", words, "--data", other, "--out", tmp_path / "r.html").sentence
+    empty = tmp_path / "empty.tsv"
+    empty.write_text("en\tde\n")
+    assert "empty.tsv" in call("report", words, "--data", empty, "--out", tmp_path / "r.html").sentence
+    assert not (tmp_path / "r.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("out", "told"),
+    [
+        ("r.png", "a report is an HTML file, but {} does not end in .html or .htm."),
+        ("folder.html", "{} is a folder; name a file in it."),
+        ("file.txt/r.html", "{} cannot be written: {folder}/file.txt is not a folder."),
+        ("locked/r.html", "{} cannot be written: you may not write there."),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_told_before_the_work(
+    call: Call, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str, told: str
+) -> None:
+    (tmp_path / "folder.html").mkdir()
+    (tmp_path / "file.txt").touch()
+    (tmp_path / "locked").mkdir()
+    monkeypatch.setattr(of_reports, "judged_run", _never)
+    monkeypatch.setattr("sixjars.runs.output_file.os.access", lambda path, mode: "locked" not in str(path))
+    path = tmp_path / out
+    assert call("report", words, "--out", path).sentence == told.format(path, folder=tmp_path)
+
+
+def _never(*given: object, **more: object) -> Callable[[], None]:
+    raise AssertionError("it was scored")

@@ -1,0 +1,265 @@
+"""The HTML of a report, made of plain values: its contents, that all is escaped, and that it stays small."""
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sixjars.evaluation.by_length import Bucket
+from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
+from sixjars.inspection.explanation import Explanation, Section, Weight
+from sixjars.inspection.report import SECTIONS, report_page
+from sixjars.inspection.report_charts import curves, number, thinned, ticks
+from sixjars.inspection.report_examples import LARGEST, chosen_rows
+from sixjars.inspection.report_map import COLORS, neighbours_of, projected
+from sixjars.inspection.report_tables import MOST_LABELS, confusion_table
+from sixjars.inspection.report_values import ByLength, Example, Group, History, Report, Shown, SummaryMap
+from sixjars.inspection.view import Output, View
+from tests.unit.test_views_html import WEIGHTS, WILD, Reader
+
+LARGEST_FILE = 5_000_000
+
+
+def example(at: int, words: int = 4) -> Example:
+    return Example(
+        f"input {at} " + "word " * words + WILD, f"output {at} {WILD}", (f"true {at} {WILD}",), at % 7 / 6, words
+    )
+
+
+def view(at: int) -> View:
+    return View({"source": f"in {at}"}, (Output("x", ("x", WILD), WEIGHTS, -0.5),), source=("a", "b", "c", WILD))
+
+
+def large_view(steps: int, positions: int, outputs: int = 1) -> View:
+    """With so many weights."""
+    tokens, source = (tuple(f"{name}{n}" for n in range(count)) for name, count in (("out", steps), ("in", positions)))
+    output = Output("x", tokens, ((1.0 / positions,) * positions,) * steps, -0.5)
+    return View({"source": "input"}, (output,) * outputs, source=source)
+
+
+def explanation() -> Explanation:
+    weight = Weight(f"decoder.{WILD}", "W", (3, 4), 12, trainable=True)
+    names = ("task", "data", "model: encoder", "model: bridge", "model: decoder", "loss", "learning", "evaluation")
+    return Explanation(f"translation {WILD}", tuple(Section(name, (f"{name} {WILD}",), (weight,)) for name in names))
+
+
+def summary_map(count: int, *, labels: int = 0, lower: bool = False) -> SummaryMap:
+    vectors = np.random.default_rng(0).normal(size=(count, 16))
+    found = projected(vectors)
+    assert found is not None
+    examples = [example(at, words=2 + at % 9) for at in range(count)]
+    classes = [f"class {at % labels} {WILD}" for at in range(count)] if labels else []
+    return SummaryMap(*found, neighbours_of(vectors), examples, lower, classes)
+
+
+def report_of(count: int = 30, **changes: Any) -> Report:
+    groups: tuple[Group, ...] = ("best", "median", "worst")
+    records = [
+        {"epoch": float(n), "step": 10.0 * n, "train_loss": 3 / n, "loss": 2 / n, "bleu": 4.0 * n} for n in range(1, 9)
+    ]
+    buckets = [Bucket(2, 5, 25, 0.5, Interval(0.4, 0.6)), Bucket(6, 9, 5, 0.25), Bucket(10, 13, 0, None)]
+    values: dict[str, Any] = {
+        "title": f"Report of {WILD}",
+        "where": f"the test set of {WILD}",
+        "count": count,
+        "skipped": 2,
+        "explanation": explanation(),
+        "scores": [
+            (Score("exact_match", 0.5, f"exact|{WILD}", "higher", count), Interval(0.4, 0.6)),
+            (Score("distinct1", 0.1, "distinct", "higher", count), None),
+        ],
+        "ranked_by": "exact_match",
+        "shown": [Shown(group, example(at), view(at)) for group in groups for at in range(3)],
+        "has_attention": True,
+        "cost": {"steps": "80"},
+        "versions": {"seed": "0", "torch": WILD},
+        "recipe": f"task: {WILD}",
+        "command": "sixjars report runs/again",
+        "history": History(records, "bleu", 80.0, "loss"),
+        "by_length": ByLength("exact_match", "words of the source", buckets),
+        "summary_map": summary_map(count),
+        "unknown": 0.015,
+        "unknown_words": [(WILD, 3)],
+    }
+    return Report(**(values | changes))
+
+
+def test_text_is_escaped_and_nothing_is_loaded() -> None:
+    classes = [ClassRow(WILD, 3, 0.5, 0.5, 0.5), ClassRow("b", 1, 0.5, 0.5, 0.5)]
+    confusion = Confusion((WILD, "b"), ((2, 1), (0, 1)))
+    html = report_page(report_of(classes=classes, confusion=confusion, summary_map=summary_map(30, labels=3)))
+    read = Reader(html)
+    assert [tag for tag, _ in read.tags].count("script") == 1
+    assert not [tag for tag, _ in read.tags if tag in ("link", "iframe", "object", "embed", "base", "form")]
+    loaded = [own[key] for _, own in read.tags for key in ("src", "srcset") if key in own]
+    assert all(str(one).startswith("data:") for one in loaded)
+    assert all(str(own["href"]).startswith("#") for tag, own in read.tags if tag == "a")
+    assert "https://" not in re.sub(r"<style>.*?</style>|<script>.*?</script>", "", html, flags=re.S)
+    assert html.count("<script>alert") == 0
+    assert read.text.count("alert('x')") > 20
+
+
+def test_all_sections_are_there_with_headings_and_captions() -> None:
+    read = Reader(report_page(report_of()))
+    tags = [tag for tag, _ in read.tags]
+    assert tags.count("h1") == 1
+    assert tags.count("h2") == len(SECTIONS) == tags.count("section")
+    ids = [own["id"] for _, own in read.tags if "id" in own]
+    assert len(ids) == len(set(ids))
+    assert [own["href"] for tag, own in read.tags if tag == "a"] == [f"#{key}" for key in SECTIONS]
+    assert set(SECTIONS) <= set(ids)
+    assert tags.count("caption") == tags.count("table") - tags.count("figcaption")  # heat maps are in figures
+    for told in (
+        "exact_match",
+        "0.400 to 0.600",
+        "none",
+        "step 80",
+        "1.5 %",
+        "sixjars train recipe.yaml",
+        "96 trained",
+    ):
+        assert told in read.text, told
+
+
+def test_scores_and_intervals() -> None:
+    html = report_page(report_of())
+    assert "<b>exact_match 0.500</b> (95 % interval 0.400 to 0.600) on 30 examples" in html
+    assert "(2 bad rows skipped)" in html
+    assert html.count('class="bar') - html.count('class="bar few"') == 1
+    assert html.count('class="bar few"') == 1
+    assert html.count('class="whisker"') == 1
+    assert "5 (few)" in html
+
+
+def test_a_score_may_be_infinite() -> None:
+    buckets = [Bucket(2, 5, 25, 8.5), Bucket(6, 9, 25, math.inf)]
+    scores = [(Score("perplexity", math.inf, "", "lower", 50), None)]
+    html = report_page(report_of(scores=scores, by_length=ByLength("perplexity", "words of the source", buckets)))
+    assert "<b>perplexity inf</b>" in html
+    assert html.count('class="bar') == 1
+    assert 'y="nan"' not in html
+
+
+def test_what_is_missing_is_said() -> None:
+    html = report_page(
+        report_of(history=None, by_length=None, summary_map=None, unknown=None, unknown_words=(), has_attention=False)
+    )
+    for told in (
+        "This run has no log of validations.",
+        "All inputs have the same length",
+        "All examples have the same summary vector",
+        "This model has no attention, so there are no weights to show.",
+        "The inputs have no words.",
+    ):
+        assert told in html
+    one = report_of(history=History([{"epoch": 1.0, "step": 5.0, "loss": 1.0}], None, 5.0, "loss"))
+    assert "There was one validation, which makes no curve." in report_page(one)
+
+
+def test_a_thousand_examples_stay_small() -> None:
+    """With views as large as an example may be, and long texts."""
+    groups: tuple[Group, ...] = ("best", "median", "worst")
+    shown = [Shown(group, example(at, 500), large_view(120, 24)) for group in groups for at in range(3)]
+    html = report_page(report_of(1000, shown=shown))
+    assert html.count('class="dot"') == 1000
+    assert html.count('class="view"') == 9
+    assert len(html.encode()) < LARGEST_FILE
+    assert "9 of 1,000 examples" in html
+
+
+def test_a_view_that_is_too_large_is_left_out() -> None:
+    html = report_page(report_of(shown=[Shown("worst", example(0), large_view(200, 400))]))
+    assert "200 × 400 attention weights are too many for this file" in html
+    assert 'class="view"' not in html
+    html = report_page(report_of(shown=[Shown("worst", example(0), large_view(120, 24, outputs=3))]))
+    assert "The other outputs of the beam are left out" in html
+    assert html.count('<div role="tabpanel"') == 1
+    assert LARGEST * 9 < LARGEST_FILE / 1.5
+
+
+@pytest.mark.parametrize(("positions", "name"), [(24, "heatmap"), (25, "document")])
+def test_a_long_text_is_shaded_where_a_heat_map_would_be_wider_than_the_page(positions: int, name: str) -> None:
+    html = report_page(report_of(shown=[Shown("best", example(0), large_view(5, positions))]))
+    assert f'data-view="{name}"' in html
+
+
+def test_images_are_shown_where_there_is_no_view() -> None:
+    pixels = np.full((40, 60, 3), 200, dtype=np.uint8)
+    html = report_page(report_of(shown=[Shown("best", example(0), None, (pixels,))]))
+    assert html.count('<img class="given" src="data:image/jpeg') == 1
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 9, 100])
+def test_no_example_is_in_two_groups(count: int) -> None:
+    scores = [(float(at * 7 % count),) for at in range(count)]
+    found = chosen_rows(scores)
+    every = [at for some in found.values() for at in some]
+    assert len(every) == len(set(every)) == min(count, 9)
+    worth = [scores[at] for at in [*found["best"], *found["median"], *found["worst"][::-1]]]
+    assert worth == sorted(worth, reverse=True)
+
+
+def test_points_that_lie_close_have_similar_vectors() -> None:
+    vectors = np.array([[5.0, 0.0, 1.0], [5.1, 0.0, 1.0], [-5.0, 2.0, 1.0], [-5.2, 2.0, 1.1]])
+    found = projected(vectors)
+    assert found is not None
+    spots, shares = found
+    assert np.linalg.norm(spots[0] - spots[1]) < 0.5 < 5 < np.linalg.norm(spots[0] - spots[2])
+    assert shares[0] > 0.9
+    assert sum(shares) <= 1 + 1e-9
+    assert [near[0][0] for near in neighbours_of(vectors)] == [1, 0, 3, 2]
+    assert projected(np.ones((5, 3))) is None
+    assert projected(np.ones((1, 3))) is None
+    assert neighbours_of(np.zeros((1, 3))) == [[]]
+
+
+def test_classes_have_colours_and_a_legend() -> None:
+    html = report_page(report_of(summary_map=summary_map(40, labels=COLORS + 2)))
+    assert 'data-by="class"' in html
+    legend = re.findall(r'<ul class="legend class">(.*?)</ul>', html)[0]
+    assert legend.count("<li>") == COLORS + 1
+    assert "others" in legend
+    dots = re.findall(r"--k:var\(--k(\d)\)", html.replace(legend, ""))
+    assert len(dots) == 40
+    assert set(dots) == {str(at) for at in range(COLORS + 1)}
+
+
+def test_the_best_score_is_the_same_colour_where_lower_is_better() -> None:
+    found = {}
+    for lower in (False, True):
+        html = report_page(report_of(summary_map=summary_map(14, lower=lower)))
+        shares = [float(share) for share in re.findall(r"--s:([\d.]+)", html)]
+        assert [share == max(shares) for share in shares] == [at % 7 == (0 if lower else 6) for at in range(14)]
+        found[lower] = re.findall(r'<p class="legend score">(\S+) <span class="ramp"></span> (\S+)', html)
+    assert found == {False: [("0", "1")], True: [("1", "0")]}
+
+
+def test_a_matrix_of_many_classes_is_cut() -> None:
+    labels = tuple(f"label {at}" for at in range(40))
+    counts = tuple(tuple(int(row == column) for column in range(40)) for row in range(40))
+    html = confusion_table(Confusion(labels, counts))
+    assert html.count("<tr>") == MOST_LABELS + 1
+    assert "The 25 most frequent of 40 classes." in html
+    assert 'title="1 of 1 label 0 predicted as label 0">1</td>' in html
+
+
+def test_curves_lie_where_their_values_are() -> None:
+    html = curves({"a": [(0, 1.0), (10, 3.0)]}, y="loss", best=10)
+    [points] = re.findall(r'points="([^"]+)"', html)
+    (x0, y0), (x1, y1) = (map(float, point.split(",")) for point in points.split())
+    assert x0 < x1
+    assert y0 > y1
+    assert f'x1="{x1:.1f}" x2="{x1:.1f}"' in html
+    flat = curves({"a": [(5, 1.0), (5, 1.0)]}, y="loss")
+    assert "nan" not in flat
+
+
+def test_ticks_and_numbers() -> None:
+    assert ticks(2, 2) == [2]
+    assert ticks(0, 0.07) == [0.0, 0.02, 0.04, 0.06]
+    assert [number(value) for value in (0.25, 1500.0, 3e6)] == ["0.25", "1,500", "3e+06"]
+    many = thinned([{"step": float(at)} for at in range(1001)])
+    assert len(many) <= 402
+    assert many[-1] == {"step": 1000.0}
