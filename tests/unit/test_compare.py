@@ -92,9 +92,12 @@ def test_the_table_says_what_was_scored(capsys: pytest.CaptureFixture[str]) -> N
     lines = [" ".join(line.split()) for line in printed.splitlines()]
     assert lines == [
         "bleu on 33 examples of the test set of x.tsv, a: greedy search; b: sampling",
-        "run bleu parameters size examples scored training",
-        "a 25.0 (23.0–27.0) 1,000 1.6 MB 120/s on cpu 1500 steps, 2.5 epochs, 3 min",
-        "b 36.5 (34.0–38.1) ▲ 1,000 812 B 9/s on cpu not known",
+        "a b",
+        "bleu 25.0 (23.0–27.0) 36.5 (34.0–38.1) ▲",
+        "parameters 1,000 1,000",
+        "size 1.6 MB 812 B",
+        "examples scored 120/s on cpu 9/s on cpu",
+        "training 1500 steps, 2.5 epochs, 3 min not known",
         "In brackets: 95 % bootstrap interval. ▲ better, ▼ worse than the first run (p < 0.05).",
         "bleu: b is significantly better than a (+11.5; 95 % interval 9.0 to 14.0, p = 0.002).",
         "",

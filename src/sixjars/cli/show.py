@@ -147,7 +147,7 @@ def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """The first column is text, the others are numbers."""
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for at, name in enumerate(head):
-        table.add_column(name, justify="right" if at else "left", no_wrap=True)
+        table.add_column(name, justify="right" if at else "left", overflow="fold")
     for row in rows:
         table.add_row(*row)
     return table

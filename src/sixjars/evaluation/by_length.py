@@ -22,7 +22,7 @@ class Bucket:
     value: float | None
     """Nothing where no example can be scored."""
     interval: Interval | None = None
-    """Where the score lies with a probability of 95 %; nothing where that is not known."""
+    """How far the score may be off by chance; nothing where that is not known."""
 
 
 def edges_of(lengths: Sequence[int], *, buckets: int) -> list[tuple[int, int]]:

@@ -118,9 +118,10 @@ def _examples(dataset: Dataset) -> list[tuple[str, ...]]:
 
 
 def _names(named: Sequence[str], runs: Sequence[RunFolder]) -> list[str]:
-    """The folders' names; as they were given where two are the same."""
-    folders = [run.folder.name for run in runs]
-    return folders if len(set(folders)) == len(folders) else list(named)
+    """The folders' names; as they were given where two folders have the same."""
+    folders = [run.folder.resolve() for run in runs]
+    names = [folder.name for folder in folders]
+    return names if len(set(names)) == len(set(folders)) else list(named)
 
 
 def _trained(name: str, out: Path, device: Device, reporter: Reporter, outside: Outside) -> RunFolder:

@@ -24,7 +24,7 @@ class Measured:
 
     score: Score
     interval: Interval | None = None
-    """Where it lies with a probability of 95 %; nothing where the metric is of all examples together."""
+    """How far it may be off by chance; nothing where the metric is of all examples together."""
     difference: Difference | None = None
     """From that of the first run; nothing for the first run, or where the metric has no interval."""
 
@@ -134,15 +134,17 @@ class Comparison:
         return f"{self.metric} on {self.examples:,} examples of {self.data}, {how}"
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """The names of the columns, and a row for each run."""
-        names = [measured.score.name for measured in self.contenders[0].scores]
-        rows = []
-        for one in self.contenders:
-            row = [one.name, *(measured.shown for measured in one.scores), f"{one.parameters:,}"]
-            if one.cost is not None:
-                row += [size_of(one.cost.size), f"{one.cost.speed:,.0f}/s on {one.cost.device}", one.cost.training]
-            rows.append(row)
-        return ["run", *names, "parameters", "size", "examples scored", "training"][: len(rows[0])], rows
+        """The names of the runs, and a row for each score and for what they take."""
+        runs = self.contenders
+        names = [measured.score.name for measured in runs[0].scores]
+        rows = [[name, *(one.scores[at].shown for one in runs)] for at, name in enumerate(names)]
+        rows.append(["parameters", *(f"{one.parameters:,}" for one in runs)])
+        costs = [one.cost for one in runs if one.cost is not None]
+        if len(costs) == len(runs):
+            rows.append(["size", *(size_of(cost.size) for cost in costs)])
+            rows.append(["examples scored", *(f"{cost.speed:,.0f}/s on {cost.device}" for cost in costs)])
+            rows.append(["training", *(cost.training for cost in costs)])
+        return ["", *(one.name for one in runs)], rows
 
     def by_length(self) -> tuple[list[str], list[list[str]]]:
         """The same for the score by length; the last row has the number of examples."""

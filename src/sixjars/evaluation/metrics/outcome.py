@@ -124,7 +124,7 @@ class Score:
 @final
 @dataclass(frozen=True)
 class Interval:
-    """Where a score lies with a probability of 95 %, as far as the choice of the examples goes."""
+    """The 95 % bootstrap interval of a score: how far it may be off by the choice of the examples."""
 
     low: float
     high: float
