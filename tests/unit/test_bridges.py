@@ -174,3 +174,14 @@ def test_pooling_ignores_the_summary() -> None:
     bridge, read = AttentionPooling(source_size=5, state_size=3), source(5)
     other = Encoded(read.memory, read.mask, torch.randn(3, 9))
     assert torch.equal(bridge.start(other).first_state, bridge.start(read).first_state)
+
+
+def test_large_keys_against_large_queries_are_not_raised() -> None:
+    """Each alone is beyond what can be raised to a power, and their sum is not."""
+    bridge = Attention(source_size=1, state_size=1, size=1)
+    with torch.no_grad():
+        for weight in (bridge.score.query.weight, bridge.score.key.weight, bridge.score.score.weight):
+            weight.fill_(1.0)
+        encoded = Encoded(torch.tensor([[[60.0], [45.0]]]), torch.ones(1, 2, dtype=torch.bool), torch.zeros(1, 1))
+        found = bridge.step(torch.tensor([[-45.0]]), bridge.start(encoded)).weights
+    torch.testing.assert_close(found, torch.tensor([[1.0, 0.0]]).softmax(1))

@@ -171,7 +171,7 @@ sixjars.loss.token_loss = lambda *arguments, **more: [time.sleep(0.05) for _ in 
     process = server.start("train", recipe(), "--out", tmp_path / "run", before=before)
     while not (tmp_path / "run" / "fields" / "target.json").exists():
         signal.sigtimedwait([], 0.01)
-    signal.sigtimedwait([], 0.5)
+    signal.sigtimedwait([], 1.5)
     process.kill(signal.SIGINT)
     signal.sigtimedwait([], 1.2)
     process.kill(signal.SIGINT)

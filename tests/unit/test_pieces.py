@@ -31,6 +31,13 @@ def test_pieces_of_words_are_joined(tokens: str, text: str, words: list[int] | l
     assert [field.decode(group) for group in groups] == words
 
 
+def test_scripts_without_spaces_stay_in_their_characters() -> None:
+    def decode(ids: Sequence[int], words: Sequence[str]) -> str:
+        return "".join("我爱ab"[number] for number in ids)
+
+    assert joined(decode, [0, 1, 2, 3], ()) == [0, 1, 2, 2]
+
+
 def test_nothing_is_joined_to_nothing() -> None:
     assert joined(lambda ids, words: "", [], ()) == []
     assert joined(lambda ids, words: "", [1, 2], ()) == [0, 1]  # special tokens have no text

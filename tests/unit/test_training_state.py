@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn, optim
 
 from sixjars.errors import RunError
-from sixjars.learning.checkpoints import RunFiles, TrainingState
-from sixjars.learning.resuming import state_of
+from sixjars.learning import checkpoints
+from sixjars.learning.checkpoints import RunFiles, TrainingState, copied, packed_optimizer
+from sixjars.learning.resuming import state_of, unpack_optimizer
 
 VALUES = st.floats(-5, 5).map(lambda value: round(value, 1))
 SCORES = st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=12)
@@ -132,3 +135,49 @@ def test_no_space_for_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert str(caught.value) == (
         f"no space left to write {tmp_path / 'log.jsonl'}; what was saved before is still there."
     )
+
+
+def test_nothing_is_written_behind_what_could_not_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state that names weights which are not there, or weights that are swept away: worse than an older state."""
+    network = nn.Linear(2, 2)
+    optimizer, files, state = optim.SGD(network.parameters(), lr=0.1), RunFiles(tmp_path), TrainingState()
+    state.step = 1
+    state.score(2.0, 2.0, better="lower", keep=2)
+    files.keep_best(network, state, is_best=True, average=2)
+    files.save(network, optimizer, state, None)
+    files.done()
+    before = {path.name: path.read_bytes() for path in tmp_path.rglob("*.safetensors")}
+    writes, write = [], checkpoints.write_whole
+
+    def full_once(path: Path, content: bytes) -> None:
+        writes.append(path.name)
+        if len(writes) == 1:
+            raise RunError(f"no space left to write {path}; what was saved before is still there.")
+        write(path, content)
+
+    monkeypatch.setattr(checkpoints, "write_whole", full_once)
+    state.step = 2
+    state.score(1.0, 1.0, better="lower", keep=1)
+    files.keep_best(network, state, is_best=True, average=2)
+    files.save(network, optimizer, state, None)
+    with pytest.raises(RunError, match="no space left"):
+        files.done()
+    assert writes == ["best-2.safetensors"]
+    assert {path.name: path.read_bytes() for path in tmp_path.rglob("*.safetensors")} == before
+
+
+def test_a_fused_optimizer_goes_on_with_weights_that_are_not_contiguous() -> None:
+    def steps(weight: nn.Parameter, optimizer: optim.Optimizer, count: int) -> None:
+        for _ in range(count):
+            optimizer.zero_grad()
+            (weight.sin() * torch.arange(24.0).view(4, 6)).sum().backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+
+    whole, parts = (nn.Parameter(torch.linspace(0, 1, 24).view(6, 4).t()) for _ in "ab")
+    steps(whole, optim.Adam([whole], lr=0.1, fused=True), 4)
+    first = optim.Adam([parts], lr=0.1, fused=True)
+    steps(parts, first, 2)
+    second = optim.Adam([parts], lr=0.1, fused=True)
+    unpack_optimizer(second, copied(packed_optimizer(first)), updates=2)
+    steps(parts, second, 2)
+    torch.testing.assert_close(parts, whole)

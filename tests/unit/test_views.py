@@ -55,6 +55,12 @@ def test_pieces_of_a_caption_are_joined_over_the_cells_of_an_image() -> None:
     assert joined.source == ()
 
 
+def test_a_single_word_keeps_its_characters_whatever_the_output_is() -> None:
+    one = view(tuple("delhi"), *"कख", "<stop>", words=(0,) * 5, token_words=(0, 1, 2)).joined()
+    assert one.source == tuple("delhi")
+    assert len(one.outputs[0].weights[0]) == 5
+
+
 def test_copied_positions_move_with_their_words() -> None:
     whole = view(("▁Re", "x", "▁ran"), "▁Re", "x", words=(0, 0, 1), token_words=(0, 0), copied=(0, None))
     two = View(whole.inputs, (Output("Rex ran", ("▁Re", "x", "▁ran"), ((1.0, 0.0, 0.0),) * 3, words=(0, 0, 1),
@@ -115,7 +121,8 @@ def test_a_view_is_made_of_predictions() -> None:
     assert [one.log_probability for one in made.outputs] == [-0.5, -2.0]
     assert made.alone(1).outputs == (made.outputs[1],)
     assert made.short == "I"
-    assert view(("word",) * 90, "x").short.endswith(" …")
+    assert view(("word",) * 90, "x").short.endswith("…")
+    assert len(view(("我" * 200,), "x").short) == 120
 
 
 def test_labels_that_are_chosen_together_are_one_step_and_empty_hypotheses_are_left_out() -> None:

@@ -17,7 +17,7 @@ from sixjars.cli.faithfulness import (
     check_weights,
 )
 from sixjars.cli.inputs import Lines, at_terminal, note_file_names, on_one_line, rows_given, texts_given
-from sixjars.cli.options import AllowOption, DeviceOption, RunArgument, note, results
+from sixjars.cli.options import AllowOption, DeviceOption, RunArgument, check_output, note, results
 from sixjars.cli.predict import (
     InputOption,
     SearchOption,
@@ -104,6 +104,8 @@ def _check_out(out: Path | None, view: str | None) -> None:
         raise DataError(f"--out {out} should end in {', '.join([*PICTURES, PAGE])} or {DATA}.")
     if view == "json" and ending != DATA:
         raise DataError(f"--view json is written to a {DATA} file, but --out is {out}.")
+    if ending not in (*PICTURES, PAGE):
+        check_output(out, "--out")
     check_writable(out, f"--out {out}")
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from math import exp, fsum
 from pathlib import Path
-from textwrap import shorten
 from typing import Any, final
 
 from sixjars.errors import DataError
@@ -88,7 +87,8 @@ class View:
     @property
     def short(self) -> str:
         """The same on one line, cut where it is long."""
-        return shorten(self.given, LONGEST, placeholder=" …")
+        line = " ".join(self.given.split())
+        return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -112,13 +112,14 @@ class View:
         """
         if len(set(self.words)) < 2 and all(len(set(one.words)) < 3 for one in self.outputs):
             return self
-        groups = _groups(self.words or range(len(self.names)), self.segments)
+        alone = len(set(self.words)) < 2  # one word is looked at by its pieces
+        groups = _groups(range(len(self.names)) if alone else self.words, self.segments)
         place = {at: number for number, group in enumerate(groups) for at in group}
         return replace(
             self,
             source=tuple(_word([self.source[at] for at in group]) for group in groups) if self.source else (),
             segments=tuple(self.segments[group[0]] for group in groups) if self.segments else (),
-            words=tuple(range(len(groups))),
+            words=self.words if alone else tuple(range(len(groups))),
             outputs=tuple(_joined(one, groups, place) for one in self.outputs),
         )
 

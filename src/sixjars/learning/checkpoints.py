@@ -10,7 +10,7 @@ import math
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -192,6 +192,7 @@ class RunFiles:
     def __init__(self, folder: Path) -> None:
         self.thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="files")
         self.waiting: list[Future[None]] = []
+        self.failed = False
         self.model = folder / "model.safetensors"
         self.last = folder / "checkpoints" / "last.safetensors"
         self.log = folder / "log.jsonl"
@@ -234,11 +235,21 @@ class RunFiles:
 
     def _later(self, write: Callable[..., None], *given: Any) -> None:
         self.done(but=3)  # what waits takes memory
-        self.waiting.append(self.thread.submit(write, *given))
+        self.waiting.append(self.thread.submit(self._in_order, write, *given))
+
+    def _in_order(self, write: Callable[..., None], *given: Any) -> None:
+        """Nothing is written behind what could not be written: a state may name weights that are not there."""
+        if self.failed:
+            return
+        self.failed = True
+        write(*given)
+        self.failed = False
 
     def done(self, but: int = 0) -> None:
         """Wait until all is written, but so many; a fault of the disk is raised here."""
-        while len(self.waiting) > but:
+        if but == 0:
+            wait(self.waiting)
+        while self.waiting and (len(self.waiting) > but or self.waiting[0].done()):
             self.waiting.pop(0).result()
 
     def sweep(self, state: TrainingState) -> None:

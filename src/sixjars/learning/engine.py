@@ -109,7 +109,7 @@ def fabric_for(*, device: Device, devices: int, precision: str, loggers: "Sequen
         raise RecipeError([f"learning.precision: fp16 needs a CUDA device; use bf16 or 32 on {this}."])
     elastic = torch.distributed.is_available() and torch.distributed.is_torchelastic_launched()
     if devices == 1 and not elastic and precision != "fp16":  # whose loss is scaled by Fabric
-        return OneDevice(torch.device("cuda:0" if where == "cuda" else where), precision, loggers)
+        return OneDevice(torch.empty(0, device=where).device, precision, loggers)
     from sixjars.learning.processes import launched
 
     return launched(where, devices, precision, loggers)

@@ -124,11 +124,13 @@ class Trainer:
         self.around.reporter.begin(step=self.state.step, total=self.total)
         try:
             with self._minding_signals():
-                while not self.state.finished:
-                    self._one_epoch()
+                try:
+                    while not self.state.finished:
+                        self._one_epoch()
+                finally:
+                    self.files.done()  # while signals are minded: the echo of one would end the process
         finally:
             self.around.reporter.end()
-            self.files.done()
         self._finish()
 
     def _one_epoch(self) -> None:
@@ -156,6 +158,7 @@ class Trainer:
         update, self.pending = self.pending, None
         loss = update.loss()
         if not math.isfinite(loss):
+            self._settle()
             raise LearningError(f"the loss is no longer a number at step {update.step}; try a lower learning.rate.")
         self.state.tokens, self.state.loss = self.state.tokens + update.tokens, self.state.loss + loss
         before, self.reported_at = self.reported_at, time.monotonic()
@@ -189,7 +192,7 @@ class Trainer:
 
     def _reduced(self, values: Tensor, how: str) -> Tensor:
         """Over all processes."""
-        if isinstance(self.fabric, OneDevice):
+        if isinstance(self.fabric, OneDevice) or self.fabric.world_size == 1:
             return values
         reduced = self.fabric.all_reduce(values, reduce_op=how)
         assert isinstance(reduced, Tensor)
@@ -211,6 +214,7 @@ class Trainer:
             self._report()
             self._save()
         if stop and not state.finished:
+            self._settle()
             raise Interrupted(
                 f"stopped at step {state.step} of {self.total}; the same command with --resume goes on from there."
             )
@@ -242,6 +246,12 @@ class Trainer:
         if self.leads:
             self.files.save(self.network, self.optimizer, self.state, self.updates.scaler)
 
+    def _settle(self) -> None:
+        """All is on the disk, and every process knows it: one that ends before takes the others with it."""
+        if self.leads:
+            self.files.done()
+        self.fabric.barrier()
+
     def _finish(self) -> None:
         if self.leads:
             self.files.sweep(self.state)  # a kill may have come before the last time
@@ -256,7 +266,7 @@ class Trainer:
 
     def _agreed(self, stop: bool, due: bool) -> tuple[bool, bool]:  # noqa: FBT001
         """What any process wants, all do."""
-        if isinstance(self.fabric, OneDevice):  # to read a tensor would wait for the device in every update
+        if self.fabric.world_size == 1:  # to read a tensor would wait for the device in every update
             return stop, due
         agreed = self._reduced(torch.tensor([float(stop), float(due)], device=self.fabric.device), "max")
         return bool(agreed[0]), bool(agreed[1])

@@ -42,11 +42,13 @@ def optimizer_memory(optimizer: optim.Optimizer) -> Tensors:
 def unpack_optimizer(optimizer: optim.Optimizer, tensors: Mapping[str, Tensor], *, updates: int) -> None:
     """Back from `packed_optimizer`, after so many updates; ValueError where an optimizer has counted others."""
     state: dict[int, dict[str, Tensor]] = {}
-    for full in optimizer_memory(optimizer):
+    for full, like in optimizer_memory(optimizer).items():
         _, number, name = full.split(".")
         if name == "step" and not 0 <= float(tensors[full]) <= updates:
             raise ValueError(f"{full} is {float(tensors[full]):g}, after {updates} steps")
-        state.setdefault(int(number), {})[name] = tensors[full]
+        # Laid out as the weight is, which a fused update relies on.
+        found = tensors[full] if name == "step" else torch.empty_like(like).copy_(tensors[full])
+        state.setdefault(int(number), {})[name] = found
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 

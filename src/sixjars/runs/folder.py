@@ -198,7 +198,8 @@ def best_of(
 
 def first_score(records: Sequence[dict[str, float]]) -> str | None:
     """The first metric besides the losses, where there is one."""
-    names = [name for name in records[0] if name not in {"epoch", "step", "rate", "train_loss", "loss"}]
+    others = {"epoch", "step", "rate", "train_loss", "loss"}
+    names = [name for name in records[0] if name not in others and all(name in record for record in records)]
     return names[0] if names else None
 
 

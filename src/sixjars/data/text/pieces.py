@@ -1,7 +1,9 @@
 """Pieces of words: which tokens of a text a person reads as one word."""
 
 from collections.abc import Callable, Sequence
-from unicodedata import category
+from unicodedata import category, name
+
+UNSPACED = ("CJK ", "HIRAGANA ", "KATAKANA ", "THAI ", "LAO ", "KHMER ", "MYANMAR ")
 
 Decode = Callable[[Sequence[int], Sequence[str]], str]
 """Makes a text of ids, and of the words of a source that some of them copy."""
@@ -28,5 +30,11 @@ def joined(decode: Decode, ids: Sequence[int], words: Sequence[str]) -> list[int
 
 
 def _meet(before: str, own: str) -> bool:
-    """Whether a letter follows a letter; half a character is one too."""
-    return all(category(letter)[0] in "LMN" or letter == "\ufffd" for letter in (before[-1], own[0]))
+    """Whether a letter follows a letter; half a character is one too. Scripts without spaces have no words to join."""
+    both = before[-1], own[0]
+    return all(category(letter)[0] in "LMN" or letter == "\ufffd" for letter in both) and not any(map(_unspaced, both))
+
+
+def _unspaced(letter: str) -> bool:
+    """Whether a letter is of a script that writes no spaces between words."""
+    return name(letter, "").startswith(UNSPACED)

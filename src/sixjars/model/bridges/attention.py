@@ -30,7 +30,8 @@ ScoreName = Literal["additive", "dot", "general"]
 HIDDEN = 128
 """Hidden units of the additive score, where a recipe gives none."""
 LARGEST = 42.0
-"""Of what is raised to a power: e^84 is still a float, and a tanh of 42 is 1 to the last bit."""
+"""Of what is raised to a power: e^84 is still a float. Where no key is beyond half of it, a sum with a query that is
+beyond it has a tanh of 1 to the last bit, whatever the query is."""
 AT_ONCE = 1 << 20
 """Products of powers that are computed together: more would leave the cache of a CPU."""
 
@@ -167,7 +168,8 @@ class Attention(Bridge):
         """The initial state and the keys, returned and never kept on the module."""
         first, keys = self.first(encoded.summary), self.score.keys(encoded.memory)
         reads = self.score.kind == "additive" and keys.device.type == "cpu" and not torch.is_grad_enabled()
-        raised = powers(keys) if reads and keys.dtype in (torch.float32, torch.float64) else None
+        reads = reads and keys.dtype in (torch.float32, torch.float64) and keys.numel() > 0
+        raised = powers(keys) if reads and bool(keys.abs().amax() <= LARGEST / 2) else None
         return Prepared(first, encoded.summary, encoded.memory, encoded.mask, keys, key_powers=raised)
 
     def step(self, query: Tensor, prepared: Prepared) -> Context:
