@@ -191,3 +191,33 @@ def test_resamples_without_a_value() -> None:
     assert statistics is not None
     assert interval(statistics.resampled()) == Interval(1.0, 1.0)
     assert difference(statistics.only([1, 2]), statistics.only([1, 2])) is None
+
+
+@pytest.mark.parametrize(("examples", "p"), [(2, 0.5), (5, 0.0625), (30, 2 / 1001)])
+def test_few_examples_that_all_go_one_way_may_be_chance(examples: int, p: float) -> None:
+    """As in the sign test: those that are the same say nothing."""
+    right, wrong = Outcome(("a",), ("a",)), Outcome(("a",), ("b",))
+    one, two = (statistics_of(METRICS["exact_match"], [some] * examples + [right] * 2) for some in (wrong, right))
+    assert one is not None
+    assert two is not None
+    found = difference(one, two)
+    assert found is not None
+    assert found.p >= p
+    assert found.p < 0.05 or examples < 6
+
+
+def test_classes_that_only_one_model_has() -> None:
+    one, two = (statistics_of(METRICS["macro_f1"], [Outcome(("a",), (name,))] * 3) for name in "ab")
+    assert one is not None
+    assert two is not None
+    assert one.rows.shape != two.rows.shape
+    found = difference(one, two)
+    assert found is not None
+    assert found.p == 0.25
+
+
+def test_one_example_has_no_interval() -> None:
+    statistics = statistics_of(METRICS["exact_match"], [Outcome(("a",), ("a",))])
+    assert statistics is not None
+    assert interval_of(METRICS["exact_match"], [Outcome(("a",), ("a",))]) is None
+    assert difference(statistics, statistics) is None

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -136,6 +137,13 @@ def test_what_is_significant_in_words() -> None:
     assert findings(first, scored(0.49, between)) == ["bleu: too few resamples have a value to compare b with a."]
     assert findings(scored(0.5, None), scored(0.4, None)) == [
         "bleu: no interval, for only all examples together have a value."
+    ]
+    endless = Measured(Score("perplexity", math.inf, "", "lower", 33))
+    assert findings(endless, endless) == ["perplexity: no interval, for it is inf."]
+    single = Measured(Score("ter", 4.0, "", "lower", 1))
+    assert findings(single, single) == ["ter: no interval, for there is only one example."]
+    assert findings(first, Measured(first.score, between, comparable=False)) == [
+        "bleu: b and a have different vocabularies, so their values do not compare."
     ]
     lower = Measured(Score("ter", 40.0, "", "lower", 9), between, Difference(-9.0, between, 0.01))
     assert lower.mark == "▲"

@@ -272,3 +272,10 @@ def test_the_meaning_of_a_correlation(tau: float, first: float, wanted: str) -> 
     examples = tuple(Agreement(tau + a, b, first, 0.25, 1) for a, b in (random - random.mean(1, keepdims=True)).T)
     end = f" the largest weight is on the most important position at {first:.0%} of the steps (uniform weights: 25%)."
     assert Measured("erasing", examples).sentence == f"Weights and erasing order the input {wanted}{end}"
+
+
+def test_few_examples_say_nothing_of_random_weights() -> None:
+    found = Measured("erasing", (Agreement(0.9, 0.0, 0.5, 0.25, 1),) * 5).sentence
+    assert found.startswith("Fewer than 6 examples do not say whether weights and erasing order the input alike; and")
+    more = Measured("erasing", (Agreement(0.9, 0.0, 0.5, 0.25, 1),) * 6).sentence
+    assert "more than random weights do" in more

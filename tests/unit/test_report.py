@@ -1,13 +1,16 @@
 """`sixjars report`: what comes out for runs of every kind, and what it refuses before any work is done."""
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import final
 
 import pytest
+import yaml
 
 import sixjars
+from sixjars.errors import DataError
 from sixjars.inspection.report_tables import shown_number
 from sixjars.progress import Reporter
 from sixjars.runs import report as of_reports
@@ -187,3 +190,36 @@ def test_a_file_that_cannot_be_written_is_told_before_the_work(
 
 def _never(*given: object, **more: object) -> Callable[[], None]:
     raise AssertionError("it was scored")
+
+
+def test_unknown_characters(tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("\n".join(["en\tde", *["ab ba\tx y", "ba ab a\ty x"] * 6, ""]))
+    changes = {"data": {"source": {"tokens": "characters"}}, "learning": {"epochs": 1}}
+    run = sixjars.train(recipe_from_file(tmp_path, tmp_path / "pairs.tsv", changes), out=tmp_path / "run", device="cpu")
+    (tmp_path / "test.tsv").write_text("en\tde\nab bQ\tx y\nQb a\ty\n")
+    out = tmp_path / "r.html"
+    text = text_of(sixjars.report(run.folder, data=tmp_path / "test.tsv", out=out, device="cpu").read_text("utf-8"))
+    assert re.search(r"Q\s+2\b", text)
+
+
+def test_metrics_of_several_outputs_are_not_called_left_out(words: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(words, tmp_path / "run")
+    recipe = yaml.safe_load((run / "recipe.yaml").read_text())
+    recipe["evaluation"]["metrics"] = ["accuracy@5"]
+    (run / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+    html = sixjars.report(run, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8")
+    assert "accuracy@5" in html
+    assert "Left out" not in html
+
+
+def test_only_a_report_is_written_over(call: Call, words: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r.html"
+    out.write_text("<p>mine</p>")
+    assert call("report", words, "--out", out).sentence == f"--out {out} exists already; choose another name."
+    with pytest.raises(DataError) as told:
+        sixjars.report(words, data=out, out=out, device="cpu")
+    assert str(told.value) == f"{out} is the data that is read; choose another name."
+    assert out.read_text() == "<p>mine</p>"
+    out.unlink()
+    for _ in range(2):
+        assert call("report", words, "--out", out, "--device", "cpu").code == 0

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 
 RESAMPLES: Final = 1000
+FEWEST: Final = 6
+"""Examples that a claim about random weights needs: fewer go one way by chance more often than once in twenty."""
 WEAK, STRONG = 0.3, 0.6
 """From these on a correlation is called partial, and large."""
 
@@ -140,7 +142,9 @@ class Measured:
         """What the correlation means, and how often the most important position is found."""
         over = Estimate.of([one.tau - one.random for one in self.examples])  # of random weights, on the same examples
         alike, joined = f"Weights and {self.name} order the input", "and"
-        if over.low > 0:
+        if len(self.examples) < FEWEST:
+            alike = f"Fewer than {FEWEST} examples do not say whether weights and {self.name} order the input alike"
+        elif over.low > 0:
             far = "weakly" if self.tau.mean < WEAK else "in part" if self.tau.mean < STRONG else "to a large part"
             alike += f" alike {far}, more than random weights do"
         else:

@@ -49,11 +49,13 @@ class Statistics:
         return Statistics(self.rows[list(places)], self.value)
 
     def resampled(self) -> NDArray[np.float64]:
-        """The metric of each resample, (R,); the same resamples for as many examples."""
+        """The metric of each resample, (R,), the same ones for as many examples; not a number for a single example."""
         return self._resampled
 
     @cached_property
     def _resampled(self) -> NDArray[np.float64]:
+        if len(self.rows) < 2:  # one example does not vary
+            return np.full(RESAMPLES, math.nan)
         sums = np.concatenate([_product(counts_RN, self.rows) for counts_RN in _counts(len(self.rows))])
         return np.array([self.value(row) for row in sums.tolist()])
 
@@ -101,10 +103,12 @@ def interval(values: NDArray[np.float64]) -> Interval | None:
 def difference(first: Statistics, other: Statistics) -> Difference | None:
     r"""The paired bootstrap: both models on the same resamples; nothing where too few of them have values.
 
-    .. math:: p = \min\Bigl(1, \; 2 \cdot \frac{1 + \min(\#\{d_r \le 0\}, \#\{d_r \ge 0\})}{1 + R}\Bigr)
+    .. math:: p = \min\Bigl(1, \; \max\Bigl(2^{1 - n}, \;
+              2 \cdot \frac{1 + \min(\#\{d_r \le 0\}, \#\{d_r \ge 0\})}{1 + R}\Bigr)\Bigr)
 
     Koehn 2004 (https://aclanthology.org/W04-3250/), who counts on how many resamples one model is better; here
-    two-sided, as neither is expected to be.
+    two-sided, as neither is expected to be. It is never less than the sign test can give, :math:`2^{1 - n}` of n
+    examples that differ, as resamples of few examples are too much alike.
     """
     if len(first.rows) != len(other.rows):
         raise DataError(
@@ -116,8 +120,9 @@ def difference(first: Statistics, other: Statistics) -> Difference | None:
         return None
     changes = changes[np.isfinite(changes)]
     rarer = min(int((changes <= 0).sum()), int((changes >= 0).sum()))
+    least = 2.0 ** (1 - _differing(first.rows, other.rows))
     value = other.value(other.rows.sum(0).tolist()) - first.value(first.rows.sum(0).tolist())
-    return Difference(value, between, min(1.0, 2 * (1 + rarer) / (1 + len(changes))))
+    return Difference(value, between, min(1.0, max(least, 2 * (1 + rarer) / (1 + len(changes)))))
 
 
 def exchanged(metric: Metric, first: Sequence[Outcome], other: Sequence[Outcome]) -> list[float]:
@@ -132,6 +137,11 @@ def exchanged(metric: Metric, first: Sequence[Outcome], other: Sequence[Outcome]
     total = ours.sum(0)
     now = both.value(total.tolist())
     return [both.value(row.tolist()) - now for row in total - ours + theirs]
+
+
+def _differing(one_NK: NDArray[Any], other_NK: NDArray[Any]) -> int:
+    """How many examples differ; all where the sums are of different things, as of other classes."""
+    return int((one_NK != other_NK).any(1).sum()) if one_NK.shape == other_NK.shape else len(one_NK)
 
 
 def _mean(sums: Sequence[float]) -> float:

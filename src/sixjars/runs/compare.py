@@ -2,30 +2,29 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final
 
 from sixjars.data.dataset import Dataset
-from sixjars.errors import DataError, RunError
-from sixjars.evaluation.bootstrap import difference, exchanged, interval, statistics_of
-from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
+from sixjars.errors import DataError
+from sixjars.evaluation.bootstrap import exchanged
 from sixjars.evaluation.metrics import Metric, Outcome, metric_named, value_alone
-from sixjars.evaluation.score import nbest_of, widened
-from sixjars.evaluation.search import in_words
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, usual_reporter
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.archive import is_packed
-from sixjars.runs.comparison import Comparison, Contender, Cost, Differing, Measured, unique_names
+from sixjars.runs.comparison import Comparison, Contender, Differing, unique_names
 from sixjars.runs.comparison_files import RUNS, Target
-from sixjars.runs.evaluate import JudgedRun, judged_run, wanted_metrics
+from sixjars.runs.evaluate import judged_run, wanted_metrics, without_annotations
 from sixjars.runs.extension import resume_run
 from sixjars.runs.folder import RunFolder, open_run
+from sixjars.runs.output_file import check_not_read
 from sixjars.runs.recipes import metrics_of, read_recipe
+from sixjars.runs.scored_run import ScoredRun
 from sixjars.runs.train import train
 
-BUCKETS: Final = 5
 EXAMPLES: Final = 2
 """Of those that two runs differ on most, in each direction."""
 
@@ -61,20 +60,49 @@ def compare(
     _check_tasks(names, recipes)
     metrics, chosen = _metrics(names, recipes, metric, outside)
     target.check()
+    check_not_read(target.path, data)
     reporter = usual_reporter()
     runs = [
         open_run(name, outside) if _is_run(name) else _trained(name, target.runs, device, reporter, outside)
         for name in names
     ]
-    found = []
-    group = recipes[0].evaluation.group
-    for name, run in zip(names, runs, strict=True):
-        judged = judged_run(run, metrics, data=data, device=device, reporter=reporter, group=group)
-        found.append(_Scored(run, judged, metrics, str(device_named(device))))
-        _check_data(names[0], found[0].judged.dataset, name, judged.dataset)
+    judge = partial(_judged, names, runs, data=data, device=device, reporter=reporter)
+    try:
+        found = judge(metrics)
+    except DataError:
+        plain = without_annotations(metrics)
+        if data is None or len(plain) == len(metrics) or not plain or (metric and chosen not in plain):
+            raise
+        found, chosen = judge(plain), chosen if chosen in plain else plain[0]
+        left_out = ", ".join(one.name for one in metrics if one not in plain)
+        reporter.note(f"left out, for this data has no annotations: {left_out}.")
     result = _comparison(unique_names(short_names(_names(names, runs))), found, chosen, target.picture)
     target.write(result)
     return result
+
+
+def _judged(
+    names: Sequence[str],
+    runs: Sequence[RunFolder],
+    metrics: Sequence[Metric],
+    *,
+    data: Any,
+    device: Device,
+    reporter: Reporter,
+) -> list[ScoredRun]:
+    """All of them, on the same examples; rows with the same input are put together as the first run has it."""
+    found: list[ScoredRun] = []
+    group = runs[0].recipe.evaluation.group
+    for name, run in zip(names, runs, strict=True):
+        judged = judged_run(run, metrics, data=data, device=device, reporter=reporter, group=group)
+        found.append(ScoredRun(run, judged, metrics, str(device_named(device))))
+        _check_data(names[0], found[0].judged.dataset, name, judged.dataset)
+        if found[0].references != found[-1].references:
+            raise DataError(
+                f"{names[0]} and {name} are scored against different references, for they normalize texts differently "
+                "(lowercase); compare runs that have this setting alike."
+            )
+    return found
 
 
 def _is_run(name: str) -> bool:
@@ -153,65 +181,7 @@ def short_names(names: Sequence[str]) -> list[str]:
     return [name[cut:] or name for name in names]
 
 
-@final
-class _Scored:
-    """A run, what it made of the examples, and what the bootstrap needs to know."""
-
-    def __init__(self, run: RunFolder, judged: JudgedRun, metrics: Sequence[Metric], device: str) -> None:
-        self.run = run
-        self.judged = judged
-        self.metrics = metrics
-        self.device = device
-        self.scores = judged.judged.scores(metrics)
-        self.outcomes = {one.name: judged.judged.outcomes[nbest_of(one, judged.judged.settings)] for one in metrics}
-        self.statistics = {one.name: statistics_of(one, self.outcomes[one.name]) for one in metrics}
-
-    @property
-    def cost(self) -> Cost:
-        """Size, training and speed."""
-        kept = [self.run.weights, *(self.run.folder / "fields").glob("*.json")]
-        try:
-            last = self.run.history()[-1]
-        except (OSError, ValueError, IndexError, RunError):
-            last = {}
-        steps, examples = last.get("step"), len(self.judged.judged.rows)
-        return Cost(
-            size=sum(path.stat().st_size for path in kept),
-            steps=None if steps is None else int(steps),
-            epochs=last.get("epoch"),
-            seconds=last.get("seconds"),
-            device=self.device,
-            speed=examples / max(self.judged.seconds, 1e-9),
-        )
-
-    def search(self, metric: Metric) -> str:
-        """How outputs were chosen."""
-        found = self.judged.judged
-        searched = found.searches and "candidates" in metric.needs
-        return in_words(widened(found.settings.search, metric.nbest)) if searched else "no search"
-
-    def measured(self, first: "_Scored") -> tuple[Measured, ...]:
-        """Each score, with its interval and its difference from the first run's."""
-        found = []
-        for score in self.scores:
-            mine, theirs = self.statistics[score.name], first.statistics[score.name]
-            between = None if mine is None else interval(mine.resampled())
-            change = None if mine is None or theirs is None or self is first else difference(theirs, mine)
-            found.append(Measured(score, between, change))
-        return tuple(found)
-
-    def buckets(self, metric: Metric, lengths: Sequence[int]) -> tuple[Bucket, ...]:
-        """The score by length, with intervals."""
-        if not lengths:
-            return ()
-        statistics, longest = self.statistics[metric.name], max(lengths)
-        edges = [edge for edge in edges_of(lengths, buckets=BUCKETS) if edge[0] <= longest]
-        between = (lambda _: None) if statistics is None else (lambda some: interval(statistics.only(some).resampled()))
-        found = scores_by_length(self.outcomes[metric.name], lengths, metric=metric, edges=edges, interval=between)
-        return tuple(found)
-
-
-def _comparison(names: Sequence[str], found: Sequence[_Scored], metric: Metric, picture: Path | None) -> Comparison:
+def _comparison(names: Sequence[str], found: Sequence[ScoredRun], metric: Metric, picture: Path | None) -> Comparison:
     first = found[0]
     by, lengths = _lengths(first.judged.dataset, first.judged.judged.rows)
     contenders = tuple(
@@ -226,7 +196,7 @@ def _comparison(names: Sequence[str], found: Sequence[_Scored], metric: Metric, 
         )
         for name, one in zip(names, found, strict=True)
     )
-    others = zip(names[1:], found[1:], strict=True)
+    others = [(name, one) for name, one in zip(names, found, strict=True) if one.comparable(first, metric)][1:]
     differing = tuple(example for name, one in others for example in _differing(name, first, one, metric))
     data, count = first.judged.dataset.where, len(first.judged.judged.rows)
     return Comparison(metric.name, contenders, picture if by else None, count, data, by, differing)
@@ -251,7 +221,7 @@ def _lengths(dataset: Dataset, rows: Sequence[int]) -> tuple[str, list[int]]:
     return "", []
 
 
-def _differing(name: str, first: _Scored, other: _Scored, metric: Metric) -> list[Differing]:
+def _differing(name: str, first: ScoredRun, other: ScoredRun, metric: Metric) -> list[Differing]:
     """The examples that two runs differ on most, those where the other has more first."""
     ours, theirs = first.outcomes[metric.name], other.outcomes[metric.name]
     changes = _changes(metric, ours, theirs)

@@ -1,5 +1,6 @@
 """What a comparison of runs found: scores with intervals, significance, cost, score by length, examples."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -27,6 +28,8 @@ class Measured:
     """How far it may be off by chance; nothing where the metric is of all examples together."""
     difference: Difference | None = None
     """From that of the first run; nothing for the first run, or where the metric has no interval."""
+    comparable: bool = True
+    """Not where it is of the probability of tokens, and those are others than the first run's."""
 
     @property
     def mark(self) -> str:
@@ -167,7 +170,7 @@ class Comparison:
         for at, measured in enumerate(first.scores):
             name = measured.score.name
             if measured.interval is None:
-                yield f"{name}: no interval, for only all examples together have a value."
+                yield f"{name}: no interval, for {_why_none(measured.score)}."
                 continue
             for other in self.contenders[1:]:
                 yield f"{name}: {_in_words(other.name, first.name, other.scores[at])}"
@@ -214,8 +217,17 @@ def _cell(bucket: Bucket) -> str:
     return f"{rounded(bucket.value)}{'*' if bucket.count < FEW else ' '}"
 
 
+def _why_none(score: Score) -> str:
+    """Why a score has no interval."""
+    if score.count < 2:
+        return "there is only one example"
+    return "only all examples together have a value" if math.isfinite(score.value) else f"it is {score.value}"
+
+
 def _in_words(name: str, first: str, measured: Measured) -> str:
     found = measured.difference
+    if not measured.comparable:
+        return f"{name} and {first} have different vocabularies, so their values do not compare."
     if found is None:
         return f"too few resamples have a value to compare {name} with {first}."
     value = measured.score.value

@@ -223,6 +223,12 @@ def wanted_metrics(recipe: Recipe, names: Sequence[str] | None, outside: Outside
     return [metric for _, metric in named]
 
 
+def without_annotations(metrics: Sequence[Metric]) -> list[Metric]:
+    """The metrics that need no annotations, as alignments."""
+    annotated = {truth.need for truth in ANNOTATIONS.values()}
+    return [metric for metric in metrics if not metric.needs & annotated]
+
+
 def scored_dataset(run: RunFolder, blueprint: Blueprint | None = None, fields: Fields | None = None) -> Dataset:
     """The examples that a run is scored on."""
     blueprint = blueprint or Blueprint.of(run.recipe, run.outside)

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from sixjars.errors import DataError
 
@@ -16,3 +17,9 @@ def check_writable(path: Path, name: str = "") -> None:
         raise DataError(f"{name} cannot be written: {place} is not a folder.")
     if not os.access(path if path.exists() else place, os.W_OK):
         raise DataError(f"{name} cannot be written: you may not write there.")
+
+
+def check_not_read(path: Path, data: Any) -> None:
+    """Refuse to write over the file with the data."""
+    if isinstance(data, str | os.PathLike) and path.exists() and Path(data).exists() and path.samefile(data):
+        raise DataError(f"{path} is the data that is read; choose another name.")

@@ -14,7 +14,6 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.data.annotations import ANNOTATIONS
 from sixjars.errors import DataError
 from sixjars.evaluation.bootstrap import interval_of
 from sixjars.evaluation.by_length import edges_of, scores_by_length
@@ -27,10 +26,10 @@ from sixjars.inspection.report_values import ByLength, Example, History, Report,
 from sixjars.learning.engine import Device
 from sixjars.progress import Reporter, duration, number_of
 from sixjars.recipe.outside import Outside
-from sixjars.runs.evaluate import Evaluation, JudgedRun, evaluation_of, judged_run, wanted_metrics
+from sixjars.runs.evaluate import Evaluation, JudgedRun, evaluation_of, judged_run, wanted_metrics, without_annotations
 from sixjars.runs.explain import explain
 from sixjars.runs.folder import RunFolder, best_of, first_score, noted, open_run
-from sixjars.runs.output_file import check_writable
+from sixjars.runs.output_file import check_not_read, check_writable
 from sixjars.runs.recipes import metrics_of
 from sixjars.runs.report_examples import example_of, images_of, lengths_of, ranking_of, unknown_words, views_of
 
@@ -69,6 +68,7 @@ def report(
     if path.suffix.lower() not in ENDINGS:
         raise DataError(f"a report is an HTML file, but {path} does not end in {' or '.join(ENDINGS)}.")
     check_writable(path)
+    check_not_read(path, data)
     given = os.fspath(folder)
     run = open_run(given, Outside(tuple(allow), tuple(components)))
     metrics, one = _judged(run, data, device, reporter)
@@ -81,11 +81,15 @@ def report(
     return path
 
 
+def is_report(path: Path) -> bool:
+    """Whether a file is a report, which may be written again."""
+    return path.is_file() and b"<title>Report of " in path.read_bytes()[:1000]
+
+
 def _judged(run: RunFolder, data: Any, device: Device, reporter: Reporter) -> tuple[list[Metric], JudgedRun]:
     """By the run's metrics; other data that has no annotations, as alignments, by those that need none."""
     metrics = wanted_metrics(run.recipe, None, run.outside)
-    annotated = {truth.need for truth in ANNOTATIONS.values()}
-    plain = [metric for metric in metrics if not metric.needs & annotated]
+    plain = without_annotations(metrics)
     try:
         return metrics, judged_run(run, metrics, data=data, device=device, reporter=reporter, with_loss=True)
     except DataError:
@@ -106,7 +110,7 @@ class _Gathering:
 
     def report(self, given: str, data: Any) -> Report:
         """All values of the report; `given` and `data` are as they were named."""
-        run, one = self.run, self.one
+        run, one, kept = self.run, self.one, {metric.name for metric in self.metrics}
         evaluation, ranking = evaluation_of(one.judged, self.metrics, one.dataset), ranking_of(one, self.metrics)
         lengths, unit = lengths_of(one)
         examples = [example_of(one, at, ranking.value(at), length) for at, length in enumerate(lengths)]
@@ -135,7 +139,7 @@ class _Gathering:
             classes=evaluation.classes,
             confusion=evaluation.confusion,
             unknown=evaluation.unknown,
-            left_out=[metric.name for metric in metrics_of(run.recipe, run.outside) if metric not in self.metrics],
+            left_out=[metric.name for metric in metrics_of(run.recipe, run.outside) if metric.name not in kept],
             unknown_words=unknown_words(one.dataset).most_common(MOST_WORDS) if evaluation.unknown else [],
         )
 

@@ -147,5 +147,6 @@ def unknown_words(dataset: Dataset) -> Counter[str]:
             own, [index] = own[own != STOP], field.words([text])
             if len(index) == len(own):
                 words = text.split()
+                words = words if index[-1] < len(words) else list(text)  # where each character is a word
                 found.update(words[at] for at in {index[place] for place in np.flatnonzero(own == UNK)})
     return found

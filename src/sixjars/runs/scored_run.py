@@ -1,0 +1,88 @@
+"""A run of a comparison that was scored: its scores with intervals, its cost, and what compares with another run."""
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from sixjars.errors import RunError
+from sixjars.evaluation.bootstrap import difference, interval, statistics_of
+from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
+from sixjars.evaluation.metrics import Metric
+from sixjars.evaluation.score import nbest_of, widened
+from sixjars.evaluation.search import in_words
+from sixjars.runs.comparison import Cost, Measured
+from sixjars.runs.evaluate import JudgedRun
+from sixjars.runs.folder import RunFolder
+
+BUCKETS: Final = 5
+
+
+@final
+class ScoredRun:
+    """A run, what it made of the examples, and what the bootstrap needs to know."""
+
+    def __init__(self, run: RunFolder, judged: JudgedRun, metrics: Sequence[Metric], device: str) -> None:
+        self.run = run
+        self.judged = judged
+        self.metrics = metrics
+        self.device = device
+        self.scores = judged.judged.scores(metrics)
+        self.outcomes = {one.name: judged.judged.outcomes[nbest_of(one, judged.judged.settings)] for one in metrics}
+        self.statistics = {one.name: statistics_of(one, self.outcomes[one.name]) for one in metrics}
+
+    @property
+    def cost(self) -> Cost:
+        """Size, training and speed."""
+        kept = [self.run.weights, *(self.run.folder / "fields").glob("*.json")]
+        try:
+            last = self.run.history()[-1]
+        except (OSError, ValueError, IndexError, RunError):
+            last = {}
+        steps, examples = last.get("step"), len(self.judged.judged.rows)
+        return Cost(
+            size=sum(path.stat().st_size for path in kept),
+            steps=None if steps is None else int(steps),
+            epochs=last.get("epoch"),
+            seconds=last.get("seconds"),
+            device=self.device,
+            speed=examples / max(self.judged.seconds, 1e-9),
+        )
+
+    def search(self, metric: Metric) -> str:
+        """How outputs were chosen."""
+        found = self.judged.judged
+        searched = found.searches and "candidates" in metric.needs
+        return in_words(widened(found.settings.search, metric.nbest)) if searched else "no search"
+
+    @property
+    def references(self) -> list[tuple[str, ...]]:
+        """What its outputs are compared with, by example."""
+        found = self.judged.judged
+        return [outcome.references for outcome in found.outcomes[min(found.outcomes)]]
+
+    def comparable(self, first: "ScoredRun", metric: Metric) -> bool:
+        """Whether a score compares with the first run's: the probability of a token does so for the same tokens."""
+        mine, theirs = (one.judged.dataset.fields.output.to_json() for one in (self, first))
+        return "likelihood" not in metric.needs or mine == theirs
+
+    def measured(self, first: "ScoredRun") -> tuple[Measured, ...]:
+        """Each score, with its interval and its difference from the first run's."""
+        found = []
+        for score, metric in zip(self.scores, self.metrics, strict=True):
+            mine, theirs = self.statistics[score.name], first.statistics[score.name]
+            between = None if mine is None else interval(mine.resampled())
+            comparable = self.comparable(first, metric)
+            change = None
+            if mine is not None and theirs is not None and self is not first and comparable:
+                change = difference(theirs, mine)
+            found.append(Measured(score, between, change, comparable))
+        return tuple(found)
+
+    def buckets(self, metric: Metric, lengths: Sequence[int]) -> tuple[Bucket, ...]:
+        """The score by length, with intervals."""
+        if not lengths:
+            return ()
+        statistics, longest = self.statistics[metric.name], max(lengths)
+        edges = [edge for edge in edges_of(lengths, buckets=BUCKETS) if edge[0] <= longest]
+        between = (lambda _: None) if statistics is None else (lambda some: interval(statistics.only(some).resampled()))
+        found = scores_by_length(self.outcomes[metric.name], lengths, metric=metric, edges=edges, interval=between)
+        return tuple(found)

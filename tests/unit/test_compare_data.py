@@ -1,0 +1,97 @@
+"""What two runs are compared on: the same references, the same tokens, the annotations that a file has."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sixjars
+from sixjars.errors import DataError
+from sixjars.progress import Reporter, listening
+from sixjars.runs.compare import compare
+from tests.unit.conftest import Call, recipe_from_file
+
+PAIRS = ["en\tde", *[f"word{n % 4} and{' more' * (n % 3)}\tWort{n % 3} und mehr" for n in range(24)], ""]
+FEW = ["data.sample.size=24", "data.sample.valid=4", "data.sample.test=12", "learning.steps=1"]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Runs whose targets are words, words in lower case, and characters."""
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "pairs.tsv").write_text("\n".join(PAIRS))
+    targets: dict[str, dict[str, Any]] = {
+        "words": {},
+        "lower": {"lowercase": True},
+        "characters": {"tokens": "characters"},
+    }
+    found = {}
+    for name, target in targets.items():
+        changes = {
+            "data": {"target": target},
+            "learning": {"epochs": 1},
+            "evaluation": {"metrics": ["exact_match", "perplexity"]},
+        }
+        recipe = recipe_from_file(folder, folder / "pairs.tsv", changes)
+        found[name] = sixjars.train(recipe, out=folder / name, device="cpu").folder
+    return found
+
+
+def test_references_in_lower_case_are_others(runs: dict[str, Path], tmp_path: Path) -> None:
+    with pytest.raises(DataError) as told:
+        compare([runs["words"], runs["lower"]], out=tmp_path / "t.md", device="cpu")
+    assert str(told.value) == (
+        f"{runs['words']} and {runs['lower']} are scored against different references, for they normalize texts "
+        "differently (lowercase); compare runs that have this setting alike."
+    )
+
+
+def test_probabilities_of_other_tokens_do_not_compare(runs: dict[str, Path], tmp_path: Path) -> None:
+    three = [runs["words"], runs["characters"], runs["words"]]
+    found = compare(three, out=tmp_path / "t.md", metric="perplexity", device="cpu")
+    [other, again] = [{one.score.name: one for one in contender.scores} for contender in found.contenders[1:]]
+    assert other["exact_match"].difference is not None
+    assert (other["perplexity"].difference, other["perplexity"].mark) == (None, "")
+    assert again["perplexity"].difference is not None
+    assert "characters" not in {one.name for one in found.differing}
+    assert "different vocabularies" in (tmp_path / "t.md").read_text(encoding="utf-8")
+
+
+def test_an_existing_table_is_not_written_over(call: Call, runs: dict[str, Path], tmp_path: Path) -> None:
+    two = (runs["words"], runs["characters"])
+    data = tmp_path / "mine.csv"
+    data.write_text("en,de\nword1 and,Wort1\nword2 and,Wort2\n")
+    before = data.read_text()
+    said = call("compare", *two, "--data", data, "--out", data)
+    assert said.sentence == f"--out {data} exists already; choose another name."
+    with pytest.raises(DataError) as told:
+        compare(two, data=data, out=data, device="cpu")
+    assert str(told.value) == f"{data} is the data that is read; choose another name."
+    assert data.read_text() == before
+    picture = tmp_path / "p.svg"
+    picture.write_text("old")
+    assert call("compare", *two, "--out", picture, "--device", "cpu").code == 0
+    assert picture.read_text() != "old"
+
+
+class Noted(Reporter):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.said.append(text)
+
+
+def test_a_file_without_annotations_is_compared_by_the_other_metrics(tmp_path: Path) -> None:
+    run = sixjars.train("translation/sample_attention", FEW, out=tmp_path / "run", device="cpu").folder
+    rows = ["english\thindi", "I am going home\tmein ghar ja raha hoon", "I am going\tmein ja raha hoon", ""]
+    (tmp_path / "pairs.tsv").write_text("\n".join(rows))
+    reporter = Noted()
+    with listening(reporter):
+        found = compare([run, run], data=tmp_path / "pairs.tsv", out=tmp_path / "t.md", device="cpu")
+    assert "alignment_error_rate" not in [one.score.name for one in found.contenders[0].scores]
+    assert "left out, for this data has no annotations: alignment_error_rate." in reporter.said
+    with pytest.raises(DataError, match="alignment"):
+        compare([run, run], data=tmp_path / "pairs.tsv", metric="alignment_error_rate", out=tmp_path / "t.md")
