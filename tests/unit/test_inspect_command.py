@@ -41,6 +41,11 @@ def test_the_terminal_shows_a_heat_map(call: Call, words: Path) -> None:
     assert "<stop>" in said.out or "max_length" not in said.err
 
 
+def test_a_cut_input_is_told(call: Call, words: Path) -> None:
+    said = call("inspect", words, " ".join(["word1"] * 300))
+    assert "note: the input was cut, because it is longer than the run reads (max_length)." in said.err
+
+
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 @pytest.mark.usefixtures("unrendered")
 def test_a_picture(call: Call, words: Path, tmp_path: Path, ending: str) -> None:

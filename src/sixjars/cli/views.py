@@ -201,9 +201,11 @@ class _Work:
             raise typer.Exit(1)
 
     def _noted(self, prediction: "Prediction") -> bool:
-        """Whether an input could not be used, which is noted."""
+        """Whether an input could not be used, which is noted; so is one that was cut."""
         if prediction.error is not None:
             note(f"note: {prediction.error}")
+        elif prediction.truncated:
+            note("note: the input was cut, because it is longer than the run reads (max_length).")
         return prediction.error is not None
 
     def _found(self, given: "list[tuple[Input, str | None]]") -> "list[list[Prediction]]":
