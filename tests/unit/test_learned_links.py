@@ -161,6 +161,41 @@ def test_a_file_of_links_that_does_not_fit(folder: Path) -> None:
         splits(made(folder, {"test": "linsk"}))
 
 
+def test_each_set_of_a_column_has_its_own_links(folder: Path) -> None:
+    rows = [("train", 4), ("valid", 2), ("test", 3)]
+    lines = [f"{FIRST[0]}\t{SECOND[0]}\t{name}\n" for name, count in rows for _ in range(count)]
+    (folder / "all.tsv").write_text("".join(["a\tb\tset\n", *lines]))
+    for at, (name, count) in enumerate(rows):
+        (folder / f"{name}.links").write_text(f"{at}-0\n" * count)
+    data = {"train": "all.tsv", "valid": None, "test": None, "split": {"column": "set", "test": "test"}}
+    recipe = made(folder, {name: f"{name}.links" for name, _ in rows}, data=data, **GUIDED, **SCORED)
+    found = splits(recipe)
+    assert found.test is not None
+    for at, (one, count) in enumerate(zip((found.train, found.valid, found.test), (4, 2, 3), strict=True)):
+        assert one.alignments == [(frozenset({(at, 0)}), frozenset())] * count
+    with pytest.raises(RecipeError, match=r"data\.alignment\.test names no file"):
+        made(folder, {"train": "train.links"}, data=data, **SCORED)
+
+
+def test_links_of_rows_that_are_left_out(folder: Path) -> None:
+    lines = (folder / "test.a").read_text().splitlines()
+    (folder / "test.a").write_text("\n".join(["", *lines[1:]]) + "\n")
+    (folder / "numbered").write_text("2 1 1 S\n")
+    end = r"so the links of numbered would be those of other rows; remove these rows from both files, or .* column\.$"
+    with pytest.raises(DataError, match=rf"^data\.alignment\.test: bad rows are skipped \(1\) of .*, {end}"):
+        splits(made(folder, {"test": "numbered"}, data={"on_bad_row": "skip"}))
+    with pytest.raises(DataError, match=rf"^data\.alignment\.train: data\.filter leaves out rows of .*, {end}"):
+        splits(made(folder, {"train": "numbered"}, data={"filter": {"a": FIRST[0]}}))
+
+
+@pytest.mark.parametrize("split", ["valid", "test"])
+def test_links_of_a_set_that_has_no_file(folder: Path, split: str) -> None:
+    with pytest.raises(
+        DataError, match=rf"^data\.alignment\.{split}: names a file .* data\.{split} names no file; rem"
+    ):
+        splits(made(folder, {split: "links"}, data={split: 0.1}))
+
+
 @pytest.mark.parametrize(
     ("alignment", "changes", "fault"),
     [
@@ -175,6 +210,22 @@ def test_a_file_of_links_that_does_not_fit(folder: Path) -> None:
             {"learning": {"metric": "alignment_error_rate"}},
             "learning.metric: alignment_error_rate needs true alignments, but data.alignment.valid names no file.",
         ),
+        (
+            {"train": "links"},
+            SCORED,
+            "evaluation.metrics: alignment_error_rate needs true alignments, but data.alignment.test names no file.",
+        ),
+        (
+            {"train": "learn", "test": "links"},
+            {"learning": {}, "evaluation": {"metrics": ["alignment_error_rate"]}},
+            "learning.metric: alignment_error_rate needs true alignments, but data.alignment.valid names no file.",
+        ),
+        (
+            {"train": "learn"},
+            {**SCORED, "data": {"test": 0.1}},
+            "evaluation.metrics: alignment_error_rate needs true alignments, but data.alignment.train names no file.",
+        ),
+        ({"train": "links"}, {**SCORED, "data": {"test": 0.1}}, ""),
         (
             {"tain": "learn"},
             {},
