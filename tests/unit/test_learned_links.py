@@ -136,6 +136,19 @@ def test_possible_links_are_no_error(folder: Path) -> None:
     assert run.scores[1].value == 0.0
 
 
+def test_sentences_that_a_file_does_not_name_are_not_scored(folder: Path) -> None:
+    every = [f"2 {first} {second} P\n" for first in range(1, 4) for second in range(1, 4)]
+    (folder / "numbered").write_text("".join(every))
+    found = {"test": "numbered"}
+    run = sixjars.train(values(folder, found, **SCORED), out=folder / "run")
+    assert run.scores[1].value == 0.0
+    assert "|with links:1|" in run.scores[1].signature
+    named = splits(made(folder, found)).fingerprints["test"]
+    pharaoh = " ".join(f"{first}?{second}" for first in range(3) for second in range(3))
+    (folder / "links").write_text(f"\n{pharaoh}\n" + "\n" * 8)
+    assert splits(made(folder, {"test": "links"})).fingerprints["test"] != named
+
+
 def test_learning_links_changes_no_data(folder: Path) -> None:
     """So a run is found to be of the same data, whatever the aligner finds on another machine."""
     assert splits(made(folder, "learn", **GUIDED)).fingerprints == splits(made(folder, None)).fingerprints
@@ -146,8 +159,13 @@ def test_links_in_files(folder: Path) -> None:
     found = splits(made(folder, {"train": "numbered", "test": "links"}, **GUIDED, **SCORED))
     assert found.train.alignments is not None
     assert found.train.alignments[0] == (frozenset({(0, 0)}), frozenset({(1, 2)}))
-    assert found.train.alignments[59].sure == {(2, 0)}
+    assert found.train.alignments[59] == (frozenset({(2, 0)}), frozenset())
+    assert found.train.alignments[1] is None  # not named, so not known to have no links
     assert found.train.token_links[:2] == [((0, 0),), ()]
+    held = splits(made(folder, {"train": "numbered"}, data={"test": 0.5})).test
+    assert held is not None
+    assert held.alignments is not None
+    assert held.alignments.count(None) >= len(held) - 2
     assert found.valid.alignments is None
     assert found.test is not None
     assert found.test.alignments is not None
@@ -248,4 +266,4 @@ def test_a_synthetic_corpus_can_be_aligned_too(tmp_path: Path) -> None:
     found = sixjars.read_recipe("translation/sample_guided", [*few, "data.alignment=learn"])
     train = splits(found).train
     assert train.alignments is not None  # the true ones
-    assert train.token_links != [tuple(sorted(links.sure)) for links in train.alignments]
+    assert train.token_links != [tuple(sorted(links.sure)) for links in train.alignments if links is not None]

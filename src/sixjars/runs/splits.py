@@ -70,7 +70,7 @@ def linked(recipe: Recipe, split: str, examples: Examples) -> Examples:
             "rows; remove these rows from both files, or give the links in a column."
         )
     links = read_links(recipe.data.path(str(file)), lines=len(examples.table))
-    column = pyarrow.array([text or "" for text in links], pyarrow.string())
+    column = pyarrow.array(links, pyarrow.string())
     return replace(examples, table=examples.table.append_column("alignment", column))
 
 
