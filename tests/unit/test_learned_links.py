@@ -15,7 +15,7 @@ from sixjars.data.alignment.learned import learned_links
 from sixjars.errors import DataError, RecipeError
 from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint, Splits, splits_of
+from sixjars.runs.data import Blueprint, Splits, notes_on, splits_of
 from sixjars.runs.recipes import recipe_of
 
 DRAW = random.Random(0)
@@ -259,6 +259,21 @@ def test_links_that_are_missing(folder: Path, alignment: object, changes: Mappin
     with pytest.raises(RecipeError) as error:
         made(folder, alignment, **changes)
     assert error.value.faults == (fault,)
+
+
+def test_texts_without_spaces_are_told(folder: Path) -> None:
+    assert not any("spaces" in note for note in notes_on(splits(made(folder, "learn"))))
+    path = folder / "train.b"
+    path.write_text(path.read_text().replace(" ", ""))
+    [note] = [note for note in notes_on(splits(made(folder, "learn"))) if "spaces" in note]
+    assert note == (
+        "data.alignment: learn links the words between spaces, but most texts of target are one word; separate the "
+        "words by spaces, or say tokens: characters for both sides."
+    )
+    side = {"tokens": "characters"}
+    data = {"source": {"column": "a", **side}, "target": {"column": "b", **side}}
+    assert not any("spaces" in note for note in notes_on(splits(made(folder, "learn", data=data))))
+    assert not any("spaces" in note for note in notes_on(splits(made(folder, None))))
 
 
 def test_a_synthetic_corpus_can_be_aligned_too(tmp_path: Path) -> None:
