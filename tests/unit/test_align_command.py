@@ -147,3 +147,9 @@ def test_in_python(tmp_path: Path) -> None:
         found[4]
     found.save(tmp_path / "links")
     assert (tmp_path / "links").read_text().splitlines() == LINKS == list(found.to_pharaoh())
+
+
+@pytest.mark.parametrize("lines", [[], [""], ["", " "]])
+def test_texts_without_words_have_no_links(lines: list[str]) -> None:
+    """And nothing is divided by their number of words: a warning is an error here."""
+    assert list(sixjars.align(lines, lines)) == [frozenset()] * len(lines)

@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixjars.errors import DataError, ShapeError
+from sixjars.evaluation.by_length import scores_by_length
 from sixjars.evaluation.metrics import Outcome, RationaleWeight, focus_of, metric_named, rationale_weight, score
+from sixjars.evaluation.metrics.table import value_alone
 
 
 def value(name: str, outcomes: Sequence[Outcome]) -> float:
@@ -216,3 +218,15 @@ def test_one_rationale_is_needed(name: str) -> None:
         f"{name} needs the attention weight on true rationales, but none of 2 examples has a rationale. "
         "Give it for one at least."
     )
+
+
+def test_outcomes_without_true_links_are_left_out() -> None:
+    right = Outcome(("x",), links=frozenset({(0, 0)}), sure=frozenset({(0, 0)}))
+    unknown = Outcome(("x",), links=frozenset({(0, 0), (1, 1)}))
+    metric = metric_named("alignment_error_rate")
+    [found] = score([right, unknown], [metric])
+    assert found.value == 0.0
+    assert "|corpus|with links:1|" in found.signature
+    assert (value_alone(metric, right), value_alone(metric, unknown)) == (0.0, None)
+    buckets = scores_by_length([right, unknown], [1, 9], metric=metric, edges=[(1, 5), (6, 10)])
+    assert [bucket.value for bucket in buckets] == [0.0, None]

@@ -15,7 +15,7 @@ from sixjars.data.alignment.learned import learned_links
 from sixjars.errors import DataError, RecipeError
 from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint, Splits, splits_of
+from sixjars.runs.data import Blueprint, Splits, notes_on, splits_of
 from sixjars.runs.recipes import recipe_of
 
 DRAW = random.Random(0)
@@ -136,6 +136,19 @@ def test_possible_links_are_no_error(folder: Path) -> None:
     assert run.scores[1].value == 0.0
 
 
+def test_sentences_that_a_file_does_not_name_are_not_scored(folder: Path) -> None:
+    every = [f"2 {first} {second} P\n" for first in range(1, 4) for second in range(1, 4)]
+    (folder / "numbered").write_text("".join(every))
+    found = {"test": "numbered"}
+    run = sixjars.train(values(folder, found, **SCORED), out=folder / "run")
+    assert run.scores[1].value == 0.0
+    assert "|with links:1|" in run.scores[1].signature
+    named = splits(made(folder, found)).fingerprints["test"]
+    pharaoh = " ".join(f"{first}?{second}" for first in range(3) for second in range(3))
+    (folder / "links").write_text(f"\n{pharaoh}\n" + "\n" * 8)
+    assert splits(made(folder, {"test": "links"})).fingerprints["test"] != named
+
+
 def test_learning_links_changes_no_data(folder: Path) -> None:
     """So a run is found to be of the same data, whatever the aligner finds on another machine."""
     assert splits(made(folder, "learn", **GUIDED)).fingerprints == splits(made(folder, None)).fingerprints
@@ -146,8 +159,13 @@ def test_links_in_files(folder: Path) -> None:
     found = splits(made(folder, {"train": "numbered", "test": "links"}, **GUIDED, **SCORED))
     assert found.train.alignments is not None
     assert found.train.alignments[0] == (frozenset({(0, 0)}), frozenset({(1, 2)}))
-    assert found.train.alignments[59].sure == {(2, 0)}
+    assert found.train.alignments[59] == (frozenset({(2, 0)}), frozenset())
+    assert found.train.alignments[1] is None  # not named, so not known to have no links
     assert found.train.token_links[:2] == [((0, 0),), ()]
+    held = splits(made(folder, {"train": "numbered"}, data={"test": 0.5})).test
+    assert held is not None
+    assert held.alignments is not None
+    assert held.alignments.count(None) >= len(held) - 2
     assert found.valid.alignments is None
     assert found.test is not None
     assert found.test.alignments is not None
@@ -159,6 +177,41 @@ def test_a_file_of_links_that_does_not_fit(folder: Path) -> None:
         splits(made(folder, {"train": "links"}, **GUIDED))
     with pytest.raises(DataError, match=r"linsk does not exist\. Did you mean 'links'\?"):
         splits(made(folder, {"test": "linsk"}))
+
+
+def test_each_set_of_a_column_has_its_own_links(folder: Path) -> None:
+    rows = [("train", 4), ("valid", 2), ("test", 3)]
+    lines = [f"{FIRST[0]}\t{SECOND[0]}\t{name}\n" for name, count in rows for _ in range(count)]
+    (folder / "all.tsv").write_text("".join(["a\tb\tset\n", *lines]))
+    for at, (name, count) in enumerate(rows):
+        (folder / f"{name}.links").write_text(f"{at}-0\n" * count)
+    data = {"train": "all.tsv", "valid": None, "test": None, "split": {"column": "set", "test": "test"}}
+    recipe = made(folder, {name: f"{name}.links" for name, _ in rows}, data=data, **GUIDED, **SCORED)
+    found = splits(recipe)
+    assert found.test is not None
+    for at, (one, count) in enumerate(zip((found.train, found.valid, found.test), (4, 2, 3), strict=True)):
+        assert one.alignments == [(frozenset({(at, 0)}), frozenset())] * count
+    with pytest.raises(RecipeError, match=r"data\.alignment\.test names no file"):
+        made(folder, {"train": "train.links"}, data=data, **SCORED)
+
+
+def test_links_of_rows_that_are_left_out(folder: Path) -> None:
+    lines = (folder / "test.a").read_text().splitlines()
+    (folder / "test.a").write_text("\n".join(["", *lines[1:]]) + "\n")
+    (folder / "numbered").write_text("2 1 1 S\n")
+    end = r"so the links of numbered would be those of other rows; remove these rows from both files, or .* column\.$"
+    with pytest.raises(DataError, match=rf"^data\.alignment\.test: bad rows are skipped \(1\) of .*, {end}"):
+        splits(made(folder, {"test": "numbered"}, data={"on_bad_row": "skip"}))
+    with pytest.raises(DataError, match=rf"^data\.alignment\.train: data\.filter leaves out rows of .*, {end}"):
+        splits(made(folder, {"train": "numbered"}, data={"filter": {"a": FIRST[0]}}))
+
+
+@pytest.mark.parametrize("split", ["valid", "test"])
+def test_links_of_a_set_that_has_no_file(folder: Path, split: str) -> None:
+    with pytest.raises(
+        DataError, match=rf"^data\.alignment\.{split}: names a file .* data\.{split} names no file; rem"
+    ):
+        splits(made(folder, {split: "links"}, data={split: 0.1}))
 
 
 @pytest.mark.parametrize(
@@ -176,6 +229,22 @@ def test_a_file_of_links_that_does_not_fit(folder: Path) -> None:
             "learning.metric: alignment_error_rate needs true alignments, but data.alignment.valid names no file.",
         ),
         (
+            {"train": "links"},
+            SCORED,
+            "evaluation.metrics: alignment_error_rate needs true alignments, but data.alignment.test names no file.",
+        ),
+        (
+            {"train": "learn", "test": "links"},
+            {"learning": {}, "evaluation": {"metrics": ["alignment_error_rate"]}},
+            "learning.metric: alignment_error_rate needs true alignments, but data.alignment.valid names no file.",
+        ),
+        (
+            {"train": "learn"},
+            {**SCORED, "data": {"test": 0.1}},
+            "evaluation.metrics: alignment_error_rate needs true alignments, but data.alignment.train names no file.",
+        ),
+        ({"train": "links"}, {**SCORED, "data": {"test": 0.1}}, ""),
+        (
             {"tain": "learn"},
             {},
             "data.alignment: key 'tain' is unknown. Did you mean 'train'? Known: test, train, valid.",
@@ -192,9 +261,24 @@ def test_links_that_are_missing(folder: Path, alignment: object, changes: Mappin
     assert error.value.faults == (fault,)
 
 
+def test_texts_without_spaces_are_told(folder: Path) -> None:
+    assert not any("spaces" in note for note in notes_on(splits(made(folder, "learn"))))
+    path = folder / "train.b"
+    path.write_text(path.read_text().replace(" ", ""))
+    [note] = [note for note in notes_on(splits(made(folder, "learn"))) if "spaces" in note]
+    assert note == (
+        "data.alignment: learn links the words between spaces, but most texts of target are one word; separate the "
+        "words by spaces, or say tokens: characters for both sides."
+    )
+    side = {"tokens": "characters"}
+    data = {"source": {"column": "a", **side}, "target": {"column": "b", **side}}
+    assert not any("spaces" in note for note in notes_on(splits(made(folder, "learn", data=data))))
+    assert not any("spaces" in note for note in notes_on(splits(made(folder, None))))
+
+
 def test_a_synthetic_corpus_can_be_aligned_too(tmp_path: Path) -> None:
     few = ["data.sample.size=40", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
     found = sixjars.read_recipe("translation/sample_guided", [*few, "data.alignment=learn"])
     train = splits(found).train
     assert train.alignments is not None  # the true ones
-    assert train.token_links != [tuple(sorted(links.sure)) for links in train.alignments]
+    assert train.token_links != [tuple(sorted(links.sure)) for links in train.alignments if links is not None]

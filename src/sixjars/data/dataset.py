@@ -179,11 +179,13 @@ class Dataset:
         return self.fields.output.words(self.targets)
 
     @cached_property
-    def alignments(self) -> list[TrueLinks] | None:
-        """True links between words (or characters), where the data has them."""
+    def alignments(self) -> list[TrueLinks | None] | None:
+        """True links between words (or characters), where the data has them; nothing for a row that no file names."""
         names = ("source", self.fields.output.name)
 
-        def parsed(row: int, text: str) -> TrueLinks:
+        def parsed(row: int, text: str | None) -> TrueLinks | None:
+            if text is None:
+                return None
             sides = self.source_words_index[row], self.target_words_index[row]
             return links_of(text, [side[-1] + 1 if side else 0 for side in sides], names)
 
@@ -216,7 +218,7 @@ class Dataset:
     def _guides(self) -> Iterable[Links]:
         """The links of each row that attention is guided by: those that are learned, or else the sure ones."""
         if not self.learns_links:
-            return (links.sure for links in self.alignments or ())
+            return (links.sure if links else frozenset() for links in self.alignments or ())
         sources = spaced([row["source"] for row in self.inputs], self.fields.inputs["source"].words)
         found = learned_links(sources, spaced(self.targets, self.fields.output.words))
         return map(found.links, range(len(self)))

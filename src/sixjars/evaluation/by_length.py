@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from sixjars.evaluation.metrics import Interval, Metric, Outcome, score
-from sixjars.evaluation.metrics.table import ONE_AT_LEAST
+from sixjars.evaluation.metrics.table import is_annotated
 
 FEW = 20
 """A score of fewer examples says little; it is marked."""
@@ -53,12 +53,11 @@ def scores_by_length(
     [(1, 1.0), (1, 0.0)]
     """
     found = []
-    needed = metric.needs & ONE_AT_LEAST.keys()  # annotations, which no example of a bucket may have
     for shortest, longest in edges:
         places = [at for at, length in enumerate(lengths) if shortest <= length <= longest]
         inside = [outcomes[at] for at in places]
-        known = all(any(getattr(outcome, need) is not None for outcome in inside) for need in needed)
-        value = score(inside, [metric])[0].value if inside and known else None
+        known = any(is_annotated(outcome, metric) for outcome in inside)
+        value = score(inside, [metric])[0].value if known else None
         between = None if value is None or len(places) < 2 else interval(places)
         found.append(Bucket(shortest, longest, len(inside), value, between))
     return found

@@ -59,10 +59,14 @@ class LinkFiles(Settings):
     test: FilePath | None = None
     """And for the test set."""
 
-    def lacks(self, place: str, scored: str) -> Iterator[str]:
-        """What a place of the recipe needs and is not there."""
-        split = "train" if place.startswith("loss") else "valid" if place.startswith("learning") else scored
-        if getattr(self, split) is None and self.train in (None, LEARN):
+    def lacks(self, place: str, data: Any) -> Iterator[str]:
+        """What a place needs and is not there; rows that are held out have the links of the training set."""
+        sets, guides = data.split or data, place.startswith("loss")
+        split = "valid" if place.startswith("learning") or sets.test is None else "test"
+        if guides or not isinstance(getattr(sets, split), str | dict):
+            split = "train"
+        file = getattr(self, split)
+        if file is None or (file == LEARN and not guides):
             yield f"needs true alignments, but data.alignment.{split} names no file."
 
 

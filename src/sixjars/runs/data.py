@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 import torch
 
+from sixjars.data.alignment.learned import unspaced
 from sixjars.data.dataset import NOTHING as NO_INPUT
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Equipment, Field
@@ -169,6 +170,10 @@ def notes_on(splits: Splits) -> Iterator[str]:
     yield from splits.notes
     if splits.fields.output.single_label:
         yield from _labels(splits)
+    if splits.train.learns_links:
+        linked = "source", splits.fields.output.name
+        some = {name: splits.train.table.texts(name, range(min(len(splits.train), 1000))) for name in linked}
+        yield from unspaced({name: splits.fields.all[name].words(texts) for name, texts in some.items()})
     if len(splits.valid) < LEAST:
         yield (
             f"the validation set has {number_of(len(splits.valid), 'example')}, too few to choose a checkpoint by; "

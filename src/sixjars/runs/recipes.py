@@ -66,13 +66,16 @@ def recipe_of(values: Mapping[str, Any], where: str, outside: Outside = NOTHING)
         faults += misfits(recipe, metrics, outside)
     if faults:
         raise RecipeError(list(dict.fromkeys(faults)), where)
-    return recipe if recipe.learning.metric is not None else _with_metric(recipe, outside)
+    return recipe if recipe.learning.metric is not None else _with_metric(recipe, where, outside)
 
 
-def _with_metric(recipe: Recipe, outside: Outside) -> Recipe:
+def _with_metric(recipe: Recipe, where: str, outside: Outside) -> Recipe:
     """What the best checkpoint is chosen by where the recipe does not say: the first metric, of one output each."""
     first = next((metric.name for metric in metrics_of(recipe, outside) if metric.nbest == 1), "loss")
-    return recipe.model_copy(update={"learning": recipe.learning.model_copy(update={"metric": first})})
+    made = recipe.model_copy(update={"learning": recipe.learning.model_copy(update={"metric": first})})
+    if faults := misfits(made, _metrics_of({"learning": {"metric": first}}, outside)[0], outside):
+        raise RecipeError(faults, where)
+    return made
 
 
 def _word(value: object) -> str:
@@ -209,8 +212,7 @@ def model_plan(recipe: Recipe, fields: Fields, outside: Outside = NOTHING) -> Mo
 def misfits(recipe: Recipe, metrics: Named, outside: Outside = NOTHING) -> list[str]:
     """What sections say against each other and against the task: every component and field checks its neighbours."""
     fields = make_fields(recipe, outside)
-    plan = model_plan(recipe, fields, outside)
-    faults = []
+    plan, faults = model_plan(recipe, fields, outside), list[str]()
     for at, field in enumerate(fields.all.values()):
         faults += field.misfits(is_output=field is fields.output, is_first=at == 0)
     for component in (plan.encoder, plan.bridge, plan.decoder):
@@ -256,7 +258,7 @@ def _lacks(place: str, truth: Annotation, recipe: Recipe, plan: ModelPlan) -> It
     """Why true and predicted attention cannot be compared, if they cannot."""
     data, source = recipe.data, recipe.data.fields.get("source")
     if isinstance(named := getattr(data, truth.key), LinkFiles) and (data.sample is None or place == "loss.guide:"):
-        yield from named.lacks(place, "valid" if data.test is None else "test")
+        yield from named.lacks(place, data)
     elif data.sample is None and named is None:
         yield f"needs {truth.called}, but data.{truth.key} names no column."
     elif data.sample is not None and getattr(sample_named(recipe.task, data.sample.kind), truth.key) is None:
@@ -282,8 +284,7 @@ def _metrics_of(values: Mapping[str, Any], outside: Outside) -> tuple[Named, lis
 
 def named_metrics(named: Iterable[tuple[str, str]], outside: Outside) -> tuple[Named, list[str]]:
     """The metrics of some names, and the faults of the others."""
-    found: Named = []
-    faults = []
+    found, faults = Named(), list[str]()
     for place, name in named:
         try:
             found.append((place, metric_named(name, outside)))
@@ -295,5 +296,5 @@ def named_metrics(named: Iterable[tuple[str, str]], outside: Outside) -> tuple[N
 def metrics_of(recipe: Recipe, outside: Outside = NOTHING) -> list[Metric]:
     """The metrics that a run reports: the recipe's, or those of its output or task, and all that it expects."""
     usual = make_fields(recipe, outside).output.default_metrics or TASKS[recipe.task].metrics
-    names = dict.fromkeys([*(recipe.evaluation.metrics or usual), *recipe.expect])
-    return [metric_named(name, outside) for name in names]
+    names = *(recipe.evaluation.metrics or usual), *recipe.expect
+    return [metric_named(name, outside) for name in dict.fromkeys(names)]

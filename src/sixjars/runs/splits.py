@@ -47,7 +47,7 @@ def read_training(recipe: Recipe, fields: Fields) -> Examples:
     files = recipe.data.training_files
     found = [read_files(recipe, fields, one.file) for one in files]
     if len(files) == 1 and files[0].weight == 1:
-        return linked(recipe, "train", found[0])
+        return found[0]
     tables = []
     for number, (one, examples) in enumerate(zip(files, found, strict=True)):
         drawn = pyarrow.repeat(f"{number} {one.weight!r}", len(examples.table))
@@ -55,17 +55,34 @@ def read_training(recipe: Recipe, fields: Fields) -> Examples:
     where = " + ".join(examples.where for examples in found)
     notes = tuple(sentence for examples in found for sentence in examples.notes)
     skipped = sum(examples.skipped for examples in found)
-    return linked(recipe, "train", Examples(pyarrow.concat_tables(tables), skipped, where, notes, found[0].unit))
+    return Examples(pyarrow.concat_tables(tables), skipped, where, notes, found[0].unit)
 
 
 def linked(recipe: Recipe, split: str, examples: Examples) -> Examples:
-    """Examples with the links of a file, where the recipe names one for this split."""
+    """Examples with the links of a file, where the recipe names one for this split: its rows, in their order."""
     file = getattr(recipe.data.alignment, split, None)
     if file in (None, LEARN):
         return examples
+    if recipe.data.filter or examples.skipped:
+        left_out = "data.filter leaves out rows" if recipe.data.filter else f"bad rows are skipped ({examples.skipped})"
+        raise DataError(
+            f"data.alignment.{split}: {left_out} of {examples.where}, so the links of {file} would be those of other "
+            "rows; remove these rows from both files, or give the links in a column."
+        )
     links = read_links(recipe.data.path(str(file)), lines=len(examples.table))
-    column = pyarrow.array([text or "" for text in links], pyarrow.string())
+    column = pyarrow.array(links, pyarrow.string())
     return replace(examples, table=examples.table.append_column("alignment", column))
+
+
+def _check_links(recipe: Recipe) -> None:
+    """Refuse links of a set that has no file."""
+    for name in ("valid", "test"):
+        links, files = (getattr(section, name, None) for section in (recipe.data.alignment, recipe.data))
+        if links is not None and not isinstance(files, str | dict):
+            raise DataError(
+                f"data.alignment.{name}: names a file of links, but data.{name} names no file; remove it (rows that "
+                "are held out of the training set have their links from data.alignment.train)."
+            )
 
 
 def read_splits(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
@@ -73,7 +90,8 @@ def read_splits(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
     data = recipe.data
     if data.split is not None:
         return _by_column(recipe, fields)
-    found = {"train": read_training(recipe, fields)}
+    _check_links(recipe)
+    found = {"train": linked(recipe, "train", read_training(recipe, fields))}
     # All questions about an image stay together, and all turns of a conversation: the latter by their line.
     if recipe.learning.folds is not None:  # the model that is kept learns from all rows; its scores are of the folds
         rows = without_weights(found["train"])
@@ -103,7 +121,7 @@ def _by_column(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
         if value is not None:
             rows = {**data.filter, str(data.split.column): value}
             own = recipe.model_copy(update={"data": data.model_copy(update={"filter": rows})})
-            split = read_training(own, fields)
+            split = linked(recipe, name, read_training(own, fields))
             split = split if name == "train" else without_weights(split)
             found[name] = replace(split, where=f"the {called} set of {split.where}")
     return found

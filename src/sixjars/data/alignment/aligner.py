@@ -65,8 +65,8 @@ def aligned(first: Any, second: Any, *, iterations: int = ITERATIONS) -> Directi
     words = Words.of(first), Words.of(second)
     text = PairedText.of(*words)
     models = [DiagonalModel(text), DiagonalModel(text, reverse=True)]
-    rounds, lines = range(iterations), len(words[0].lengths)
-    for _ in counted(rounds, "aligning words", rows=lambda _: lines, total=iterations * lines):
+    rounds, lines = range(iterations if text.chunks else 0), len(words[0].lengths)  # no words, nothing to learn
+    for _ in counted(rounds, "aligning words", rows=lambda _: lines, total=len(rounds) * lines):
         for _ in spread(DiagonalModel.iterate, models):
             pass
     explained = words[1], words[0]

@@ -1,7 +1,7 @@
 """The links of a training set that has none: learned once, and kept in the cache."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -47,6 +47,20 @@ def spaced(texts: Sequence[str], words: Callable[[Sequence[str]], list[list[int]
     """
     counts_characters = len(set(words(["ab"])[0])) == 2
     return [" ".join(text.replace(" ", "_")) for text in texts] if counts_characters else texts
+
+
+def unspaced(words: Mapping[str, Sequence[Sequence[int]]]) -> Iterator[str]:
+    """A sentence where most texts of a field are one word, so that links say nothing; `words` as `Field.words` has it.
+
+    >>> len(list(unspaced({"source": [[0, 0], [0], [0, 1]], "target": [[0, 1]]})))
+    1
+    """
+    names = [name for name, rows in words.items() if np.median([len(set(row)) for row in rows]) <= 1]
+    if names:
+        yield (
+            f"data.alignment: learn links the words between spaces, but most texts of {' and '.join(names)} are one "
+            "word; separate the words by spaces, or say tokens: characters for both sides."
+        )
 
 
 def _key(*texts: Sequence[str]) -> str:

@@ -242,6 +242,8 @@ def _fingerprint(examples: Examples) -> str:
                 offsets = numpy.frombuffer(places, dtype=numpy.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
                 lengths.update(numpy.diff(offsets).astype(numpy.int64).tobytes())
                 content.update(memoryview(data or b"")[int(offsets[0]) : int(offsets[-1])])
+                if chunk.null_count:  # which is not the same as an empty text
+                    content.update(chunk.is_null().to_numpy(zero_copy_only=False).tobytes())
         whole.update(lengths.digest() + content.digest())
     return whole.hexdigest()
 

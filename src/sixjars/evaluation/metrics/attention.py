@@ -20,6 +20,7 @@ def alignment_error_rate(outcomes: Sequence[Outcome]) -> float:
 
     Och & Ney 2003 (https://aclanthology.org/J03-1002/), each size added up over the corpus.
     Links that are sure count as possible whether `possible` repeats them or not. 0 where there are no links at all.
+    Outcomes whose true links are not known (`sure` is `None`) are left out.
 
     >>> right = frozenset({(0, 0), (1, 2)})
     >>> alignment_error_rate([Outcome(("a b c",), links=frozenset({(0, 0), (1, 1)}), sure=right)])
@@ -33,7 +34,9 @@ def _links(outcomes: Sequence[Outcome]) -> Rows:
     rows = []
     for outcome in outcomes:
         assert outcome.links is not None
-        assert outcome.sure is not None
+        if outcome.sure is None:
+            rows.append((0, 0))
+            continue
         possible = outcome.sure | (outcome.possible or frozenset())
         right = len(outcome.links & outcome.sure) + len(outcome.links & possible)
         rows.append((right, len(outcome.links) + len(outcome.sure)))
@@ -137,6 +140,12 @@ def rationale_mean(outcomes: Sequence[Outcome], *, level: Level) -> float:
 def how_known(outcomes: Sequence[Outcome], *, how: str, need: Known) -> tuple[str, ...]:
     """The mean depends on which examples have boxes or a rationale, so their number is in the signature."""
     return how, f"with {'boxes' if need == 'focus' else 'rationales'}:{len(_known(outcomes, need))}"
+
+
+def how_linked(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    """How many outcomes have true links, where some have none."""
+    known = sum(outcome.sure is not None for outcome in outcomes)
+    return ("corpus",) if known == len(outcomes) else ("corpus", f"with links:{known}")
 
 
 def _known(outcomes: Sequence[Outcome], need: Known) -> list[Any]:

@@ -37,11 +37,13 @@ _LACKS: Final[dict[Need, str]] = {
     "given": "compares outputs with the input, but {} has no given. Give the text of its first input.",
 }
 """The message for an outcome that lacks it, after the name of the metric."""
-ONE_AT_LEAST: Final[dict[Need, str]] = {
+_ONE_AT_LEAST: Final[dict[Need, str]] = {
     "focus": "words whose objects have true boxes",
     "rationale": "the attention weight on true rationales",
 }
 """What one outcome at least must have."""
+_TRUTHS: Final[dict[Need, str]] = {"links": "sure", "focus": "focus", "rationale": "rationale"}
+"""Needs that an outcome may lack, and what is then nothing."""
 
 
 def exact_match(outcomes: Sequence[Outcome]) -> float:
@@ -139,7 +141,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric("distinct1", partial(ngrams.distinct, n=1), how=_SPACES),
         Metric("distinct2", partial(ngrams.distinct, n=2), how=_SPACES),
         Metric("perplexity", answers.perplexity, "lower", _LIKELIHOOD, ("first reference", "per token with <stop>")),
-        Metric("alignment_error_rate", attention.alignment_error_rate, "lower", _LINKS, how=("corpus",)),
+        Metric("alignment_error_rate", attention.alignment_error_rate, "lower", _LINKS, attention.how_linked),
         Metric("object_focus", attention.object_focus, needs=_FOCUS, how=_FOCUSED),
         Metric("tour_length_ratio", tours.tour_length_ratio, "lower", _INPUT, ("closed", "first reference", _VALID)),
         Metric(
@@ -207,9 +209,14 @@ def score(outcomes: Sequence[Outcome], metrics: Sequence[str | Metric | Compute]
     ]
 
 
+def is_annotated(outcome: Outcome, metric: Metric) -> bool:
+    """Whether the truth that a metric compares attention with is known of an outcome."""
+    return all(getattr(outcome, part) is not None for need, part in _TRUTHS.items() if need in metric.needs)
+
+
 def value_alone(metric: Metric, outcome: Outcome) -> float | None:
     """The value of one example by itself; nothing where it has none, or what the metric needs is not known of it."""
-    if not metric.per_example or any(getattr(outcome, need) is None for need in metric.needs & ONE_AT_LEAST.keys()):
+    if not metric.per_example or not is_annotated(outcome, metric):
         return None
     value = _value(metric, [outcome])
     return value if math.isfinite(value) else None
@@ -246,20 +253,21 @@ def _signature(metric: Metric, outcomes: Sequence[Outcome]) -> str:
 
 def _check(metric: Metric, outcomes: Sequence[Outcome]) -> None:
     """Refuse outcomes that lack what a metric needs."""
+    linked = any(outcome.sure is not None for outcome in outcomes)
     for number, outcome in enumerate(outcomes, start=1):
         if not outcome.references:
             raise DataError(f"example {number} has no references, but a metric needs one right answer or more.")
         has = {
             "candidates": bool(outcome.candidates),
             "likelihood": outcome.log_probability is not None and outcome.tokens > 0,
-            "links": outcome.links is not None and outcome.sure is not None,
+            "links": outcome.links is not None and linked,
             "familiar": outcome.familiar is not None,
             "given": outcome.given is not None,
         }
         for need, message in _LACKS.items():
             if need in metric.needs and not has[need]:
                 raise DataError(f"{metric.name} {message.format(f'example {number} of {len(outcomes)}')}")
-    for need, what in ONE_AT_LEAST.items():
+    for need, what in _ONE_AT_LEAST.items():
         if need in metric.needs and all(getattr(outcome, need) is None for outcome in outcomes):
             raise DataError(
                 f"{metric.name} needs {what}, but none of {len(outcomes)} examples has a {need}. "
