@@ -29,16 +29,16 @@ PAIRS = ("word1 and more\twort1 und mehr", "more and word2\tmehr und wort2", "an
 
 
 def test_the_terminal_shows_a_table_and_what_it_means(call: Call, words: Path, tmp_path: Path) -> None:
-    said = call("inspect", "--check", words, "--data", file_of(tmp_path, *PAIRS), "--device", "cpu")
+    said = call("inspect", "--check", words, "--data", file_of(tmp_path, *PAIRS, *PAIRS), "--device", "cpu")
     assert said.code == 0
     lines = said.out.splitlines()
-    assert lines[0].startswith("3 examples of ")
+    assert lines[0].startswith("6 examples of ")
     assert lines[0].endswith("more.tsv; the model's own outputs (greedy search)")
     assert [line.split()[0] for line in lines[3:6]] == ["compared", "erasing", "gradients"]
     assert lines[-3].startswith("Weights and erasing order the input ")
     assert lines[-2].startswith("Weights and gradients order the input ")
     assert "does not prove" in lines[-1]
-    assert said.err == "checking examples: 3 done\n"
+    assert said.err == "checking examples: 6 done\n"
 
 
 def test_without_a_file_the_set_that_evaluate_scores_and_some_of_it(call: Call, words: Path) -> None:

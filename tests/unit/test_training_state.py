@@ -137,15 +137,19 @@ def test_no_space_for_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     )
 
 
+def keep_all(files: RunFiles, network: nn.Module, optimizer: optim.Optimizer, state: TrainingState) -> None:
+    files.keep_best(network, state, is_best=True, average=2)
+    files.save(network, optimizer, state, None)
+    files.done()
+
+
 def test_nothing_is_written_behind_what_could_not_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A state that names weights which are not there, or weights that are swept away: worse than an older state."""
     network = nn.Linear(2, 2)
     optimizer, files, state = optim.SGD(network.parameters(), lr=0.1), RunFiles(tmp_path), TrainingState()
     state.step = 1
     state.score(2.0, 2.0, better="lower", keep=2)
-    files.keep_best(network, state, is_best=True, average=2)
-    files.save(network, optimizer, state, None)
-    files.done()
+    keep_all(files, network, optimizer, state)
     before = {path.name: path.read_bytes() for path in tmp_path.rglob("*.safetensors")}
     writes, write = [], checkpoints.write_whole
 
@@ -158,10 +162,8 @@ def test_nothing_is_written_behind_what_could_not_be(tmp_path: Path, monkeypatch
     monkeypatch.setattr(checkpoints, "write_whole", full_once)
     state.step = 2
     state.score(1.0, 1.0, better="lower", keep=1)
-    files.keep_best(network, state, is_best=True, average=2)
-    files.save(network, optimizer, state, None)
-    with pytest.raises(RunError, match="no space left"):
-        files.done()
+    with pytest.raises(RunError, match="no space left"):  # at once, or where it is waited for
+        keep_all(files, network, optimizer, state)
     assert writes == ["best-2.safetensors"]
     assert {path.name: path.read_bytes() for path in tmp_path.rglob("*.safetensors")} == before
 
