@@ -41,6 +41,14 @@ def test_the_terminal_shows_a_heat_map(call: Call, words: Path) -> None:
     assert "<stop>" in said.out or "max_length" not in said.err
 
 
+def test_a_file_of_data_is_not_written_over(call: Call, words: Path, tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("en\tde\nword1 and more\twort1 und mehr\n")
+    said = call("inspect", words, "--input", pairs, "--view", "pharaoh", "--out", pairs)
+    assert said.sentence == f"--out {pairs} exists already; choose another name."
+    assert pairs.read_text().startswith("en\tde\n")
+
+
 def test_a_cut_input_is_told(call: Call, words: Path) -> None:
     said = call("inspect", words, " ".join(["word1"] * 300))
     assert "note: the input was cut, because it is longer than the run reads (max_length)." in said.err

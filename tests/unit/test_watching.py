@@ -16,7 +16,7 @@ from sixjars.errors import MissingExtra
 from sixjars.learning import loggers as module
 from sixjars.learning.loggers import loggers_for
 from sixjars.progress import Reporter, Summary
-from sixjars.runs.folder import best_of, draw_learning
+from sixjars.runs.folder import best_of, draw_learning, first_score
 
 FEW = ["data.sample.size=64", "data.sample.valid=4", "data.sample.test=12", "evaluation.search.max_length=4"]
 
@@ -115,3 +115,9 @@ def test_of_equally_good_validations_the_one_with_the_lowest_loss_is_kept() -> N
     records = [{"step": step, "bleu": bleu, "loss": loss} for step, bleu, loss in rows]
     assert best_of(records, "bleu", better="higher")["step"] == 3
     assert best_of(records, "bleu", better="lower")["step"] == 1
+
+
+def test_only_a_score_that_every_validation_has_is_drawn() -> None:
+    """A metric that waits for the end of training is in the older records of a run that goes on."""
+    records = [{"step": 1, "loss": 2.0, "ter": 90.0, "bleu": 1.0}, {"step": 2, "loss": 1.0, "bleu": 2.0}]
+    assert first_score(records) == "bleu"
