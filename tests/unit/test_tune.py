@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 import signal
 import sys
@@ -181,6 +182,28 @@ def test_a_search_that_is_killed_keeps_its_trials(server: Any, recipe: Maker, tm
         r"sixjars: stopped after \d+ of 50 trials; the same command with --resume goes on\.", said.err.splitlines()[-1]
     )
     assert (out / "tune.png").is_file()
+    done = len(rows_of(out))
+    assert len(sixjars.tune(file, [RATE], trials=done + 1, out=out, resume=True, device="cpu").trials) == done + 1
+
+
+@pytest.mark.usefixtures("quick_trials")
+def test_a_signal_waits_until_the_journal_is_written(
+    recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it comes while Optuna releases its lock, whose file it has removed already."""
+    file, out, removed = recipe(learning={"epochs": 2, "metric": "loss"}), tmp_path / "search", os.unlink
+
+    def unlink(path: Any, **more: Any) -> None:
+        removed(path, **more)
+        if str(path).endswith(".rename") and (out / "trials.csv").is_file():
+            monkeypatch.undo()
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    with pytest.raises(Interrupted) as caught:
+        sixjars.tune(file, [RATE], trials=9, out=out, device="cpu")
+    assert str(caught.value).startswith("stopped after ")
+    assert not list(out.glob("*.lock*"))
     done = len(rows_of(out))
     assert len(sixjars.tune(file, [RATE], trials=done + 1, out=out, resume=True, device="cpu").trials) == done + 1
 

@@ -5,7 +5,6 @@ over all its tokens, whatever batches and processes they are spread over, divide
 """
 
 import math
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from torch import Tensor
 
 from sixjars.data.batches import Batches
 from sixjars.data.flat import ahead
-from sixjars.errors import Interrupted, LearningError, RunError
+from sixjars.errors import Interrupted, LearningError, RunError, signals_to
 from sixjars.learning.checkpoints import RunFiles, TrainingState
 from sixjars.learning.engine import Engine, Load, OneDevice, Update, Updates, learning_rate
 from sixjars.learning.parameters import parameter_groups
@@ -286,12 +285,5 @@ class Trainer:
             elif time.monotonic() - self.asked_at > SAME_WISH:
                 raise KeyboardInterrupt
 
-        try:
-            before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-        except ValueError:  # not in the main thread: whoever owns it minds its signals
-            before = {}
-        try:
+        with signals_to(ask):
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)

@@ -7,15 +7,16 @@ median rule of Golovin et al. 2017, https://doi.org/10.1145/3097983.3098043).
 
 import json
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 import numpy as np
 
-from sixjars.errors import MissingExtra, RunError
+from sixjars.errors import MissingExtra, RunError, uninterrupted
 from sixjars.runs.space import Space
 from sixjars.runs.trial import End
 
@@ -87,18 +88,25 @@ class Study:
     def __init__(self, folder: Path, aim: Aim, space: Space, *, trials: int) -> None:
         self.folder, self.aim, self.space, self.wanted = folder, aim, space, trials
         self.trials = trials if space.count is None else min(trials, space.count)
-        self.lock = Lock()
+        self.lock = RLock()
         self.running: dict[int, optuna.Trial] = {}
         self.scores: dict[int, list[float]] = {}
-        self.study = _opened(folder, aim, self.trials)
-        _check_same(self.study, aim, folder)
-        for trial in self.study.trials:
-            if trial.state.name == "RUNNING":  # until a kill
-                self._take_up(trial.number, trial.params, trial.user_attrs.get("end"))
+        with self._alone():
+            self.study = _opened(folder, aim, self.trials)
+            _check_same(self.study, aim, folder)
+            for trial in self.study.trials:
+                if trial.state.name == "RUNNING":  # until a kill
+                    self._take_up(trial.number, trial.params, trial.user_attrs.get("end"))
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One thread at a time, to its end: Optuna cannot be interrupted while it holds the lock of its journal."""
+        with uninterrupted(), self.lock:
+            yield
 
     def ask(self) -> Asked | None:
         """The next trial; nothing when there are enough."""
-        with self.lock:
+        with self._alone():
             taken = {row["number"] for row in self.rows()} | {one.user_attrs["number"] for one in self.running.values()}
             number = next((one for one in range(1, self.trials + 1) if one not in taken), None)
             if number is None:
@@ -142,7 +150,7 @@ class Study:
 
     def told(self, asked: Asked, score: float) -> bool:
         """Take in the score of a validation; whether the trial goes on."""
-        with self.lock:
+        with self._alone():
             scores = self.scores[asked.key]
             scores.append(score)
             self.running[asked.key].report(score, len(scores))
@@ -150,7 +158,7 @@ class Study:
 
     def end(self, asked: Asked, end: End, *, seconds: float) -> dict[str, Any]:
         """Take in how a trial ended; its row."""
-        with self.lock:
+        with self._alone():
             trial, scores = self.running.pop(asked.key), self.scores.pop(asked.key)
             best = (max if self.aim.better == "higher" else min)(scores, default=None)
             rest = {"epochs": round(end.epochs, 2), "seconds": round(seconds, 1), "why": end.why}
@@ -161,7 +169,7 @@ class Study:
 
     def stop(self, asked: Asked) -> None:
         """A trial was stopped: it will be made again, from its start."""
-        with self.lock:
+        with self._alone():
             self.scores.pop(asked.key)
             self._take_up(asked.key, self.running.pop(asked.key).params, None)
 
@@ -183,7 +191,8 @@ class Study:
 
     def rows(self) -> list[dict[str, Any]]:
         """Every trial that has ended, in order: number, the values, score, state, epochs, seconds, why."""
-        found = [trial.user_attrs["end"] for trial in self.study.trials if "end" in trial.user_attrs]
+        with self._alone():
+            found = [trial.user_attrs["end"] for trial in self.study.trials if "end" in trial.user_attrs]
         return sorted(found, key=lambda row: int(row["number"]))
 
 
