@@ -39,6 +39,7 @@ for command in (
     views.inspect,
     report.report,
     share.pack,
+    share.push,
 ):
     app.command()(command)
 
