@@ -43,14 +43,14 @@ def _desk(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     shutil.copytree(trained, "runs/words")
 
 
-def by_hand(job: Job, *, workers: int | None = None, address: str | None = None) -> Iterator[Answered]:
+def by_hand(job: Job, *, workers: int | None = None, address: str | None = None) -> Iterator[Any]:
     """What Ray does: a worker takes parts."""
     assert (workers, address) in ((None, None), (None, "auto"))
     worker = on_ray.PartWorker(job.order, job.left)
     for at in range(len(job.left)):
         said = worker({"id": [at]})
         assert said["error"] == [""]
-        yield Answered(said["rows"][0])
+        yield Answered(said["rows"][0]), said["notes"][0]
 
 
 def test_the_commands_with_ray(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from sixjars.runs.bulk.job import Job, job_of
 from sixjars.runs.bulk.on_ray import PartWorker, answered_on_ray, pool_size
 from sixjars.runs.bulk.plan import Plan, Shard, Source, keep_plan
 from sixjars.runs.bulk.work import Answered, Order, Reader, Worker
+from sixjars.runs.prediction import Prediction
 
 from .conftest import Call
 
@@ -212,6 +213,16 @@ def test_rows_that_cannot_be_used_are_blank(call: Call, run: Path, tmp_path: Pat
     assert [row.split("\t")[0] for name in there(out) for row in rows_of(out / name)] == [*"01234"]
 
 
+def test_unknown_tokens_and_cut_inputs_are_counted(call: Call, run: Path, tmp_path: Path) -> None:
+    path = written(tmp_path / "in.txt", ["na我我", "ghar", "我我我"])
+    said = call("predict", run, "--input", path, "--output", tmp_path / "out", "--part-rows", 1)
+    assert said.err.splitlines()[0] == (
+        "note: 45.5 % of the input tokens are unknown to the run (<unk>); outputs may be poor."
+    )
+    cut = Answered.of([[Prediction("", truncated=True, tokens_read=3)], [Prediction("", error="x")]])
+    assert cut + cut == Answered(rows=4, failed=2, cut=2, tokens=6, unknown=0)
+
+
 def test_notes_are_not_a_flood(call: Call, run: Path, tmp_path: Path) -> None:
     path = written(tmp_path / "in.txt", [""] * 60)
     said = call("predict", run, "--input", path, "--output", tmp_path / "out", "--part-rows", 30)
@@ -290,9 +301,9 @@ def test_a_worker_of_ray_takes_any_part(job: Callable[..., Job], call: Call, run
     path = written(tmp_path / "in.tsv")
     made = job(path)
     worker = PartWorker(made.order, made.left)
-    fine = {"failed": [0], "cut": [0], "notes": [[]], "error": [""]}
-    for number, rows in ((1, 3), (0, 3), (2, 1), (1, 3)):
-        assert worker({"id": [number]}) == {"rows": [rows], **fine}
+    fine = {"failed": [0], "cut": [0], "unknown": [0], "notes": [[]], "error": [""]}
+    for number, rows, tokens in ((1, 3, 11), (0, 3, 16), (2, 1, 3), (1, 3, 0)):  # the last one is there already
+        assert worker({"id": [number]}) == {"rows": [rows], "tokens": [tokens], **fine}
     assert call("predict", run, "--input", path, "--output", tmp_path / "whole.tsv").code == 0
     found = [row for name in there(tmp_path / "out") for row in rows_of(tmp_path / "out" / name)]
     assert found == rows_of(tmp_path / "whole.tsv")

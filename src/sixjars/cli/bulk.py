@@ -9,11 +9,14 @@ import typer
 from sixjars.cli.answers import MOST_NOTES
 from sixjars.cli.options import note
 from sixjars.cli.streaming import Pace
+from sixjars.cli.unknown import note_unknown
 from sixjars.errors import DataError
 from sixjars.runs.given import is_many
 
 if TYPE_CHECKING:
-    from sixjars.runs.bulk.work import Order
+    from collections.abc import Iterable
+
+    from sixjars.runs.bulk.work import Answered, Order
     from sixjars.runs.predict import Predictor
 
 Engine = Literal["local", "ray"]
@@ -87,8 +90,8 @@ class Bulk:
             answers = answered_on_ray(job, workers=self.workers, address=self.ray_address)
         told = _Told(job.rows)
         try:
-            for answered in answers:
-                told.take(answered.rows, answered.failed, answered.cut, answered.notes)
+            for answered, notes in answers:
+                told.take(answered, notes)
         finally:
             told.pace.clear()
         job.order.clean(job.parts)
@@ -100,16 +103,19 @@ class _Told:
     """Progress and notes on stderr."""
 
     def __init__(self, rows: int) -> None:
+        from sixjars.runs.bulk.work import Answered
+
+        self.all = Answered()
         self.read = 0
         self.size: int | None = rows
-        self.failed = self.cut = 0
         self.notes: set[str] = set()
         self.pace = Pace(self, to_terminal=False)
 
-    def take(self, rows: int, failed: int, cut: int, notes: tuple[str, ...]) -> None:
+    def take(self, answered: "Answered", notes: "Iterable[str]") -> None:
         """A part was written."""
-        self.read, self.failed, self.cut = self.read + rows, self.failed + failed, self.cut + cut
-        self.pace.went_on(rows)
+        self.all += answered
+        self.read = self.all.rows
+        self.pace.went_on(answered.rows)
         for sentence in notes:
             if sentence not in self.notes and len(self.notes) < MOST_NOTES:
                 self.pace.clear()
@@ -118,10 +124,12 @@ class _Told:
 
     def end(self, output: Path, parts: int) -> None:
         """The numbers."""
-        if self.cut:
-            note(f"note: {self.cut} of {self.read} inputs were cut, because they are longer than the run reads.")
-        if self.failed:
-            note(f"note: {self.failed} of {self.read} inputs could not be used; their answers are empty.")
-        note(f"rows answered: {self.read:,}; files written: {parts:,}; in {output}")
-        if self.failed:
+        found = self.all
+        if found.cut:
+            note(f"note: {found.cut} of {found.rows} inputs were cut, because they are longer than the run reads.")
+        note_unknown(found.unknown / found.tokens if found.tokens else None)
+        if found.failed:
+            note(f"note: {found.failed} of {found.rows} inputs could not be used; their answers are empty.")
+        note(f"rows answered: {found.rows:,}; files written: {parts:,}; in {output}")
+        if found.failed:
             raise typer.Exit(1)

@@ -62,8 +62,8 @@ def job_of(
     return Job(order, parts, left)
 
 
-def answered_here(job: Job, predictor: Predictor) -> Iterator[Answered]:
-    """Answer one part after the other, with all cores."""
+def answered_here(job: Job, predictor: Predictor) -> Iterator[tuple[Answered, list[str]]]:
+    """Answer one part after the other, with all cores; each with its notes."""
     worker = Worker(job.order, predictor)
     with computing(predictor) as threads:
         for part in job.left:

@@ -4,7 +4,7 @@ import logging
 import os
 import socket
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any, final
 
 from sixjars.errors import DataError, MissingExtra, RunError, SixJarsError
@@ -30,18 +30,20 @@ class PartWorker:
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
         """Write one part; what is said about it. A part that is there was written by a worker that was lost then."""
         part = self.parts[int(batch["id"][0])]
-        said: dict[str, Any] = {"rows": part.rows, "failed": 0, "cut": 0, "notes": (), "error": ""}
+        answered, notes, wrong = Answered(part.rows), list[str](), ""
         try:
             if self.order.tries(part) >= TRIES:
                 raise RunError(f"{part.target} was begun {TRIES} times, and each time its worker was lost.")
             if not self.order.is_done(part):
-                said |= asdict(self.worker.answer(part))
+                answered, notes = self.worker.answer(part)
         except (SixJarsError, OSError) as error:
-            said["error"] = str(error)
-        return {name: [list(value) if name == "notes" else value] for name, value in said.items()}
+            wrong = str(error)
+        return {**{name: [number] for name, number in asdict(answered).items()}, "notes": [notes], "error": [wrong]}
 
 
-def answered_on_ray(job: Job, *, workers: int | None = None, address: str | None = None) -> Iterator[Answered]:
+def answered_on_ray(
+    job: Job, *, workers: int | None = None, address: str | None = None
+) -> Iterator[tuple[Answered, list[str]]]:
     """Answer all parts by a pool of workers, on this machine or on the cluster at an address."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -96,7 +98,7 @@ def pool_size(cpus: int, gpus: int, *, workers: int | None, parts: int) -> int:
     return min(workers or most, parts)
 
 
-def _answered(ray: Any, job: Job, workers: int | None) -> Iterator[Answered]:
+def _answered(ray: Any, job: Job, workers: int | None) -> Iterator[tuple[Answered, list[str]]]:
     there = ray.cluster_resources()
     gpus = 0 if job.order.device == "cpu" else int(there.get("GPU", 0))
     size = pool_size(int(there.get("CPU", 0)), gpus, workers=workers, parts=len(job.left))
@@ -115,7 +117,7 @@ def _answered(ray: Any, job: Job, workers: int | None) -> Iterator[Answered]:
         for row in done.iter_rows():
             if row["error"]:
                 raise DataError(row["error"])
-            yield Answered(int(row["rows"]), int(row["failed"]), int(row["cut"]), tuple(map(str, row["notes"])))
+            yield Answered(*(int(row[one.name]) for one in fields(Answered))), list(map(str, row["notes"]))
     except ray.exceptions.RayError as error:
         reason = next((line for line in reversed(str(error).splitlines()) if line.strip()), type(error).__name__)
         raise RunError(f"the work on Ray has ended: {reason.strip().rstrip('.')}; go on with --resume.") from error

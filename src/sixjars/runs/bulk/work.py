@@ -5,7 +5,7 @@ import os
 import secrets
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
@@ -72,13 +72,32 @@ class Order:
 @final
 @dataclass(frozen=True)
 class Answered:
-    """A part that was written."""
+    """Rows that were written."""
 
-    rows: int
+    rows: int = 0
     failed: int = 0
-    """Rows that could not be used."""
+    """Those that could not be used."""
     cut: int = 0
-    notes: tuple[str, ...] = ()
+    """Those that are longer than the run reads."""
+    tokens: int = 0
+    unknown: int = 0
+    """Tokens of the inputs that the run does not know."""
+
+    def __add__(self, more: "Answered") -> "Answered":
+        """All together."""
+        return Answered(*(getattr(self, one.name) + getattr(more, one.name) for one in fields(self)))
+
+    @classmethod
+    def of(cls, found: "Sequence[Sequence[Prediction]]") -> "Answered":
+        """What the answers to some rows say."""
+        best = [some[0] for some in found]
+        return cls(
+            len(best),
+            sum(one.error is not None for one in best),
+            sum(one.truncated for one in best),
+            sum(one.tokens_read for one in best),
+            sum(one.unknown_tokens for one in best),
+        )
 
 
 @final
@@ -117,35 +136,38 @@ class Worker:
         self.predictor = predictor
         self.reader: Reader | None = None
 
-    def answer(self, part: Part, threads: Executor | None = None) -> Answered:
-        """Write one part; the same rows always give the same file, so it does no harm if two do it."""
-        reader = self._reader(part)
+    def answer(self, part: Part, threads: Executor | None = None) -> tuple[Answered, list[str]]:
+        """Write one part; the same rows always give the same file, so it does no harm if two do it. And notes."""
         target = Path(self.order.output) / part.target
         target.parent.mkdir(parents=True, exist_ok=True)
         beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}{_suffixes(target)}")
         beside.touch()
         notes: list[str] = []
-        sink = self._sink(reader, beside, notes)
-        failed = cut = done = 0
+        sink = self._sink(self._reader(part), beside, notes)
         try:
             try:
-                while done < part.rows:
-                    items = reader.take(part.first + done, min(AT_ONCE, part.rows - done))
-                    if not items:
-                        raise DataError(f"{reader.path} has fewer rows than when the work was begun.")
-                    found = self._found(items, part.first + done, threads)
-                    sink.take(items, found)
-                    done += len(items)
-                    bad = [some[0].error for some in found if some[0].error is not None]
-                    failed, cut = failed + len(bad), cut + sum(some[0].truncated for some in found)
-                    notes += [f"note: {part.source}, {error}" for error in bad[: MOST_NOTES - len(notes)]]
+                answered = self._answered(part, sink, notes, threads)
             finally:
                 sink.close()
             _to_disk(beside)
             os.replace(beside, target)
         finally:
             beside.unlink(missing_ok=True)
-        return Answered(done, failed, cut, tuple(notes))
+        return answered, notes
+
+    def _answered(self, part: Part, sink: Sink, notes: list[str], threads: Executor | None) -> Answered:
+        reader, done = self._reader(part), Answered()
+        while done.rows < part.rows:
+            first = part.first + done.rows
+            items = reader.take(first, min(AT_ONCE, part.rows - done.rows))
+            if not items:
+                raise DataError(f"{reader.path} has fewer rows than when the work was begun.")
+            found = self._found(items, first, threads)
+            sink.take(items, found)
+            done += Answered.of(found)
+            bad = [some[0].error for some in found if some[0].error is not None]
+            notes += [f"note: {part.source}, {error}" for error in bad[: MOST_NOTES - len(notes)]]
+        return done
 
     def _reader(self, part: Part) -> Reader:
         path = Path(self.order.root) / part.source
