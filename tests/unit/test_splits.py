@@ -150,7 +150,8 @@ def test_a_run_whose_splits_are_told_apart_by_a_column_is_loaded_again(tmp_path:
     again = evaluate(tmp_path / "run")
     assert (again.examples, again.where) == (trained.examples, trained.where)
     said = sixjars.load(tmp_path / "run").predict(["word0 cat", "word1 cat", "word2 cat"])
-    assert [found.source[0] for found in said] == ["word0", "<unk>", "<unk>"]  # only the training set teaches words
+    # Only the training set teaches words.
+    assert [found.source[0] for found in said] == ["word0", "<unk:word1>", "<unk:word2>"]
     sixjars.train(tmp_path / "recipe.yaml", out=tmp_path / "run", resume=True)
     assert evaluate(tmp_path / "run", data=tmp_path / "pairs.tsv").examples == 40
 

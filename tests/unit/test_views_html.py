@@ -147,6 +147,19 @@ def test_a_long_input_flows_as_text() -> None:
     assert html.count("data-s=") == 200
 
 
+def test_a_text_without_sentences_is_one_paragraph() -> None:
+    html = fragment(words().alone(0), "document")
+    assert "<li>" not in html
+    assert 'class="sentence' not in html
+    assert html.count("data-s=") == len(words().source)
+    assert "Blue: the weight of a word, averaged over the output; darkest is " in html
+
+
+def test_the_order_of_hypotheses_is_told() -> None:
+    assert "Ordered by probability." in fragment(words())
+    assert "Ordered by" not in fragment(words().alone(0))
+
+
 def test_many_frames_are_grouped_and_their_weights_added() -> None:
     found = table_of(fragment(frames(40)))
     assert len(found[0]) == 16

@@ -74,10 +74,21 @@ def _document(path: Path, view: View, title: str) -> None:
 
 
 def probability_of(view: View, rank: int = 0) -> str:
-    """Of an output, as a share; a whole text is so improbable that its logarithm says more."""
-    output = view.outputs[rank]
-    known = output.probability
-    return f"probability {percent(known)}" if known >= 0.001 else f"log probability {output.log_probability:.1f}"
+    """Of an output, as a share; a whole text is so improbable that its logarithm says more. All have the same unit.
+
+    Several that are in the order of their scores have those in its place.
+    """
+    output, least = view.outputs[rank], min(one.probability for one in view.outputs)
+    if len(view.outputs) > 1 and view.order:
+        return f"score {output.score:.3f}"
+    if least < 0.001:
+        return f"log probability {output.log_probability:.2f}"
+    return f"probability {percent(output.probability)}"
+
+
+def order_of(view: View) -> str:
+    """A sentence about the order of several outputs; nothing where there is one."""
+    return "" if len(view.outputs) < 2 else view.order or "Ordered by probability."
 
 
 def _image(path: Path, view: View, title: str) -> None:

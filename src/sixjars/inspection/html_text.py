@@ -9,13 +9,13 @@ from sixjars.inspection.page import percent
 from sixjars.inspection.view import View
 
 WIDEST = 60
-"""Columns of a heat map; a longer input flows as a text."""
+"""Columns of a heat map; a longer input is written as a text."""
 SMALL = 0.05
 """Smaller weights have no number in their cell."""
 
 
 def heat_map_body(view: View) -> Body:
-    """A table of cells; the words of a long input, which would not be readable above them, flow as a text."""
+    """A table of cells; the words of a long input, which would not be readable above them, are a text."""
     output, names = view.outputs[0], view.names
     if len(names) > WIDEST:
         html = words("output", output.tokens, "t") + words("input", names, "s")
@@ -64,6 +64,8 @@ def document_body(view: View) -> Body:
     """Sentences with their weights, and words shaded as in the picture: √p_s · p_w, averaged over the output."""
     output, names = view.outputs[0], view.names
     levels = view.sentences(output)
+    if len(levels) == 1:
+        return _flat(view)
     peak = max(weight for weight, _ in levels) or 1.0
     shares = [weight**0.5 * share for weight, own in levels for share in own]
     most = max(shares) or 1.0
@@ -79,4 +81,17 @@ def document_body(view: View) -> Body:
         "sentence). Pointing at a word of the output shows its own weights.</p>"
     )
     html = f'{words("output", output.tokens, "t")}<ol class="document">{"".join(items)}</ol>{note}'
+    return Body(html, names, output.weights)
+
+
+def _flat(view: View) -> Body:
+    """A text without sentences, or of one: its words alone, shaded by their weights, averaged over the output."""
+    output, names = view.outputs[0], view.names
+    most = max(output.mean) or 1.0
+    own = " ".join(word(name, "s", at, share=output.mean[at] / most) for at, name in enumerate(names))
+    note = (
+        f'<p class="note">Blue: the weight of a word, averaged over the output; darkest is {escape(percent(most))}. '
+        "Pointing at a word of the output shows its own weights.</p>"
+    )
+    html = f'{words("output", output.tokens, "t")}<div class="document"><p dir="auto">{own}</p></div>{note}'
     return Body(html, names, output.weights)

@@ -37,6 +37,8 @@ class Output:
     """For each token, the position that it can only have been copied from; empty where nothing can be copied."""
     words: tuple[int, ...] = ()
     """The word that each token is a piece of."""
+    score: float = 0.0
+    """What a beam orders its hypotheses by."""
 
     @property
     def probability(self) -> float:
@@ -68,6 +70,8 @@ class View:
     """What the weights lie on: an image with the box that the network got, frames, or points; nothing for a text."""
     forced: bool = False
     """Whether the output was given, and not found by search."""
+    order: str = ""
+    """A sentence about what several outputs are in the order of, where that is not their probability: their score."""
 
     @property
     def kind(self) -> str:
@@ -147,6 +151,7 @@ class View:
     def _output(self, output: Output) -> dict[str, Any]:
         values: dict[str, Any] = {
             "text": output.text,
+            "score": output.score,
             "log_probability": output.log_probability,
             "tokens": list(output.tokens),
             "weights": [list(row) for row in output.weights],
@@ -225,6 +230,7 @@ def _output_of(prediction: Any) -> Output:
         tokens=(", ".join(prediction.tokens),) if together else prediction.tokens,
         weights=prediction.weights,
         log_probability=prediction.log_probability,
+        score=prediction.score,
         copied=prediction.copied,
         words=() if together else prediction.token_words,
     )
