@@ -83,8 +83,11 @@ def test_all_outputs_have_one_unit() -> None:
     """Where one is so improbable that its logarithm says more, all have the logarithm; or else their scores."""
     best, other = words().outputs
     both = replace(words(), outputs=(best, replace(other, log_probability=-9.0)))
-    assert "(log probability -9.00)" in printed(both, "heatmap")
-    assert probability_of(both) == f"log probability {best.log_probability:.2f}"
+    assert "(probability below 0.1%)" in printed(both, "heatmap")
+    assert probability_of(both).startswith("probability ")
+    rare = replace(both, outputs=both.outputs[::-1])
+    assert probability_of(rare) == "log probability -9.00"
+    assert probability_of(rare, 1) == f"log probability {best.log_probability:.2f}"
     scored = replace(both, order="Ordered by score: x.")
     assert (probability_of(scored), order_of(scored)) == ("score 0.000", "Ordered by score: x.")
     assert order_of(scored.alone(0)) == ""

@@ -215,7 +215,7 @@ class _Work:
             if self.view == "json":
                 console.print(json.dumps(view.to_json(), ensure_ascii=False))
                 continue
-            said = (f" {view.outputs[0].text} ", "bold"), (f"({probability_of(view)})", "dim")
+            said = (f" {view.outputs[0].text} ", "bold"), (f"({probability_of(view)}){view.over}", "dim")
             console.print(Text.assemble(view.short, " →", *said), soft_wrap=False)
             console.print()
             for part in view_in_terminal(view, chosen(view, self.view), width=console.width):

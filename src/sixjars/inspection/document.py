@@ -10,6 +10,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
+from sixjars.data.text.segments import OTHER, OWN
 from sixjars.errors import ShapeError
 from sixjars.inspection.page import GREY, SMALL, figure_of, fit, ink, percent, saved_page, width_of
 
@@ -26,8 +27,10 @@ SPACE, PAD = 0.07, 0.025
 """Inches between words, and of shade on either side of one."""
 LETTERS = 9.0
 """Points."""
-FLAT = "Blue: the attention weight of a word; the largest is darkest."
+FLAT = "Blue: the attention weight, averaged over the output; the largest is darkest."
 """Where there is one sentence, which has all weight."""
+TURNS = f"{OTHER} and {OWN}: turns of the other speaker, and of the one who answers."
+"""Of a conversation."""
 CAPTION = (
     "Red: the weight of a sentence, all its words together.",
     "Blue: the weight of a word within its sentence, times √(weight of the sentence). The largest are darkest.",
@@ -162,7 +165,8 @@ def _caption(sentences: Sequence[_Sentence], blocks: Sequence[Block]) -> str:
         return "No word has any weight."
     shown = [some[0].weight for there, some in blocks if there]
     if len(shown) == len(sentences):
-        return FLAT if len(sentences) == 1 else "\n".join(CAPTION)
+        turns = all(sentence.words[0] in (OTHER, OWN) for sentence in sentences)
+        return FLAT if len(sentences) == 1 else "\n".join([*CAPTION, *([TURNS] if turns else [])])
     counts = f"{len(shown)} of {len(sentences)} sentences are shown, those with the most weight"
     return "\n".join([*CAPTION, f"{counts}: {percent(math.fsum(shown))} together."])
 

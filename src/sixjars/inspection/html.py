@@ -48,6 +48,7 @@ def fragment(view: View, name: str | None = None, *, key: str = "view-1") -> str
     order = f'<p class="note">{escape(order_of(view))}</p>'
     tablist = f'<div class="tabs" role="tablist" aria-label="Outputs">{tabs}</div>{order}' if several else ""
     forced = ' <span class="note">(this output was given)</span>' if view.forced else ""
+    forced += f'<span class="note">{escape(view.over)}</span>'
     found = "" if several else f' → <span class="found">{escape(view.outputs[0].text)}</span> {_probability(view, 0)}'
     caption = f'<figcaption><span class="given">{escape(view.short)}</span>{found}{forced}</figcaption>'
     return f'<figure class="view" id="{key}" data-view="{shown}">{caption}{tablist}{panels}</figure>'

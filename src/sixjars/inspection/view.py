@@ -72,6 +72,8 @@ class View:
     """Whether the output was given, and not found by search."""
     order: str = ""
     """A sentence about what several outputs are in the order of, where that is not their probability: their score."""
+    attended: str = ""
+    """The input that the positions are of, where there are several."""
 
     @property
     def kind(self) -> str:
@@ -87,6 +89,11 @@ class View:
     def given(self) -> str:
         """The inputs as one text."""
         return " · ".join(self.inputs.values())
+
+    @property
+    def over(self) -> str:
+        """Which of several inputs is attended to, to stand behind the outputs."""
+        return f" (attention over {self.attended})" if self.attended else ""
 
     @property
     def short(self) -> str:
@@ -207,17 +214,19 @@ def view_of(predictor: Any, predictions: Sequence[Any], *, pieces: bool = False,
     if not first.weights:
         raise DataError("this prediction has no attention weights to draw; its bridge has no attention.")
     name, text = next(iter(first.inputs.items()))
+    is_numbered = first.layout.kind == "points"  # as the output names them
     found = View(
         inputs={
             name: Path(text).name if predictor.inputs[name].is_media else text for name, text in first.inputs.items()
         },
         outputs=tuple(_output_of(one) for one in predictions if one.weights),  # a beam may hold an empty one
-        source=first.source,
+        source=tuple(f"{at}: {one}" for at, one in enumerate(first.source)) if is_numbered else first.source,
         words=first.source_words,
         segments=first.segments,
         layout=first.layout,
         backdrop=predictor.inputs[name].backdrop(text),
         forced=forced,
+        attended=first.attended if len(first.inputs) > 1 else "",
     )
     return found if pieces else found.joined()
 
