@@ -132,7 +132,7 @@ def test_points_are_numbered_and_one_of_two_inputs_is_attended_to() -> None:
     inputs = {"x": "0,1 1,0", "y": "what"}
     both: dict[str, Any] = {"source": ("0,1", "1,0"), "tokens": ("1",), "weights": ((0.0, 1.0),), "attended": "x"}
     found = Prediction("1", inputs=inputs, layout=Layout("points"), **both)
-    reads = SimpleNamespace(inputs=dict.fromkeys(inputs, predictor(None).inputs["x"]))
+    reads = SimpleNamespace(inputs=dict.fromkeys(inputs, predictor([(0.0, 1.0), (1.0, 0.0)]).inputs["x"]))
     made = view_of(reads, [found])
     assert made.names == ("0: 0,1", "1: 1,0")
     assert made.over == " (attention over x)"

@@ -214,17 +214,18 @@ def view_of(predictor: Any, predictions: Sequence[Any], *, pieces: bool = False,
     if not first.weights:
         raise DataError("this prediction has no attention weights to draw; its bridge has no attention.")
     name, text = next(iter(first.inputs.items()))
-    is_numbered = first.layout.kind == "points"  # as the output names them
+    backdrop = predictor.inputs[name].backdrop(text)
+    numbered = isinstance(backdrop, list)  # points, which the output names by their numbers
     found = View(
         inputs={
             name: Path(text).name if predictor.inputs[name].is_media else text for name, text in first.inputs.items()
         },
         outputs=tuple(_output_of(one) for one in predictions if one.weights),  # a beam may hold an empty one
-        source=tuple(f"{at}: {one}" for at, one in enumerate(first.source)) if is_numbered else first.source,
+        source=tuple(f"{at}: {one}" for at, one in enumerate(first.source)) if numbered else first.source,
         words=first.source_words,
         segments=first.segments,
         layout=first.layout,
-        backdrop=predictor.inputs[name].backdrop(text),
+        backdrop=backdrop,
         forced=forced,
         attended=first.attended if len(first.inputs) > 1 else "",
     )
