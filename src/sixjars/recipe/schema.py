@@ -74,7 +74,8 @@ def _worth_telling(error: ValidationError) -> list[ErrorDetails]:
     seen: dict[tuple[int | str, ...], ErrorDetails] = {}
     for fault in error.errors():
         place = tuple(step for step in fault["loc"] if "[" not in str(step) and str(step) not in _BRANCHES)
-        seen.setdefault(place, {**fault, "loc": place})
+        if place not in seen or _misfits(fault):
+            seen[place] = {**fault, "loc": place}
     above = {place[:end] for place in seen for end in range(len(place))}
     return [fault for place, fault in seen.items() if place not in above]
 
