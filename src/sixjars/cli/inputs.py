@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sixjars.runs.files import InputFile
     from sixjars.runs.given import Item
     from sixjars.runs.predict import Predictor
+    from sixjars.runs.prediction import Prediction
 
 _AT_ONCE = 1 << 16  # bytes
 
@@ -65,6 +66,15 @@ def note_file_names(predictor: "Predictor", texts: Sequence[str]) -> None:
     named = next((text for text in texts if os.path.isfile(text)), None)  # false for a text too long
     if named is not None:
         note(f"note: {named} is the name of a file; to read it, say --input {named}.")
+
+
+def note_fault(prediction: "Prediction") -> bool:
+    """Whether an input could not be used, which is noted; so is one that was cut."""
+    if prediction.error is not None:
+        note(f"note: {prediction.error}")
+    elif prediction.truncated:
+        note("note: the input was cut, because it is longer than the run reads (max_length).")
+    return prediction.error is not None
 
 
 @final

@@ -98,7 +98,6 @@ def predict(
     ray_address: RayAddressOption = None,
 ) -> None:
     """Use a run on texts, images or videos from the command line, a file or stdin; one output a line."""
-    from sixjars.runs.bulk.work import Order
     from sixjars.runs.predict import load
 
     if texts and input_file:
@@ -111,6 +110,8 @@ def predict(
     predictor = load(run, device="cpu" if engine == "ray" else device, precision=precision, allow=allow or [])
     settings = _settings(predictor, search, nbest, setting or [])
     if bulk.is_asked:
+        from sixjars.runs.bulk.work import Order
+
         order = Order(str(run), "", str(output_file), settings, device, precision, tuple(allow or []), as_json)
         bulk.through(order, predictor)
         return
@@ -121,8 +122,7 @@ def predict(
             raise DataError("--chat reads and writes a conversation; give it no texts, files, pictures or --json.")
         hold_conversation(predictor, settings)
         return
-    details = as_json or pictures is not None
-    work = _Work(predictor, settings, pictures, details=details, strict=bool(texts))
+    work = _Work(predictor, settings, pictures, details=as_json or pictures is not None, strict=bool(texts))
     _answer(work, _Asked(texts or [], question or [], input_file, output_file), as_json=as_json)
 
 
