@@ -23,6 +23,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor, nn, optim
 
 from sixjars.errors import RunError
+from sixjars.learning.cost import FILE, TrainingCost
 
 if TYPE_CHECKING:
     from lightning_fabric.plugins.precision import Precision
@@ -196,6 +197,7 @@ class RunFiles:
         self.model = folder / "model.safetensors"
         self.last = folder / "checkpoints" / "last.safetensors"
         self.log = folder / "log.jsonl"
+        self.cost = folder / FILE
 
     def best(self, step: int) -> Path:
         """The weights of update `step`, kept because they are among the best."""
@@ -222,6 +224,10 @@ class RunFiles:
             self._later(write_tensors, self.best(state.step), weights, {})
         if is_best:
             self._later(write_tensors, self.model, weights, {"step": state.step})
+
+    def keep_cost(self, cost: TrainingCost) -> None:
+        """What training took so far; before `save`, so that no state is there without it."""
+        self._later(write_whole, self.cost, cost.to_json())
 
     def save(
         self, network: nn.Module, optimizer: optim.Optimizer, state: TrainingState, scaler: "Precision | None"
