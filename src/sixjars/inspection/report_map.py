@@ -66,7 +66,8 @@ def map_html(found: SummaryMap, *, of: int, ranked_by: str) -> str:
     ways = _colourings(found, ranked_by)
     options = "".join(f'<option value="{name}">{escape(text)}</option>' for name, text in ways.items())
     first = next(iter(ways), "none")
-    some = "" if of == len(found.examples) else f" {len(found.examples):,} of {of:,} examples are shown."
+    count = len(found.examples)
+    some = "" if of == count else f" {count:,} different inputs of {of:,} examples are shown."
     one, two = (f"{share:.0%}" for share in found.shares)
     return (
         f"<p>Each point is the summary vector of one input: what the encoder gives the decoder. Points that lie close "

@@ -65,6 +65,8 @@ class Shown:
     view: View | None
     images: tuple[NDArray[np.uint8], ...] = ()
     """Shown where there is no view."""
+    times: int = 1
+    """How many examples have this input."""
 
 
 @final
@@ -116,5 +118,7 @@ class Report:
     unknown: float | None = None
     """The share of unknown tokens in the inputs; nothing where they have no tokens."""
     unknown_words: Sequence[tuple[str, int]] = ()
+    notes: Sequence[str] = ()
+    """How the weights were chosen, and what rows are not in the scores or were not learned from; a sentence each."""
     left_out: Sequence[str] = ()
     """Metrics that need annotations, which the data does not have."""
