@@ -9,7 +9,7 @@ import json
 import math
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -23,7 +23,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor, nn, optim
 
 from sixjars.errors import RunError
-from sixjars.learning.cost import FILE, TrainingCost
+from sixjars.learning.cost import FILE, Part
 
 if TYPE_CHECKING:
     from lightning_fabric.plugins.precision import Precision
@@ -225,9 +225,10 @@ class RunFiles:
         if is_best:
             self._later(write_tensors, self.model, weights, {"step": state.step})
 
-    def keep_cost(self, cost: TrainingCost) -> None:
+    def keep_cost(self, parts: Sequence[Part]) -> None:
         """What training took so far; before `save`, so that no state is there without it."""
-        self._later(write_whole, self.cost, cost.to_json())
+        made = json.dumps([asdict(part) for part in parts], indent=2)
+        self._later(write_whole, self.cost, f"{made}\n".encode())
 
     def save(
         self, network: nn.Module, optimizer: optim.Optimizer, state: TrainingState, scaler: "Precision | None"

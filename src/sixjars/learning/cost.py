@@ -1,24 +1,22 @@
 """What a training took: seconds on each device, over all parts of a run that was resumed; a small file of the run."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, final
 
-import torch
 from pydantic import Field, TypeAdapter, ValidationError
 
 from sixjars.progress import duration
 
 FILE: Final = "cost.json"
-_LARGEST: Final = 1 << 16  # bytes
+_LARGEST: Final = 1 << 20  # bytes
 
 
 @final
 @dataclass(frozen=True)
 class Part:
-    """So long on one kind of device."""
+    """One part of a training, from where it was begun or resumed to its end."""
 
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     device: Annotated[str, Field(max_length=200)]
@@ -36,13 +34,13 @@ class Part:
 class TrainingCost:
     """Wall time of training and validation; reading the data and the final scores are not in it.
 
-    >>> cost = TrainingCost((Part(150.0, "cpu"),)).plus(Part(50.0, "cpu")).plus(Part(9.0, "cuda (NVIDIA A100)", 2))
+    >>> cost = TrainingCost((Part(150.0, "cpu"), Part(9.0, "cuda (NVIDIA A100)", 2), Part(50.0, "cpu")))
     >>> cost.seconds, cost.words
     (209.0, '3 min on cpu, cuda (NVIDIA A100) × 2 processes')
     """
 
     parts: tuple[Part, ...] = ()
-    """One for each kind of device, in the order of their first use."""
+    """One for each time that it was begun or resumed."""
 
     @property
     def seconds(self) -> float:
@@ -51,24 +49,13 @@ class TrainingCost:
 
     @property
     def device(self) -> str:
-        """All of them."""
-        return ", ".join(part.where for part in self.parts)
+        """Each that was used, once."""
+        return ", ".join(dict.fromkeys(part.where for part in self.parts))
 
     @property
     def words(self) -> str:
         """For a person."""
         return f"{duration(self.seconds)} on {self.device}"
-
-    def plus(self, more: Part) -> "TrainingCost":
-        """With one more part; it is added to one on the same device."""
-        found = {part.where: part for part in self.parts}
-        before = found[more.where].seconds if more.where in found else 0.0
-        found[more.where] = Part(round(before + more.seconds, 3), more.device, more.processes)
-        return TrainingCost(tuple(found.values()))
-
-    def to_json(self) -> bytes:
-        """As `read_cost` takes it."""
-        return (json.dumps([asdict(part) for part in self.parts], indent=2) + "\n").encode()
 
 
 def read_cost(folder: Path) -> TrainingCost | None:
@@ -81,12 +68,3 @@ def read_cost(folder: Path) -> TrainingCost | None:
     except (OSError, ValidationError):
         return None
     return TrainingCost(tuple(parts)) if parts else None
-
-
-def device_name(device: torch.device) -> str:
-    """Its kind; of a GPU the name too.
-
-    >>> device_name(torch.device("cpu"))
-    'cpu'
-    """
-    return f"cuda ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else device.type

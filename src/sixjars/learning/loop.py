@@ -21,7 +21,7 @@ from sixjars.data.batches import Batches
 from sixjars.data.flat import ahead
 from sixjars.errors import Interrupted, LearningError, RunError, signals_to
 from sixjars.learning.checkpoints import RunFiles, TrainingState
-from sixjars.learning.cost import Part, TrainingCost, device_name, read_cost
+from sixjars.learning.cost import Part, TrainingCost, read_cost
 from sixjars.learning.engine import Engine, Load, OneDevice, Update, Updates, learning_rate
 from sixjars.learning.parameters import parameter_groups
 from sixjars.loss import Objective
@@ -248,8 +248,9 @@ class Trainer:
         self.saved_at = time.monotonic()
         if self.leads:
             if self.cost is not None:
-                part = Part(self.saved_at - self.begun_at, device_name(self.fabric.device), self.fabric.world_size)
-                self.files.keep_cost(self.cost.plus(part))
+                device, seconds = self.fabric.device, round(self.saved_at - self.begun_at, 3)
+                name = f"cuda ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else device.type
+                self.files.keep_cost([*self.cost.parts, Part(seconds, name, self.fabric.world_size)])
             self.files.save(self.network, self.optimizer, self.state, self.updates.scaler)
 
     def _settle(self) -> None:
