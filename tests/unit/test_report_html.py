@@ -204,9 +204,12 @@ def test_an_input_is_shown_once(inputs: str, shown: int) -> None:
 
 def test_how_many_examples_have_an_input() -> None:
     shown = [Shown("best", example(0), None, times=1_200), Shown("worst", replace(example(1), score=None), None)]
+    shown.append(Shown("best", Example("", None, ("the dog runs",), -1.2, 0), None, times=9))
     html = report_page(report_of(shown=shown))
+    assert "exact_match: -1.20; 9 examples have this text</p>" in html
+    assert html.count("<dt>output</dt>") == 2
     assert '<p class="score">exact_match: 0; 1,200 examples have this input</p>' in html
-    assert html.count('class="score"') == 1
+    assert html.count('class="score"') == 2
 
 
 def test_what_a_reader_of_scores_should_know_is_beside_them() -> None:

@@ -178,3 +178,11 @@ def test_light_lies_where_the_weights_are() -> None:
 def test_images_are_small() -> None:
     assert pixels(photo_uri(np.zeros((900, 1200, 3), dtype=np.uint8), 480), "jpeg").shape == (360, 480, 3)
     assert pixels(photo_uri(np.zeros((10, 20, 3), dtype=np.uint8), 480), "jpeg").shape == (120, 240, 3)
+
+
+def test_a_text_without_sentences_has_no_weights_of_them() -> None:
+    """The weight of its only one would be 100 %, always."""
+    for segments, told in (((), "Blue: the weight of a word, averaged over the output."), ((0, 0, 1, 1), "Red: ")):
+        html = fragment(words(segments=segments), "document", key="one")
+        assert told in html
+        assert ('class="document whole"' in html) == (not segments)

@@ -74,9 +74,9 @@ def document_body(view: View) -> Body:
         share = weight / peak
         number = f'<span class="sentence{deep(share)}" {shade(share)}>{escape(percent(weight))}</span>'
         items.append(f'<li>{number}<p dir="auto">{own}</p></li>')
-    note = (
-        '<p class="note">Red: the weight of a sentence. Blue: the weight of a word in it, times √(weight of the '
-        "sentence). Pointing at a word of the output shows its own weights.</p>"
-    )
-    html = f'{words("output", output.tokens, "t")}<ol class="document">{"".join(items)}</ol>{note}'
+    told, kind = "Red: the weight of a sentence. Blue: the weight of a word in it, times √(weight of the sentence).", ""
+    if len(levels) == 1:  # its weight is always 1
+        told, kind = "Blue: the weight of a word, averaged over the output.", " whole"
+    note = f'<p class="note">{told} Pointing at a word of the output shows its own weights.</p>'
+    html = f'{words("output", output.tokens, "t")}<ol class="document{kind}">{"".join(items)}</ol>{note}'
     return Body(html, names, output.weights)

@@ -66,7 +66,7 @@ def _example(one: Shown, ranked_by: str, key: str) -> str:
     """What was given, output and wanted; and a view of the attention, if it is not too large."""
     example = one.example
     known = [] if example.score is None else [f"{escape(ranked_by)}: {shown_number(example.score)}"]
-    known += [f"{one.times:,} examples have this input"] if one.times > 1 else []
+    known += [f"{one.times:,} examples have this {'input' if example.given else 'text'}"] if one.times > 1 else []
     score = f'<p class="score">{"; ".join(known)}</p>' if known else ""
     view, note = _view(one, key)
     images = "".join(
@@ -81,8 +81,11 @@ def _texts(example: Example, *, alone: bool) -> str:
     references = "".join(f"<dd>{escape(cut(text, LONGEST))}</dd>" for text in example.references)
     given = f"<dt>input</dt><dd>{escape(cut(example.given, LONGEST))}</dd>" if example.given else ""
     name = "references" if len(example.references) > 1 else "reference"
-    output = escape(cut(example.output, LONGEST)) or '<i class="note">nothing</i>'
-    own = f'{given}<dt>output</dt><dd class="found">{output}</dd>' if alone else ""
+    output = ""
+    if example.output is not None:
+        text = escape(cut(example.output, LONGEST)) or '<i class="note">nothing</i>'
+        output = f'<dt>output</dt><dd class="found">{text}</dd>'
+    own = f"{given}{output}" if alone else ""
     return f'<dl class="texts">{own}<dt>{name}</dt>{references}</dl>'
 
 

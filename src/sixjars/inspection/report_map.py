@@ -167,6 +167,6 @@ def _row(at: int, one: Example, near: Sequence[tuple[int, float]]) -> str:
     score = "" if one.score is None else shown_number(one.score)
     close = ", ".join(f"{other + 1} ({alike:.2f})" for other, alike in near)
     texts = "".join(
-        f"<td>{escape(cut(text, LONGEST))}</td>" for text in (one.given, one.output, " | ".join(one.references))
+        f"<td>{escape(cut(text, LONGEST))}</td>" for text in (one.given, one.output or "", " | ".join(one.references))
     )
     return f'<tr><th scope="row">{at + 1}</th>{texts}<td>{score}</td><td>{one.length}</td><td>{close}</td></tr>'

@@ -48,7 +48,8 @@ class Example:
 
     given: str
     """The input as one text; of a file its name."""
-    output: str
+    output: str | None
+    """Nothing where none was searched for, as of a language model."""
     references: tuple[str, ...]
     score: float | None
     """Its own, by the metric that examples are ranked by."""
