@@ -224,7 +224,7 @@ def test_every_score_has_its_interval_and_its_cost(runs: dict[str, Path], tmp_pa
     assert all(one.difference != 0 for one in found.differing)
     assert {one.name for one in found.differing} <= {other.name}
     table = (tmp_path / "comparison.md").read_text(encoding="utf-8")
-    assert table.startswith(f"# initial and attention and initial (2)\n\n{found.title}.\n")
+    assert table.startswith(f"# Comparison of initial, attention, initial (2)\n\n{found.title}.\n")
     assert re.findall(r"^## (.*)", table, re.M)[0] == f"{found.metric} by the {found.by}"
     assert f"| {other.name} | " in table
 

@@ -243,6 +243,17 @@ def test_points_that_lie_close_have_similar_vectors() -> None:
     assert neighbours_of(np.zeros((1, 3))) == [[]]
 
 
+def test_points_that_lie_on_each_other_are_told_of() -> None:
+    """As where several inputs have the same summary vector."""
+    vectors = np.random.default_rng(0).normal(size=(5, 4))[[0, 1, 2, 3, 4, 0, 0, 1]]
+    found = projected(vectors)
+    assert found is not None
+    same = SummaryMap(*found, neighbours_of(vectors), [example(at) for at in range(8)], lower=False)
+    html = report_page(report_of(summary_map=same))
+    assert "The points have 5 places: some lie on each other." in html
+    assert "lie on each other" not in report_page(report_of())
+
+
 def test_classes_have_colours_and_a_legend() -> None:
     html = report_page(report_of(summary_map=summary_map(40, labels=COLORS + 2)))
     assert 'data-by="class"' in html

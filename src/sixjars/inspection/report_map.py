@@ -68,6 +68,8 @@ def map_html(found: SummaryMap, *, of: int, ranked_by: str) -> str:
     first = next(iter(ways), "none")
     count = len(found.examples)
     some = "" if of == count else f" {count:,} different inputs of {of:,} examples are shown."
+    spots = len(np.unique(np.round(found.spots / np.ptp(found.spots), 4), axis=0))
+    some += f" The points have {spots:,} places: some lie on each other." if spots < count else ""
     one, two = (f"{share:.0%}" for share in found.shares)
     return (
         f"<p>Each point is the summary vector of one input: what the encoder gives the decoder. Points that lie close "

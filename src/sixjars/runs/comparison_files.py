@@ -79,7 +79,7 @@ class Target:
 def _markdown(found: Comparison) -> str:
     """The table, what is significant, score by length, and examples."""
     parts = [
-        f"# {' and '.join(one.name for one in found.contenders)}\n",
+        f"# Comparison of {', '.join(one.name for one in found.contenders)}\n",
         f"{found.title}.\n",
         _table(*found.table()),
         f"{legend()}\n",
