@@ -1,5 +1,7 @@
 """A run as a page: in a real browser its answers are those of Python. Skipped where there is no browser."""
 
+import runpy
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -131,10 +133,23 @@ def test_one_types_and_sees_the_answer_and_what_it_attends_to(browser: Browser, 
         browser.point('[data-s="1"]')
         assert shown(browser, ".status").startswith("a is attended to by ")
         typed(browser, "a zebra")
-        assert shown(browser, "#status").startswith("1 of 2 tokens are unknown to the model. ")
+        assert shown(browser, "#status") == "1 of 2 tokens are unknown to the model."
         typed(browser, " ")
         assert (shown(browser, "#answer"), shown(browser, "#views")) == ("", "")
         assert browser.complaints(address) == []
+
+
+def test_who_types_on_gets_the_last_answer_alone(browser: Browser, translation: Path) -> None:
+    with hosted(translation) as address:
+        browser.open(address)
+        browser.ask(READY)
+        browser.ask(
+            "for (const text of ['a', 'a b', 'b']) { page.inputs.querySelector('textarea').value = text; answer(); }"
+        )
+        typed(browser, "b a")
+        browser.ask("new Promise(done => setTimeout(done, 50))")
+        assert shown(browser, "#answer").startswith("dos uno P = ")
+        assert browser.ask("[asked, answered]") == [5, 5]
 
 
 def test_hypotheses_of_a_beam_are_switched(browser: Browser, translation: Path) -> None:
@@ -193,7 +208,7 @@ def test_what_a_person_hears_of_the_page_has_names(browser: Browser, translation
 def test_the_folder_is_little_more_than_its_weights(translation: Path) -> None:
     """What comes on top of the weights is the same for every model: a page and a script."""
     sizes = {path.name: path.stat().st_size for path in translation.iterdir()}
-    assert sizes["index.html"] + sizes["sixjars.js"] < 66_000
+    assert sizes["index.html"] + sizes["script.js"] < 66_000
     assert "http" not in (translation / "index.html").read_text(encoding="utf-8").replace("http-equiv", "")
 
 
@@ -237,3 +252,15 @@ def test_a_folder_with_something_else_is_left_alone(translation: Path, tmp_path:
 
 def test_names_of_files_stay_at_home(translation: Path) -> None:
     assert str(translation.parent).encode() not in (translation / "model.safetensors").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_page_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The benchmark of docs/web.md."""
+    run = trained("transliteration/sample_attention", SMALL, tmp_path / "run")
+    monkeypatch.setattr(sys, "argv", ["web.py", str(run), "--inputs", "5"])
+    runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "web.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert [word in printed for word in ("times the weights", "ready after", "greedy: ", "beam: ")] == [True] * 4

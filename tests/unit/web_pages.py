@@ -79,6 +79,6 @@ def typed(browser: Browser, text: str, box: int = 0) -> None:
     """Type a text, and wait until it is answered, or refused."""
     browser.ask(
         f"(async () => {{const area = document.querySelectorAll('textarea')[{box}]; area.value = {json.dumps(text)};"
-        "page.status.textContent = ''; area.dispatchEvent(new Event('input'));"
-        "while (!page.status.textContent) await new Promise(done => setTimeout(done, 5));})()"
+        "area.dispatchEvent(new Event('input'));"
+        "while (answered < asked) await new Promise(done => setTimeout(done, 5));})()"
     )

@@ -1,6 +1,6 @@
 """A run as a static folder: a page that computes in the browser, with plain JavaScript and the run's own weights.
 
-    index.html  sixjars.js  model.safetensors
+    index.html  script.js  model.safetensors
 
 What the browser can do is what there are files for: a setting such as `bridge.kind: attention` needs the file
 `script/bridge/attention.js`. The script has only those that a model needs, so it is small and can be read.
@@ -27,7 +27,7 @@ from sixjars.tasks import TASKS
 
 SCRIPT = files("sixjars.serving.web").joinpath("script")
 LIVE = files("sixjars.inspection").joinpath("live")
-FILES = ("index.html", "sixjars.js", "model.safetensors")
+FILES = ("index.html", "script.js", "model.safetensors")
 """What is written."""
 NOTE = "sixjars_web"
 """Among the notes of the safetensors file: model, search and vocabularies, as JSON."""
@@ -54,7 +54,7 @@ def export_web(run: Path, out: Path) -> Path:
     ...     run = sixjars.train("transliteration/sample_attention", few, out=f"{folder}/run")
     ...     page = export_web(run.folder, Path(folder) / "page")
     ...     sorted(path.name for path in page.iterdir())
-    ['index.html', 'model.safetensors', 'sixjars.js']
+    ['index.html', 'model.safetensors', 'script.js']
     """
     opened = open_run(run)
     if out.exists() and (not out.is_dir() or any(path.name not in FILES for path in out.iterdir())):

@@ -4,7 +4,7 @@ const SVG = "http://www.w3.org/2000/svg", WIDEST = 60, DEEP = 0.58, DEEPEST = 0.
 const HINT = "Point at a word, or press an arrow key, to see what it attends to; a click keeps it.";
 
 function make(tag, attributes = {}, ...inside) {
-  const element = ["svg", "g", "circle", "rect", "text", "line"].includes(tag)
+  const element = ["svg", "g", "circle", "rect", "text", "line", "polygon"].includes(tag)
     ? document.createElementNS(SVG, tag)
     : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -86,12 +86,19 @@ function wayThrough(points, order) {
   const low = [0, 1].map((axis) => Math.min(...points.map((point) => point[axis])));
   const spread = Math.max(...points.map((point) => Math.max(point[0] - low[0], point[1] - low[1]))) || 1;
   const spots = points.map(([x, y]) => [30 + 440 * (x - low[0]) / spread, 470 - 440 * (y - low[1]) / spread]);
-  const ways = order.map((here, at) => {
-    const [[x1, y1], [x2, y2]] = [spots[here], spots[order[(at + 1) % order.length]]];
-    return make("line", { class: "way", x1, y1, x2, y2 });
-  });
+  const ways = order.flatMap((here, at) => arrow(spots[here], spots[order[(at + 1) % order.length]]));
   return [...ways, ...spots.map(([cx, cy], at) => spot(at, order[0] === at, `point ${at}`,
     make("circle", { class: "shape", cx, cy, r: 13 }), make("text", { x: cx, y: cy + 4.5 }, String(at))))];
+}
+
+// From the edge of one circle to that of the next.
+function arrow([x, y], [u, v]) {
+  const far = Math.max(Math.hypot(u - x, v - y), 1e-6), [right, down] = [(u - x) / far, (v - y) / far];
+  const edge = Math.min(14, far / 2), tip = [u - edge * right, v - edge * down];
+  const back = [tip[0] - 12 * right, tip[1] - 12 * down], side = [4 * down, -4 * right];
+  const head = [tip, [back[0] + side[0], back[1] + side[1]], [back[0] - side[0], back[1] - side[1]]];
+  return [make("line", { class: "way", x1: x + edge * right, y1: y + edge * down, x2: back[0], y2: back[1] }),
+    make("polygon", { class: "head", points: head.join(" ") })];
 }
 
 function bars(points, order) {

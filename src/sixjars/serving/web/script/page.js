@@ -1,6 +1,7 @@
 // The page: loads the model beside it, and answers as one types.
-const page = Object.fromEntries(["inputs", "file", "status", "answer", "views"].map((id) => [id, document.getElementById(id)]));
-let model = null, asked = 0;
+const PARTS = ["inputs", "file", "status", "answer", "views", "took"];
+const page = Object.fromEntries(PARTS.map((id) => [id, document.getElementById(id)]));
+let model = null, asked = 0, answered = 0; // how often somebody typed, and which of these was answered last
 
 function say(text, isError = false) {
   page.status.textContent = text;
@@ -53,30 +54,35 @@ function wanted() {
 
 async function answer() {
   const number = ++asked, texts = Array.from(page.inputs.querySelectorAll("textarea"), (area) => area.value);
-  if (model.inputs.length && texts.some((text) => !strip(text))) {
-    page.answer.textContent = "";
-    page.views.replaceChildren();
-    say("Type something.");
-    return;
+  let found = [], told = "Type something.", isError = false;
+  const began = performance.now();
+  if (!model.inputs.length || texts.every(strip)) {
+    try {
+      found = await model.predict(texts, wanted(), () => number !== asked);
+    } catch (error) {
+      [told, isError] = [error.message, true];
+    }
   }
-  try {
-    const began = performance.now(), found = await model.predict(texts, wanted(), () => number !== asked);
-    if (found && number === asked) show(found, performance.now() - began);
-  } catch (error) {
-    if (number === asked) say(error.message, true);
-  }
+  if (number !== asked) return;
+  show(found);
+  say(found.length ? notes(found[0]) : told, isError);
+  page.took.textContent = found.length ? `${(performance.now() - began).toFixed(0)} ms` : "";
+  answered = number;
 }
 
-function show(found, took) {
-  const [best] = found, shown = figure(found);
-  page.answer.replaceChildren(best.text, " ", make("small", {}, probability(best)));
+function show(found) {
+  const shown = found.length ? figure(found) : null;
+  page.answer.replaceChildren(...found.slice(0, 1).flatMap((best) => [best.text, " ", make("small", {}, probability(best))]));
   page.views.replaceChildren(...(shown ? [shown] : []));
   if (shown) livenView(shown);
-  const notes = [];
-  if (best.unknownTokens) notes.push(`${best.unknownTokens} of ${best.tokensRead} tokens are unknown to the model.`);
-  if (best.truncated) notes.push("The input is longer than the model reads, so it is cut.");
-  if (!best.finished) notes.push("The output was cut at its greatest length.");
-  say(`${notes.join(" ")} ${took.toFixed(took < 10 ? 1 : 0)} ms`.trim());
+}
+
+function notes({ unknownTokens, tokensRead, truncated, finished }) {
+  const told = [];
+  if (unknownTokens) told.push(`${unknownTokens} of ${tokensRead} tokens are unknown to the model.`);
+  if (truncated) told.push("The input is longer than the model reads, so it is cut.");
+  if (!finished) told.push("The output was cut at its greatest length.");
+  return told.join(" ");
 }
 
 // A page that was opened as a file may not read the files beside it, so a person hands it the model.
