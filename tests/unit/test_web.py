@@ -96,6 +96,42 @@ def test_answers_are_those_of_python(browser: Browser, name: str, tmp_path: Path
     compared(browser, run, tmp_path / "page", searches)
 
 
+@pytest.mark.slow
+def test_every_setting_of_search_is_that_of_python(browser: Browser, tmp_path: Path) -> None:
+    run = trained("translation/sample_attention", ("model.encoder.size=16",), tmp_path / "run")
+    searches: list[dict[str, Any]] = [
+        {"kind": "beam", "coverage_penalty": 0.4, "length_penalty": 0.6, "nbest": 3},
+        {"kind": "greedy", "coverage_penalty": 0.4, "no_repeat_ngram": 2, "min_length": 8},
+        {"kind": "beam", "width": 3, "nbest": 3, "length_penalty": 0.0},
+        {"kind": "beam", "no_repeat_ngram": 1, "min_length": 5, "max_length": 20},
+        {"kind": "beam", "unknown": "allow", "max_length": 6, "nbest": 2},
+        {"kind": "greedy", "unknown": "replace"},
+        {"kind": "beam", "max_length": 3, "nbest": 5},
+        {"kind": "sample", "top_k": 3, "temperature": 1.7, "seed": 12345678901, "nbest": 3},
+        {"kind": "sample", "top_p": 0.7, "temperature": 1.5},
+    ]
+    compared(browser, run, tmp_path / "page", searches)
+
+
+@pytest.mark.slow
+def test_several_labels_are_those_of_python(browser: Browser, tmp_path: Path) -> None:
+    rows = ["a b\tone, two", "a\tone", "b c\ttwo, Émile", "c\tÉmile", "a c\tone, Émile"] * 6
+    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    recipe = {
+        "task": "document_classification",
+        "data": {
+            **{split: "rows.tsv" for split in ("train", "valid", "test")},
+            "folder": str(tmp_path),
+            "source": {"column": "text"},
+            "label": {"column": "label", "multi_label": True},
+        },
+        "model": {"encoder": {"kind": "text", "size": 8}, "bridge": {"kind": "pooling"}, "decoder": {"size": 8}},
+        "learning": {"steps": 60, "rate": 0.02, "batch_examples": 10},
+    }
+    sixjars.train(recipe, out=tmp_path / "run", device="cpu")
+    compared(browser, tmp_path / "run", tmp_path / "page", [{}])
+
+
 @pytest.fixture(scope="module")
 def translation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page that translates, with words that need care in HTML."""
@@ -137,6 +173,32 @@ def test_one_types_and_sees_the_answer_and_what_it_attends_to(browser: Browser, 
         typed(browser, " ")
         assert (shown(browser, "#answer"), shown(browser, "#views")) == ("", "")
         assert browser.complaints(address) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("recipe", "texts"),
+    [
+        ("translation/sample_attention", ["", " \n", "\x85", "word " * 300, "<unk> <stop>"]),
+        ("pointing/sample_sorting", ["", "1 x", "1,2", "1e99", "0x1", "1,,2", "nan", "1e-3 +2 .5 4."]),
+        ("conversation/sample_attention", ["\n", "> a\n< b\n> c", "> a\nb", "a\n" * 300, "b " * 300]),
+    ],
+)
+def test_inputs_that_are_hard_to_read(browser: Browser, recipe: str, texts: list[str], tmp_path: Path) -> None:
+    """What Python answers, the page does; what it refuses, the page refuses; texts in the same words."""
+    run = trained(recipe, ("evaluation.search.max_length=9",), tmp_path / "run")
+    predictor = sixjars.load(run, device="cpu")
+    [name] = predictor.inputs
+    with hosted(export_web(run, tmp_path / "page")) as address:
+        browser.open(address)
+        browser.ask(READY)
+        found = answers(browser, [{name: text} for text in texts], {})
+    for one, wanted in zip(found, predictor.nbest(texts), strict=True):
+        if wanted[0].error is None:
+            same(one, wanted)
+        else:
+            sentence = wanted[0].error.partition(": ")[2]
+            assert (one if recipe.startswith("pointing") else sentence) == one, sentence
 
 
 def test_who_types_on_gets_the_last_answer_alone(browser: Browser, translation: Path) -> None:

@@ -28,7 +28,8 @@ function word(text, side, at) {
 function wordLine(label, texts, side) {
   const flow = make("span", { class: "flow", dir: "auto" });
   texts.forEach((text, at) => flow.append(word(text, side, at), " "));
-  return make("div", { class: "words", role: "group", "aria-label": label }, make("b", { class: "label" }, label), flow);
+  const name = make("b", { class: "label" }, label);
+  return make("div", { class: "words", role: "group", "aria-label": label }, name, flow);
 }
 
 const note = (text) => make("p", { class: "note" }, text);
@@ -70,7 +71,8 @@ function documentView({ tokens, source, weights, segments }) {
 // Points in the order of the output: a closed line, or bars for numbers.
 function tour({ tokens, text, points }) {
   const order = text.split(" ").filter((place) => place).map(Number), flat = points[0].length === 1;
-  const svg = make("svg", { class: "tour", viewBox: flat ? "0 0 500 280" : "0 0 500 500", role: "group", "aria-label": "points" });
+  const viewBox = flat ? "0 0 500 280" : "0 0 500 500";
+  const svg = make("svg", { class: "tour", viewBox, role: "group", "aria-label": "points" });
   svg.append(...(flat ? bars(points, order) : wayThrough(points, order)));
   const shown = flat ? "Bars: the numbers as they were output." : "Numbers: positions in the input.";
   return [wordLine("output", tokens, "t"), svg, note(`${shown} Orange: the first of the output.`)];
@@ -107,9 +109,9 @@ function bars(points, order) {
   const unit = 230 / (high - low || 1), wide = 480 / shown.length, ground = 245 + unit * low;
   return shown.flatMap((at, place) => {
     const height = unit * values[at], x = 10 + place * wide;
-    const bar = { class: "shape", x: x + 2, y: ground - Math.max(height, 0), width: wide - 4, height: Math.abs(height) };
+    const box = { x: x + 2, y: ground - Math.max(height, 0), width: wide - 4, height: Math.abs(height) };
     const text = make("text", { class: "below", x: x + wide / 2, y: 268 }, String(+values[at].toPrecision(3)));
-    return [spot(at, order[0] === at, `number ${values[at]}`, make("rect", bar)), text];
+    return [spot(at, order[0] === at, `number ${values[at]}`, make("rect", { class: "shape", ...box })), text];
   });
 }
 
@@ -118,7 +120,8 @@ function table({ tokens, source, weights }) {
   const head = source.map((name) => make("th", { scope: "col" }, name));
   const rows = tokens.map((token, step) => make("tr", {}, make("th", { scope: "row" }, token),
     ...weights[step].map((weight) => make("td", {}, weight.toFixed(5)))));
-  const caption = make("caption", { class: "note" }, "A row for each word of the output, a column for each position of the input.");
+  const caption = make("caption", { class: "note" },
+    "A row for each word of the output, a column for each position of the input.");
   const whole = make("table", { class: "weights" }, caption, make("thead", {}, make("tr", {}, make("td"), ...head)),
     make("tbody", {}, ...rows));
   return make("details", {}, make("summary", {}, "All weights as a table"), make("div", { class: "scroll" }, whole));
@@ -140,7 +143,8 @@ function figure(predictions) {
   const tabs = outputs.map((output, rank) => make("button", { type: "button", role: "tab", id: `tab-${rank}`,
     "aria-controls": `panel-${rank}`, "aria-selected": rank === 0, tabindex: rank ? -1 : 0 },
   `${rank + 1}. ${output.text} `, make("small", {}, probability(output))));
-  if (several) view.append(make("div", { class: "tabs", role: "tablist", "aria-label": "Outputs, the best first" }, ...tabs));
+  const list = { class: "tabs", role: "tablist", "aria-label": "Outputs, the best first" };
+  if (several) view.append(make("div", list, ...tabs));
   outputs.forEach((output, rank) => {
     const panel = make("div", { role: "tabpanel", id: `panel-${rank}`, "aria-label": "Attention" }, ...drawn(output),
       make("p", { class: "status", "aria-live": "polite" }, HINT), table(output));

@@ -33,7 +33,8 @@ function box({ name, hint, tokenizer }) {
 function choice() {
   const { kind, width } = model.search;
   const names = { greedy: "greedy search", beam: `beam search, width ${width}`, sample: "sampling" };
-  const select = make("select", { name: "search" }, ...Object.entries(names).map(([value, name]) => make("option", { value }, name)));
+  const options = Object.entries(names).map(([value, name]) => make("option", { value }, name));
+  const select = make("select", { name: "search" }, ...options);
   select.value = kind;
   const seed = make("input", { name: "seed", type: "number", min: 0, step: 1, value: model.search.seed });
   const drawing = make("label", { class: "seed" }, " seed ", seed);
@@ -48,8 +49,9 @@ function choice() {
 function wanted() {
   const select = page.inputs.querySelector("select"), seed = page.inputs.querySelector("[name=seed]");
   if (!select) return { ...model.search, nbest: 5 };
-  const nbest = select.value === "beam" ? Math.max(model.search.nbest, Math.min(3, model.search.width)) : model.search.nbest;
-  return { ...model.search, kind: select.value, nbest, seed: Math.max(0, Math.trunc(seed.valueAsNumber || 0)) };
+  const { nbest, width } = model.search, several = Math.max(nbest, Math.min(3, width));
+  const seeded = { ...model.search, kind: select.value, seed: Math.max(0, Math.trunc(seed.valueAsNumber || 0)) };
+  return { ...seeded, nbest: select.value === "beam" ? several : nbest };
 }
 
 async function answer() {
@@ -71,8 +73,8 @@ async function answer() {
 }
 
 function show(found) {
-  const shown = found.length ? figure(found) : null;
-  page.answer.replaceChildren(...found.slice(0, 1).flatMap((best) => [best.text, " ", make("small", {}, probability(best))]));
+  const shown = figure(found), [best] = found;
+  page.answer.replaceChildren(...(best ? [best.text, " ", make("small", {}, probability(best))] : []));
   page.views.replaceChildren(...(shown ? [shown] : []));
   if (shown) livenView(shown);
 }

@@ -120,7 +120,8 @@ class WordEmbedding {
   constructor(weights, name) {
     this.table = weights.tensor(`${name}.table.weight`);
     if (!weights.has(`${name}.fixed`)) return;
-    const fixed = weights.vector(`${name}.fixed`), isFixed = weights.vector(`${name}.is_fixed`), { columns } = this.table;
+    const fixed = weights.vector(`${name}.fixed`), isFixed = weights.vector(`${name}.is_fixed`);
+    const { columns } = this.table;
     const values = this.table.values.map((value, at) => (isFixed[Math.floor(at / columns)] ? fixed[at] : value));
     this.table = { ...this.table, values };
   }

@@ -13,7 +13,8 @@ DECODER.label = class {
     const prepared = this.bridge.start(encoded), context = this.bridge.step(prepared.firstState, prepared);
     const both = concat([prepared.firstState, context.vector]);
     const logits = this.output.of(this.mix ? tanh(this.mix.of(both)) : prepared.firstState);
-    const scores = multiLabel ? logits.map((one) => Math.min(one, 0) - Math.log1p(Math.exp(-Math.abs(one)))) : logSoftmax(logits);
+    const logSigmoid = (logit) => Math.min(logit, 0) - Math.log1p(Math.exp(-Math.abs(logit)));
+    const scores = multiLabel ? logits.map(logSigmoid) : logSoftmax(logits);
     const order = [...scores.keys()].sort((one, two) => scores[two] - scores[one]);
     const weights = context.weights ? [context.weights] : [];
     const found = (tokens, score) => ({ tokens, score, logProbability: score, weights, finished: true });

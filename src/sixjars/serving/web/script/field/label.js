@@ -16,7 +16,7 @@ FIELD.label = class {
 
 // As Python sorts texts; JavaScript compares halves of characters.
 function byCodePoints(one, two) {
-  const letters = [...one].map((letter) => letter.codePointAt(0)), others = [...two].map((letter) => letter.codePointAt(0));
+  const [letters, others] = [one, two].map((text) => Array.from(text, (letter) => letter.codePointAt(0)));
   const at = letters.findIndex((letter, own) => letter !== others[own]);
   return at < 0 ? letters.length - others.length : letters[at] - (others[at] ?? -1);
 }

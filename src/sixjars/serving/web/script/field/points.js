@@ -6,11 +6,12 @@ FIELD.points = class {
   constructor({ name, settings }) {
     this.name = name;
     this.dimensions = settings.dimensions;
-    this.hint = settings.dimensions === 1 ? "numbers, with a space between them: 3 1 2" : "points, like 0.12,0.7 0.3,0.25";
+    this.hint = this.dimensions === 1 ? "numbers with spaces between them: 3 1 2" : "points, like 0.12,0.7 0.3,0.25";
   }
 
   encode(text) {
-    const shown = words(text), points = shown.map((point) => Float32Array.from(point.split(","), (one) => this.number(one)));
+    const shown = words(text);
+    const points = shown.map((point) => Float32Array.from(point.split(","), (one) => this.number(one)));
     if (!points.length) throw new Error(`the ${this.name}: there is no point; ${HOW}`);
     const wrong = points.find((point) => point.length !== this.dimensions);
     if (wrong) throw new Error(`a point has ${wrong.length} coordinates, but this model reads ${this.dimensions}.`);
@@ -19,7 +20,7 @@ FIELD.points = class {
 
   number(spelled) {
     if (!NUMBER.test(spelled)) throw new Error(`the ${this.name}: '${spelled}' is not a number; ${HOW}`);
-    if (Math.abs(Number(spelled)) > FARTHEST) throw new Error(`the ${this.name}: '${spelled}' is not a finite 32-bit number.`);
-    return Number(spelled);
+    if (Math.abs(Number(spelled)) <= FARTHEST) return Number(spelled);
+    throw new Error(`the ${this.name}: '${spelled}' is not a finite 32-bit number.`);
   }
 };

@@ -1,4 +1,4 @@
-// Text becomes token ids, in segments or not, and comes back. Tokens carry the mark `▁` where a space came before them.
+// Text becomes token ids, in segments or not, and comes back. The mark `▁` is where a space came before a token.
 const MARK = "▁";
 
 class Tokenizer {
@@ -6,7 +6,8 @@ class Tokenizer {
     this.learned = learned;
     this.names = [...SPECIAL, ...learned.tokens];
     this.size = this.names.length;
-    this.numbers = new Map(learned.tokens.map((token, at) => [token, SPECIAL.length + at])); // `<stop>` in a text is text
+    // Without the special ones: `<stop>` in a text is text.
+    this.numbers = new Map(learned.tokens.map((token, at) => [token, SPECIAL.length + at]));
     this.marked = true; // whether tokens carry the mark
     this.isWhole = false; // whether a word (or character) outside the vocabulary is one token
   }
@@ -61,6 +62,7 @@ FIELD.text = class {
   // What the encoder reads of an input; `by` is another tokenizer where that of the target numbers its words.
   encode(text, by = this.tokenizer) {
     if (!text.isWellFormed()) throw new Error(`the ${this.name} is not UTF-8 text (it holds half a character).`);
+    if (!strip(text)) throw new Error(`the ${this.name} is empty.`);
     const { segments: kind, max_length: limit, on_long: onLong } = this.settings, END = { word: null, id: STOP };
     const all = SEGMENTS[kind](text).flatMap((part) => [...by.read(part), ...(kind === "none" ? [] : [END])]);
     const cut = onLong === null || onLong === "cut";

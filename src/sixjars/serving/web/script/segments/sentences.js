@@ -18,7 +18,8 @@ const STARTERS = listed(
 const ENDINGS = listed(
   "com org net edu gov io js pdf doc txt csv xml html zip exe jpg png gif mp3");
 const FULL = "।॥。！？｡", STRONG = "?!‽؟۔", MARKS = `[.…${STRONG}${FULL}]`, CLOSING = "[)\\]}”»›」』）］】〉》]";
-const W = "\\p{L}\\p{N}_", LETTER = "[\\p{L}\\p{Nl}\\p{No}]", SPACE = `[${WHITE.replace("\\t-\\r", "\\t\\v\\f\\r")}]`;
+const W = "\\p{L}\\p{N}_", LETTER = "[\\p{L}\\p{Nl}\\p{No}]"; // as in \\w, and that without digits
+const SPACE = `[${WHITE.replace("\\t-\\r", "\\t\\v\\f\\r")}]`;
 const BREAKS = "\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029";
 const regex = (pattern, flags = "yu") => new RegExp(pattern, flags);
 const BREAK = regex(`[${BREAKS}]+|(?:<br[${WHITE}]{0,9}/?>[${WHITE}]*)+`, "giu");
@@ -29,6 +30,7 @@ const AHEAD = regex(`(?<gap>[${WHITE}]*)(?<signs>(?:[^${W}${WHITE}]{1,8}[${WHITE
 const PAUSE = regex(`[${WHITE}]*(?:[,;:](?=[${WHITE}]|$)|[，、；：]|${MARKS})`);
 const ITEM = regex(`^[${WHITE}]*[(\\[]?(?:\\p{Nd}{1,3}|${LETTER})[${WHITE}]?$`, "u");
 const DOTTED = regex(`^(?:${LETTER}{1,2}\\.)+${LETTER}{1,2}$`, "u"), ROMAN = /^(?:[IVXLC]{2,}|[VX])$/;
+const DIGIT = /^[\p{Nd}²³¹⁰⁴-⁹₀-₉①-⑨⑴-⑼⒈-⒐]/u;
 const isUpper = (text) => /\p{Uppercase}/u.test(text) && !/\p{Lowercase}|\p{Lt}/u.test(text);
 const isLower = (text) => /\p{Lowercase}/u.test(text) && !/\p{Uppercase}|\p{Lt}/u.test(text);
 
@@ -113,9 +115,10 @@ function abbreviated(line, begin, at, following, dotFollows, cased) {
   const followedByInitial = Array.from(following).length === 1 && dotFollows;
   if (last === "I" || last === "i") return followedByInitial;
   const lower = last.toLowerCase(), capital = last.slice(0, 1).toUpperCase() + lower.slice(1);
-  const spellings = cased && !isUpper(last) ? [last] : [last, lower, capital], among = (set) => spellings.some((one) => set.has(one));
+  const spellings = cased && !isUpper(last) ? [last] : [last, lower, capital];
+  const among = (set) => spellings.some((one) => set.has(one));
   if (among(NAME_FOLLOWS)) return true;
-  if (among(NUMBER_FOLLOWS) && (/^[\p{Nd}²³¹⁰⁴-⁹₀-₉①-⑨⑴-⑼⒈-⒐]/u.test(following) || ROMAN.test(following))) return true;
+  if (among(NUMBER_FOLLOWS) && (DIGIT.test(following) || ROMAN.test(following))) return true;
   const initial = Array.from(last).length === 1 && (isUpper(last) || (isLower(last) && !cased));
   if (initial || among(MAY_END) || DOTTED.test(last)) {
     return followedByInitial || !cased || !STARTERS.has(following.toLowerCase());
