@@ -244,7 +244,7 @@ class Batches:
             return np.append(np.arange(0, len(order), self.batch_examples), len(order))
         return token_borders(self.input_lengths[order], self.target_lengths[order], self.batch_tokens)
 
-    def _drawn(self, order: Rows, noise: np.random.Generator) -> Rows:
+    def _drawn(self, order: Rows, noise: "np.random.Generator") -> Rows:
         """The rows of an epoch, each as often as its weight says; a fraction is so many of the rows that have it."""
         if self.weights is None:
             return order

@@ -34,7 +34,7 @@ class Misfits(ValueError):
 class Settings(BaseModel):
     """A section of a recipe: frozen, and strict about keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     filled_in: ClassVar[Collection[str]] = ()
     """Keys that are not for a recipe to choose: the toolkit fills them in."""

@@ -12,7 +12,6 @@ from sixjars.data.alignment.links import read_links
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import DRAWN, Fields
 from sixjars.data.flat import portions
-from sixjars.data.readers import read
 from sixjars.data.storage.cache import LINE, Examples
 from sixjars.data.storage.spool import filtered
 from sixjars.errors import DataError
@@ -32,6 +31,8 @@ Numbers = NDArray[np.int64]
 
 def read_files(recipe: Recipe, fields: Fields, files: Files) -> Examples:
     """Examples of one file (or parallel files), in the columns of the recipe."""
+    from sixjars.data.readers import read  # brings all that reads files, which no prediction needs
+
     settings = recipe.data.fields
     columns: dict[str, Column] = {name: one.column for name, one in settings.items()}
     also = {key: getattr(recipe.data, key) for key in ANNOTATIONS}

@@ -130,7 +130,7 @@ class Examples:
         """
         arrays = {name: pyarrow.array(texts, pyarrow.string()) for name, texts in columns.items()}
         count = len(next(iter(arrays.values())))
-        return cls(pyarrow.table({**arrays, LINE: numpy.arange(1, count + 1, dtype=numpy.int64)}), 0, where)
+        return cls(pyarrow.table({**arrays, LINE: pyarrow.array(range(1, count + 1), pyarrow.int64())}), 0, where)
 
 
 class IdEncoder(Protocol):
