@@ -3,6 +3,7 @@
 import runpy
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ import pytest
 import sixjars
 from sixjars.errors import RunError
 from sixjars.serving.web import export_web
-from tests.unit.browser import CHROMIUM, Browser
-from tests.unit.web_pages import READY, answers, hosted, inputs_of, shown, trained, typed
+from tests.unit.browser import CHROMIUM, MIDDLE, Browser
+from tests.unit.web_pages import READY, answers, hosted, inputs_of, settled, shown, trained, typed
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 
@@ -94,6 +95,40 @@ def test_answers_are_those_of_python(browser: Browser, name: str, tmp_path: Path
     run = trained(recipe, settings, tmp_path / "run")
     searches = [{}, BEAM, SAMPLE] if sixjars.load(run).network.decoder.searches else [{}, {"nbest": 2}]
     compared(browser, run, tmp_path / "page", searches)
+
+
+@pytest.mark.slow
+def test_points_are_set_by_clicks_and_moved_by_dragging(browser: Browser, tmp_path: Path) -> None:
+    run = trained("pointing/sample_hull", SMALL, tmp_path / "run")
+    with hosted(export_web(run, tmp_path / "page")) as address:
+        browser.open(address)
+        browser.ask(READY)
+        how = {"width": 1000, "height": 1400, "deviceScaleFactor": 1, "mobile": False}
+        browser.order("Emulation.setDeviceMetricsOverride", **how)
+        told = "document.querySelector('textarea').value"
+        mouse = partial(browser.order, "Input.dispatchMouseEvent", button="left", clickCount=1)
+        for right, down in ((100, 100), (300, 120), (200, 300)):
+            x, y = browser.ask("(box => [box.x, box.y])(document.querySelector('.tour').getBoundingClientRect())")
+            mouse(type="mousePressed", x=x + right, y=y + down)
+            mouse(type="mouseReleased", x=x + right, y=y + down)
+            settled(browser)
+        points = browser.ask(told).split()
+        assert len(points) == 3
+        assert browser.ask("document.querySelectorAll('[role=tabpanel]:not([hidden]) [data-s]').length") == 3
+        x, y = browser.ask(f"{MIDDLE}('[role=tabpanel]:not([hidden]) [data-s=\"1\"]')")
+        mouse(type="mousePressed", x=x, y=y)
+        for step in (10, 20, 30):
+            mouse(type="mouseMoved", x=x + step, y=y)
+        mouse(type="mouseReleased", x=x + 30, y=y)
+        settled(browser)
+        first, moved, third = browser.ask(told).split()
+        assert [first, third] == [points[0], points[2]]
+        assert float(moved.split(",")[0]) > float(points[1].split(",")[0])
+        assert float(moved.split(",")[1]) == pytest.approx(float(points[1].split(",")[1]), abs=0.01)
+        typed(browser, "0.5,")  # not a point yet: the plane is empty
+        assert browser.ask("document.querySelectorAll('[data-s]').length") == 0
+        browser.order("Emulation.clearDeviceMetricsOverride")
+        assert browser.complaints(address) == []
 
 
 @pytest.mark.slow

@@ -78,7 +78,12 @@ def shown(browser: Browser, selector: str) -> Any:
 def typed(browser: Browser, text: str, box: int = 0) -> None:
     """Type a text, and wait until it is answered, or refused."""
     browser.ask(
-        f"(async () => {{const area = document.querySelectorAll('textarea')[{box}]; area.value = {json.dumps(text)};"
-        "area.dispatchEvent(new Event('input'));"
-        "while (answered < asked) await new Promise(done => setTimeout(done, 5));})()"
+        f"{{const area = document.querySelectorAll('textarea')[{box}]; area.value = {json.dumps(text)};"
+        "area.dispatchEvent(new Event('input'));}"
     )
+    settled(browser)
+
+
+def settled(browser: Browser) -> None:
+    """Wait until all that was typed is answered."""
+    browser.ask("(async () => {while (answered < asked) await new Promise(done => setTimeout(done, 5));})()")

@@ -70,7 +70,7 @@ function documentView({ tokens, source, weights, segments }) {
 
 // Points in the order of the output: a closed line, or bars for numbers.
 function tour({ tokens, text, points }) {
-  const order = text.split(" ").filter((place) => place).map(Number), flat = points[0].length === 1;
+  const order = text.split(" ").filter((place) => place).map(Number), flat = points.length > 0 && points[0].length === 1;
   const viewBox = flat ? "0 0 500 280" : "0 0 500 500";
   const svg = make("svg", { class: "tour", viewBox, role: "group", "aria-label": "points" });
   svg.append(...(flat ? bars(points, order) : wayThrough(points, order)));
@@ -84,10 +84,16 @@ function spot(at, first, name, ...inside) {
   return group;
 }
 
+// What of the plane is shown: the unit square, or as much as the points need where they are not in it.
+function frameOf(points) {
+  if (points.flat().every((value) => value >= 0 && value <= 1)) return { left: 0, low: 0, spread: 1 };
+  const [left, low] = [0, 1].map((axis) => Math.min(...points.map((point) => point[axis])));
+  return { left, low, spread: Math.max(...points.map(([x, y]) => Math.max(x - left, y - low))) || 1 };
+}
+
 function wayThrough(points, order) {
-  const low = [0, 1].map((axis) => Math.min(...points.map((point) => point[axis])));
-  const spread = Math.max(...points.map((point) => Math.max(point[0] - low[0], point[1] - low[1]))) || 1;
-  const spots = points.map(([x, y]) => [30 + 440 * (x - low[0]) / spread, 470 - 440 * (y - low[1]) / spread]);
+  const { left, low, spread } = frameOf(points);
+  const spots = points.map(([x, y]) => [30 + 440 * (x - left) / spread, 470 - 440 * (y - low) / spread]);
   const ways = order.flatMap((here, at) => arrow(spots[here], spots[order[(at + 1) % order.length]]));
   return [...ways, ...spots.map(([cx, cy], at) => spot(at, order[0] === at, `point ${at}`,
     make("circle", { class: "shape", cx, cy, r: 13 }), make("text", { x: cx, y: cy + 4.5 }, String(at))))];

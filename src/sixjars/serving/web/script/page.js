@@ -17,7 +17,9 @@ function openModel(buffer) {
   }
   page.file.hidden = true;
   page.inputs.replaceChildren(...model.asked.map(box), ...(model.searches ? [choice()] : []));
-  page.inputs.querySelector("textarea").focus({ preventScroll: true });
+  const areas = page.inputs.querySelectorAll("textarea");
+  model.asked.forEach((field, at) => { if (field.follow) field.follow(areas[at], page.views); });
+  areas[0].focus({ preventScroll: true });
   answer();
 }
 
@@ -75,7 +77,7 @@ async function answer() {
 function show(found) {
   const shown = figure(found), [best] = found;
   page.answer.replaceChildren(...(best ? [best.text, " ", make("small", {}, probability(best))] : []));
-  page.views.replaceChildren(...(shown ? [shown] : []));
+  page.views.replaceChildren(...(shown ? [shown] : model.asked.flatMap(({ empty = [] }) => (best ? [] : empty))));
   if (shown) livenView(shown);
 }
 
