@@ -254,6 +254,19 @@ def test_two_files_with_one_name_for_their_answers(call: Call, run: Path, tmp_pa
     )
 
 
+def test_an_excel_file_is_answered_in_csv(call: Call, run: Path, tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["id", "roman"], [1, "ghar"], [2, "nadi"], [3, "din"]):
+        book.active.append(row)
+    book.save(tmp_path / "in.xlsx")
+    assert (
+        call("predict", run, "--input", tmp_path / "*.xlsx", "--output", tmp_path / "out", "--part-rows", 2).code == 0
+    )
+    assert there(tmp_path / "out") == ["in-00001-of-00002.csv", "in-00002-of-00002.csv"]
+    assert [len(rows_of(tmp_path / "out" / name)) for name in there(tmp_path / "out")] == [2, 1]
+
+
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "-1/2", "1/0"])
 def test_shards_are_counted_from_one(shard: str) -> None:
     with pytest.raises(DataError) as caught:

@@ -11,6 +11,7 @@ from sixjars.cli.options import note
 from sixjars.cli.streaming import Pace
 from sixjars.cli.unknown import note_unknown
 from sixjars.errors import DataError
+from sixjars.runs.bulk import PART_ROWS
 from sixjars.runs.given import is_many
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ EngineOption = Annotated[
 ]
 PartRowsOption = Annotated[
     int | None,
-    typer.Option(min=1, help="Rows of each output file of large inputs: 10,000 at most.", show_default=False),
+    typer.Option(
+        min=1, help=f"Rows of each part that a large file is cut into; else {PART_ROWS:,}.", show_default=False
+    ),
 ]
 RayAddressOption = Annotated[
     str | None, typer.Option(help="A Ray cluster: auto, or HOST:PORT; else this machine.", show_default=False)

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import final
 
 from sixjars.errors import DataError
-from sixjars.runs.bulk.plan import PART_ROWS, PLAN, Part, Shard, facts_of, keep_plan, kept_plan, planned
+from sixjars.runs.bulk import PART_ROWS
+from sixjars.runs.bulk.plan import PLAN, Part, Shard, facts_of, keep_plan, kept_plan, planned
 from sixjars.runs.bulk.sources import found_files, root_of
 from sixjars.runs.bulk.work import Answered, Order, Worker
 from sixjars.runs.computing import computing

@@ -17,13 +17,12 @@ from typing import Any, Final, final
 
 from sixjars.errors import DataError, shown
 from sixjars.runs.bulk.sources import rows_in, table_in
+from sixjars.runs.files import InputFile
 from sixjars.runs.folder import read_limited
 from sixjars.runs.given import is_gzipped
 from sixjars.runs.predict import Predictor
 
 PLAN: Final = "parts.json"
-PART_ROWS: Final = 10_000
-"""Rows of a part: what is lost at most when a worker is killed."""
 
 
 @final
@@ -128,12 +127,8 @@ def planned(
     """The plan for some files; each is read once to its end, to count its rows."""
     sources = []
     for path in files:
-        table = table_in(path, predictor)
-        name = path.resolve().relative_to(root).as_posix()
-        target = name if table is not None or not is_gzipped(path) else name[: -len(".gz")]
-        if table is not None and not Path(name.lower().removesuffix(".gz")).suffix == table.answer_ending:
-            target = f"{name.rpartition('.')[0]}{table.answer_ending}"
-        target = f"{name}.jsonl" if facts["json"] else target
+        name, table = path.resolve().relative_to(root).as_posix(), table_in(path, predictor)
+        target = f"{name}.jsonl" if facts["json"] else _target(name, table)
         sources.append(Source(name, path.stat().st_size, rows_in(path, table), target))
     plan = Plan(facts, part_rows, tuple(sources))
     if not plan.parts:
@@ -145,6 +140,15 @@ def planned(
             one = other.rpartition(" ")[0]
             raise DataError(f"{one} and {part.source} would both be written to {part.target}; rename one of them.")
     return plan
+
+
+def _target(name: str, table: InputFile | None) -> str:
+    """The file for the answers: of the same name, but for an Excel file and gzipped lines, which are not written."""
+    plain = name[: -len(".gz")] if is_gzipped(Path(name)) else name
+    if table is None:
+        return plain
+    suffix = Path(plain).suffix
+    return name if suffix.lower() == table.answer_ending else f"{plain.removesuffix(suffix)}{table.answer_ending}"
 
 
 def kept_plan(
