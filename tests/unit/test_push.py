@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from sixjars.runs.archive import FILES
+
 from .conftest import Call
 from .hub_server import TOKEN, Hub
 
@@ -41,7 +43,8 @@ def test_a_run_goes_there_and_back(hub: Hub, ours: Call, run: Path, tmp_path: Pa
     assert (said.code, said.err.strip()) == (0, f"{hub.address}/me/words; use it: sixjars predict hf:me/words INPUT")
     assert hub.private == {"me/words"}
     files = hub.repositories["me/words"]
-    kept = {"recipe.yaml", "run.json", "scores.json", "log.jsonl", "model.safetensors"}
+    kept = set(FILES)
+    assert "model.safetensors" in kept
     assert set(files) == {"README.md", *kept, "fields/source.json", "fields/target.json"}
     assert files["model.safetensors"] == (run / "model.safetensors").read_bytes()
     _, head, card = files["README.md"].decode().split("---\n", 2)
