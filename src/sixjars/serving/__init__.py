@@ -1,0 +1,1 @@
+"""Trained runs in use elsewhere: behind HTTP, without torch, in a browser."""
