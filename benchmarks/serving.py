@@ -3,9 +3,9 @@
     python benchmarks/serving.py RUN [INPUT ...]
 
 Each count of clients is measured with batches, and with one call at a time (`--batch 1`), in a server process of its
-own. A client is a thread with one raw socket that asks as soon as it is answered: a library for HTTP would be slower
-than the server. With `--soak SECONDS` one server is kept at saturation, and every request is accounted for: answered
-200, refused 503, or lost. A small queue makes sure that some are refused.
+own; they take turns. A client is a thread with one raw socket that asks as soon as it is answered: a library for HTTP
+would be slower than the server. With `--soak SECONDS` one server is kept at saturation, and every request is accounted
+for: answered 200, refused 503, or lost. A small queue makes sure that some are refused.
 """
 
 import argparse
@@ -17,8 +17,8 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
-from statistics import quantiles
+from contextlib import ExitStack, contextmanager
+from statistics import median, quantiles
 from threading import Thread
 from time import monotonic, sleep
 from typing import final
@@ -122,21 +122,21 @@ def measured(port: int, inputs: list[str], clients: int, seconds: float) -> tupl
 
 def table(run: str, inputs: list[str], options: argparse.Namespace) -> None:
     """Print a line for each count of clients; ways take turns, so that a busy machine is unkind to both."""
-    ways = {"batches": (), "one call at a time": ("--batch", "1", "--max-inputs", "1")}
+    ways = {"batches": [], "one call at a time": ["--batch", "1", "--max-inputs", "1"]}
     found: dict[tuple[str, int], list[tuple[float, float, float]]] = {}
-    for _ in range(options.rounds):
-        for way, more in ways.items():
-            with server(run, *more, "--device", options.device) as port:
-                for clients in options.clients:
-                    found.setdefault((way, clients), []).append(measured(port, inputs, clients, options.seconds))
+    with ExitStack() as stack:
+        ports = {way: stack.enter_context(server(run, *more, "--device", options.device)) for way, more in ways.items()}
+        for clients in options.clients * options.rounds:
+            for way, port in ports.items():
+                found.setdefault((way, clients), []).append(measured(port, inputs, clients, options.seconds))
+    middle = {key: [median(column) for column in zip(*values, strict=True)] for key, values in found.items()}
     print("| clients | way | requests a second | p50 ms | p99 ms |\n| --- | --- | --- | --- | --- |")
-    best = {key: sorted(values)[len(values) // 2] for key, values in found.items()}
     for clients in options.clients:
         for way in ways:
-            speed, half, most = best[way, clients]
+            speed, half, most = middle[way, clients]
             print(f"| {clients} | {way} | {speed:.0f} | {half:.1f} | {most:.1f} |")
-        (fast, _, short), (slow, _, long) = (best[way, clients] for way in ways)
-        print(f"| {clients} | batches / one call | {fast / slow:.2f} × | | {short / long:.2f} × |")
+        (fast, half, short), (slow, other, long) = (middle[way, clients] for way in ways)
+        print(f"| {clients} | ratio | {fast / slow:.2f} × | {half / other:.2f} × | {short / long:.2f} × |")
 
 
 def soak(run: str, inputs: list[str], options: argparse.Namespace) -> None:
@@ -161,7 +161,7 @@ def main() -> None:
     parser.add_argument("inputs", nargs="*", help="texts to ask for")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32])
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
-    parser.add_argument("--rounds", type=int, default=3, help="of which the middle one is shown")
+    parser.add_argument("--rounds", type=int, default=3, help="of which the middle is shown")
     parser.add_argument("--soak", type=float, default=0.0, metavar="SECONDS", help="stay at saturation instead")
     parser.add_argument("--device", default="cpu")
     options = parser.parse_args()

@@ -44,6 +44,8 @@ class Browser:
         self.read, self.write = read, write
         self.rest, self.number, self.session = b"", 0, ""
         self.events: list[dict[str, Any]] = []
+        self.own: tuple[str, ...] = ()
+        """How addresses begin that a page may load from."""
 
     def __enter__(self) -> Self:
         return self
@@ -58,13 +60,17 @@ class Browser:
         os.close(self.read)
 
     def open(self, file: Path) -> None:
-        """Show a file; from then on all requests and messages are noted."""
+        """Show a file."""
+        self.visit(file.resolve().as_uri())
+
+    def visit(self, address: str) -> None:
+        """Show a page; from then on all requests and messages are noted."""
         target = self.order("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.order("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.order(f"{domain}.enable")
         self.events.clear()
-        self.order("Page.navigate", url=file.resolve().as_uri())
+        self.order("Page.navigate", url=address)
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self._take()
 
@@ -127,5 +133,5 @@ class Browser:
                 found.append(json.dumps(told))
             elif method == "Network.requestWillBeSent":
                 url = told["request"]["url"]
-                found += [] if url.startswith(("file:", "data:")) else [url]
+                found += [] if url.startswith(("file:", "data:", *self.own)) else [url]
         return found

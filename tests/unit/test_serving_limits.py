@@ -84,6 +84,9 @@ def test_a_name_that_somebody_made_point_here_is_refused(guarded: Server) -> Non
     assert told["detail"] == "this server answers on loopback only: ask for http://127.0.0.1 or http://localhost."
     open_to_all = Guard(None, ServerSettings(host="0.0.0.0", token="x"), Metrics())  # type: ignore[arg-type]
     assert open_to_all.refused("GET", "/healthz", {"host": "my.server"}) is None
+    open_to_all.in_progress = 2000
+    told = open_to_all.refused("POST", "/v1/predict", {"host": "my.server", "authorization": "Bearer x"})
+    assert told == (503, "too many requests at once; try again later.")
 
 
 @pytest.mark.parametrize(

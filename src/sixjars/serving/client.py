@@ -205,7 +205,8 @@ def _body(inputs: Sequence[Given], rest: Mapping[str, Any]) -> tuple[bytes, str]
         if not isinstance(value, os.PathLike):
             return value
         path = Path(value)
-        name = next((name for name, other in files.items() if other == path), f"{len(files) + 1}-{path.name}")
+        taken = files.get(path.name, path) != path
+        name = f"{len(files) + 1}-{path.name}" if taken else path.name
         files[name] = path
         return name
 

@@ -1,7 +1,10 @@
 // Lights what an output word attended to, and the other way round. The weights are read from the table of each panel.
 "use strict";
 
-for (const view of document.querySelectorAll(".view")) {
+document.querySelectorAll(".view").forEach(enlivenView);
+
+// One view: its panels, and the buttons that switch between them.
+function enlivenView(view) {
   const tabs = [...view.querySelectorAll('[role="tab"]')];
   const panels = [...view.querySelectorAll('[role="tabpanel"]')];
   panels.forEach(enliven);

@@ -25,7 +25,7 @@ from sixjars.serving.server.messages import (
     ReloadResponse,
 )
 from sixjars.serving.server.metrics import SIZES, Metrics
-from sixjars.serving.server.page import POLICY, page
+from sixjars.serving.server.page import page, policy
 from sixjars.serving.server.requests import Uploads, in_time, inputs_of, message_of, received
 from sixjars.serving.server.served import Asked, Served, sentence_of
 from sixjars.serving.server.settings import ServerSettings
@@ -184,7 +184,7 @@ def _answering(app: FastAPI, state: Mapping[str, Serving], settings: ServerSetti
                 run.check_stream(asked)
             events = Stream(partial(state["serving"].answer, run), asked, stack.pop_all())
         await events.begin()
-        return StreamingResponse(events.lines(), media_type="text/event-stream")
+        return StreamingResponse(events.lines(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     @app.post("/v1/reload", openapi_extra=RELOAD_BODY, responses={200: {"model": ReloadResponse}})
     async def reload(request: Request) -> Response:
@@ -227,4 +227,4 @@ def _telling(app: FastAPI, state: Mapping[str, Serving], guard: Guard) -> None:
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     async def live() -> Response:
         """The live page."""
-        return HTMLResponse(page(), headers={"Content-Security-Policy": POLICY})
+        return HTMLResponse(page(), headers={"Content-Security-Policy": policy()})

@@ -76,6 +76,18 @@ class Guard:
 
     def refused(self, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, str] | None:
         """The status and the sentence, if a request is refused."""
+        found = self._stranger(method, path, headers)
+        if found is not None:
+            return found
+        if self.in_progress > self.settings.queue + self.settings.batch and path not in OPEN:
+            return 503, "too many requests at once; try again later."
+        size = headers.get("content-length", "0")
+        if size.isdecimal() and int(size[:20]) > self._most(headers):
+            return 413, self._too_large(self._most(headers))
+        return None
+
+    def _stranger(self, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, str] | None:
+        """Under another name, from a page of others, or without the token."""
         host = headers.get("host", "")
         if self.settings.loopback and _name(host) not in LOOPBACK | {self.settings.host}:
             return 403, "this server answers on loopback only: ask for http://127.0.0.1 or http://localhost."
@@ -85,9 +97,6 @@ class Guard:
                 return 403, "a page of another origin may not send requests to this server."
         if self.settings.token is not None and path not in OPEN and not self._is_known(headers):
             return 401, "send the token of this server: Authorization: Bearer TOKEN."
-        size = headers.get("content-length", "0")
-        if size.isdecimal() and int(size) > self._most(headers):
-            return 413, self._too_large(self._most(headers))
         return None
 
     def _is_known(self, headers: Mapping[str, str]) -> bool:
@@ -143,6 +152,6 @@ async def drained(receive: Receive, most: int) -> None:
 async def _refuse(send: Send, status: int, sentence: str) -> None:
     body = json.dumps({"detail": sentence}).encode()
     headers: list[Any] = [(b"content-type", b"application/json"), (b"connection", b"close")]
-    headers += [(b"www-authenticate", b"Bearer")] if status == 401 else []
+    headers += {401: [(b"www-authenticate", b"Bearer")], 503: [(b"retry-after", b"1")]}.get(status, [])
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -46,7 +46,8 @@ class Uploads:
 
     def path(self, name: object) -> str | Unreadable:
         """Where the file of that name is; a sentence where there is none, or several."""
-        found = [path for path, given in self.names.items() if given == name]
+        wanted = plain_name(name) if isinstance(name, str) else None
+        found = [path for path, given in self.names.items() if given == wanted]
         if len(found) == 1:
             return found[0]
         there = f"uploaded are: {', '.join(self.names.values())}" if self.names else "no file was uploaded"

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from sixjars.serving.server.app import Serving
     from sixjars.serving.server.guard import Guard
 
+SWITCHING = 0.001
+"""Seconds after which the thread that computes makes way for the one that reads requests; with Python's own 0.005 the
+slowest of a hundred answers takes twice as long."""
 BACKLOG = 2048
 """Connections that the system keeps until they are accepted."""
 
@@ -150,5 +154,10 @@ def run_until_told(app: "Guard", listener: socket.socket, settings: ServerSettin
         server_header=False,
         timeout_graceful_shutdown=int(settings.time_limit) + 5,
     )
-    with suppress(KeyboardInterrupt):  # raised again by uvicorn after it has ended in order
-        uvicorn.Server(config).run(sockets=[listener])
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCHING)
+    try:
+        with suppress(KeyboardInterrupt):  # raised again by uvicorn after it has ended in order
+            uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        sys.setswitchinterval(before)
