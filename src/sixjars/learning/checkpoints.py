@@ -8,12 +8,14 @@ import errno
 import json
 import math
 import os
+import signal
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, final
 
 import torch
@@ -265,3 +267,29 @@ class RunFiles:
         for step in steps:
             check_shapes(network.state_dict(), self.best(step))
         save_tensors(self.model, mean_weights([self.best(step) for step in steps]), {"mean of": steps})
+
+
+@contextmanager
+def signals_to(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Let a handler have Ctrl-C and SIGTERM meanwhile; outside the main thread, whoever owns it minds them."""
+    try:
+        before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread
+        before = {}
+    try:
+        yield
+    finally:
+        for number, one in before.items():
+            signal.signal(number, one)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Finish what is under way first: Ctrl-C and SIGTERM that come meanwhile are raised at the end."""
+    asked: list[int] = []
+    try:
+        with signals_to(lambda number, frame: asked.append(number)):
+            yield
+    finally:
+        if asked:
+            signal.raise_signal(asked[0])

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from sixjars.data.batches import Batches
 from sixjars.data.flat import ahead
-from sixjars.errors import Interrupted, LearningError, RunError, signals_to
-from sixjars.learning.checkpoints import RunFiles, TrainingState
+from sixjars.errors import Interrupted, LearningError, RunError
+from sixjars.learning.checkpoints import RunFiles, TrainingState, signals_to
 from sixjars.learning.engine import Engine, Load, OneDevice, Update, Updates, learning_rate
 from sixjars.learning.parameters import parameter_groups
 from sixjars.loss import Objective

@@ -94,7 +94,8 @@ class RunFolder:
                 f"Go on with: sixjars train {self.folder / 'recipe.yaml'} --out {self.folder} --resume"
             )
         self.check_sizes(blueprint, fields)
-        network = build(blueprint.plan, fields.facts(), fresh=False)
+        with Unfilled():  # all weights are those of the file
+            network = build(blueprint.plan, fields.facts(), fresh=False)
         load_weights(network, self.weights)
         return network.eval()
 
