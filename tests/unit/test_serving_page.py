@@ -87,6 +87,7 @@ class Visitor:
         assert self.ask("find('error').textContent") == ""
         place = "document.querySelector('#answer .found, #answer .outputs li').firstChild"
         found: str = self.ask(f"{place}?.textContent ?? ''")
+        assert self.ask("find('spoken').textContent").startswith(f"Answer: {found.strip()}")
         return found.strip()
 
 
