@@ -30,6 +30,7 @@ class Server:
         self.port = int(self.socket.getsockname()[1])
         config = uvicorn.Config(self.app, log_level="critical", access_log=False, lifespan="on")
         self.server = uvicorn.Server(config)
+        self.app.ending = lambda: self.server.should_exit
         self.thread = Thread(target=self.server.run, kwargs={"sockets": [self.socket]}, daemon=True)
         self.thread.start()
         until = monotonic() + 30

@@ -202,6 +202,16 @@ def wait_until(true: Callable[[], bool]) -> None:
     assert true()
 
 
+def test_answers_tell_that_the_server_ends(guarded: Server) -> None:
+    """So that nobody sends another request on a connection that will be closed."""
+    before, guarded.app.ending = guarded.app.ending, lambda: True
+    try:
+        status, headers, _ = answered(guarded.port, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    finally:
+        guarded.app.ending = before
+    assert (status, headers["connection"]) == (200, "close")
+
+
 def test_a_reload_loses_nothing(run: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(run, folder)

@@ -8,7 +8,7 @@ or computes something must not come from a page of another origin.
 import asyncio
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from time import monotonic
 from typing import Any, Final, final
@@ -44,6 +44,8 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics) -> None:
         self.app, self.settings, self.metrics = app, settings, metrics
         self.in_progress = 0
+        self.ending: Callable[[], bool] = lambda: False
+        """Whether the server is about to end; then answers tell that their connection does."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -56,7 +58,8 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message = {**message, "headers": [*message.get("headers", []), *HEADERS]}
+                last = [(b"connection", b"close")] if self.ending() else []
+                message = {**message, "headers": [*message.get("headers", []), *HEADERS, *last]}
             await send(message)
 
         self.in_progress += 1
@@ -151,7 +154,7 @@ async def drained(receive: Receive, most: int) -> None:
 
 async def _refuse(send: Send, status: int, sentence: str) -> None:
     body = json.dumps({"detail": sentence}).encode()
-    headers: list[Any] = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    headers: list[Any] = [(b"content-type", b"application/json")]
     headers += {401: [(b"www-authenticate", b"Bearer")], 503: [(b"retry-after", b"1")]}.get(status, [])
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -154,10 +154,12 @@ def run_until_told(app: "Guard", listener: socket.socket, settings: ServerSettin
         server_header=False,
         timeout_graceful_shutdown=int(settings.time_limit) + 5,
     )
+    server = uvicorn.Server(config)
+    app.ending = lambda: server.should_exit
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCHING)
     try:
         with suppress(KeyboardInterrupt):  # raised again by uvicorn after it has ended in order
-            uvicorn.Server(config).run(sockets=[listener])
+            server.run(sockets=[listener])
     finally:
         sys.setswitchinterval(before)
