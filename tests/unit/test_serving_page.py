@@ -202,14 +202,14 @@ def test_a_narrow_and_a_wide_page(visitor: Visitor) -> None:
     visitor.choose("transliteration")
     visitor.fill()
     visitor.answer()
-    for width in (360, 1920):
+    for width in (280, 1920):
         visitor.browser.order(
             "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False
         )
         assert visitor.ask("document.documentElement.scrollWidth <= innerWidth")
         sizes[width] = visitor.ask("parseFloat(getComputedStyle(document.body).fontSize)")
     visitor.browser.order("Emulation.clearDeviceMetricsOverride")
-    assert sizes[1920] > 1.2 * sizes[360]
+    assert sizes[1920] > 1.2 * sizes[280]
 
 
 @needs_browser
