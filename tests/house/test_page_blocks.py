@@ -15,6 +15,7 @@ RUN_BY = {
     "docs/sharing.md": "test_pages",
     "docs/looking.md": "test_pages",
     "docs/comparing.md": "test_pages",
+    "docs/web.md": "test_pages",
     "docs/situations/labels.md": "test_pages",
     "docs/situations/pairs.md": "test_pages",
     "docs/situations/photographs.md": "test_pages",

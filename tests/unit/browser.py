@@ -44,8 +44,6 @@ class Browser:
         self.read, self.write = read, write
         self.rest, self.number, self.session = b"", 0, ""
         self.events: list[dict[str, Any]] = []
-        self.own: tuple[str, ...] = ()
-        """How addresses begin that a page may load from."""
 
     def __enter__(self) -> Self:
         return self
@@ -59,18 +57,14 @@ class Browser:
             self.process.wait()
         os.close(self.read)
 
-    def open(self, file: Path) -> None:
-        """Show a file."""
-        self.visit(file.resolve().as_uri())
-
-    def visit(self, address: str) -> None:
-        """Show a page; from then on all requests and messages are noted."""
+    def open(self, place: Path | str) -> None:
+        """Show a file, or what is at an address; from then on all requests and messages are noted."""
         target = self.order("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.order("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.order(f"{domain}.enable")
         self.events.clear()
-        self.order("Page.navigate", url=address)
+        self.order("Page.navigate", url=place if isinstance(place, str) else place.resolve().as_uri())
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self._take()
 
@@ -121,8 +115,8 @@ class Browser:
         for kind in ("keyDown", "keyUp"):
             self.order("Input.dispatchKeyEvent", type=kind, key=key, code=key)
 
-    def complaints(self) -> list[str]:
-        """Errors and warnings of the page, and whatever it tried to load that is not in it."""
+    def complaints(self, *own: str) -> list[str]:
+        """Errors and warnings of the page, and whatever it tried to load that does not begin as its own files do."""
         self.ask("new Promise(done => setTimeout(done, 50))")  # whatever is on its way arrives
         found = []
         for event in self.events:
@@ -133,5 +127,5 @@ class Browser:
                 found.append(json.dumps(told))
             elif method == "Network.requestWillBeSent":
                 url = told["request"]["url"]
-                found += [] if url.startswith(("file:", "data:", *self.own)) else [url]
+                found += [] if url.startswith((*(own or ("file:",)), "data:")) else [url]
         return found

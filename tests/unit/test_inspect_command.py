@@ -1,5 +1,6 @@
 """`sixjars inspect`: the terminal, files of every kind, given outputs, alignments; and what it refuses."""
 
+import errno
 import json
 import os
 from collections.abc import Callable
@@ -252,10 +253,13 @@ def test_what_is_refused_is_one_sentence(
 def test_a_file_that_may_not_be_written_is_refused_first(
     call: Call, words: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("sixjars.runs.output_file.os.access", lambda path, how: how != os.W_OK)
+    def refused(dir: Path) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), dir)
+
+    monkeypatch.setattr("sixjars.runs.output_file.TemporaryFile", refused)
     file = tmp_path / "a.png"
     assert call("inspect", words, "and", "--out", file).sentence == (
-        f"--out {file} cannot be written: you may not write there."
+        f"--out {file} cannot be written: Permission denied."
     )
 
 

@@ -44,8 +44,7 @@ class Visitor:
         self.files = {"image": folder / "cat.png", "video": folder / "clip.mp4"}
         self.files["image"].write_bytes(image("cat.png"))
         self.files["video"].write_bytes(video("clip.mp4"))
-        browser.own = (f"{server.address}/", f"blob:{server.address}/")
-        browser.visit(f"{server.address}/")
+        browser.open(f"{server.address}/")
         self.until("page.models.length > 0 || !find('token').hidden")
 
     def until(self, true: str) -> None:
@@ -114,7 +113,7 @@ def check_system(visitor: Visitor, task: str) -> None:
     if predictor.has_attention and wanted.weights:
         visitor.ask("document.querySelector('#answer [data-t]:not(td)').focus()")
         assert visitor.ask("document.querySelector('#answer [role=tabpanel]').dataset.lit") == "t0"
-    assert visitor.browser.complaints() == []
+    assert visitor.browser.complaints(f"{visitor.server.address}/", f"blob:{visitor.server.address}/") == []
 
 
 @needs_browser

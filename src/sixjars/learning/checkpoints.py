@@ -10,7 +10,7 @@ import math
 import os
 import signal
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -25,6 +25,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor, nn, optim
 
 from sixjars.errors import RunError
+from sixjars.learning.cost import FILE, Part
 
 if TYPE_CHECKING:
     from lightning_fabric.plugins.precision import Precision
@@ -224,6 +225,10 @@ class RunFiles:
             self._later(write_tensors, self.best(state.step), weights, {})
         if is_best:
             self._later(write_tensors, self.model, weights, {"step": state.step})
+
+    def keep_cost(self, parts: Sequence[Part]) -> None:
+        """What training took so far; before `save`, so that no state is there without it."""
+        self._later(write_whole, self.log.with_name(FILE), json.dumps([asdict(part) for part in parts]).encode())
 
     def save(
         self, network: nn.Module, optimizer: optim.Optimizer, state: TrainingState, scaler: "Precision | None"

@@ -35,8 +35,7 @@ def read_files(recipe: Recipe, fields: Fields, files: Files) -> Examples:
 
     settings = recipe.data.fields
     columns: dict[str, Column] = {name: one.column for name, one in settings.items()}
-    also = {key: getattr(recipe.data, key) for key in ANNOTATIONS}
-    columns |= {name: column for name, column in also.items() if isinstance(column, str | int)}
+    columns |= {key: column for key in ANNOTATIONS if isinstance(column := getattr(recipe.data, key), str | int)}
     lists = {name: field.lists for name, field in fields.all.items()}
     many = [name for name, meaning in lists.items() if meaning == "rows"]
     as_text = {name: fields.all[name].as_text for name, meaning in lists.items() if meaning == "value"}

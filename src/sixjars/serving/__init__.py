@@ -1,1 +1,1 @@
-"""Trained runs in use elsewhere: behind HTTP, without torch, in a browser."""
+"""Trained runs in use elsewhere: exported to other runtimes, served over HTTP, or in a browser."""

@@ -1,13 +1,13 @@
 // Lights what an output word attended to, and the other way round. The weights are read from the table of each panel.
 "use strict";
 
-document.querySelectorAll(".view").forEach(enlivenView);
+document.querySelectorAll(".view").forEach(livenView);
 
-// One view: its panels, and the buttons that switch between them.
-function enlivenView(view) {
+// One view: its panels, and the tabs that switch between them.
+function livenView(view) {
   const tabs = [...view.querySelectorAll('[role="tab"]')];
   const panels = [...view.querySelectorAll('[role="tabpanel"]')];
-  panels.forEach(enliven);
+  panels.forEach(livenPanel);
   const show = (at) => {
     tabs.forEach((tab, own) => {
       tab.setAttribute("aria-selected", String(own === at));
@@ -29,7 +29,7 @@ function enlivenView(view) {
 }
 
 // One panel: all that is shown of one output.
-function enliven(element) {
+function livenPanel(element) {
   const rows = [...element.querySelectorAll(".weights tbody tr")];
   const weights = rows.map((row) => [...row.cells].slice(1).map((cell) => parseFloat(cell.textContent)));
   const names = {

@@ -100,7 +100,7 @@ async function streamed(body) {
 
 function show(row) {
   find("answer").innerHTML = row.html; // made by the server, which escapes all text
-  find("answer").querySelectorAll(".view").forEach(enlivenView);
+  find("answer").querySelectorAll(".view").forEach(livenView);
   find("spoken").textContent = `Answer: ${row.outputs[0].text}`; // all of the view would be too much to hear
   Object.values(page.controls).forEach((control) => control.answered?.(row.outputs[0].text));
 }
