@@ -93,8 +93,10 @@ class Searcher:
             owns_scores=generator.grouped,
             keeps_weights=self.attention,
         )
-        if problem.state.device.type != "cuda" or self.tell is not None:
+        if self.tell is not None:
             return _found(problem, partial(walked, tell=self.tell))
+        if problem.state.device.type != "cuda":
+            return _found(problem, walked)
         from sixjars.evaluation.search.capture import can_capture, walked_captured
 
         return _found(problem, partial(walked_captured, generator) if can_capture(generator, problem) else walked)
