@@ -21,6 +21,7 @@ RUN_BY = {
     "docs/situations/photographs.md": "test_pages",
     "docs/situations/conversations.md": "test_pages",
     "docs/fine_tuning.md": "test_fine_tuning_page",
+    "docs/serving.md": "test_serving_docs",
     "docs/tuning.md": "test_tuning_page",
     "docs/systems.md": "test_readme_commands",
     "docs/python.md": "test_doc_code",
@@ -37,6 +38,7 @@ OTHERWISE = {
     "docs/quickstart.md": "test_inline_code",  # `pip install sixjars`; there the name is compared
     "docs/situations/photographs.md": "test_pages",
     "docs/fine_tuning.md": "test_benchmarks",
+    "docs/serving.md": "test_serving_docs",
     "docs/speed.md": "test_speed",  # what `make bench` measures, on small cases
 }
 """The test that performs, in little or in part, the blocks of a page that say why they are not run as they are."""
