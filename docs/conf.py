@@ -71,6 +71,7 @@ CONTENTS = {
         "comparing": "",
         "python": "",
         "sharing": "",
+        "serving": "",
         "scale": "",
         "notebooks/text": "Notebook: text",
         "notebooks/images": "Notebook: images",

@@ -91,6 +91,10 @@ if TYPE_CHECKING:
     from sixjars.runs.train import train as train
     from sixjars.runs.tune import tune as tune
     from sixjars.runs.tuning import Tuning as Tuning
+    from sixjars.serving.client import Answer as Answer
+    from sixjars.serving.client import Client as Client
+    from sixjars.serving.server.run import serve as serve
+    from sixjars.serving.server.settings import ServerSettings as ServerSettings
 
 _MODULES = {
     "data.field": "Field Positions",
@@ -143,6 +147,9 @@ _MODULES = {
     "runs.train": "train",
     "runs.tune": "tune",
     "runs.tuning": "Tuning",
+    "serving.client": "Answer Client",
+    "serving.server.run": "serve",
+    "serving.server.settings": "ServerSettings",
 }
 _HOMES = {name: f"sixjars.{module}" for module, names in _MODULES.items() for name in names.split()}
 

@@ -22,6 +22,7 @@ RUN_BY = {
     "docs/situations/photographs.md": "test_pages",
     "docs/situations/conversations.md": "test_pages",
     "docs/fine_tuning.md": "test_fine_tuning_page",
+    "docs/serving.md": "test_serving_docs",
     "docs/tuning.md": "test_tuning_page",
     "docs/systems.md": "test_readme_commands",
     "docs/python.md": "test_doc_code",
@@ -39,6 +40,7 @@ OTHERWISE = {
     "docs/situations/photographs.md": "test_pages",
     "docs/scale.md": "test_scale_page",
     "docs/fine_tuning.md": "test_benchmarks",
+    "docs/serving.md": "test_serving_docs",
     "docs/speed.md": "test_speed",  # what `make bench` measures, on small cases
 }
 """The test that performs, in little or in part, the blocks of a page that say why they are not run as they are."""
