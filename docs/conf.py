@@ -72,6 +72,7 @@ CONTENTS = {
         "python": "",
         "sharing": "",
         "serving": "",
+        "scale": "",
         "notebooks/text": "Notebook: text",
         "notebooks/images": "Notebook: images",
         "notebooks/own_data": "Notebook: your own data",

@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from sixjars.runs.predict import load as load
     from sixjars.runs.prediction import Prediction as Prediction
     from sixjars.runs.prepare import generate_sample as generate_sample
+    from sixjars.runs.push import push as push
     from sixjars.runs.recipes import read_recipe as read_recipe
     from sixjars.runs.report import report as report
     from sixjars.runs.result import Run as Run
@@ -138,6 +139,7 @@ _MODULES = {
     "runs.predict": "Predictor load",
     "runs.prediction": "Prediction",
     "runs.prepare": "generate_sample",
+    "runs.push": "push",
     "runs.recipes": "read_recipe",
     "runs.report": "report",
     "runs.result": "Run",

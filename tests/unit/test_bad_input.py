@@ -217,7 +217,9 @@ def test_nothing_to_predict_from(call: Any, run: Path, tmp_path: Path) -> None:
 def test_files_to_read_and_write(call: Any, run: Path, tmp_path: Path) -> None:
     path, out = tmp_path / "in.txt", tmp_path / "out.txt"
     assert call("predict", run, "--input", path).sentence == f"input file {path} does not exist."
-    assert call("predict", run, "--input", tmp_path).sentence == f"input file {tmp_path} is a folder."
+    assert call("predict", run, "--input", tmp_path).sentence == (
+        "give --input, a file, a folder or a glob, and with --output a folder for the answers."
+    )
     path.write_text("namaste\n")
     assert call("predict", run, "a", "--input", path).sentence == "give texts or --input, not both."
     assert call("predict", run, "--input", path, "--output", path).sentence == (

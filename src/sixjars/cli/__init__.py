@@ -41,6 +41,7 @@ for command in (
     views.inspect,
     report.report,
     share.pack,
+    share.push,
     serve.serve,
 ):
     app.command()(command)
