@@ -86,7 +86,8 @@ def test_a_guide_or_a_metric_without_alignments(
     name = from_file(pairs(), loss={"guide": 0.5}, evaluation={"metrics": ["alignment_error_rate"]})
     assert train(call, name, out=tmp_path / "run").err == (
         f"sixjars: 2 faults in {name}:\n"
-        "  - loss.guide: needs true alignments, but data.alignment names no column.\n"
+        "  - loss.guide: needs true alignments, but data.alignment names no column; name one, or say data.alignment: "
+        "learn, which aligns the words.\n"
         "  - evaluation.metrics: alignment_error_rate needs true alignments, but data.alignment names no column.\n"
     )
     said = call("evaluate", language_model, "--metrics", "alignment_error_rate, perplexty")
