@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, final
 
@@ -90,7 +91,7 @@ def inspect(
     work = _Work(predictor, _search(predictor, search, nbest, setting), view, target, pieces=pieces, most=examples)
     given = work.inputs(texts or [], question or [], input_file)
     if view == "pharaoh":
-        print_alignments(predictor, given, out)
+        print_alignments(predictor, islice(given, examples), out)
     else:
         work.show(given, out, title=f"Attention of {run.name}")
 
