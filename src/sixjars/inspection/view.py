@@ -211,8 +211,13 @@ def _weights(weights: Weights, rows: Sequence[int], groups: list[list[int]]) -> 
     return tuple(fsum(weights[row][at] for row in rows for at in group) / len(rows) for group in groups)
 
 
-def view_of(predictor: Any, predictions: Sequence[Any], *, pieces: bool = False, forced: bool = False) -> View:
-    """The value of the predictions for one input; with `pieces` its tokens stay as they are."""
+def view_of(
+    predictor: Any, predictions: Sequence[Any], *, pieces: bool = False, forced: bool = False, order: str = ""
+) -> View:
+    """The value of the predictions for one input; with `pieces` its tokens stay as they are.
+
+    `order` is a sentence about what they are in the order of, where that is not their probability.
+    """
     first = predictions[0]
     if first.error is not None:
         raise DataError(f"there is no output to draw. {first.error}")
@@ -230,6 +235,7 @@ def view_of(predictor: Any, predictions: Sequence[Any], *, pieces: bool = False,
         layout=first.layout,
         backdrop=predictor.inputs[name].backdrop(text),
         forced=forced,
+        order=order,
         attended=first.attended if len(first.inputs) > 1 else "",
     )
     return found if pieces else found.joined()
