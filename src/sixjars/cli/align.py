@@ -17,7 +17,6 @@ DiagonalOption = Annotated[
     float | None,
     typer.Option(
         help="Preference for links near the diagonal; 0.1 or 0 where word order differs.",
-        min=0.0,
         show_default="that of data.alignment.diagonal",
     ),
 ]
