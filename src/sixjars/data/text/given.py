@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 
 from sixjars.data.flat import Flat, flattened
 from sixjars.data.text.files import check_file
-from sixjars.data.text.vocabulary import BaseTokenizer
+from sixjars.data.text.spelling import BaseTokenizer
 from sixjars.errors import DataError, MissingExtra, RunError, shown
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
 
