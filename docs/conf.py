@@ -71,6 +71,7 @@ CONTENTS = {
         "comparing": "",
         "python": "",
         "sharing": "",
+        "export": "",
         "notebooks/text": "Notebook: text",
         "notebooks/images": "Notebook: images",
         "notebooks/own_data": "Notebook: your own data",

@@ -90,6 +90,9 @@ if TYPE_CHECKING:
     from sixjars.runs.train import train as train
     from sixjars.runs.tune import tune as tune
     from sixjars.runs.tuning import Tuning as Tuning
+    from sixjars.serving.export.agreement import Agreement as Agreement
+    from sixjars.serving.export.files import Exported as Exported
+    from sixjars.serving.export.files import export as export
 
 _MODULES = {
     "data.field": "Field Positions",
@@ -141,6 +144,8 @@ _MODULES = {
     "runs.train": "train",
     "runs.tune": "tune",
     "runs.tuning": "Tuning",
+    "serving.export.agreement": "Agreement",
+    "serving.export.files": "Exported export",
 }
 _HOMES = {name: f"sixjars.{module}" for module, names in _MODULES.items() for name in names.split()}
 

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from sixjars.cli import align, inspect, predict, prepare, report, score, share, train, tune, views
+from sixjars.cli import align, export, inspect, predict, prepare, report, score, share, train, tune, views
 from sixjars.errors import TOO_LARGE, Interrupted, SixJarsError, memory_is_short
 
 app = typer.Typer(
@@ -39,6 +39,7 @@ for command in (
     views.inspect,
     report.report,
     share.pack,
+    export.export,
 ):
     app.command()(command)
 

@@ -1,0 +1,31 @@
+"""The command that writes a run for programs without torch: `export`."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from sixjars.cli.options import AllowOption, RunArgument, note
+
+
+def export(
+    run: RunArgument,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="A folder to make.", show_default=False)],
+    precision: Annotated[
+        Literal["32", "int8"], typer.Option(help="Bits of the matrices of the decoder's step.")
+    ] = "32",
+    data: Annotated[
+        Path | None, typer.Option(help="Compare on a file with the same columns.", show_default=False)
+    ] = None,
+    *,
+    check: Annotated[bool, typer.Option("--check", help="Compare the answers with torch's, on the test set.")] = False,
+    allow: AllowOption = None,
+) -> None:
+    """Write a run as ONNX graphs with its vocabularies, for the torch-free package sixjars-runtime."""
+    from sixjars.serving.export.files import export as export_run
+
+    made = export_run(run, out, precision=precision, check=check, data=data, allow=allow or [])
+    size = sum(file.stat().st_size for file in made.folder.rglob("*") if file.is_file())
+    note(f"wrote {made.folder} ({size:,} bytes); use it: sixjars_runtime.load({str(made.folder)!r}).predict(INPUT)")
+    if made.agreement is not None:
+        typer.echo(str(made.agreement))

@@ -1,0 +1,1 @@
+"""Runs in use outside of training: exported, served, shown in a browser."""
