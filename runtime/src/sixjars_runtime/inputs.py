@@ -6,7 +6,7 @@ Dims: B rows, S positions, N numbers of a position, P segments of a row, M segme
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, final
@@ -200,9 +200,9 @@ class FileReader:
         read: Callable[..., Numbers],
         keys: Sequence[str] = (),
     ) -> None:
-        self.name, self.frames = name, bool(keys)
+        self.name, self.side, self.frames = name, int(field["pixels"]), bool(keys)
         how = {key: field["settings"][key] for key in ("fit", "max_pixels", *keys)}
-        self._read = partial(read, size=field["pixels"], **how)
+        self._read = partial(read, size=self.side, **how)
         self.features: Features | None = None
         """Handed over where a frozen backbone computes them."""
 
@@ -211,15 +211,21 @@ class FileReader:
         return os.fspath(value) if isinstance(value, os.PathLike) else _plain(value)
 
     def read(self, text: str) -> Row:
-        """Its pixels, or the features of its frames."""
+        """Its pixels, (F, N)."""
         path = _file(self.name, text)
         with path.open("rb") as file:
             pixels = self._read(file, text)
-        pixels = pixels if pixels.ndim == 4 else pixels[None]
-        values = (
-            pixels.reshape(len(pixels), -1) if self.features is None else self.features({"pixels": pixels})["values"]
-        )
+        values = pixels.reshape(1 if pixels.ndim == 3 else len(pixels), -1)
         return Row(values, text, tuple(str(at + 1) for at in range(len(values))) if self.frames else ())
+
+    def computed(self, rows: Sequence[Row]) -> list[Row]:
+        """With features in place of pixels, where a frozen backbone computes them; those of all rows at once."""
+        if self.features is None:
+            return list(rows)
+        pixels = np.concatenate([row.values for row in rows]).reshape(-1, 3, self.side, self.side)
+        ends = np.cumsum([len(row.values) for row in rows])[:-1]
+        found = np.split(self.features({"pixels": pixels})["values"], ends)
+        return [replace(row, values=values) for row, values in zip(rows, found, strict=True)]
 
 
 def _file(name: str, text: str) -> Path:

@@ -7,6 +7,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -28,6 +29,8 @@ FORMAT: Final = 1
 SETTINGS, CHOOSE, ENCODER, STEP = "model.json", "choose.onnx", "encoder.onnx", "step.onnx"
 NOTHING: Final = "nothing"
 """The input of a model that has none: rows without positions."""
+FILES_AT_ONCE: Final = 32
+"""Images or videos that are computed together."""
 LIKELY: Final = math.log(0.5)
 """One of several labels is chosen from this log probability on."""
 
@@ -78,7 +81,8 @@ class Model:
         found: dict[int, list[Prediction]] = {at: [one] for at, one in enumerate(asked) if isinstance(one, Prediction)}
         good = [(at, one) for at, one in enumerate(asked) if not isinstance(one, Prediction)]
         good.sort(key=lambda pair: sum(len(row.values) for row in pair[1].values()))
-        size = self.about["batch_examples"]
+        files = any(isinstance(reader, FileReader) for reader in self.readers.values())
+        size = min(self.about["batch_examples"], FILES_AT_ONCE) if files else self.about["batch_examples"]
         for begin in range(0, len(good), size):
             numbers, rows = zip(*good[begin : begin + size], strict=True)
             found.update(zip(numbers, self._answers(numbers, rows, how), strict=True))
@@ -155,16 +159,18 @@ class Model:
         ids = [number for number in source.ids(row.text, writer.tokenizer, open=True) if number != STOP]
         copies = [number if number < size else size + first.setdefault(number, at) for at, number in enumerate(ids)]
         words = tuple(source.words(row.text, writer.tokenizer))
-        kept = Row(row.values, row.text, row.names, row.lengths, np.array(copies, dtype=np.int64), words)
-        return {**rows, name: kept}
+        shown = tuple(map(writer.tokenizer.plain, words))
+        return {**rows, name: replace(row, names=shown, copy_ids=np.array(copies, dtype=np.int64), words=words)}
 
     def _answers(
         self, numbers: Sequence[int], rows: Sequence[Mapping[str, Row]], how: SearchSettings
     ) -> Iterator[list[Prediction]]:
         """The predictions for one batch."""
-        names = list(self.readers) or [NOTHING]
-        empty = Row(np.zeros(0, dtype=np.int64), "")
-        batch = {name: padded([row.get(name, empty) for row in rows]) for name in names}
+        columns = {name: [row[name] for row in rows] for name in self.readers}
+        columns = columns or {NOTHING: [Row(np.zeros(0, dtype=np.int64), "")] * len(rows)}
+        for name, reader in self.readers.items():
+            columns[name] = reader.computed(columns[name]) if isinstance(reader, FileReader) else columns[name]
+        batch = {name: padded(column) for name, column in columns.items()}
         made = self.first({f"{name}.{part}": value for name, parts in batch.items() for part, value in parts.items()})
         if not self.searches:
             found = self._chosen(made, how.nbest)

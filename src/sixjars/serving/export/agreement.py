@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, final
 
-from sixjars.data.dataset import Dataset
 from sixjars.errors import RunError
 from sixjars.runs.evaluate import file_dataset, scored_dataset
 from sixjars.runs.folder import RunFolder
@@ -52,8 +51,7 @@ def compare(run: RunFolder, predictor: Predictor, folder: Path, data: str | os.P
     """The answers of the exported run beside those of torch, with the search of the run."""
     from sixjars_runtime import load
 
-    dataset = scored_dataset(run) if data is None else file_dataset(run, predictor.fields, Path(data))
-    with _inputs(dataset, min(EXAMPLES, len(dataset))) as inputs:
+    with examples_of(run, predictor, data) as inputs:
         ours, theirs = predictor.nbest(inputs), load(folder).nbest(inputs)
     same, difference = 0, 0.0
     for own, other in zip(ours, theirs, strict=True):
@@ -65,8 +63,10 @@ def compare(run: RunFolder, predictor: Predictor, folder: Path, data: str | os.P
 
 
 @contextmanager
-def _inputs(dataset: Dataset, count: int) -> Iterator[list[Any]]:
-    """The inputs of the first examples; those in files or archives as files of their own."""
+def examples_of(run: RunFolder, predictor: Predictor, data: str | os.PathLike[str] | None) -> Iterator[list[Any]]:
+    """Inputs of the test set of a run, or of other data; those in files or archives as files of their own."""
+    dataset = scored_dataset(run) if data is None else file_dataset(run, predictor.fields, Path(data))
+    count = min(EXAMPLES, len(dataset))
     if not dataset.fields.inputs:
         yield [" ".join(text.split()[:BEGIN]) for text in dataset.targets[:count]]
         return
