@@ -109,7 +109,7 @@ def warm(run: Path, exported: Path, inputs: Sequence[str], turns: int) -> None:
     torch.set_num_threads(1)
     ours, theirs = sixjars.load(run, device="cpu"), sixjars_runtime.load(exported)
     for size, bar in ((1, 2.0), (64, 1.3)):
-        batches = [(inputs * size)[at * size : (at + 1) * size] for at in range(turns + 1)]
+        batches = [(list(inputs) * size)[at * size : (at + 1) * size] for at in range(turns + 1)]
         pairs = [(seconds(ours.predict, batch), seconds(theirs.predict, batch)) for batch in batches][1:]
         last = f"last: {1000 * pairs[-1][0]:.1f} and {1000 * pairs[-1][1]:.1f} ms"
         told(f"times as fast as torch at batch {size}", [one / other for one, other in pairs], f"at least {bar}", last)

@@ -22,6 +22,7 @@ from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.pack import model_card
 from sixjars.runs.predict import Predictor
 from sixjars.serving.export.agreement import Agreement, compare
+from sixjars.serving.export.cells import exportable
 from sixjars.serving.export.examples import SHAPES, inputs_of
 from sixjars.serving.export.graphs import Function, Value, write_graph
 from sixjars.serving.export.int8 import quantise
@@ -93,6 +94,7 @@ def export(
 def _write(run: RunFolder, predictor: Predictor, folder: Path) -> None:
     # Not the predictor's own network: on a CPU its matrices are packed, which no graph can hold.
     network = run.network(Blueprint.of(run.recipe, run.outside), predictor.fields).eval()
+    exportable(network.encoder)
     with torch.enable_grad():  # without it, a network takes paths that depend on the values that it reads
         _write_backbones(predictor.fields, folder)
         about = _write_graphs(predictor, network, folder)
