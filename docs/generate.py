@@ -5,10 +5,13 @@ python docs/generate.py --check   only say which are out of date; exit 1 if one 
 """
 
 import argparse
+import ast
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -27,6 +30,7 @@ from sixjars.model.build import GIVEN, TABLES, Network, build, is_section, schem
 from sixjars.model.visual import SMALL, shape_of
 from sixjars.recipe.data import FieldSettings
 from sixjars.recipe.files import packaged
+from sixjars.recipe.schema import Settings
 from sixjars.recipe.sections import ModelSettings, Recipe
 from sixjars.runs.data import Blueprint
 from sixjars.runs.recipes import read_recipe, recipe_of
@@ -118,10 +122,21 @@ def keys_of(settings: type[BaseModel], where: str, sentences: Sentences | None =
 
 def _description(settings: type[BaseModel], name: str) -> str:
     """The sentence under a key, or under the key of the same name that it replaces."""
-    for kind in settings.__mro__:
-        if issubclass(kind, BaseModel) and name in kind.model_fields and kind.model_fields[name].description:
-            return " ".join(str(kind.model_fields[name].description).split())
-    return "–"
+    every = (sentences_of(kind) for kind in settings.__mro__ if issubclass(kind, Settings))
+    return next((sentences[name] for sentences in every if name in sentences), "–")
+
+
+@cache
+def sentences_of(settings: type[Settings]) -> dict[str, str]:
+    """The sentence under each key, read in the source: nothing else keeps it, so that settings are loaded fast."""
+    [section] = ast.parse(inspect.getsource(settings)).body
+    assert isinstance(section, ast.ClassDef)
+    found = {}
+    for key, below in pairwise(section.body):
+        match key, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(sentence))):
+                found[name] = " ".join(sentence.split())
+    return found
 
 
 def _below(sentences: Sentences, above: str, name: str) -> str:

@@ -28,7 +28,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--size", nargs="+", choices=[*SIZES["cpu"]], help="hidden size and vocabulary")
     parser.add_argument("--shape", nargs="+", metavar="BATCH×LENGTH", help="such as 64x25; with --size")
     parser.add_argument("--all", action="store_true", help="every size, batches 1, 32, 256 and lengths 10, 30, 100")
-    parser.add_argument("--only", nargs="+", metavar="MEASUREMENT", help="training, greedy, beam")
+    parser.add_argument("--only", nargs="+", metavar="MEASUREMENT", help="training, greedy, beam, cold (commands)")
     parser.add_argument("--precision", nargs="+", help="float32, tf32, bf16, fp16, int8; see --device")
     parser.add_argument("--bridge", nargs="+", choices=BRIDGES, default=["additive"])
     parser.add_argument("--tokens", type=int, default=40, help="that decoding outputs for each sentence")
@@ -83,7 +83,8 @@ def main() -> None:
         if given.only is None or case.measurement.split()[0] in given.only
     ]
     try:
-        report(given, wanted, [*workers, floor])
+        if wanted:
+            report(given, wanted, [*workers, floor])
     finally:
         for worker in [*workers, floor]:
             worker.close()

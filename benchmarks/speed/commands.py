@@ -1,6 +1,7 @@
 """How long whole commands take from a cold start: a fresh process, nothing imported."""
 
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -8,34 +9,40 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from .table import lines, spread
+from .table import OURS, lines, spread
 
 RECIPE = ["transliteration/sample_attention", "data.sample.size=256", "learning.steps=20"]
 """A small model; how well it answers does not matter."""
+TORCH = ("import torch", "torch")
+"""What every prediction does, and what all else is compared with: other work on the machine slows both."""
 
 
-def timed(words: Sequence[str], path: Path) -> float:
-    """Seconds of one command with the packages of a folder."""
+def timed(words: Sequence[str], path: Path) -> tuple[float, float]:
+    """Seconds of one Python command with the packages of a folder: on the clock, and of the CPU."""
     paths = os.pathsep.join([str(path), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
-    began = perf_counter()
-    command = [sys.executable, "-m", *words]
-    subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, check=True, capture_output=True)
-    return perf_counter() - began
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
+    subprocess.run([sys.executable, *words], env={**os.environ, "PYTHONPATH": paths}, check=True, capture_output=True)
+    took, after = perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def cold(sources: dict[str, Path], peers: dict[str, Path], rounds: int) -> list[str]:
     """`--help`, and the first prediction of a small model, of every version of ours; and the help of each peer."""
-    found: dict[tuple[str, str], list[float]] = {}
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     with TemporaryDirectory() as folder:
-        run, inputs = f"{folder}/run", Path(folder) / "inputs.txt"
-        inputs.write_text("namaste\n", encoding="utf-8")
-        timed(["sixjars", "train", *RECIPE, "--out", run], next(iter(sources.values())))
+        run = f"{folder}/run"
+        timed(["-m", "sixjars", "train", *RECIPE, "--out", run], sources[OURS])
+        commands = {TORCH: (["-c", TORCH[0]], sources[OURS])}
+        for name, path in sources.items():
+            commands["--help", name] = ["-m", "sixjars", "--help"], path
+            commands["first prediction", name] = ["-m", "sixjars", "predict", run, "namaste"], path
+        commands |= {("--help", name): (["-m", name, "--help"], path) for name, path in peers.items()}
         for _ in range(rounds):
-            for name, path in sources.items():
-                predict = ["sixjars", "predict", run, "--input", str(inputs)]
-                found.setdefault(("--help", name), []).append(timed(["sixjars", "--help"], path))
-                found.setdefault(("first prediction", name), []).append(timed(predict, path))
-            for name, path in peers.items():
-                found.setdefault(("--help", name), []).append(timed([name, "--help"], path))
-    rows = [[what, name, spread(taken)] for (what, name), taken in sorted(found.items())]
-    return lines([["from a cold start", "", "seconds"], *rows])
+            for what, (words, path) in commands.items():
+                found.setdefault(what, []).append(timed(words, path))
+    rows = []
+    for what, taken in sorted(found.items()):
+        ratios = [own / torch for (_, own), (_, torch) in zip(taken, found[TORCH], strict=True)]
+        clock, work = zip(*taken, strict=True)
+        rows.append([*what, spread(clock), spread(work), spread(ratios)])
+    return lines([["from a cold start", "", "seconds", "CPU seconds", "of `import torch`"], *rows])

@@ -12,13 +12,10 @@ SixJarsError
 `assert` is kept for what cannot happen.
 """
 
-import signal
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import PurePath
 from reprlib import Repr
-from types import FrameType
 from typing import Final, final
 
 
@@ -173,32 +170,6 @@ _SECTIONS: Final = {"learning", "epochs"}  # one of these is known where the key
 MEMORY_IS_SHORT: Final = ("out of memory", "allocate memory", "not enough memory")
 """How torch says so, on a GPU and on a CPU."""
 TOO_LARGE: Final = "there is not enough memory for this; make batches or sizes smaller."
-
-
-@contextmanager
-def signals_to(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Let a handler have Ctrl-C and SIGTERM meanwhile; outside the main thread, whoever owns it minds them."""
-    try:
-        before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not the main thread
-        before = {}
-    try:
-        yield
-    finally:
-        for number, one in before.items():
-            signal.signal(number, one)
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Finish what is under way first: Ctrl-C and SIGTERM that come meanwhile are raised at the end."""
-    asked: list[int] = []
-    try:
-        with signals_to(lambda number, frame: asked.append(number)):
-            yield
-    finally:
-        if asked:
-            signal.raise_signal(asked[0])
 
 
 def memory_is_short(error: BaseException) -> bool:

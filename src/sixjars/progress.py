@@ -1,16 +1,16 @@
 """What a person sees while a model trains: a bar with rate and time left in a terminal, plain lines elsewhere."""
 
-import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Final, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
-from rich import progress as bars
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
 
 T = TypeVar("T")
 PAUSE: Final = 30.0
@@ -164,18 +164,16 @@ def duration(seconds: float) -> str:
 class ConsoleProgress(Reporter):
     r"""Progress in the terminal: a bar, and a line for each validation; without a terminal, a line every 30 seconds.
 
-    >>> import io
-    >>> progress = ConsoleProgress(Console(file=io.StringIO()))
+    >>> import io, rich.console
+    >>> progress = ConsoleProgress(rich.console.Console(file=io.StringIO()))
     >>> progress.preparing("features", done=3, total=3)
     >>> progress.console.file.getvalue()
     'features: 3 done\n'
     """
 
-    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        self.console = console
-        self.clock = clock
-        self.bar: bars.Progress | None = None
-        self.task = bars.TaskID(0)
+    def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
+        self.console, self.clock = console, clock
+        self.bar: Progress | None = None
         self.what = self.search = ""
         self.told_at = clock()
         self.first, self.total, self.began_at = 0, 0, clock()
@@ -183,8 +181,10 @@ class ConsoleProgress(Reporter):
         self.estimates = False
         self.steps_at: list[float] = []
 
-    def _begin(self, what: str, total: int | None, **values: Any) -> bars.Progress:
+    def _begin(self, what: str, total: int | None, **values: Any) -> "Progress":
         """A bar with count, rate and time left, where there is a terminal."""
+        from rich import progress as bars
+
         self.end()
         counts = bars.BarColumn(bar_width=None), bars.MofNCompleteColumn(), bars.TextColumn("{task.fields[more]}")
         times = bars.TimeElapsedColumn(), bars.TimeRemainingColumn()
@@ -214,10 +214,8 @@ class ConsoleProgress(Reporter):
         more = f"{speed:,.0f} rows/s" if speed else ""
         bar.update(self.task, completed=rows, total=total, more=more)
         if self._is_due():
-            left = duration((total - rows) / speed) if total and speed else ""
-            self._line(
-                f"{what}: {rows:,} rows" + (f" of about {total:,}  {more}  about {left} left" if left else " so far")
-            )
+            left = f"about {duration((total - rows) / speed)} left" if total and speed else ""
+            self._line(f"{what}: {rows:,} rows " + (f"of about {total:,}  {more}  {left}" if left else "so far"))
 
     def preparing(self, what: str, *, done: int, total: int) -> None:
         """Show a bar of its own until all is ready; then one line that stays."""
@@ -258,8 +256,9 @@ class ConsoleProgress(Reporter):
             self.steps_at.append(self.clock())
         if self.estimates and made >= MEASURED and took >= SETTLED:
             self.estimates = False
-            later = pairwise(self.steps_at[len(self.steps_at) // 2 - 1 :])  # earlier steps may record graphs
-            whole = duration(statistics.median(end - begin for begin, end in later) * (self.total - self.first))
+            late = self.steps_at[len(self.steps_at) // 2 - 1 :]  # earlier steps may record graphs
+            each = sorted(end - begin for begin, end in pairwise(late))
+            whole = duration(each[len(each) // 2] * (self.total - self.first))
             self._line(f"{'time':12}  about {whole} for {self.total - self.first:,} steps, validation not counted")
         elif self._is_due():
             self._line(f"step {step:,} of {self.total:,}  {more}  about {left} left")
@@ -268,8 +267,7 @@ class ConsoleProgress(Reporter):
         """One line that stays: the training loss, then the scores on the validation set."""
         told = {"step", "epoch", "rate", "train_loss", "loss"}
         line = f"epoch {record['epoch']:>3.0f}  step {record['step']:>6,.0f}"
-        if "train_loss" in record:
-            line += f"  train loss {record['train_loss']:.3g}"
+        line += f"  train loss {record['train_loss']:.3g}" if "train_loss" in record else ""
         line += f"  validation: loss {record['loss']:.3g}"
         scores = [f"{name} {value:.3g}" for name, value in record.items() if name not in told]
         if scores:
@@ -295,6 +293,8 @@ class ConsoleProgress(Reporter):
 
 def usual_reporter() -> Reporter:
     """Whoever is listening; else progress where a person sees it, in a terminal or a notebook; none elsewhere."""
+    from rich.console import Console
+
     console = Console(stderr=True, soft_wrap=True)
     usual = ConsoleProgress(console) if console.is_terminal or console.is_jupyter else Reporter()
     return usual if (listener := _LISTENER.get()) is None else listener.reporter

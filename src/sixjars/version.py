@@ -1,7 +1,6 @@
 """The versions of packages; apart from `__init__`, so that every package may import it."""
 
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 
 
 @cache
@@ -11,6 +10,8 @@ def version_of(package: str = "sixjars") -> str:
     >>> version_of("no-such-package")
     'not installed'
     """
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(package)
     except PackageNotFoundError:

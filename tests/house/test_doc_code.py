@@ -111,7 +111,7 @@ def test_recipes_of_a_page_read_their_data(
     assert (splits.skipped > 0) == (recipe.data.on_bad_row == "skip")
     sample = recipe.data.sample
     made = sample_named(recipe.task, sample.kind) if sample is not None else recipe.data
-    assert (splits.train.alignments is None) == (made.alignment is None or splits.train.learns_links)
+    assert (splits.train.alignments is None) == (made.alignment is None or splits.train.diagonal is not None)
     assert (true_boxes(splits.train) is None) == (made.boxes is None)
     assert (true_rationales(splits.train) is None) == (made.rationale is None)
     source = recipe.data.fields.get("source")

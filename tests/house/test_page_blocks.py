@@ -16,6 +16,7 @@ RUN_BY = {
     "docs/export.md": "test_export_page",
     "docs/looking.md": "test_pages",
     "docs/comparing.md": "test_pages",
+    "docs/web.md": "test_pages",
     "docs/situations/labels.md": "test_pages",
     "docs/situations/pairs.md": "test_pages",
     "docs/situations/photographs.md": "test_pages",

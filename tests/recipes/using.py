@@ -21,7 +21,7 @@ from sixjars.runs.result import Run
 from .stand_ins import image, video
 
 SECTIONS = ["task", "data", "model: encoder", "model: bridge", "model: decoder", "loss", "learning", "evaluation"]
-FILES = {"recipe.yaml", "run.json", "model.safetensors", "log.jsonl", "scores.json", "checkpoints"}
+FILES = {"recipe.yaml", "run.json", "model.safetensors", "log.jsonl", "cost.json", "scores.json", "checkpoints"}
 
 
 def raw(predictor: Predictor, folder: Path) -> Input:

@@ -45,6 +45,31 @@ def test_a_table_has_both_texts(call: Any, tmp_path: Path) -> None:
     )
 
 
+def test_rows_with_an_empty_cell_have_an_empty_line(call: Any, tmp_path: Path) -> None:
+    """So that lines stay beside the rows of the table; another delimiter is found."""
+    rows = [*zip(ENGLISH, GERMAN, strict=True), ("the book", "")]
+    (tmp_path / "pairs.csv").write_text("en;de\n" + "".join(f"{one};{two}\n" for one, two in rows))
+    said = call("align", tmp_path / "pairs.csv", "--columns", "en,de")
+    assert said.out.split("\n") == [*LINKS, "", ""]
+    assert said.err.splitlines() == [
+        f"note: {tmp_path / 'pairs.csv'} has ';' between its columns, and is read so; expected was ','.",
+        f"note: {tmp_path / 'pairs.csv'}: 2 rows with an empty cell; an empty line of links stands for each.",
+    ]
+
+
+def test_the_diagonal_can_be_left_out(call: Any, tmp_path: Path) -> None:
+    draw = random.Random(0)
+    rows = [draw.sample("abcdef", 3) for _ in range(30)]
+    for name, step in (("a", 1), ("b", -1)):
+        (tmp_path / name).write_text("".join(" ".join(row[::step]) + "\n" for row in rows))
+    both = tmp_path / "a", tmp_path / "b"
+    assert call("align", *both, "--diagonal", "0").out == "0-2 1-1 2-0\n" * 30
+    assert call("align", *both).out != "0-2 1-1 2-0\n" * 30
+    assert "--diagonal" in call("align", *both, "--diagonal", "-1").sentence
+    with pytest.raises(DataError, match=r"^diagonal must be 0 or larger, but is nan\.$"):
+        sixjars.align(["a"], ["b"], diagonal=float("nan"))
+
+
 def test_more_text_is_learned_from(call: Any, tmp_path: Path) -> None:
     """One pair alone teaches nothing about which of its words belong together, but for where they stand."""
     draw = random.Random(0)
@@ -73,7 +98,24 @@ def test_files_that_cannot_be_read(call: Any, texts: tuple[Path, Path], tmp_path
     assert call("align", *texts, "--symmetrize", "grow").sentence.startswith("Invalid value for '--symmetrize'")
     with pytest.raises(DataError, match=r"^symmetrize: 'grow' is unknown\. Known: backward, forward, grow-diag,"):
         sixjars.align(["a"], ["b"], symmetrize="grow")  # type: ignore[arg-type]
-    assert call("align", *texts, "--out", tmp_path / "en" / "links").sentence.startswith(str(tmp_path / "en"))
+    place = tmp_path / "en" / "links"
+    assert call("align", *texts, "--out", place).sentence == (
+        f"--out {place} cannot be written: {tmp_path / 'en'} is not a folder."
+    )
+
+
+def test_what_stands_where_links_should_be_written_stays(call: Any, texts: tuple[Path, Path], tmp_path: Path) -> None:
+    """A folder is refused, a device is written to: neither is replaced by a file."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "mine").touch()
+    place = tmp_path / "folder"
+    assert call("align", *texts, "--out", place).sentence == f"--out {place} is a folder; name a file in it."
+    assert (place / "mine").exists()
+    with pytest.raises(DataError, match=r"folder is a folder; name a file in it\.$"):
+        sixjars.align(*texts).save(place)
+    (tmp_path / "null").symlink_to("/dev/null")
+    assert call("align", *texts, "--out", tmp_path / "null").code == 0
+    assert (tmp_path / "null").is_char_device()
 
 
 GOLD = "1 1 1 S\n1 2 2 P\n0004 1 2\n4 2 2 S\n"

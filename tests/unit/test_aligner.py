@@ -11,10 +11,11 @@ import pytest
 
 from sixjars.data.alignment import pairs
 from sixjars.data.alignment.aligner import aligned
-from sixjars.data.alignment.model import NULL, SPREAD, STEEPNESS, DiagonalModel, best_steepness, digamma
+from sixjars.data.alignment.model import NULL, SPREAD, DiagonalModel, best_steepness, digamma
 from sixjars.data.alignment.pairs import PairedText, Words
 from sixjars.data.alignment.symmetry import SYMMETRIZATIONS, grow_diag, symmetrized
 from sixjars.data.annotations import Links
+from sixjars.recipe.data import DIAGONAL
 
 FIRST = ["the house is small", "the book", "a book is a book", "house", "", "the house", "x y"]
 SECOND = ["das haus ist klein", "das buch", "ein buch ist ein buch hier", "haus", "nichts", "das haus", ""]
@@ -37,7 +38,7 @@ class Loop:
         self.sentences = [(a.split(), b.split()) for a, b in zip(given, explained, strict=True) if a and b]
         self.words = {word for _, words in self.sentences for word in words}
         self.theta: Table = defaultdict(lambda: 1.0)
-        self.steepness = STEEPNESS
+        self.steepness = DIAGONAL
 
     def prior(self, size: int, t: int, length: int, steepness: float) -> list[float]:
         weights = [math.exp(-steepness * abs((s + 1) / size - (t + 1) / length)) for s in range(size)]
@@ -160,6 +161,30 @@ def test_words_are_found_from_the_texts_alone() -> None:
     found = aligned(pyarrow.array([" ".join(row).upper() for row in rows]), pyarrow.array(second))
     right = sum(found.links(at) == {(s, len(row) - 1 - s) for s in range(len(row))} for at, row in enumerate(rows))
     assert right > 190
+
+
+def errors(count: int, *, diagonal: float) -> float:
+    """The alignment error rate on sentences of few words whose translation has them from the last to the first."""
+    draw, weights = random.Random(0), [1 / (word + 1) for word in range(300)]
+    rows = [draw.choices(range(300), weights, k=draw.randint(4, 14)) for _ in range(count)]
+    first, second = ([" ".join(f"w{word}" for word in row[::step]) for row in rows] for step in (1, -1))
+    found = aligned(pyarrow.array(first), pyarrow.array(second), diagonal=diagonal)
+    links = [found.links(line) for line in range(count)]
+    true = [frozenset((at, len(row) - 1 - at) for at in range(len(row))) for row in rows]
+    right = sum(len(one & other) for one, other in zip(links, true, strict=True))
+    return 1 - 2 * right / (sum(map(len, links)) + sum(map(len, true)))
+
+
+def test_words_of_another_order_are_found_without_the_diagonal() -> None:
+    usual, weak, none = (errors(300, diagonal=one) for one in (DIAGONAL, 0.1, 0.0))
+    assert none < weak < usual
+    assert none < 0.6 * usual
+
+
+def test_without_the_diagonal_all_places_are_alike() -> None:
+    model = DiagonalModel(paired(FIRST, SECOND), steepness=0.0)
+    model.iterate()
+    assert model.steepness == 0.0
 
 
 def test_digamma() -> None:

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sixjars.data.alignment.guides import Guides
 from sixjars.data.batches import DEFAULT_EXAMPLES, Batches, EmptyColumn, IdColumn
 from sixjars.data.flat import Flat
 from sixjars.data.packing import SegmentColumn
@@ -184,11 +185,11 @@ def test_texts_in_segments_are_as_long_as_their_words() -> None:
 
 
 def test_alignments_are_spread_over_the_source() -> None:
-    found = Batches(
-        {"source": ids([[4, 5, 6], [7], [8, 9]])},
-        ids([[4, 5], [6], [7, 8]], stop=STOP),
-        links=[((0, 0), (2, 0), (1, 1)), (), ((0, 1),)],
-    )
+    links = Guides()
+    for some in ({(0, 0), (2, 0), (1, 1)}, set[tuple[int, int]](), {(0, 1)}):
+        links.add(frozenset(some), range(3), range(2))
+    source = {"source": ids([[4, 5, 6], [7], [8, 9]])}
+    found = Batches(source, ids([[4, 5], [6], [7, 8]], stop=STOP), links=links)
     truth = found.collate(torch.tensor([2, 0, 1])).alignment
     assert truth is not None
     assert truth.tolist() == [

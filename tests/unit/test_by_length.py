@@ -17,20 +17,30 @@ from sixjars.inspection.page import draw_by_length
 def test_no_example_is_lost_and_empty_ranges_have_no_value() -> None:
     outcomes = [Outcome((str(n),), (str(n) if n < 5 else "no",)) for n in range(10)]
     lengths = [3, 3, 4, 4, 5, 40, 41, 42, 43, 44]
-    edges = edges_of(lengths, buckets=5)
-    assert edges == [(3, 11), (12, 20), (21, 29), (30, 38), (39, 47)]
+    edges = [(3, 11), (12, 20), (39, 47)]
     buckets = scores_by_length(outcomes, lengths, metric=METRICS["exact_match"], edges=edges)
     assert [(bucket.shortest, bucket.longest) for bucket in buckets] == edges
-    assert [(bucket.count, bucket.value) for bucket in buckets] == [(5, 1.0), (0, None), (0, None), (0, None), (5, 0.0)]
+    assert [(bucket.count, bucket.value) for bucket in buckets] == [(5, 1.0), (0, None), (5, 0.0)]
+    assert [(bucket.median, bucket.place) for bucket in buckets] == [(4, 4), (None, 16), (42, 42)]
+    assert [bucket.name for bucket in (*buckets, Bucket(6, 6, 1, 0.0))] == ["3–11", "12–20", "39–47", "6"]
+
+
+def test_one_long_text_makes_no_empty_ranges() -> None:
+    lengths = [4] * 10 + [5] * 10 + [6] * 10 + [7] * 10 + [8] * 9 + [300]
+    assert edges_of(lengths, buckets=5) == [(4, 4), (5, 5), (6, 6), (7, 7), (8, 300)]
+    assert edges_of([7, 7, 7], buckets=5) == [(7, 7)]
 
 
 @given(lengths=st.lists(st.integers(0, 200), min_size=1, max_size=9), buckets=st.integers(1, 9))
-def test_every_length_is_in_one_range_of_equal_width(lengths: list[int], buckets: int) -> None:
+def test_every_length_is_in_one_range_and_no_range_is_empty(lengths: list[int], buckets: int) -> None:
     edges = edges_of(lengths, buckets=buckets)
-    assert len(edges) == buckets
-    assert len({high - low for low, high in edges}) == 1
+    assert 1 <= len(edges) <= buckets
     assert all(sum(low <= length <= high for low, high in edges) == 1 for length in lengths)
-    assert edges[0][0] == min(lengths)
+    assert all({low, high} <= set(lengths) for low, high in edges)
+    assert (edges[0][0], edges[-1][1]) == (min(lengths), max(lengths))
+    if len(set(lengths)) == len(lengths) >= buckets:
+        sizes = [sum(low <= length <= high for length in lengths) for low, high in edges]
+        assert max(sizes) - min(sizes) <= 1
 
 
 @pytest.mark.parametrize("name", ["object_focus", "rationale_sentence"])

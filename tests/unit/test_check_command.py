@@ -97,9 +97,9 @@ def test_what_is_refused(call: Call, words: Path, tmp_path: Path) -> None:
         assert refused(call, "--check", words, *more) == (
             "sixjars: --check measures a whole file: give --data FILE, and no inputs or options of one view."
         )
-    for more in (["--data", str(data)], ["--examples", "3"], ["--reference"]):
+    for more in (["--data", str(data)], ["--reference"]):
         assert refused(call, words, "word1", *more) == (
-            "sixjars: --data, --examples and --reference belong to --check; inputs to look at are --input FILE."
+            "sixjars: --data and --reference belong to --check; inputs to look at are --input FILE."
         )
     page = tmp_path / "a.html"
     assert refused(call, "--check", words, "--out", page) == (

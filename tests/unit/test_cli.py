@@ -20,6 +20,12 @@ COMMANDS = [
     *("cache", "compare", "demo", "evaluate", "explain", "features"),
     *("new", "pack", "predict", "sample", "score", "tasks", "train", "tune"),
 ]
+UNUSED = {
+    *("lightning_fabric", "matplotlib", "numpy.ma", "numpy.random", "PIL", "pyarrow.compute", "rich", "sympy"),
+    *("torch._dynamo", "torch._inductor", "triton"),
+    *("sixjars.data.readers", "sixjars.inspection", "sixjars.learning.loop", "sixjars.runs.train"),
+}
+"""What a prediction of a text has no use for."""
 HEAVY = {"torch", "numpy", "pyarrow", "pydantic", "lightning_fabric", "tokenizers", "yaml", "PIL", "rich.console"}
 
 
@@ -35,6 +41,21 @@ def test_help_loads_nothing_heavy() -> None:
     said = subprocess.check_output([sys.executable, "-c", code]).decode()
     assert [name for name in COMMANDS if f"\n  {name} " in said] == COMMANDS
     assert said.splitlines()[-1] == "[]"
+
+
+def test_a_first_prediction_loads_only_what_it_uses(run: Path) -> None:
+    """And its end is quick: Python looks through nothing for garbage then."""
+    code = f"""
+import atexit, gc, sys, torch
+from sixjars.cli import main
+
+unused = {UNUSED!r} - set(sys.modules)
+atexit.register(lambda: print(sorted(unused & set(sys.modules)), gc.get_freeze_count() > 100_000))
+sys.argv = ["sixjars", "predict", {str(run)!r}, "ghar", "--device", "cpu"]
+main()
+"""
+    said = subprocess.check_output([sys.executable, "-c", code]).decode().splitlines()
+    assert (len(said), said[-1]) == (2, "[] True")
 
 
 def test_every_command_has_help(call: Any) -> None:

@@ -1,8 +1,11 @@
 """Comparisons of runs and recipes: what is trained, what is taken as it is, and what cannot be compared."""
 
 import csv
+import errno
 import json
 import math
+import os
+import re
 import shutil
 from pathlib import Path
 
@@ -76,7 +79,12 @@ def test_the_table_says_what_was_scored(capsys: pytest.CaptureFixture[str]) -> N
     buckets = (Bucket(2, 4, 30, 0.5), Bucket(5, 7, 3, 0.25), Bucket(8, 10, 0, None))
     better = Difference(11.5, Interval(9.0, 14.0), 0.002)
     two = [
-        ("a", "greedy search", scored(25.02, Interval(23.0, 27.0)), Cost(1_640_000, 1500, 2.5, 200.0, "cpu", 120.4)),
+        (
+            "a",
+            "greedy search",
+            scored(25.02, Interval(23.0, 27.0)),
+            Cost(1_640_000, 1500, 2.5, 200.0, "cpu", 120.4, "cpu × 2 processes"),
+        ),
         ("b", "sampling", scored(36.52, Interval(34.0, 38.1), better), Cost(812, None, None, None, "cpu", 9.0)),
     ]
     found = Comparison(
@@ -86,7 +94,7 @@ def test_the_table_says_what_was_scored(capsys: pytest.CaptureFixture[str]) -> N
         33,
         "the test set of x.tsv",
         "length of the input (words)",
-        (Differing("b", "I run", ("je cours", "cours"), "je", "je cours", 0.5),),
+        (Differing("b", "I run", ("je cours", "cours"), "je", "je cours", 0.5, times=3),),
     )
     show_comparison(results(), found)
     printed = capsys.readouterr().out
@@ -98,7 +106,7 @@ def test_the_table_says_what_was_scored(capsys: pytest.CaptureFixture[str]) -> N
         "parameters 1,000 1,000",
         "size 1.6 MB 812 B",
         "examples scored 120/s on cpu 9/s on cpu",
-        "training 1500 steps, 2.5 epochs, 3 min not known",
+        "training 1500 steps, 2.5 epochs, 3 min on cpu × 2 processes not known",
         "In brackets: 95 % bootstrap interval. ▲ better, ▼ worse than the first run (p < 0.05).",
         "bleu: b is significantly better than a (+11.5; 95 % interval 9.0 to 14.0, p = 0.002).",
         "",
@@ -111,12 +119,11 @@ def test_the_table_says_what_was_scored(capsys: pytest.CaptureFixture[str]) -> N
         "– no example of such a length can be scored",
         "",
         "examples where they differ most:",
-        "bleu +0.5 for b against a (better)",
+        "bleu +0.5 for b against a (better; 3 examples have this input)",
         "input I run",
         "reference je cours / cours",
         "a je",
         "b je cours",
-        "picture: p.png",
     ]
     assert "▲" in found._repr_html_()
 
@@ -209,13 +216,16 @@ def test_every_score_has_its_interval_and_its_cost(runs: dict[str, Path], tmp_pa
     assert [measured.difference and measured.difference.p for measured in again.scores] == [1.0] * len(names)
     assert all(bucket.interval is not None for bucket in first.buckets if bucket.count > 1)
     assert first.cost is not None
-    assert (first.cost.steps, first.cost.device, first.cost.seconds) == (2, "cpu", None)
+    assert (first.cost.steps, first.cost.device, first.cost.trained_on) == (2, "cpu", "cpu")
+    noted = json.loads((runs["initial"] / "cost.json").read_text())
+    assert first.cost.seconds == noted[0]["seconds"] > 0
     assert first.cost.size > (runs["initial"] / "model.safetensors").stat().st_size
     assert first.cost.speed > 0
     assert all(one.difference != 0 for one in found.differing)
     assert {one.name for one in found.differing} <= {other.name}
     table = (tmp_path / "comparison.md").read_text(encoding="utf-8")
-    assert table.startswith(found.title)
+    assert table.startswith(f"# Comparison of initial, attention, initial (2)\n\n{found.title}.\n")
+    assert re.findall(r"^## (.*)", table, re.M)[0] == f"{found.metric} by the {found.by}"
     assert f"| {other.name} | " in table
 
 
@@ -245,7 +255,8 @@ def test_one_file(ending: str, runs: dict[str, Path], tmp_path: Path) -> None:
         score = found.contenders[1].scores[0]
         assert score.difference is not None
         assert float(other[f"{score.score.name} p"]) == score.difference.p
-        assert (first[f"{score.score.name} p"], first["run"], first["training seconds"]) == ("", "initial", "")
+        assert (first[f"{score.score.name} p"], first["run"], first["trained on"]) == ("", "initial", "cpu")
+        assert float(first["training seconds"]) > 0
     if ending == ".json":
         assert (
             json.loads(content)["contenders"][1]["scores"][0]["score"]["value"]
@@ -259,9 +270,10 @@ def test_a_file_that_cannot_be_written_is_refused_first(runs: dict[str, Path], t
     file.write_text("x")
     names = [str(runs["initial"]), "transliteration/sample_attention"]  # the second would be trained
     for out, sentence in (
-        (folder, f"{folder} cannot be written: it is a folder."),
-        (file, f"{file} cannot be written: it is a file."),
-        (file / "x.md", f"{file / 'x.md'} cannot be written: {file} is a file."),
+        (folder, f"{folder} is a folder; name a file in it."),
+        (file, f"{file} is a file; name a folder, or a file that ends in .md, .csv, .json."),
+        (file / "x.md", f"{file / 'x.md'} cannot be written: {file} is not a folder."),
+        (file / "x", f"{file / 'x'} cannot be written: {file} is not a folder."),
         (
             tmp_path / "x.html",
             f"{tmp_path / 'x.html'} is no file that a comparison can be: a table is .md, .csv, .json, a picture "
@@ -273,13 +285,16 @@ def test_a_file_that_cannot_be_written_is_refused_first(runs: dict[str, Path], t
         assert str(told.value) == sentence
 
 
-def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.access", lambda *_: False)
+@pytest.mark.parametrize("name", ["x.md", "folder"])
+def test_no_permission(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(dir: Path) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), dir)
+
+    monkeypatch.setattr("sixjars.runs.output_file.TemporaryFile", refused)
+    out = tmp_path / "new" / name
     with pytest.raises(DataError) as told:
-        Target(tmp_path / "new" / "x.md").check()
-    assert str(told.value) == (
-        f"{tmp_path / 'new' / 'x.md'} cannot be written: there is no permission to write to {tmp_path}."
-    )
+        Target(out).check()
+    assert str(told.value) == f"{out} cannot be written: Permission denied."
 
 
 def test_a_language_model_is_compared_by_the_length_of_its_texts(runs: dict[str, Path], tmp_path: Path) -> None:

@@ -63,15 +63,54 @@ def test_an_existing_table_is_not_written_over(call: Call, runs: dict[str, Path]
     data.write_text("en,de\nword1 and,Wort1\nword2 and,Wort2\n")
     before = data.read_text()
     said = call("compare", *two, "--data", data, "--out", data)
-    assert said.sentence == f"--out {data} exists already; choose another name."
+    assert said.sentence == f"{data} is the data that is read; choose another name."
+    other = tmp_path / "table.csv"
+    other.write_text("mine")
+    assert call("compare", *two, "--out", other).sentence == f"{other} exists already; choose another name."
+    with pytest.raises(DataError) as told:
+        compare(two, out=other, device="cpu")
+    assert str(told.value) == f"{other} exists already; choose another name."
     with pytest.raises(DataError) as told:
         compare(two, data=data, out=data, device="cpu")
     assert str(told.value) == f"{data} is the data that is read; choose another name."
     assert data.read_text() == before
     picture = tmp_path / "p.svg"
     picture.write_text("old")
-    assert call("compare", *two, "--out", picture, "--device", "cpu").code == 0
+    said = call("compare", *two, "--out", picture, "--device", "cpu")
+    assert said.code == 0
+    assert said.err.splitlines()[-1] == f"wrote {picture}"
     assert picture.read_text() != "old"
+    said = call("compare", *two, "--out", tmp_path / "both", "--device", "cpu")
+    both = tmp_path / "both"
+    assert said.err.splitlines()[-2:] == [f"wrote {both / 'comparison.md'}", f"wrote {both / 'by_length.png'}"]
+
+
+def test_an_input_is_shown_once(runs: dict[str, Path], tmp_path: Path) -> None:
+    """With how many examples have it; also where its references differ."""
+    rows = [("word1 and", "Wort1"), ("word1 and", "Wort1"), ("word2 and", "Wort2"), ("word1 and", "und")]
+    table = [{"en": english, "de": german} for english, german in rows]
+    two = [runs["words"], runs["characters"]]
+    found = compare(two, data=table, out=tmp_path / "t.json", metric="character_error_rate", device="cpu")
+    times = {one.input: one.times for one in found.differing}
+    assert times.items() <= {"word1 and": 3, "word2 and": 1}.items()
+    assert times
+    for better in (True, False):
+        shown = [one.input for one in found.differing if (one.difference < 0) == better]
+        assert len(shown) == len(set(shown))
+
+
+def test_neither_a_run_nor_a_recipe(call: Call, runs: dict[str, Path]) -> None:
+    folder = runs["words"].parent
+    wrong = f"there is neither a run nor a recipe '{folder}/wrods'. Did you mean '{folder}/words'?"
+    assert call("compare", runs["words"], folder / "wrods").sentence == wrong
+    assert call("explain", folder / "wrods").sentence == wrong
+    assert call("explain", "translation/sample_atention").sentence == (
+        "there is neither a run nor a recipe 'translation/sample_atention'. "
+        "Did you mean 'translation/sample_attention'?"
+    )
+    assert call("compare", "x/y/z", "u/v/w").sentence == (
+        "there is neither a run nor a recipe 'x/y/z'. `sixjars tasks` lists the recipes."
+    )
 
 
 class Noted(Reporter):
@@ -89,9 +128,10 @@ def test_a_file_without_annotations_is_compared_by_the_other_metrics(tmp_path: P
     rows = ["english\thindi", "I am going home\tmein ghar ja raha hoon", "I am going\tmein ja raha hoon", ""]
     (tmp_path / "pairs.tsv").write_text("\n".join(rows))
     reporter = Noted()
+    pairs = tmp_path / "pairs.tsv"
     with listening(reporter):
-        found = compare([run, run], data=tmp_path / "pairs.tsv", out=tmp_path / "t.md", device="cpu")
+        found = compare([run, run], data=pairs, out=tmp_path / "t.md", device="cpu")
     assert "alignment_error_rate" not in [one.score.name for one in found.contenders[0].scores]
     assert "left out, for this data has no annotations: alignment_error_rate." in reporter.said
     with pytest.raises(DataError, match="alignment"):
-        compare([run, run], data=tmp_path / "pairs.tsv", metric="alignment_error_rate", out=tmp_path / "t.md")
+        compare([run, run], data=pairs, metric="alignment_error_rate", out=tmp_path / "u.md")

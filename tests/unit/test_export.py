@@ -15,7 +15,7 @@ import torch
 
 import sixjars
 from sixjars.cli import app
-from sixjars.errors import MissingExtra, RecipeError, RunError
+from sixjars.errors import DataError, MissingExtra, RecipeError, RunError
 from sixjars.serving.export import files
 from sixjars.serving.export.flat import filled, flat
 from sixjars.serving.export.graphs import write_graph
@@ -169,6 +169,8 @@ def test_what_cannot_be_exported_is_a_sentence(
         app(["export", str(tmp_path / "none"), str(tmp_path / "out")], standalone_mode=False)
     with pytest.raises(RecipeError, match="precision '16' is unknown"):
         sixjars.export(run, tmp_path / "out", precision="16")
+    with pytest.raises(DataError, match="--web writes a page of its own; leave --check"):
+        app(["export", str(run), str(tmp_path / "out"), "--web", "--check"], standalone_mode=False)
     monkeypatch.setattr("sixjars_runtime.inputs.READERS", {"image": None})
     with pytest.raises(
         RunError, match=r"data\.source is of kind text, which cannot be exported; the runtime knows image\."

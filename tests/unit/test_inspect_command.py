@@ -1,5 +1,6 @@
 """`sixjars inspect`: the terminal, files of every kind, given outputs, alignments; and what it refuses."""
 
+import errno
 import json
 import os
 from collections.abc import Callable
@@ -118,14 +119,74 @@ def test_alignments_of_a_pair_and_of_a_file(call: Call, words: Path, tmp_path: P
     pairs.write_text("de\ten\nwort2 und mehr\tword1 and more\nwort1\tword3\n\tword3\n")
     lines = call("inspect", words, "--input", pairs, "--view", "pharaoh")
     assert lines.out.splitlines() == [said.out.strip(), "0-0", ""]
-    assert lines.code == 1
-    assert lines.err.splitlines() == [
-        "note: input 3: the target is empty.",
-        "note: 1 of 3 pairs could not be used; their lines are empty.",
-    ]
+    assert lines.code == 0
+    assert lines.err == "note: 1 of 3 pairs with an empty text; an empty line stands for each.\n"
     file = tmp_path / "links.txt"
-    call("inspect", words, "--input", pairs, "--view", "pharaoh", "--out", file)
+    told = call("inspect", words, "--input", pairs, "--view", "pharaoh", "--out", file)
+    assert told.err.splitlines() == [f"wrote {file}: a line of links for each of 3 pairs", lines.err.strip()]
     assert file.read_text() == lines.out
+
+
+def test_a_pair_that_cannot_be_used_has_an_empty_line(call: Call, words: Path, tmp_path: Path) -> None:
+    (tmp_path / "pairs.jsonl").write_text('{"en": "and", "de": "und"}\n{"en": 7\n')
+    said = call("inspect", words, "--input", tmp_path / "pairs.jsonl", "--view", "pharaoh")
+    assert (said.code, said.out.split("\n")) == (1, ["0-0", "", ""])
+    assert said.err.splitlines()[1:] == ["note: 1 of 2 pairs could not be used; their lines are empty."]
+
+
+def test_another_delimiter_is_found_by_the_names_of_columns(call: Call, words: Path, tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("en;de\nand, more;und\n")
+    assert call("inspect", words, "--input", pairs, "--view", "pharaoh").out.endswith("-0\n")
+    pairs.write_text("english;german\nand;und\n")
+    assert call("inspect", words, "--input", pairs, "--view", "pharaoh").sentence == (
+        f"{pairs} has no column 'en', which this run reads; it has 'english', 'german'."
+    )
+
+
+def test_a_page_has_no_more_inputs_than_can_be_read(
+    call: Call, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sixjars.cli.views.MOST", 2)
+    (tmp_path / "in.txt").write_text("word1\nand\nmore\n")
+    how = ("inspect", words, "--input", tmp_path / "in.txt")
+    said = call(*how, "--out", tmp_path / "few.html")
+    assert said.err.splitlines()[0] == "note: the first 2 of 3 inputs are shown; --examples N shows more."
+    assert (tmp_path / "few.html").read_text().count("<figure") == 2
+    call(*how, "--examples", "3", "--out", tmp_path / "all.html")
+    assert (tmp_path / "all.html").read_text().count("<figure") == 3
+    assert len(call(*how, "--view", "json").out.splitlines()) == 3
+    assert len(call(*how, "--view", "json", "--examples", "1").out.splitlines()) == 1
+
+
+def test_hypotheses_say_what_they_are_ordered_by(call: Call, words: Path, tmp_path: Path) -> None:
+    how = ("inspect", words, "word1 and more", "--search", "beam", "--set", "width=3")
+    lines = call(*how).out.splitlines()
+    assert lines[-2] == "Ordered by score: log probability / tokens."
+    scores = [float(line.split("(score ")[1].rstrip(")")) for line in lines if "(score " in line]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+    call(*how, "--set", "length_penalty=0", "--out", tmp_path / "a.html")
+    assert "Ordered by score: log probability.<" in (tmp_path / "a.html").read_text()
+    drawn = call("inspect", words, "and", "--search", "sample", "--nbest", "2").out
+    assert "In the order in which they were drawn; score: log probability / tokens." in drawn
+    assert "score" not in call("inspect", words, "and").out
+
+
+def test_labels_are_ordered_by_probability_and_an_unknown_one_is_told(call: Call, tmp_path: Path) -> None:
+    few = ["data.sample.size=60", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
+    run = sixjars.train("document_classification/sample_attention", few, out=tmp_path / "run", device="cpu").folder
+    said = call("inspect", run, "a text", "--nbest", "3").out
+    assert said.count("(probability ") == 3
+    assert "Ordered by probability." in said
+    assert call("inspect", run, "a text", "--target", "weathr").sentence.startswith(
+        "input 1: the label 'weathr' is unknown. Did you mean 'weather'? Known: "
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sixjars.runs.forced.MOST_LABELS", 2)
+        assert call("inspect", run, "a text", "--target", "weathr").sentence.endswith(
+            "is unknown. Did you mean 'weather'? The run knows 6."
+        )
 
 
 def test_a_file_of_inputs_and_lines_of_stdin(call: Call, words: Path, tmp_path: Path) -> None:
@@ -192,10 +253,13 @@ def test_what_is_refused_is_one_sentence(
 def test_a_file_that_may_not_be_written_is_refused_first(
     call: Call, words: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("sixjars.runs.output_file.os.access", lambda path, how: how != os.W_OK)
+    def refused(dir: Path) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), dir)
+
+    monkeypatch.setattr("sixjars.runs.output_file.TemporaryFile", refused)
     file = tmp_path / "a.png"
     assert call("inspect", words, "and", "--out", file).sentence == (
-        f"--out {file} cannot be written: you may not write there."
+        f"--out {file} cannot be written: Permission denied."
     )
 
 
@@ -216,7 +280,13 @@ def test_unknown_words_alone_are_noted(call: Call, words: Path) -> None:
     said = call("inspect", words, "zzz yyy", "--target", "und mehr")
     assert said.code == 0
     assert said.err == "note: 100 % of the input tokens are unknown to the run (<unk>); outputs may be poor.\n"
-    assert "<unk>  <unk>" in said.out
+    assert "<unk:zzz>  <unk:yyy>" in said.out
+
+
+def test_unknown_words_of_a_target_are_noted(call: Call, words: Path) -> None:
+    said = call("inspect", words, "and more", "--target", "und Quark")
+    assert said.err == "note: 1 of the 3 output tokens is unknown to the run: <unk:Quark>.\n"
+    assert "<unk:Quark> " in said.out
 
 
 def test_one_bad_input_among_good_ones_is_noted(call: Call, words: Path) -> None:

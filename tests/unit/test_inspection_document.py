@@ -91,6 +91,22 @@ def test_all_that_matters_is_written(tmp_path: Path, written: list[str]) -> None
     ]
 
 
+def test_one_sentence_alone_has_no_weight(tmp_path: Path, written: list[str]) -> None:
+    draw_document(tmp_path / "p.png", words=["one", "two"], segments=[0, 0], weights=[0.8, 0.2], title="T")
+    assert written == [
+        "T",
+        "one",
+        "two",
+        "Blue: the attention weight, averaged over the output; the largest is darkest.",
+    ]
+
+
+def test_turns_of_a_conversation_are_told_apart(tmp_path: Path, written: list[str]) -> None:
+    words, segments = ["<", "hello", ">", "who"], [0, 0, 1, 1]
+    draw_document(tmp_path / "p.png", words=words, segments=segments, weights=[0.25] * 4)
+    assert written[-1] == "> and <: turns of the other speaker, and of the one who answers."
+
+
 def test_long_sentences_go_on_below(tmp_path: Path) -> None:
     sizes = []
     for count in (5, 100):

@@ -106,6 +106,13 @@ def test_dollars_and_long_or_unknown_tokens(tmp_path: Path, figures: list[Figure
     assert figures[0].get_suptitle() == "$a_{ $"
 
 
+def test_the_grid_of_a_shorter_last_part_ends_with_its_columns(tmp_path: Path, figures: list[Figure]) -> None:
+    heat_map(tmp_path / "p.png", [[1 / 33] * 33] * 2, source=["w"] * 33, target=["a", "b"])
+    [figure] = figures
+    ends = [axes.collections[0].get_paths()[0].get_extents().x1 for axes in figure.axes[:2]]
+    assert ends == [16.5, 15.5]
+
+
 def test_what_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "map.png"
     with pytest.raises(ShapeError) as told:

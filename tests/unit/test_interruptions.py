@@ -1,17 +1,22 @@
 """A full disk, Ctrl-C, SIGTERM, a loss that is no number: one sentence, and nothing that was saved is lost."""
 
 import errno
+import json
 import os
 import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from safetensors import safe_open
 
 import sixjars
+from sixjars.errors import Interrupted
+from sixjars.learning import loop
 
 Maker = Callable[..., Any]
 
@@ -180,6 +185,63 @@ sixjars.loss.token_loss = lambda *arguments, **more: [time.sleep(0.05) for _ in 
     assert said.complaints == [
         f"sixjars: stopped; the same command with --resume goes on from what {tmp_path / 'run'} holds."
     ]
+
+
+def test_a_second_wish_during_a_save_loses_nothing(server: Any, recipe: Maker, tmp_path: Path) -> None:
+    """The last state is still being written when the second Ctrl-C comes: it is waited for, and training goes on."""
+    name, out = recipe(learning={"epochs": 4, "save_seconds": 1000, "validate_every": 1000}), tmp_path / "run"
+    before = """
+import os, signal, time
+from sixjars.learning import checkpoints, loop
+loop.SAME_WISH = 0.05
+update, write = loop.Trainer._update, checkpoints.write_tensors
+def updated(self, load):
+    if self.state.step == 2:
+        os.kill(os.getpid(), signal.SIGINT)
+    return update(self, load)
+def slow(path, *given):
+    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.2)
+    write(path, *given)
+loop.Trainer._update, checkpoints.write_tensors = updated, slow
+"""
+    said = server.run("train", name, "--out", out, before=before)
+    assert said.code == 130, said
+    assert len(said.complaints) == 1
+    assert saved_step(out) == 3
+    assert server.run("train", name, "--out", out, "--resume").code == 0
+    whole = sixjars.train(name, out=tmp_path / "whole").folder
+    for file in ("model.safetensors", "log.jsonl", "scores.json"):
+        assert (out / file).read_bytes() == (whole / file).read_bytes()
+
+
+def saved_step(folder: Path) -> int:
+    """Of the last state."""
+    with safe_open(folder / "checkpoints" / "last.safetensors", framework="np") as file:
+        return int(json.loads(file.metadata()["sixjars"])["state"]["step"])
+
+
+@pytest.mark.parametrize(("later", "ends"), [(0.5, False), (1.5, True)], ids=["an echo", "one more"])
+def test_only_a_later_signal_ends_the_update(
+    later: float, ends: bool, recipe: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A terminal and a launcher both send the first; within a second it is the same wish, and the update ends."""
+    now, update = [100.0], loop.Trainer._update
+
+    def twice(self: loop.Trainer, load: Any) -> Any:
+        if self.state.step == 1:
+            signal.raise_signal(signal.SIGINT)
+            now[0] += later
+            signal.raise_signal(signal.SIGTERM)
+        return update(self, load)
+
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(loop.Trainer, "_update", twice)
+    with pytest.raises(Interrupted) as told:
+        sixjars.train(recipe(), out=tmp_path / "run", device="cpu")
+    assert str(told.value).startswith("stopped;" if ends else "stopped at step 2 of ")
+    assert (tmp_path / "run" / "checkpoints" / "last.safetensors").exists() != ends
 
 
 def test_what_cannot_be_built_leaves_no_run_behind(call: Callable[..., Any], tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`data.alignment: learn`, and links in files of their own."""
 
 import random
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import sixjars
 from sixjars.data.alignment import learned
 from sixjars.data.alignment.aligner import Directions, aligned
+from sixjars.data.alignment.guides import Guides
 from sixjars.data.alignment.learned import learned_links
 from sixjars.errors import DataError, RecipeError
 from sixjars.recipe.data import LinkFiles
@@ -66,7 +68,58 @@ def test_words_are_linked(folder: Path) -> None:
     assert recipe_of(recipe.model_dump(mode="json"), "what is kept of it").data == recipe.data
     train = splits(recipe).train
     assert train.alignments is None  # nothing is known to be true
-    assert train.token_links == [((0, 0), (1, 1), (2, 2))] * 60
+    assert [train.guides[row].tolist() for row in range(60)] == [[[0, 0], [1, 1], [2, 2]]] * 60
+    assert train.guides.describe() == (
+        "60 pairs, 1.00 links a target word; 0% of source and 0% of target words without a link"
+    )
+
+
+def test_the_diagonal_can_be_weak(folder: Path) -> None:
+    """Each text from the last word to the first; what is learned without a diagonal is kept beside the usual links."""
+    path = folder / "train.b"
+    path.write_text("".join(" ".join(reversed(line.split())) + "\n" for line in path.read_text().splitlines()))
+    right = [[0, 2], [1, 1], [2, 0]]
+
+    def share(alignment: object) -> float:
+        recipe = made(folder, alignment, **GUIDED)
+        assert recipe_of(recipe.model_dump(mode="json"), "what is kept of it").data == recipe.data
+        guides = splits(recipe).train.guides
+        return sum(bool(guides[row].tolist() == right) for row in range(60)) / 60
+
+    assert share({"train": "learn", "diagonal": 0}) == 1.0
+    assert share("learn") < 1.0
+    with pytest.raises(RecipeError, match=r"'diagonal' is for links that are learned; say `train: learn` beside it"):
+        made(folder, {"test": "links", "diagonal": 1})
+
+
+def test_training_tells_of_the_alignment(folder: Path) -> None:
+    told = list[Mapping[str, str]]()
+
+    class Told(sixjars.Reporter):
+        def summary(self, summary: Any) -> None:
+            told.append(summary.facts)
+
+        def note(self, sentence: str) -> None:
+            told.append({"note": sentence})
+
+    sixjars.train(values(folder, "learn", **GUIDED), out=folder / "guided", reporter=Told())
+    assert told[0]["alignment"].startswith("60 pairs, 1.00 links a target word; ")
+    assert not any("alignment" in one.get("note", "") for one in told)
+    told.clear()
+    sixjars.train(values(folder, "learn"), out=folder / "plain", reporter=Told())
+    assert "alignment" not in told[0]
+    assert told[1]["note"] == (
+        "data.alignment: learn changes nothing here, because loss.guide is 0; say loss.guide: 0.5, or remove it."
+    )
+
+
+def test_many_links_need_little_memory() -> None:
+    """8 bytes for each link, and 8 for each row; tuples of numbers need 64 and more for each link."""
+    guides, links = Guides(), frozenset((at, at) for at in range(20))
+    for _ in range(2000):
+        guides.add(links, range(20), range(20))
+    assert sum(map(sys.getsizeof, vars(guides).values())) < 10 * 20 * 2000
+    assert guides[1999].tolist() == [[at, at] for at in range(20)]
 
 
 @pytest.mark.parametrize("tokens", ["bpe", "characters"])
@@ -75,11 +128,11 @@ def test_links_reach_smaller_tokens(folder: Path, tokens: str) -> None:
     side = {"tokens": tokens, "size": 40}
     data = {"source": {"column": "a", **side}, "target": {"column": "b", **side}}
     train = splits(made(folder, "learn", data=data, **GUIDED)).train
-    source, target, links = train.source_words_index[0], train.target_words_index[0], train.token_links[0]
+    source, target, links = train.source_words_index[0], train.target_words_index[0], train.guides[0].tolist()
     if tokens == "bpe":
         assert len(source) > 3
         every = {(s, t) for s, one in enumerate(source) for t, other in enumerate(target) if one == other}
-        assert set(links) == every
+        assert set(map(tuple, links)) == every
     else:
         first, second = train.inputs[0]["source"], train.targets[0]
         assert all(s < len(first) and t < len(second) for s, t in links)
@@ -89,9 +142,9 @@ def test_links_reach_smaller_tokens(folder: Path, tokens: str) -> None:
 def test_links_that_were_learned_are_found_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found, calls = learned_links(FIRST, SECOND), list[Any]()
 
-    def align(first: Any, second: Any) -> Directions:
+    def align(first: Any, second: Any, diagonal: float) -> Directions:
         calls.append(first)
-        return aligned(first, second)
+        return aligned(first, second, diagonal=diagonal)
 
     monkeypatch.setattr(learned, "aligned", align)
     again = learned_links(FIRST, SECOND)
@@ -105,10 +158,13 @@ def test_links_that_were_learned_are_found_again(folder: Path, monkeypatch: pyte
     learned_links(FIRST[:-1], SECOND[:-1])
     learned_links(SECOND, FIRST)
     assert len(calls) == 6
+    learned_links(FIRST, SECOND, diagonal=0.0)
+    learned_links(FIRST, SECOND, diagonal=0.0)
+    assert len(calls) == 7
 
 
 def test_nothing_is_learned_where_nobody_needs_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sixjars.data.dataset.learned_links", lambda *given: pytest.fail("aligned"))
+    monkeypatch.setattr("sixjars.data.dataset.learned_links", lambda *given, **how: pytest.fail("aligned"))
     sixjars.train(values(folder, "learn"), out=folder / "run")
     sixjars.evaluate(folder / "run")
 
@@ -161,7 +217,7 @@ def test_links_in_files(folder: Path) -> None:
     assert found.train.alignments[0] == (frozenset({(0, 0)}), frozenset({(1, 2)}))
     assert found.train.alignments[59] == (frozenset({(2, 0)}), frozenset())
     assert found.train.alignments[1] is None  # not named, so not known to have no links
-    assert found.train.token_links[:2] == [((0, 0),), ()]
+    assert [found.train.guides[row].tolist() for row in (0, 1)] == [[[0, 0]], []]
     held = splits(made(folder, {"train": "numbered"}, data={"test": 0.5})).test
     assert held is not None
     assert held.alignments is not None
@@ -193,6 +249,11 @@ def test_each_set_of_a_column_has_its_own_links(folder: Path) -> None:
         assert one.alignments == [(frozenset({(at, 0)}), frozenset())] * count
     with pytest.raises(RecipeError, match=r"data\.alignment\.test names no file"):
         made(folder, {"train": "train.links"}, data=data, **SCORED)
+    data["split"] = {"column": "set"}
+    with pytest.raises(
+        DataError, match=r"^data\.alignment\.test: names a file .* data\.split\.test names no value, so th"
+    ):
+        splits(made(folder, {"test": "test.links"}, data=data))
 
 
 def test_links_of_rows_that_are_left_out(folder: Path) -> None:
@@ -217,7 +278,17 @@ def test_links_of_a_set_that_has_no_file(folder: Path, split: str) -> None:
 @pytest.mark.parametrize(
     ("alignment", "changes", "fault"),
     [
-        ({"test": "links"}, GUIDED, "loss.guide: needs true alignments, but data.alignment.train names no file."),
+        (
+            {"test": "links"},
+            GUIDED,
+            "loss.guide: needs true alignments, but data.alignment.train names no file (`train: learn` learns them).",
+        ),
+        (
+            None,
+            GUIDED,
+            "loss.guide: needs true alignments, but data.alignment names no column; name one, or say data.alignment: "
+            "learn, which aligns the words.",
+        ),
         (
             "learn",
             {**GUIDED, **SCORED},
@@ -247,7 +318,7 @@ def test_links_of_a_set_that_has_no_file(folder: Path, split: str) -> None:
         (
             {"tain": "learn"},
             {},
-            "data.alignment: key 'tain' is unknown. Did you mean 'train'? Known: test, train, valid.",
+            "data.alignment: key 'tain' is unknown. Did you mean 'train'? Known: diagonal, test, train, valid.",
         ),
         ("learn", {"loss": {"guide": 1}, "model": {}}, ""),
     ],
@@ -262,17 +333,17 @@ def test_links_that_are_missing(folder: Path, alignment: object, changes: Mappin
 
 
 def test_texts_without_spaces_are_told(folder: Path) -> None:
-    assert not any("spaces" in note for note in notes_on(splits(made(folder, "learn"))))
+    assert not any("spaces" in note for note in notes_on(splits(made(folder, "learn", **GUIDED))))
     path = folder / "train.b"
     path.write_text(path.read_text().replace(" ", ""))
-    [note] = [note for note in notes_on(splits(made(folder, "learn"))) if "spaces" in note]
+    [note] = [note for note in notes_on(splits(made(folder, "learn", **GUIDED))) if "spaces" in note]
     assert note == (
         "data.alignment: learn links the words between spaces, but most texts of target are one word; separate the "
         "words by spaces, or say tokens: characters for both sides."
     )
     side = {"tokens": "characters"}
     data = {"source": {"column": "a", **side}, "target": {"column": "b", **side}}
-    assert not any("spaces" in note for note in notes_on(splits(made(folder, "learn", data=data))))
+    assert not any("spaces" in note for note in notes_on(splits(made(folder, "learn", data=data, **GUIDED))))
     assert not any("spaces" in note for note in notes_on(splits(made(folder, None))))
 
 
@@ -281,4 +352,13 @@ def test_a_synthetic_corpus_can_be_aligned_too(tmp_path: Path) -> None:
     found = sixjars.read_recipe("translation/sample_guided", [*few, "data.alignment=learn"])
     train = splits(found).train
     assert train.alignments is not None  # the true ones
-    assert train.token_links != [tuple(sorted(links.sure)) for links in train.alignments if links is not None]
+    true = [sorted(map(list, links.sure)) for links in train.alignments if links is not None]
+    assert [train.guides[row].tolist() for row in range(len(train))] != true
+
+
+def test_a_label_is_not_guided() -> None:
+    """Its one attention is over the whole text, and links are between words."""
+    with pytest.raises(
+        RecipeError, match=r"loss\.guide: needs an output of words, each with its own attention, but doc"
+    ):
+        sixjars.read_recipe("document_classification/sample_attention", ["loss.guide=1", "data.alignment=learn"])

@@ -34,7 +34,7 @@ def test_what_is_in_it(run: sixjars.Run, packed: Path) -> None:
     with zipfile.ZipFile(packed) as archive:
         names = set(archive.namelist())
         card = archive.read("README.md").decode()
-    kept = {"recipe.yaml", "run.json", "scores.json", "log.jsonl", "model.safetensors"}
+    kept = {"recipe.yaml", "run.json", "scores.json", "log.jsonl", "cost.json", "model.safetensors"}
     assert names == {"README.md", *kept, "fields/source.json", "fields/target.json"}
     weights = sum(one.numel() for one in run.predictor(device="cpu").network.state_dict().values())
     scores = json.loads((run.folder / "scores.json").read_text())["scores"]

@@ -192,6 +192,37 @@ def test_all_are_stopped_and_go_on(two: Any, recipe: Callable[..., str], tmp_pat
     assert "sixjars: stopped at step " in first.err
 
 
+STOPS_SLOWLY = """
+import os, signal, time
+from sixjars.learning import checkpoints, loop
+update, write = loop.Trainer._update, checkpoints.write_tensors
+def updated(self, load):
+    if self.state.step == 2:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return update(self, load)
+def slow(*given):
+    time.sleep(1.5)
+    write(*given)
+loop.Trainer._update, checkpoints.write_tensors = updated, slow
+"""
+NOTES_AT_ITS_END = """
+import atexit, pathlib
+atexit.register(lambda: pathlib.Path({note!r}).write_text(str(pathlib.Path({state!r}).exists())))
+"""
+
+
+def test_none_ends_before_the_state_is_written(two: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
+    """The first one writes it, slowly; a second one that ended meanwhile would take the first with it."""
+    name = recipe(learning={"epochs": 4, "save_seconds": 1000, "validate_every": 1000})
+    out, note = tmp_path / "run", tmp_path / "note"
+    ends = NOTES_AT_ITS_END.format(note=str(note), state=str(saved(out)))
+    first, second = (process.wait() for process in two(name, "--out", out, before=(STOPS_SLOWLY, ends)))
+    assert (first.code, second.code) == (130, 130), (first, second)
+    assert [line.partition(" of ")[0] for line in first.complaints] == ["sixjars: stopped at step 3"]
+    assert second.err == ""
+    assert note.read_text() == "True"
+
+
 @pytest.mark.slow
 def test_a_long_validation_is_no_silence(two: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
     name = recipe(learning={"epochs": 1})

@@ -102,7 +102,7 @@ def test_evaluate_finds_the_delimiter_of_another_file(capsys: pytest.CaptureFixt
     app(["evaluate", "run", "--data", write("semicolons.csv", ";")], standalone_mode=False)
     said = capsys.readouterr()
     assert "30 examples of semicolons.csv" in said.out
-    assert "note: semicolons.csv has ';' between its columns, where the training file has ','." in said.err
+    assert "note: semicolons.csv has ';' between its columns, and is read so; expected was ','." in said.err
     assert sixjars.evaluate("run", data=write("tabs.tsv", "\t")).examples == len(ROWS)
     other = {**of_file("semicolons.csv"), "data": {**of_file("semicolons.csv")["data"], "delimiter": ";"}}
     sixjars.train(other, out="other")

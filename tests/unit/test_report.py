@@ -1,5 +1,7 @@
 """`sixjars report`: what comes out for runs of every kind, and what it refuses before any work is done."""
 
+import errno
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -139,6 +141,52 @@ def test_data_without_annotations_is_scored_by_the_other_metrics(tmp_path: Path)
         assert ("Left out, for this data has no annotations: alignment_error_rate." in html) == left_out
 
 
+def test_which_set_chose_the_weights_and_which_rows_are_missing(tmp_path: Path) -> None:
+    """Two bad rows, and a training row that is too long; of the run's own data, and of another file."""
+    rows = [f"word{n % 4} and\twort{n % 3} und mehr" for n in range(20)]
+    (tmp_path / "pairs.tsv").write_text("\n".join(["en\tde", "one", "two", "a b\t" + "x " * 30, *rows, ""]))
+    (tmp_path / "valid.tsv").write_text("\n".join(["en\tde", *rows[:8], ""]))
+    changes = {
+        "data": {"on_bad_row": "skip", "target": {"max_length": 9}, "valid": str(tmp_path / "valid.tsv")},
+        "learning": {"epochs": 1, "average": 2},
+    }
+    run = sixjars.train(recipe_from_file(tmp_path, tmp_path / "pairs.tsv", changes), out=tmp_path / "run", device="cpu")
+    assert (run.skipped, run.dropped) == (2, 1)
+    text = text_of(sixjars.report(run, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8"))
+    assert (
+        "The validation set chose the weights: they are the mean of the 2 checkpoints with the best "
+        "character_error_rate on it. "
+        "There is no test set, so these scores are of the validation set too, and may be too good. "
+        "2 bad rows were skipped in reading the data. "
+        "1 training row was dropped as too long (max_length) or for an unlisted label."
+    ) in text
+    out = tmp_path / "other.html"
+    text = text_of(sixjars.report(run, data=tmp_path / "valid.tsv", out=out, device="cpu").read_text(encoding="utf-8"))
+    assert "with the best character_error_rate on it. No bad row was skipped in reading this file." in text
+    assert "There is no test set" not in text
+
+
+def test_the_training_cost_is_told(words: Path, tmp_path: Path) -> None:
+    text = text_of(sixjars.report(words, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8"))
+    assert re.search(r"training time\s+\d+ s on cpu, with validation", text)
+    old = shutil.copytree(words, tmp_path / "old")
+    (old / "cost.json").unlink()
+    text = text_of(sixjars.report(old, out=tmp_path / "old.html", device="cpu").read_text(encoding="utf-8"))
+    assert re.search(r"training time\s+not known; the run did not note it", text)
+    assert "checksum of the training set" in text
+
+
+def test_an_input_has_one_point_and_is_shown_once(words: Path, tmp_path: Path) -> None:
+    rows = ["word1 and\twort1", "word1 and\twort1", "word2 and more\twort2 und", "word1 and\tmehr"]
+    (tmp_path / "test.tsv").write_text("\n".join(["en\tde", *rows, ""]))
+    out = tmp_path / "r.html"
+    html = sixjars.report(words, data=tmp_path / "test.tsv", out=out, device="cpu").read_text(encoding="utf-8")
+    assert html.count('class="dot"') == 2
+    assert "2 different inputs of 4 examples are shown." in html
+    assert html.count('class="example"') == 2
+    assert html.count("3 examples have this input") == 1
+
+
 @final
 class Noted(Reporter):
     """Keeps what it is told."""
@@ -153,7 +201,7 @@ class Noted(Reporter):
 def test_progress_is_shown(words: Path, tmp_path: Path) -> None:
     reporter = Noted()
     sixjars.report(words, out=tmp_path / "r.html", device="cpu", reporter=reporter)
-    assert reporter.said[-1] == ("map of summary vectors", 6, 6)
+    assert reporter.said[-1] == ("map of summary vectors", 5, 5)  # two of six inputs are the same
 
 
 def test_bad_input_is_one_sentence(call: Call, words: Path, tmp_path: Path) -> None:
@@ -173,7 +221,7 @@ def test_bad_input_is_one_sentence(call: Call, words: Path, tmp_path: Path) -> N
         ("r.png", "a report is an HTML file, but {} does not end in .html or .htm."),
         ("folder.html", "{} is a folder; name a file in it."),
         ("file.txt/r.html", "{} cannot be written: {folder}/file.txt is not a folder."),
-        ("locked/r.html", "{} cannot be written: you may not write there."),
+        ("locked/r.html", "{} cannot be written: Permission denied."),
     ],
 )
 def test_a_file_that_cannot_be_written_is_told_before_the_work(
@@ -183,9 +231,26 @@ def test_a_file_that_cannot_be_written_is_told_before_the_work(
     (tmp_path / "file.txt").touch()
     (tmp_path / "locked").mkdir()
     monkeypatch.setattr(of_reports, "judged_run", _never)
-    monkeypatch.setattr("sixjars.runs.output_file.os.access", lambda path, mode: "locked" not in str(path))
+    monkeypatch.setattr("sixjars.runs.output_file.TemporaryFile", _refused)
     path = tmp_path / out
     assert call("report", words, "--out", path).sentence == told.format(path, folder=tmp_path)
+
+
+def _refused(dir: Path) -> None:
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), dir)
+
+
+def test_a_place_that_takes_no_files_is_told_before_the_work(
+    call: Call, words: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where whoever may do everything may write, by the permissions."""
+    if not Path("/proc/self").exists():
+        pytest.skip("there is no /proc")
+    monkeypatch.setattr(of_reports, "judged_run", _never)
+    told = call("report", words, "--out", "/proc/report.html").sentence
+    assert re.fullmatch(r"/proc/report.html cannot be written: (No such file or directory|Permission denied)\.", told)
+    long = f"{'x' * 300}.html"
+    assert call("report", words, "--out", long).sentence == f"{long} cannot be written: File name too long."
 
 
 def _never(*given: object, **more: object) -> Callable[[], None]:
@@ -215,7 +280,9 @@ def test_metrics_of_several_outputs_are_not_called_left_out(words: Path, tmp_pat
 def test_only_a_report_is_written_over(call: Call, words: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.html"
     out.write_text("<p>mine</p>")
-    assert call("report", words, "--out", out).sentence == f"--out {out} exists already; choose another name."
+    assert call("report", words, "--out", out).sentence == f"{out} exists already; choose another name."
+    with pytest.raises(DataError, match="exists already; choose another name"):
+        sixjars.report(words, out=out, device="cpu")
     with pytest.raises(DataError) as told:
         sixjars.report(words, data=out, out=out, device="cpu")
     assert str(told.value) == f"{out} is the data that is read; choose another name."

@@ -1,6 +1,7 @@
 """A report in a real browser: points and words answer, and nothing leaves the page. Skipped where there is none."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from time import monotonic
 
 import pytest
@@ -8,13 +9,16 @@ import pytest
 from sixjars.evaluation.metrics import ClassRow, Confusion
 from sixjars.inspection.report import report_page
 from sixjars.inspection.report_values import Group, Shown
+from sixjars.inspection.view import Output
 from tests.unit.browser import CHROMIUM, Browser
-from tests.unit.test_report_html import example, large_view, report_of, summary_map
+from tests.unit.test_report_html import LARGEST_FILE, example, large_view, report_of, summary_map, view
 from tests.unit.test_views_html import WEIGHTS
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 
 TIP = "(tip => tip.hidden ? null : tip.textContent)(document.querySelector('.tip'))"
+QUICK = 2.0
+"""Seconds until a report is open."""
 PHONE = {"width": 380, "height": 700, "deviceScaleFactor": 2, "mobile": True}
 
 
@@ -140,12 +144,40 @@ def test_a_thousand_examples_open_quickly(browser: Browser, tmp_path_factory: py
     shown = [Shown(group, example(at, 500), large_view(120, 24)) for group in groups for at in range(3)]
     file = tmp_path_factory.mktemp("large") / "report.html"
     file.write_text(report_page(report_of(1000, shown=shown)), encoding="utf-8")
-    begun = monotonic()
-    browser.session = ""
-    browser.open(file)
-    assert browser.ask("document.querySelectorAll('.dot').length") == 1000
-    took = monotonic() - begun
-    assert took < 5, took  # it takes one second, and other tests run beside it
+    assert file.stat().st_size < LARGEST_FILE
+    took = []
+    for _ in range(3):  # other tests run beside it: the quickest counts
+        browser.session = ""
+        begun = monotonic()
+        browser.open(file)
+        assert browser.ask("document.querySelectorAll('.dot').length") == 1000
+        took.append(monotonic() - begun)
+    assert min(took) < QUICK, took
     browser.point(dot(999))
     assert browser.ask(TIP).startswith("input 999 ")
+    browser.point('#best-1-view [data-t="3"]:not(td)')
+    assert browser.ask("document.querySelector('#best-1-view [role=tabpanel]').dataset.lit") == "t3"
+    assert browser.complaints() == []
+
+
+def test_hypotheses_of_a_beam_are_switched(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
+    given, several = view(0), [WEIGHTS, WEIGHTS[::-1]]
+    outputs = tuple(Output(f"answer {at}", ("x", f"y{at}"), weights, -0.5) for at, weights in enumerate(several))
+    file = tmp_path_factory.mktemp("beam") / "report.html"
+    shown = [Shown("best", example(0), replace(given, outputs=outputs))]
+    file.write_text(report_page(report_of(shown=shown)), encoding="utf-8")
+    browser.session = ""
+    browser.open(file)
+    visible = (
+        "[...document.querySelectorAll('#best-1-view [role=tabpanel]')].map(e => e.checkVisibility()).indexOf(true)"
+    )
+    shares = (
+        "[...document.querySelectorAll('#best-1-view [data-s]')].filter(e => e.checkVisibility() && e.tagName != 'TD')"
+        ".map(e => +e.style.getPropertyValue('--w'))"
+    )
+    for at, weights in enumerate(several):
+        browser.click(f"#best-1-view [role=tab]:nth-of-type({at + 1})")
+        assert browser.ask(visible) == at
+        browser.point("#best-1-view [role=tabpanel]:not([hidden]) [data-t='0']:not(td)")
+        assert browser.ask(shares) == pytest.approx([weight / max(weights[0]) for weight in weights[0]], abs=2e-3)
     assert browser.complaints() == []

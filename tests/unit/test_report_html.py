@@ -2,6 +2,8 @@
 
 import math
 import re
+from dataclasses import replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -191,10 +193,36 @@ def test_images_are_shown_where_there_is_no_view() -> None:
     assert html.count('<img class="given" src="data:image/jpeg') == 1
 
 
+@pytest.mark.parametrize(
+    ("inputs", "shown"), [("a", 1), ("aaaa", 1), ("abab", 2), ("aaaabcccdd", 4), ("abcdefghij" * 3, 9)]
+)
+def test_an_input_is_shown_once(inputs: str, shown: int) -> None:
+    scores = [(float(at * 7 % len(inputs)),) for at in range(len(inputs))]
+    found = [inputs[at] for some in chosen_rows(scores, inputs).values() for at in some]
+    assert len(found) == len(set(found)) == shown
+
+
+def test_how_many_examples_have_an_input() -> None:
+    shown = [Shown("best", example(0), None, times=1_200), Shown("worst", replace(example(1), score=None), None)]
+    shown.append(Shown("best", Example("", None, ("the dog runs",), -1.2, 0), None, times=9))
+    html = report_page(report_of(shown=shown))
+    assert "exact_match: -1.20; 9 examples have this text</p>" in html
+    assert html.count("<dt>output</dt>") == 2
+    assert '<p class="score">exact_match: 0; 1,200 examples have this input</p>' in html
+    assert html.count('class="score"') == 2
+
+
+def test_what_a_reader_of_scores_should_know_is_beside_them() -> None:
+    html = report_page(report_of(notes=["The validation set chose the weights.", f"No {WILD} was skipped."]))
+    told = re.findall(r'<h2 id="scores-h">Scores</h2><p>(.*?)</p><div', html)
+    assert told == ["The validation set chose the weights. No " + escape(WILD) + " was skipped."]
+    assert "The checksums tell whether your data is the same" in html
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 9, 100])
 def test_no_example_is_in_two_groups(count: int) -> None:
     scores = [(float(at * 7 % count),) for at in range(count)]
-    found = chosen_rows(scores)
+    found = chosen_rows(scores, range(count))
     every = [at for some in found.values() for at in some]
     assert len(every) == len(set(every)) == min(count, 9)
     worth = [scores[at] for at in [*found["best"], *found["median"], *found["worst"][::-1]]]
@@ -213,6 +241,17 @@ def test_points_that_lie_close_have_similar_vectors() -> None:
     assert projected(np.ones((5, 3))) is None
     assert projected(np.ones((1, 3))) is None
     assert neighbours_of(np.zeros((1, 3))) == [[]]
+
+
+def test_points_that_lie_on_each_other_are_told_of() -> None:
+    """As where several inputs have the same summary vector."""
+    vectors = np.random.default_rng(0).normal(size=(5, 4))[[0, 1, 2, 3, 4, 0, 0, 1]]
+    found = projected(vectors)
+    assert found is not None
+    same = SummaryMap(*found, neighbours_of(vectors), [example(at) for at in range(8)], lower=False)
+    html = report_page(report_of(summary_map=same))
+    assert "The points have 5 places: some lie on each other." in html
+    assert "lie on each other" not in report_page(report_of())
 
 
 def test_classes_have_colours_and_a_legend() -> None:

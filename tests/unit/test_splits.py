@@ -150,7 +150,8 @@ def test_a_run_whose_splits_are_told_apart_by_a_column_is_loaded_again(tmp_path:
     again = evaluate(tmp_path / "run")
     assert (again.examples, again.where) == (trained.examples, trained.where)
     said = sixjars.load(tmp_path / "run").predict(["word0 cat", "word1 cat", "word2 cat"])
-    assert [found.source[0] for found in said] == ["word0", "<unk>", "<unk>"]  # only the training set teaches words
+    # Only the training set teaches words.
+    assert [found.source[0] for found in said] == ["word0", "<unk:word1>", "<unk:word2>"]
     sixjars.train(tmp_path / "recipe.yaml", out=tmp_path / "run", resume=True)
     assert evaluate(tmp_path / "run", data=tmp_path / "pairs.tsv").examples == 40
 
@@ -171,7 +172,7 @@ def test_a_fraction_that_leaves_nothing(tmp_path: Path) -> None:
 def test_links_between_words_become_links_between_tokens(tmp_path: Path) -> None:
     file = write(tmp_path, [("the cat, sits", "die katze sitzt", "0-0 1-1 2-2")] * 4)
     corpus = splits(recipe(folder=str(tmp_path), train=file, valid=file, alignment="links"))
-    assert corpus.train.token_links[0] == ((0, 0), (1, 1), (2, 1), (3, 2))  # the comma belongs to the second word
+    assert corpus.train.guides[0].tolist() == [[0, 0], [1, 1], [2, 1], [3, 2]]  # the comma belongs to the second word
     batch = corpus.train.batches(guided=True).collate(torch.tensor([0]))
     assert batch.alignment is not None
     np.testing.assert_allclose(batch.alignment[0, 1].numpy(), [0, 0.5, 0.5, 0])
@@ -218,7 +219,7 @@ def test_possible_links_are_read_and_do_not_guide(tmp_path: Path) -> None:
     train = splits(recipe(folder=str(tmp_path), train=file, valid=file, alignment="links")).train
     assert train.alignments is not None
     assert train.alignments[0] == (frozenset({(0, 0)}), frozenset({(1, 1)}))
-    assert train.token_links[0] == ((0, 0),)
+    assert train.guides[0].tolist() == [[0, 0]]
 
 
 def test_vectors_of_a_file_reach_their_words(tmp_path: Path) -> None:

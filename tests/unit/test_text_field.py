@@ -220,7 +220,7 @@ def test_unknown_words_become_copies_of_what_was_attended_to() -> None:
 def test_tokens_know_their_segments() -> None:
     source = text("source", "he went home", segments="lines")
     data = dataset(Fields({"source": source}, text("target", "a", options={})), source=["he went\n\nhome Zed", "he"])
-    assert data.positions(0, 4) == Positions(("he", "went", "home", "<unk>"), (0, 0, 1, 1), (0, 1, 2, 3))
+    assert data.positions(0, 4) == Positions(("he", "went", "home", "<unk:Zed>"), (0, 0, 1, 1), (0, 1, 2, 3))
     assert data.positions(1, 1) == Positions(("he",), (0,), (0,))
     assert isinstance(source.column(data.table), SegmentColumn)
     flat = dataset(Fields({"source": text("source", "he went home")}, data.fields.output), source=["he went\nhome"])

@@ -1,6 +1,8 @@
 """The value that all drawings of attention are made of: joining, levels, JSON, and which views fit it."""
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
@@ -123,6 +125,18 @@ def test_a_view_is_made_of_predictions() -> None:
     assert made.short == "I"
     assert view(("word",) * 90, "x").short.endswith("…")
     assert len(view(("我" * 200,), "x").short) == 120
+
+
+def test_points_are_numbered_and_one_of_two_inputs_is_attended_to() -> None:
+    """As the output names them."""
+    inputs = {"x": "0,1 1,0", "y": "what"}
+    both: dict[str, Any] = {"source": ("0,1", "1,0"), "tokens": ("1",), "weights": ((0.0, 1.0),), "attended": "x"}
+    found = Prediction("1", inputs=inputs, layout=Layout("points"), **both)
+    reads = SimpleNamespace(inputs=dict.fromkeys(inputs, predictor([(0.0, 1.0), (1.0, 0.0)]).inputs["x"]))
+    made = view_of(reads, [found])
+    assert made.names == ("0: 0,1", "1: 1,0")
+    assert made.over == " (attention over x)"
+    assert view_of(reads, [replace(found, inputs={"x": "0,1 1,0"})]).over == ""
 
 
 def test_labels_that_are_chosen_together_are_one_step_and_empty_hypotheses_are_left_out() -> None:

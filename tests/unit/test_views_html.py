@@ -147,6 +147,40 @@ def test_a_long_input_flows_as_text() -> None:
     assert html.count("data-s=") == 200
 
 
+def test_a_text_without_sentences_is_one_paragraph() -> None:
+    html = fragment(words().alone(0), "document")
+    assert "<li>" not in html
+    assert 'class="sentence' not in html
+    assert html.count("data-s=") == len(words().source)
+    assert "Blue: the weight of a word, averaged over the output; darkest is " in html
+
+
+def test_the_order_of_hypotheses_is_told() -> None:
+    assert "Ordered by probability." in fragment(words())
+    assert "Ordered by" not in fragment(words().alone(0))
+
+
+def test_all_columns_of_a_longer_input_are_seen() -> None:
+    """More than 24 are narrow, without numbers."""
+    for count, numbers in ((24, True), (25, False)):
+        source = tuple(f"w{at}" for at in range(count))
+        row = (0.5, 0.5, *(0.0 for _ in source[2:]))
+        html = fragment(View({"x": " ".join(source)}, (Output("a", ("a",), (row,)),), source=source))
+        assert (">.50</td>" in html) == numbers
+        assert ('class="heat narrow"' in html) != numbers
+
+
+def test_turns_of_a_conversation_are_told_apart() -> None:
+    source, output = ("<", "a", ">", "b"), Output("x y", ("x", "y"), ((0.25,) * 4,) * 2)
+    told = "&gt; and &lt;: turns of the other speaker"
+    assert told in fragment(View({"x": "a b"}, (output,), source=source, segments=(0, 0, 1, 1)), "document")
+    assert told not in fragment(View({"x": "a b"}, (output,), source=source, segments=(0, 1, 1, 1)), "document")
+
+
+def test_which_of_several_inputs_is_attended_to_is_told() -> None:
+    assert "(attention over sentence2)" in fragment(words(attended="sentence2"))
+
+
 def test_many_frames_are_grouped_and_their_weights_added() -> None:
     found = table_of(fragment(frames(40)))
     assert len(found[0]) == 16

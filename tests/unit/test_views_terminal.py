@@ -1,11 +1,13 @@
 """Views in the terminal: no wider than the window, and with the weights that were kept."""
 
 import re
+from dataclasses import replace
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
+from sixjars.inspection.draw import order_of, probability_of
 from sixjars.inspection.terminal import TERMINAL, view_in_terminal
 from sixjars.inspection.view import Output, View
 from tests.unit.test_views_html import CASES, WEIGHTS, words
@@ -31,7 +33,8 @@ def test_a_heat_map_has_its_weights_and_lists_the_other_hypotheses() -> None:
     numbers = [float(number) for number in re.findall(r"(?<= )\.\d\d(?= |$)", text, re.MULTILINE)]
     assert numbers == [weight for row in WEIGHTS for weight in row if weight >= 0.05]
     assert "2. x1 " in text
-    assert "(-0.50)" in text
+    assert "(probability 61%)" in text
+    assert "Ordered by probability." in text
 
 
 def test_a_wide_heat_map_continues_below_where_there_is_weight() -> None:
@@ -67,6 +70,27 @@ def test_a_document_has_the_weight_of_each_sentence() -> None:
     shares = re.findall(r"^ *(\d+)%", text, re.MULTILINE)
     assert shares == ["50", "50"]
     assert "Most weight: " in text
+
+
+def test_a_text_without_sentences_is_its_words_alone() -> None:
+    """All its weight is no news."""
+    text = printed(words().alone(0), "document")
+    assert not re.findall(r"^ *(\d+)%", text, re.MULTILINE)
+    assert text.startswith("a b c ")
+
+
+def test_all_outputs_have_one_unit() -> None:
+    """Where one is so improbable that its logarithm says more, all have the logarithm; or else their scores."""
+    best, other = words().outputs
+    both = replace(words(), outputs=(best, replace(other, log_probability=-9.0)))
+    assert "(probability below 0.1%)" in printed(both, "heatmap")
+    assert probability_of(both).startswith("probability ")
+    rare = replace(both, outputs=both.outputs[::-1])
+    assert probability_of(rare) == "log probability -9.00"
+    assert probability_of(rare, 1) == f"log probability {best.log_probability:.2f}"
+    scored = replace(both, order="Ordered by score: x.")
+    assert (probability_of(scored), order_of(scored)) == ("score 0.000", "Ordered by score: x.")
+    assert order_of(scored.alone(0)) == ""
 
 
 def test_an_image_is_bright_where_the_weights_are() -> None:

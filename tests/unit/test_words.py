@@ -1,7 +1,8 @@
 """Words between white space: whatever is made of each different word is what the library makes of whole texts."""
 
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixjars.data import flat
-from sixjars.data.flat import TextStream, as_array, cut, flattened, rows_of, spread, word_counts, words_of
+from sixjars.data.flat import TextStream, Words, as_array, cut, flattened, rows_of, spread, word_counts, words_of
 from sixjars.data.text.segments import latest
 from sixjars.data.text.tokenizer import TextEncoding
 from sixjars.errors import DataError
@@ -39,12 +40,27 @@ def test_ids_are_those_of_whole_texts(name: str, texts: list[str]) -> None:
             assert len(ids) == len(tokens.split(text))
 
 
+def words_by_arrow(texts: list[str]) -> Words:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flat, "_FEW", -1)
+        return words_of(as_array(texts))
+
+
+@pytest.mark.parametrize("found", [words_by_arrow, lambda texts: words_of(as_array(texts))])
 @settings(max_examples=100, deadline=None)
 @given(texts=st.lists(ODD, max_size=6))
-def test_words_are_those_of_python(texts: list[str]) -> None:
-    known, places, begins = words_of(as_array(texts))
+def test_words_are_those_of_python(found: Callable[[list[str]], Words], texts: list[str]) -> None:
+    known, places, begins = found(texts)
     split = [[known[at] for at in places[begin:end]] for begin, end in pairwise(begins)]
     assert split == [text.split() or [""] for text in texts]
+
+
+def test_arrow_splits_at_the_same_characters_as_python() -> None:
+    """Every character there is, each between two letters: so few texts have the words that many would have."""
+    text = "".join(f"a{chr(code)}b" for code in range(sys.maxunicode) if not 0xD800 <= code <= 0xDFFF)
+    assert len(words_of(as_array([text]))[1]) > 20
+    for few, many in zip(words_of(as_array([text])), words_by_arrow([text]), strict=True):
+        np.testing.assert_array_equal(few, many)
 
 
 @settings(max_examples=60, deadline=None)

@@ -8,9 +8,22 @@ import typer
 
 from sixjars.cli.options import check_output, note, notes
 from sixjars.data.alignment.symmetry import USUAL, Symmetrization
+from sixjars.recipe.data import DIAGONAL
 
 if TYPE_CHECKING:
     from sixjars.runs.align import Alignment
+
+
+DiagonalOption = Annotated[
+    float, typer.Option(help="Preference for links near the diagonal; 0.1 or 0 where word order differs.", min=0.0)
+]
+GoldOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="True links (0-0 1-2, or lines: sentence, word of A, word of B, S or P): print the error rate.",
+    ),
+]
 
 
 def align(
@@ -28,13 +41,8 @@ def align(
         typer.Option(metavar="A B", help="Two more files to learn from; their links are not written."),
     ] = None,
     symmetrize: Annotated[Symmetrization, typer.Option(help="How the links of both directions become one.")] = USUAL,
-    gold: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="True links (0-0 1-2, or lines: sentence, word of A, word of B, S or P): print the error rate.",
-        ),
-    ] = None,
+    diagonal: DiagonalOption = DIAGONAL,
+    gold: GoldOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--out", metavar="FILE", help="Write the links; without it and --gold, they are printed."),
@@ -44,13 +52,18 @@ def align(
     from sixjars.data.text.files import check_file
     from sixjars.progress import ConsoleProgress, number_of
     from sixjars.runs.align import align as align_texts
+    from sixjars.runs.output_file import check_writable
 
     check_output(output, "--out")
+    if output is not None:
+        check_writable(output, f"--out {output}")
     if gold is not None:
         check_file(gold)
     named = [int(name) if name.isdigit() else name for name in columns.split(",")] if columns else []
     progress = ConsoleProgress(notes())
-    found = align_texts(first, second, columns=named, also=also, symmetrize=symmetrize, reporter=progress)
+    found = align_texts(
+        first, second, columns=named, also=also, symmetrize=symmetrize, diagonal=diagonal, reporter=progress
+    )
     if output is not None:
         found.save(output)
         note(f"wrote {output}: a line of links for each of {number_of(len(found), 'pair')} of lines")

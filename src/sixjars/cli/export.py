@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from sixjars.cli.options import AllowOption, RunArgument, note
+from sixjars.errors import DataError
 
 
 def export(
@@ -19,9 +20,17 @@ def export(
     ] = None,
     *,
     check: Annotated[bool, typer.Option("--check", help="Compare the answers with torch's, on the test set.")] = False,
+    web: Annotated[bool, typer.Option("--web", help="Write a page that runs in a browser instead.")] = False,
     allow: AllowOption = None,
 ) -> None:
-    """Write a run as ONNX graphs with its vocabularies, for the torch-free package sixjars-runtime."""
+    """Write a run as ONNX graphs with its vocabularies, for the torch-free package sixjars-runtime; or as a web page."""
+    if web:
+        if check or data is not None or precision != "32":
+            raise DataError("--web writes a page of its own; leave --check, --data and --precision out.")
+        from sixjars.serving.web import export_web
+
+        note(f"wrote {export_web(run, out)}; open index.html in a browser")
+        return
     from sixjars.serving.export.files import export as export_run
 
     made = export_run(run, out, precision=precision, check=check, data=data, allow=allow or [])

@@ -25,7 +25,7 @@ CheckedDataOption = Annotated[
     Path | None, typer.Option(help="With --check: a file in place of the test set.", show_default=False)
 ]
 ExamplesOption = Annotated[
-    int | None, typer.Option(help="With --check: the most examples that are drawn.", min=1, show_default=False)
+    int | None, typer.Option(help="The most inputs that are shown, or checked.", min=1, show_default=False)
 ]
 ReferenceOption = Annotated[
     bool, typer.Option("--reference", help="With --check: force the outputs of the data (teacher forcing).")
@@ -43,8 +43,8 @@ class CheckOptions:
 
     def refuse_without_check(self) -> None:
         """They mean nothing where inputs are looked at."""
-        if self.data is not None or self.examples is not None or self.reference:
-            raise DataError("--data, --examples and --reference belong to --check; inputs to look at are --input FILE.")
+        if self.data is not None or self.reference:
+            raise DataError("--data and --reference belong to --check; inputs to look at are --input FILE.")
 
 
 def check_weights(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sixjars.runs.answer_files import Row
     from sixjars.runs.files import InputFile
     from sixjars.runs.predict import Predictor
+    from sixjars.runs.prediction import Prediction
     from sixjars.runs.requests import Input
 
     Item = tuple[Input, Row | None]
@@ -81,6 +82,15 @@ def note_file_names(predictor: "Predictor", texts: Sequence[str]) -> None:
     named = next((text for text in texts if os.path.isfile(text)), None)  # false for a text too long
     if named is not None:
         note(f"note: {named} is the name of a file; to read it, say --input {named}.")
+
+
+def note_fault(prediction: "Prediction") -> bool:
+    """Whether an input could not be used, which is noted; so is one that was cut."""
+    if prediction.error is not None:
+        note(f"note: {prediction.error}")
+    elif prediction.truncated:
+        note("note: the input was cut, because it is longer than the run reads (max_length).")
+    return prediction.error is not None
 
 
 def object_named(predictor: "Predictor", text: str) -> "Mapping[str, Any] | None":

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, Overrides, check_output, notes, results
+from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, Overrides, note, notes, results
 
 
 def tasks(*, as_json: JsonOption = False) -> None:
@@ -70,13 +70,14 @@ def compare(
     from sixjars.cli.show import show_comparison
     from sixjars.progress import ConsoleProgress, listening
     from sixjars.runs.compare import compare as compare_them
-    from sixjars.runs.comparison_files import TABLES
+    from sixjars.runs.comparison_files import Target
 
-    if out.suffix.lower() in TABLES:
-        check_output(out, "--out")
     with listening(ConsoleProgress(notes())):
         comparison = compare_them(recipes, data=data, out=out, metric=metric, device=device, allow=allow or [])
     if as_json:
         results().print(json.dumps(comparison.to_json(), ensure_ascii=False))
     else:
         show_comparison(results(), comparison)
+    for file in (Target(out).table, comparison.picture):
+        if file is not None:
+            note(f"wrote {file}")

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sixjars.errors import DataError
-
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -71,6 +69,8 @@ def results() -> "Console":
 
 
 def check_output(path: Path | None, option: str = "--output") -> None:
-    """Refuses to write over a file that holds something; an empty one, or a device, may be written to."""
-    if path is not None and path.is_file() and path.stat().st_size:
-        raise DataError(f"{option} {path} exists already; choose another name.")
+    """Refuse to write over a file that holds something; an empty one, or a device, may be written to."""
+    from sixjars.runs.output_file import check_new
+
+    if path is not None:
+        check_new(path, f"{option} {path}")

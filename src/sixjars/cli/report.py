@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sixjars.cli.options import AllowOption, DeviceOption, RunArgument, check_output, note, notes
+from sixjars.cli.options import AllowOption, DeviceOption, RunArgument, note, notes
 
 
 def report(
@@ -18,10 +18,7 @@ def report(
 ) -> None:
     """Write one HTML file about a run: scores, learning curves, examples with attention, a map, how to repeat it."""
     from sixjars.progress import ConsoleProgress
-    from sixjars.runs.report import is_report
     from sixjars.runs.report import report as report_run
 
-    if not is_report(out):
-        check_output(out, "--out")
     written = report_run(run, data=data, out=out, device=device, reporter=ConsoleProgress(notes()), allow=allow or [])
     note(f"wrote {written} ({written.stat().st_size / 1e6:.1f} MB)")

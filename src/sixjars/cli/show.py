@@ -139,8 +139,6 @@ def show_comparison(console: Console, comparison: "Comparison") -> None:
     for example in comparison.differing:
         for line in example_lines(example, comparison):
             console.print(f"  {line}")
-    if comparison.picture is not None:
-        console.print(f"picture: {comparison.picture}")
 
 
 def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

@@ -39,9 +39,10 @@ def demo(
 
 def _clear(folder: Path) -> None:
     """Remove an earlier demo, and nothing else."""
-    ours = ("recipe.yaml", "run.json", "model.safetensors", "log.jsonl", "scores.json", "curves.png", "attention.png")
+    from sixjars.runs.archive import FILES
+
     for path in [
-        *(folder / name for name in ours),
+        *(folder / name for name in (*FILES, "curves.png", "attention.png")),
         *folder.glob("fields/*.json"),
         *folder.glob("checkpoints/*.safetensors"),
     ]:

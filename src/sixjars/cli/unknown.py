@@ -1,5 +1,6 @@
 """How much of the inputs a run does not know: one note."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, final
 
 from sixjars.cli.options import note
@@ -16,6 +17,14 @@ def note_unknown(share: float | None) -> None:
     if share:
         poor = "; outputs may be poor" if share > MUCH else ""
         note(f"note: {100 * share:.3g} % of the input tokens are unknown to the run (<unk>){poor}.")
+
+
+def note_unknown_target(tokens: Sequence[str]) -> None:
+    """A note where tokens of an output that was given are unknown."""
+    unknown = [token for token in tokens if token.startswith("<unk")]
+    if unknown:
+        are = "is" if len(unknown) == 1 else "are"
+        note(f"note: {len(unknown)} of the {len(tokens)} output tokens {are} unknown to the run: {', '.join(unknown)}.")
 
 
 @final

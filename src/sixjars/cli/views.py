@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, final
 
@@ -16,7 +16,7 @@ from sixjars.cli.faithfulness import (
     ReferenceOption,
     check_weights,
 )
-from sixjars.cli.inputs import Lines, at_terminal, note_file_names, on_one_line, rows_given, texts_given
+from sixjars.cli.inputs import Lines, at_terminal, note_fault, note_file_names, on_one_line, rows_given, texts_given
 from sixjars.cli.options import AllowOption, DeviceOption, RunArgument, check_output, note, results
 from sixjars.cli.predict import (
     InputOption,
@@ -27,8 +27,8 @@ from sixjars.cli.predict import (
     table_of,
     with_attention,
 )
-from sixjars.cli.streaming import portions
-from sixjars.cli.unknown import UnknownTokens
+from sixjars.cli.unknown import UnknownTokens, note_unknown_target
+from sixjars.cli.word_links import print_alignments
 from sixjars.errors import DataError
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 PICTURES, PAGE, DATA = (".png", ".svg", ".pdf"), ".html", ".json"
 """How the files end that may be written."""
+MOST = 100
+"""Inputs of a page, unless more are asked for: a few megabytes."""
 ViewName = Literal["heatmap", "lines", "document", "image", "frames", "tour", "copying", "pharaoh", "json"]
 
 
@@ -85,10 +87,10 @@ def inspect(
     predictor = load(run, device=device, allow=allow or [])
     if not predictor.has_attention:
         raise DataError(f"{run} has no attention, so it gives no view; {with_attention(predictor)}")
-    work = _Work(predictor, _search(predictor, search, nbest, setting), view, target, pieces=pieces)
+    work = _Work(predictor, _search(predictor, search, nbest, setting), view, target, pieces=pieces, most=examples)
     given = work.inputs(texts or [], question or [], input_file)
     if view == "pharaoh":
-        work.print_alignments(given, out)
+        print_alignments(predictor, given, out)
     else:
         work.show(given, out, title=f"Attention of {run.name}")
 
@@ -130,6 +132,8 @@ class _Work:
     view: str | None
     target: str | None
     pieces: bool
+    most: int | None
+    """Inputs that are shown."""
 
     def inputs(self, texts: list[str], questions: list[str], file: Path | None) -> "Iterator[tuple[Input, str | None]]":
         """Each input, with the output that is forced: that of the command line, or for alignments that of its row."""
@@ -154,40 +158,17 @@ class _Work:
         for values, _ in texts_given(predictor, given, questions):
             yield values, self.target
 
-    def print_alignments(self, given: "Iterator[tuple[Input, str | None]]", out: Path | None) -> None:
-        """A line for each pair, empty where a pair cannot be used."""
-        from sixjars.inspection.pharaoh import pharaoh
-        from sixjars.runs.forced import forced
-
-        predictor, failed, done = self.predictor, 0, 0
-        source, output = next(iter(predictor.inputs.values())), predictor.fields.output
-        console, lines = results(), []
-        for some in portions(given, typed=False, slow=False):
-            outputs = [str(target) for _, target in some]
-            found = forced(predictor, [one for one, _ in some], outputs, first=done)
-            done += len(some)
-            wide = source.words([source.normalize(next(iter(one.inputs.values()), "")) for one in found])
-            high = output.words([output.normalize(text) for text in outputs])
-            for one, left, right in zip(found, wide, high, strict=True):
-                failed += self._noted(one)
-                lines.append("" if one.error is not None else pharaoh(one.weights, left, right))
-            if out is None:
-                console.print("\n".join(lines))
-                lines = []
-        if out is not None:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        if failed:
-            note(f"note: {failed} of {done} pairs could not be used; their lines are empty.")
-            raise typer.Exit(1)
-
     def show(self, given: "Iterator[tuple[Input, str | None]]", out: Path | None, *, title: str) -> None:
         """All inputs in one page or list of JSON; of a picture there is one for one input."""
-        found = self._found(list(given))
+        every = list(given)
+        most = self.most or (MOST if out is not None and out.suffix.lower() == PAGE else len(every))
+        found = self._found(every[:most])
+        if len(every) > most:
+            note(f"note: the first {most:,} of {len(every):,} inputs are shown; --examples N shows more.")
         good = [some for some in found if some[0].error is None]
         if not good:
             raise DataError(str(found[0][0].error))
-        failed = sum(self._noted(some[0]) for some in found)
+        failed = sum(note_fault(some[0]) for some in found)
         views = [self._view(some) for some in good]
         if out is None:
             self._print(views)
@@ -197,16 +178,10 @@ class _Work:
         for some in good:
             unknown.add(some[0])
         unknown.note()
+        if self.target is not None:
+            note_unknown_target(good[0][0].tokens)
         if failed:
             raise typer.Exit(1)
-
-    def _noted(self, prediction: "Prediction") -> bool:
-        """Whether an input could not be used, which is noted; so is one that was cut."""
-        if prediction.error is not None:
-            note(f"note: {prediction.error}")
-        elif prediction.truncated:
-            note("note: the input was cut, because it is longer than the run reads (max_length).")
-        return prediction.error is not None
 
     def _found(self, given: "list[tuple[Input, str | None]]") -> "list[list[Prediction]]":
         from sixjars.runs.forced import forced
@@ -219,12 +194,13 @@ class _Work:
         return [forced(self.predictor, inputs, [self.target])]
 
     def _view(self, found: "list[Prediction]") -> "View":
+        from sixjars.evaluation.search.scores import order_in_words
         from sixjars.inspection.choice import chosen
         from sixjars.inspection.view import view_of
 
         made = view_of(self.predictor, found, pieces=self.pieces, forced=self.target is not None)
         chosen(made, self.view)
-        return made
+        return replace(made, order=order_in_words(self.settings)) if self.predictor.ability.searches else made
 
     def _print(self, views: "list[View]") -> None:
         """One below the other."""
@@ -239,7 +215,7 @@ class _Work:
             if self.view == "json":
                 console.print(json.dumps(view.to_json(), ensure_ascii=False))
                 continue
-            said = (f" {view.outputs[0].text} ", "bold"), (f"({probability_of(view)})", "dim")
+            said = (f" {view.outputs[0].text} ", "bold"), (f"({probability_of(view)}){view.over}", "dim")
             console.print(Text.assemble(view.short, " →", *said), soft_wrap=False)
             console.print()
             for part in view_in_terminal(view, chosen(view, self.view), width=console.width):

@@ -7,7 +7,7 @@ from typing import NamedTuple, final
 
 Links = frozenset[tuple[int, int]]
 """True pairs (source word, target word), both counted from 0."""
-TokenLinks = tuple[tuple[int, int], ...]
+Places = tuple[tuple[int, int], ...]
 """Pairs (source position, target position) of tokens."""
 
 
@@ -70,7 +70,7 @@ def links_of(text: str, counts: Sequence[int], names: Sequence[str]) -> TrueLink
     return TrueLinks(frozenset(found["-"]), frozenset(found["?"]))
 
 
-def between_tokens(links: Links, source: Sequence[int], target: Sequence[int]) -> TokenLinks:
+def between_tokens(links: Links, source: Sequence[int], target: Sequence[int]) -> Places:
     """Links between the tokens of linked words; `source` and `target` have the word of each token.
 
     >>> between_tokens(frozenset({(0, 1)}), [0, 0, 1], [0, 1])

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sixjars.data.annotations import TokenLinks
+from sixjars.data.alignment.guides import Guides
 from sixjars.data.flat import Flat
 from sixjars.data.packing import SegmentColumn
 from sixjars.flow.values import Batch, Padded
@@ -192,7 +192,7 @@ class Batches:
         batch_examples: int | None = None,
         seed: int = 0,
         weights: NDArray[np.float64] | None = None,
-        links: Sequence[TokenLinks] | None = None,
+        links: Guides | None = None,
         joint: Joint | None = None,
     ) -> None:
         self.inputs = dict(inputs)
@@ -244,7 +244,7 @@ class Batches:
             return np.append(np.arange(0, len(order), self.batch_examples), len(order))
         return token_borders(self.input_lengths[order], self.target_lengths[order], self.batch_tokens)
 
-    def _drawn(self, order: Rows, noise: np.random.Generator) -> Rows:
+    def _drawn(self, order: Rows, noise: "np.random.Generator") -> Rows:
         """The rows of an epoch, each as often as its weight says; a fraction is so many of the rows that have it."""
         if self.weights is None:
             return order
@@ -287,9 +287,9 @@ class Batches:
         return Batch(inputs, target, rows, truth)
 
     @staticmethod
-    def _truth(rows: NDArray[np.int64], links: Sequence[TokenLinks], source: int, target: int) -> Tensor:
+    def _truth(rows: NDArray[np.int64], links: Guides, source: int, target: int) -> Tensor:
         """True attention (B, T, S): the weight of each target token spread evenly over its source tokens."""
         truth_BTS = torch.zeros(len(rows), target, source)
-        places = [(at, target_at, source_at) for at, row in enumerate(rows) for source_at, target_at in links[row]]
-        truth_BTS[torch.tensor(places, dtype=torch.long).reshape(-1, 3).unbind(1)] = 1.0
+        for at, row in enumerate(rows):
+            truth_BTS[at][tuple(links[row].T[::-1])] = 1.0
         return truth_BTS / truth_BTS.sum(-1, keepdim=True).clamp(min=1.0)

@@ -1,6 +1,6 @@
 """The fields of a task together, and one split of its data: encoded examples that batches are taken from."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -9,12 +9,13 @@ from typing import Any, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sixjars.data.alignment.guides import Guides
 from sixjars.data.alignment.learned import learned_links, spaced
-from sixjars.data.annotations import Links, TokenLinks, TrueLinks, between_tokens, links_of
+from sixjars.data.annotations import TrueLinks, links_of
 from sixjars.data.batches import Batches, Column, EmptyColumn
 from sixjars.data.copying import CopyLink
 from sixjars.data.field import Field, Positions
-from sixjars.data.flat import TextStream, portions, slices
+from sixjars.data.flat import MOST_ROWS, TextStream, portions, slices
 from sixjars.data.storage.cache import Examples, IdEncoder, Table, cache_folder, cached, encoded
 from sixjars.errors import DataError
 from sixjars.flow.special import STOP, UNK
@@ -95,8 +96,8 @@ class Dataset:
     """Bad rows that were left out."""
     notes: tuple[str, ...] = ()
     """What a person should know of the reading, a sentence each."""
-    learns_links: bool = False
-    """Whether links between words are learned where attention is guided."""
+    diagonal: float | None = None
+    """Where links between words are learned to guide attention: how strongly their diagonal is preferred at first."""
 
     @classmethod
     def stored(cls, examples: Examples, fields: Fields) -> "Dataset":
@@ -117,17 +118,17 @@ class Dataset:
     @cached_property
     def inputs(self) -> list[dict[str, str]]:
         """What the encoder reads of each row: texts normalized, names of files; nothing where it reads nothing."""
-        columns = {
-            name: [field.normalize(text) for text in self.table.texts(name)]
-            for name, field in self.fields.inputs.items()
-        }
+        columns = {name: self.normalized(name) for name in self.fields.inputs}
         return [{name: texts[row] for name, texts in columns.items()} for row in range(len(self))]
 
     @cached_property
     def targets(self) -> list[str]:
         """What the decoder should output, normalized as its tokens are (Unicode form, spaces, case if asked for)."""
-        output = self.fields.output
-        return [output.normalize(text) for text in self.table.texts(output.name)]
+        return self.normalized(self.fields.output.name)
+
+    def normalized(self, name: str, rows: Sequence[int] | None = None) -> list[str]:
+        """The texts of a field as it normalizes them, of all rows or of some."""
+        return list(map(self.fields.all[name].normalize, self.table.texts(name, rows)))
 
     @cached_property
     def usable(self) -> NDArray[np.bool_]:
@@ -181,22 +182,28 @@ class Dataset:
     @cached_property
     def alignments(self) -> list[TrueLinks | None] | None:
         """True links between words (or characters), where the data has them; nothing for a row that no file names."""
+        if not self.table.has("alignment"):
+            return None
+        return self._links(range(len(self)), (self.source_words_index, self.target_words_index))
+
+    def _links(self, rows: range, words: Sequence[Sequence[Sequence[int]]]) -> list[TrueLinks | None]:
+        """The true links of some rows, from the words of both sides."""
         names = ("source", self.fields.output.name)
 
         def parsed(row: int, text: str | None) -> TrueLinks | None:
-            if text is None:
-                return None
-            sides = self.source_words_index[row], self.target_words_index[row]
-            return links_of(text, [side[-1] + 1 if side else 0 for side in sides], names)
+            sides = [side[row - rows.start] for side in words]
+            return None if text is None else links_of(text, [side[-1] + 1 if side else 0 for side in sides], names)
 
-        return self.annotated("alignment", parsed)
+        return self.annotated("alignment", parsed, rows) or []
 
-    def annotated(self, name: str, parsed: Callable[[int, str], T]) -> list[T] | None:
+    def annotated(
+        self, name: str, parsed: Callable[[int, str], T], rows: Sequence[int] | None = None
+    ) -> list[T] | None:
         """The annotations of this name, where the data has them, each `parsed` from its row and text."""
         if not self.table.has(name):
             return None
-        found = []
-        for row, text in enumerate(self.table.texts(name)):
+        found, rows = [], range(len(self)) if rows is None else rows
+        for row, text in zip(rows, self.table.texts(name, rows), strict=True):
             try:
                 found.append(parsed(row, text))
             except ValueError as error:
@@ -204,24 +211,20 @@ class Dataset:
         return found
 
     @cached_property
-    def token_links(self) -> list[TokenLinks]:
-        """Links between the token positions of each row that attention is guided by; found once, not in every epoch."""
-        sources = self._column("source", training=True).lengths
-        targets = self._column(self.fields.output.name, training=True).lengths
-        return [
-            between_tokens(
-                links, self.source_words_index[row][: sources[row]], self.target_words_index[row][: targets[row]]
-            )
-            for row, links in enumerate(self._guides())
-        ]
-
-    def _guides(self) -> Iterable[Links]:
-        """The links of each row that attention is guided by: those that are learned, or else the sure ones."""
-        if not self.learns_links:
-            return (links.sure if links else frozenset() for links in self.alignments or ())
-        sources = spaced([row["source"] for row in self.inputs], self.fields.inputs["source"].words)
-        found = learned_links(sources, spaced(self.targets, self.fields.output.words))
-        return map(found.links, range(len(self)))
+    def guides(self) -> Guides:
+        """The links that attention is guided by, found once: those that are learned, or else the sure ones."""
+        fields, made, learned = (self.fields.inputs["source"], self.fields.output), Guides(), None
+        lengths = [self._column(field.name, training=True).lengths for field in fields]
+        if self.diagonal is not None:
+            texts = (spaced(self.normalized(field.name), field.words) for field in fields)
+            learned = learned_links(*texts, diagonal=self.diagonal)
+        for rows in (range(at, min(at + MOST_ROWS, len(self))) for at in range(0, len(self), MOST_ROWS)):
+            words = [field.words(self.normalized(field.name, rows)) for field in fields]
+            true = self._links(rows, words) if learned is None else ()
+            found = (one.sure if one else frozenset() for one in true) if learned is None else map(learned.links, rows)
+            for row, links, source, target in zip(rows, found, *words, strict=True):
+                made.add(links, source[: lengths[0][row]], target[: lengths[1][row]])
+        return made
 
     def positions(self, row: int, count: int, of: str | None = None) -> Positions:
         """What stands at each of the `count` positions that are attended to: those `of` an input, of the first."""
@@ -265,7 +268,7 @@ class Dataset:
             batch_examples=batch_examples,
             seed=seed,
             weights=self.weights if training else None,
-            links=self.token_links if guided and (self.learns_links or self.alignments is not None) else None,
+            links=self.guides if guided and (self.diagonal is not None or self.table.has("alignment")) else None,
             joint=None if self.fields.link is None else self.fields.link.joint(self.table),
         )
 

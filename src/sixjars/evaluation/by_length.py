@@ -1,7 +1,9 @@
 """Scores by the length of the input: initial-state conditioning falls with it where attention does not."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import final
 
 from sixjars.evaluation.metrics import Interval, Metric, Outcome, score
@@ -23,17 +25,37 @@ class Bucket:
     """Nothing where no example can be scored."""
     interval: Interval | None = None
     """How far the score may be off by chance; nothing where that is not known."""
+    median: float | None = None
+    """Of the lengths; a range may be wide where few texts are long."""
+
+    @property
+    def name(self) -> str:
+        """From where to where.
+
+        >>> Bucket(2, 5, 9, 0.5).name, Bucket(6, 6, 9, 0.5).name
+        ('2–5', '6')
+        """
+        return str(self.shortest) if self.shortest == self.longest else f"{self.shortest}–{self.longest}"
+
+    @property
+    def place(self) -> float:
+        """Where it stands on an axis of lengths."""
+        return (self.shortest + self.longest) / 2 if self.median is None else self.median
 
 
 def edges_of(lengths: Sequence[int], *, buckets: int) -> list[tuple[int, int]]:
-    """Ranges of equal width that cover all lengths.
+    """At most so many ranges with about equally many lengths in each; none is empty, and equal lengths stay together.
 
-    >>> edges_of([3, 9], buckets=2)
-    [(3, 6), (7, 10)]
+    >>> edges_of([3, 3, 4, 5, 6, 90], buckets=3)
+    [(3, 3), (4, 5), (6, 90)]
     """
-    low = min(lengths)
-    width = -(-(max(lengths) - low + 1) // buckets)
-    return [(low + number * width, low + (number + 1) * width - 1) for number in range(buckets)]
+    ordered, edges, begin = sorted(lengths), list[tuple[int, int]](), 0
+    while begin < len(ordered):
+        size = round((len(ordered) - begin) / (buckets - len(edges)))
+        end = bisect_right(ordered, ordered[begin + max(size, 1) - 1])
+        edges.append((ordered[begin], ordered[end - 1]))
+        begin = end
+    return edges
 
 
 def scores_by_length(
@@ -49,8 +71,8 @@ def scores_by_length(
     >>> from sixjars.evaluation.metrics import metric_named
     >>> right, wrong = Outcome(("a",), ("a",)), Outcome(("a",), ("b",))
     >>> buckets = scores_by_length([right, wrong], [3, 9], metric=metric_named("exact_match"), edges=[(3, 6), (7, 10)])
-    >>> [(bucket.count, bucket.value) for bucket in buckets]
-    [(1, 1.0), (1, 0.0)]
+    >>> [(bucket.count, bucket.value, bucket.median) for bucket in buckets]
+    [(1, 1.0, 3), (1, 0.0, 9)]
     """
     found = []
     for shortest, longest in edges:
@@ -59,5 +81,6 @@ def scores_by_length(
         known = any(is_annotated(outcome, metric) for outcome in inside)
         value = score(inside, [metric])[0].value if known else None
         between = None if value is None or len(places) < 2 else interval(places)
-        found.append(Bucket(shortest, longest, len(inside), value, between))
+        middle = median(lengths[at] for at in places) if places else None
+        found.append(Bucket(shortest, longest, len(inside), value, between, middle))
     return found

@@ -10,6 +10,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
+from sixjars.data.text.segments import OTHER, OWN
 from sixjars.errors import ShapeError
 from sixjars.inspection.page import GREY, SMALL, figure_of, fit, ink, percent, saved_page, width_of
 
@@ -26,6 +27,10 @@ SPACE, PAD = 0.07, 0.025
 """Inches between words, and of shade on either side of one."""
 LETTERS = 9.0
 """Points."""
+FLAT = "Blue: the attention weight, averaged over the output; the largest is darkest."
+"""Where there is one sentence, which has all weight."""
+TURNS = f"{OTHER} and {OWN}: turns of the other speaker, and of the one who answers."
+"""Of a conversation."""
 CAPTION = (
     "Red: the weight of a sentence, all its words together.",
     "Blue: the weight of a word within its sentence, times √(weight of the sentence). The largest are darkest.",
@@ -61,25 +66,29 @@ def draw_document(
     `segments` has the sentence of each word, counted from 0; `weights` are over the words of the whole document. A word
     is as dark as √p_s · p_w beside the largest of the document, where p_w = weight / p_s is its share of its sentence
     (Yang et al. 2016, section 3.4): so a large weight in a light sentence is seen, but less than one in a heavy one.
+    One sentence alone has neither number nor weight.
     """
-    sentences = _sentences(words, segments, weights)
+    left = 0.0 if len(set(segments)) == 1 else LEFT
+    sentences = _sentences(words, segments, weights, left)
     blocks = _chosen(sentences)
     peak = max((sentence.weight for sentence in sentences), default=0.0) or 1.0
     word_peak = max((one for sentence in sentences for one in sentence.word_weights), default=0.0) or 1.0
     height, caption = sum(_height(block) for block in blocks), _caption(sentences, blocks)
-    with saved_page(path, LEFT + WIDTH, height, title=title, caption=caption) as page:
+    with saved_page(path, left + WIDTH, height, title=title, caption=caption) as page:
         top = 0.0
         for block in blocks:
             shown, some = block
             if shown:
-                _show(page, some[0], top, peak, word_peak)
+                if left:
+                    _weigh(page, some[0], top, peak)
+                _show(page, some[0], top, word_peak)
             else:
                 more = f"… {len(some)} more, {percent(math.fsum(sentence.weight for sentence in some))}"
                 page.text(LEFT, top + LINE / 2, more, va="center", fontsize=SMALL, color=GREY)
             top += _height(block)
 
 
-def _sentences(words: Sequence[str], segments: Sequence[int], weights: Sequence[float]) -> list[_Sentence]:
+def _sentences(words: Sequence[str], segments: Sequence[int], weights: Sequence[float], left: float) -> list[_Sentence]:
     """The document split into sentences, with their weights and lines."""
     if not len(words) == len(segments) == len(weights):
         raise ShapeError(
@@ -96,7 +105,7 @@ def _sentences(words: Sequence[str], segments: Sequence[int], weights: Sequence[
         weight = math.fsum(weights[at] for at in positions)
         root = math.sqrt(weight) if weight > 0 else math.inf  # α / √p_s = √p_s · α / p_s
         own = tuple(words[at] for at in positions)
-        lines = _lines([widths[word] for word in own])
+        lines = _lines([widths[word] for word in own], left)
         found.append(_Sentence(segment + 1, own, weight, tuple(weights[at] / root for at in positions), lines))
     return found
 
@@ -107,7 +116,7 @@ def _widths(words: Sequence[str]) -> dict[str, float]:
     return {word: min(width_of(figure.text(0.0, 0.0, word, fontsize=LETTERS)), WIDTH) for word in set(words)}
 
 
-def _lines(widths: Sequence[float]) -> tuple[Line, ...]:
+def _lines(widths: Sequence[float], left: float) -> tuple[Line, ...]:
     """The words of a sentence in lines, no more than a page has."""
     lines: list[Line] = [[]]
     right = 0.0
@@ -115,7 +124,7 @@ def _lines(widths: Sequence[float]) -> tuple[Line, ...]:
         if right and right + width > WIDTH:
             lines.append([])
             right = 0.0
-        lines[-1].append((at, LEFT + right, width))
+        lines[-1].append((at, left + right, width))
         right += width + SPACE
     return tuple(lines[: MOST_LINES - 2])  # with room for what is left out before and after it
 
@@ -156,18 +165,24 @@ def _caption(sentences: Sequence[_Sentence], blocks: Sequence[Block]) -> str:
         return "No word has any weight."
     shown = [some[0].weight for there, some in blocks if there]
     if len(shown) == len(sentences):
-        return "\n".join(CAPTION)
+        turns = all(sentence.words[0] in (OTHER, OWN) for sentence in sentences)
+        return FLAT if len(sentences) == 1 else "\n".join([*CAPTION, *([TURNS] if turns else [])])
     counts = f"{len(shown)} of {len(sentences)} sentences are shown, those with the most weight"
     return "\n".join([*CAPTION, f"{counts}: {percent(math.fsum(shown))} together."])
 
 
-def _show(page: "Axes", sentence: _Sentence, top: float, peak: float, word_peak: float) -> None:
-    """A sentence with its number and its weight."""
-    middle, bottom = top + LINE / 2, top + LINE * len(sentence.lines)
+def _weigh(page: "Axes", sentence: _Sentence, top: float, peak: float) -> None:
+    """The number of a sentence, and its weight."""
+    middle, height = top + LINE / 2, LINE * len(sentence.lines)
     page.text(NUMBER - 0.08, middle, str(sentence.number), ha="right", va="center", fontsize=SMALL, color=GREY)
     share, percentage = sentence.weight / peak, percent(sentence.weight)
-    _shade(page, (NUMBER, top, CELL, bottom - top), "Reds", share)
+    _shade(page, (NUMBER, top, CELL, height), "Reds", share)
     page.text(NUMBER + CELL / 2, middle, percentage, ha="center", va="center", fontsize=8, color=_ink("Reds", share))
+
+
+def _show(page: "Axes", sentence: _Sentence, top: float, word_peak: float) -> None:
+    """The words of a sentence."""
+    bottom = top + LINE * len(sentence.lines)
     for row, line in enumerate(sentence.lines):
         for at, left, width in line:
             share, y = sentence.word_weights[at] / word_peak, top + row * LINE
@@ -177,7 +192,7 @@ def _show(page: "Axes", sentence: _Sentence, top: float, peak: float, word_peak:
             if width >= WIDTH:
                 fit(word, WIDTH)
     if sum(len(line) for line in sentence.lines) < len(sentence.words):
-        page.text(LEFT + WIDTH, bottom - LINE / 2, "…", va="center", fontsize=LETTERS, color=GREY)
+        page.text(sentence.lines[0][0][1] + WIDTH, bottom - LINE / 2, "…", va="center", fontsize=LETTERS, color=GREY)
 
 
 def _shade(page: "Axes", box: tuple[float, float, float, float], colors: str, share: float) -> None:

@@ -17,6 +17,8 @@ from sixjars.inspection.view import View, view_of
 
 WORDS_OF_NAME, LONGEST_NAME = 3, 60
 """Words of an input in the name of its picture, and bytes of them."""
+LEAST = 0.001
+"""The probability of the best output from which those of all are told as shares, and not as logarithms."""
 
 
 def draw(path: str | Path, predictor: Any, prediction: Any) -> None:
@@ -33,7 +35,7 @@ def draw(path: str | Path, predictor: Any, prediction: Any) -> None:
 
 def draw_view(path: str | Path, view: View, name: str | None = None) -> None:
     """The best output of a view as a picture file (.png, .svg, .pdf): the named drawing, or the one that fits."""
-    PICTURES[chosen(view, name)](Path(path), view, f"{view.given} → {view.outputs[0].text}")
+    PICTURES[chosen(view, name)](Path(path), view, f"{view.short} → {view.outputs[0].text}{view.over}")
 
 
 def picture_name(number: int, predictor: Any, prediction: Any, *, rank: int | None = None) -> str:
@@ -69,15 +71,26 @@ def _copying(path: Path, view: View, title: str) -> None:
 def _document(path: Path, view: View, title: str) -> None:
     """The text with its attention weights, averaged over the output tokens."""
     output, segments = view.outputs[0], view.segments or (0,) * len(view.source)
-    title = f"{output.text} ({probability_of(view)}) ← {view.given}"
+    title = f"{output.text} ({probability_of(view.alone(0))}) ← {view.short}{view.over}"
     draw_document(path, words=view.source, segments=segments, weights=output.mean, title=title)
 
 
 def probability_of(view: View, rank: int = 0) -> str:
-    """Of an output, as a share; a whole text is so improbable that its logarithm says more."""
-    output = view.outputs[rank]
-    known = output.probability
-    return f"probability {percent(known)}" if known >= 0.001 else f"log probability {output.log_probability:.1f}"
+    """Of an output, as a share; a whole text is so improbable that its logarithm says more. All have the same unit.
+
+    Several that are in the order of their scores have those in its place.
+    """
+    output, best = view.outputs[rank], view.outputs[0].probability
+    if len(view.outputs) > 1 and view.order:
+        return f"score {output.score:.3f}"
+    if best < LEAST:
+        return f"log probability {output.log_probability:.2f}"
+    return f"probability {percent(output.probability)}" if output.probability >= LEAST else "probability below 0.1%"
+
+
+def order_of(view: View) -> str:
+    """A sentence about the order of several outputs; nothing where there is one."""
+    return "" if len(view.outputs) < 2 else view.order or "Ordered by probability."
 
 
 def _image(path: Path, view: View, title: str) -> None:

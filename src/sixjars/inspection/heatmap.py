@@ -24,6 +24,7 @@ LONGEST = 32
 """Characters of a label."""
 WIDEST = 32
 """Columns; a longer input is drawn in several parts, one below the other."""
+GRID = "#e8eef4"
 LOW = 5
 """Rows from which the label of the colour bar has room on one line."""
 
@@ -81,8 +82,9 @@ def _name_cells(axes: "Axes", above: Sequence[str], beside: Sequence[str]) -> No
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     axes.set_xticks([at - 0.5 for at in range(1, len(above))], minor=True)
-    axes.set_yticks([at - 0.5 for at in range(1, len(beside))], minor=True)
-    axes.grid(which="minor", color="#e8eef4", linewidth=1.0)
+    axes.grid(which="minor", axis="x", color=GRID, linewidth=1.0)
+    between = [at - 0.5 for at in range(1, len(beside))]
+    axes.hlines(between, -0.5, len(above) - 0.5, color=GRID, linewidth=1.0)  # a last part may have fewer columns
     axes.tick_params(which="minor", length=0)
 
 

@@ -9,7 +9,7 @@ from html import escape
 from importlib.resources import files
 
 from sixjars.inspection.choice import chosen
-from sixjars.inspection.draw import probability_of
+from sixjars.inspection.draw import order_of, probability_of
 from sixjars.inspection.html_media import frames_body, image_body, tour_body
 from sixjars.inspection.html_parts import Body
 from sixjars.inspection.html_text import copying_body, document_body, heat_map_body, lines_body
@@ -45,8 +45,10 @@ def fragment(view: View, name: str | None = None, *, key: str = "view-1") -> str
         _panel(view.alone(rank), shown, f"{key}-{rank}", hidden=rank > 0, tab=several)
         for rank in range(len(view.outputs))
     )
-    tablist = f'<div class="tabs" role="tablist" aria-label="Outputs, the best first">{tabs}</div>' if several else ""
+    order = f'<p class="note">{escape(order_of(view))}</p>'
+    tablist = f'<div class="tabs" role="tablist" aria-label="Outputs">{tabs}</div>{order}' if several else ""
     forced = ' <span class="note">(this output was given)</span>' if view.forced else ""
+    forced += f'<span class="note">{escape(view.over)}</span>'
     found = "" if several else f' → <span class="found">{escape(view.outputs[0].text)}</span> {_probability(view, 0)}'
     caption = f'<figcaption><span class="given">{escape(view.short)}</span>{found}{forced}</figcaption>'
     return f'<figure class="view" id="{key}" data-view="{shown}">{caption}{tablist}{panels}</figure>'

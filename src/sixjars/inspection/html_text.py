@@ -3,35 +3,40 @@
 from html import escape
 from itertools import groupby
 
+from sixjars.data.text.segments import OTHER, OWN
+from sixjars.inspection.document import TURNS
 from sixjars.inspection.html_parts import Body, deep, shade, word, words, words_of
 from sixjars.inspection.lines import copied_links
 from sixjars.inspection.page import percent
 from sixjars.inspection.view import View
 
 WIDEST = 60
-"""Columns of a heat map; a longer input flows as a text."""
+"""Columns of a heat map; a longer input is written as a text."""
+WIDE = 24
+"""Columns from which cells are narrow and have no numbers, so that all of them are seen at once."""
 SMALL = 0.05
 """Smaller weights have no number in their cell."""
 
 
 def heat_map_body(view: View) -> Body:
-    """A table of cells; the words of a long input, which would not be readable above them, flow as a text."""
+    """A table of cells; the words of a long input, which would not be readable above them, are a text."""
     output, names = view.outputs[0], view.names
     if len(names) > WIDEST:
         html = words("output", output.tokens, "t") + words("input", names, "s")
         return Body(html, names, output.weights)
-    peak = max(max(row) for row in output.weights) or 1.0
+    peak, narrow = max(max(row) for row in output.weights) or 1.0, len(names) > WIDE
     head = "".join(f'<th scope="col">{word(name, "s", at)}</th>' for at, name in enumerate(names))
     rows = []
     for step, (token, row) in enumerate(zip(output.tokens, output.weights, strict=True)):
         cells = "".join(
             f'<td class="{deep(weight / peak).strip()}" data-t="{step}" {shade(weight / peak)}>'
-            f"{f'{weight:.2f}'.removeprefix('0') if weight >= SMALL else ''}</td>"
+            f"{f'{weight:.2f}'.removeprefix('0') if weight >= SMALL and not narrow else ''}</td>"
             for weight in row
         )
         rows.append(f'<tr><th scope="row">{word(token, "t", step)}</th>{cells}</tr>')
     note = f'<p class="note">Darkest: the largest weight, {peak:.2f}. Rows: the output; columns: the input.</p>'
-    table = f'<table class="heat"><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    kind = "heat narrow" if narrow else "heat"
+    table = f'<table class="{kind}"><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
     return Body(f'<div class="scroll">{table}</div>{note}', names, output.weights)
 
 
@@ -64,6 +69,8 @@ def document_body(view: View) -> Body:
     """Sentences with their weights, and words shaded as in the picture: √p_s · p_w, averaged over the output."""
     output, names = view.outputs[0], view.names
     levels = view.sentences(output)
+    if len(levels) == 1:
+        return _flat(view)
     peak = max(weight for weight, _ in levels) or 1.0
     shares = [weight**0.5 * share for weight, own in levels for share in own]
     most = max(shares) or 1.0
@@ -74,9 +81,24 @@ def document_body(view: View) -> Body:
         share = weight / peak
         number = f'<span class="sentence{deep(share)}" {shade(share)}>{escape(percent(weight))}</span>'
         items.append(f'<li>{number}<p dir="auto">{own}</p></li>')
+    firsts = {names[at] for at in range(len(names)) if at == 0 or segments[at] != segments[at - 1]}
+    turns = f" {escape(TURNS)}" if firsts <= {OTHER, OWN} else ""
     note = (
         '<p class="note">Red: the weight of a sentence. Blue: the weight of a word in it, times √(weight of the '
-        "sentence). Pointing at a word of the output shows its own weights.</p>"
+        f"sentence). Pointing at a word of the output shows its own weights.{turns}</p>"
     )
     html = f'{words("output", output.tokens, "t")}<ol class="document">{"".join(items)}</ol>{note}'
+    return Body(html, names, output.weights)
+
+
+def _flat(view: View) -> Body:
+    """A text without sentences, or of one: its words alone, shaded by their weights, averaged over the output."""
+    output, names = view.outputs[0], view.names
+    most = max(output.mean) or 1.0
+    own = " ".join(word(name, "s", at, share=output.mean[at] / most) for at, name in enumerate(names))
+    note = (
+        f'<p class="note">Blue: the weight of a word, averaged over the output; darkest is {escape(percent(most))}. '
+        "Pointing at a word of the output shows its own weights.</p>"
+    )
+    html = f'{words("output", output.tokens, "t")}<div class="document"><p dir="auto">{own}</p></div>{note}'
     return Body(html, names, output.weights)

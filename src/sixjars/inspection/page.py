@@ -176,17 +176,17 @@ def draw_by_length(
     title: str = "",
     by: str = "length of the input (words)",
 ) -> None:
-    """One line for each model, a dot for each range of lengths; a hollow dot is a score of few examples.
+    """One line for each model, a dot for each range of lengths, at its median; a hollow dot is of few examples.
 
     Intervals are shaded. The number of examples is above each range.
     """
     figure = figure_of(7.0, 4.4, "constrained")
     axes = figure.add_subplot()
     for number, (name, buckets) in enumerate(curves.items()):
-        dots = [((b.shortest + b.longest) / 2, b.value, b.count) for b in buckets if b.value is not None]
+        dots = [(b.place, b.value, b.count) for b in buckets if b.value is not None]
         color = COLORS[number % len(COLORS)]
         axes.plot([x for x, _, _ in dots], [y for _, y, _ in dots], marker="o", color=color, linewidth=2, label=name)
-        sure = [((b.shortest + b.longest) / 2, b.interval) for b in buckets if b.interval is not None]
+        sure = [(b.place, b.interval) for b in buckets if b.interval is not None]
         low, high = [between.low for _, between in sure], [between.high for _, between in sure]
         axes.fill_between([x for x, _ in sure], low, high, color=color, alpha=0.15, linewidth=0)
         few = [(x, y) for x, y, count in dots if count < FEW]
@@ -196,9 +196,16 @@ def draw_by_length(
     if any(bucket.interval is not None for some in curves.values() for bucket in some):
         axes.fill_between([], [], [], color=GREY, alpha=0.3, linewidth=0, label="95 % interval")
     for bucket in next(iter(curves.values()), ()):
-        middle, place = (bucket.shortest + bucket.longest) / 2, axes.get_xaxis_transform()
+        place = axes.get_xaxis_transform()
         axes.text(
-            middle, 1.01, f"n = {bucket.count:,}", transform=place, ha="center", va="bottom", fontsize=SMALL, color=GREY
+            bucket.place,
+            1.01,
+            f"n = {bucket.count:,}",
+            transform=place,
+            ha="center",
+            va="bottom",
+            fontsize=SMALL,
+            color=GREY,
         )
     axes.set_xlabel(by)
     axes.set_ylabel(metric.replace("_", " "))

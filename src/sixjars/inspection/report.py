@@ -91,7 +91,8 @@ def _learning(found: Report) -> str:
 
 
 def _scores(found: Report) -> str:
-    made = scores_table(found.scores)
+    made = f"<p>{escape(' '.join(found.notes))}</p>" if found.notes else ""
+    made += scores_table(found.scores)
     if found.left_out:
         made += f'<p class="note">Left out, for this data has no annotations: {escape(", ".join(found.left_out))}.</p>'
     if found.classes:
@@ -139,6 +140,9 @@ def _repeat(found: Report) -> str:
         "<p>Save the recipe below as <code>recipe.yaml</code>, and have its data where it says.</p>"
         "<pre><code>sixjars train recipe.yaml --out runs/again\n"
         f"{escape(found.command)}</code></pre>{facts(found.versions)}"
+        "<p>The checksums tell whether your data is the same: they change with any row. They are of the rows as they "
+        "are read, not of the files; <code>sixjars train --resume</code> and <code>sixjars evaluate</code> compare "
+        "them too.</p>"
         f"<details><summary>The recipe</summary><pre><code>{escape(found.recipe)}</code></pre></details>"
     )
 

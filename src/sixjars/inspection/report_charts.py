@@ -112,7 +112,7 @@ def learning_curves(history: History) -> str:
         return [(r["step"], r[name]) for r in records if name in r and math.isfinite(r[name])]
 
     losses = {"training set": points("train_loss"), "validation set": points("loss")}
-    charts = [("loss of a token", {name: some for name, some in losses.items() if some}, False)]
+    charts = [("loss", {name: some for name, some in losses.items() if some}, False)]
     if history.metric is not None:
         charts.append((history.metric, {"validation set": points(history.metric)}, True))
     made = "".join(
@@ -129,7 +129,7 @@ def length_bars(found: ByLength) -> str:
     highest = max(max(b.value or 0.0, i.high if i else 0.0) for b, i in known)
     lowest = min(0.0, *(min(b.value or 0.0, i.low if i else 0.0) for b, i in known))
     frame = _Frame((0.0, len(found.buckets)), (lowest, highest if highest > lowest else lowest + 1.0))
-    names = {at + 0.5: f"{b.shortest}–{b.longest}" for at, b in enumerate(found.buckets)}
+    names = {at + 0.5: b.name for at, b in enumerate(found.buckets)}
     inside = frame.grid(found.unit, found.metric, names)
     for at, bucket in enumerate(found.buckets):
         if bucket.value is None or not math.isfinite(bucket.value):

@@ -1,6 +1,6 @@
 """The examples of a report: the best, some of the middle and the worst, each with its live attention."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from html import escape
 
 from sixjars.inspection.choice import usual, views_of
@@ -21,20 +21,34 @@ WIDEST = 24
 HEADINGS = {"best": "Best", "median": "Median", "worst": "Worst"}
 
 
-def chosen_rows(scores: Sequence[tuple[float, ...]]) -> dict[Group, list[int]]:
-    """Numbers of the best, median and worst examples by scores of which higher is better; none is in two groups.
+def chosen_rows(scores: Sequence[tuple[float, ...]], inputs: Sequence[Hashable]) -> dict[Group, list[int]]:
+    """Numbers of the best, median and worst examples by scores of which higher is better; each input is there once.
 
-    >>> chosen_rows([(score,) for score in (0.1, 0.9, 0.5, 0.2, 0.8, 0.3, 0.7, 0.6, 0.4, 0.0)])
+    >>> scores = [(score,) for score in (0.1, 0.9, 0.5, 0.2, 0.8, 0.3, 0.7, 0.6, 0.4, 0.0)]
+    >>> chosen_rows(scores, range(10))
     {'best': [1, 4, 6], 'median': [7, 2, 8], 'worst': [9, 0, 3]}
-    >>> chosen_rows([(0.5,), (0.9,)])
+    >>> chosen_rows(scores, "abcdbfghij")
+    {'best': [1, 6, 7], 'median': [2, 8, 5], 'worst': [9, 0, 3]}
+    >>> chosen_rows([(0.5,), (0.9,)], "ab")
     {'best': [1], 'median': [], 'worst': [0]}
     """
     order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
-    each = min(EACH, len(order) // 2)
-    best, worst = order[:each], order[len(order) - each :][::-1]
-    rest = order[each : len(order) - each]
+    each = min(EACH, len(set(inputs)) // 2)
+    best = _first(order, inputs)[:each]
+    taken = {inputs[at] for at in best}
+    worst = _first([at for at in reversed(order) if inputs[at] not in taken], inputs)[:each]
+    taken |= {inputs[at] for at in worst}
+    rest = _first([at for at in order if inputs[at] not in taken], inputs)
     begin = max((len(rest) - EACH) // 2, 0)
     return {"best": best, "median": rest[begin : begin + EACH], "worst": worst}
+
+
+def _first(order: Sequence[int], inputs: Sequence[Hashable]) -> list[int]:
+    """The first example with each input."""
+    found: dict[Hashable, int] = {}
+    for at in order:
+        found.setdefault(inputs[at], at)
+    return list(found.values())
 
 
 def examples_html(shown: Sequence[Shown], *, ranked_by: str) -> str:
@@ -51,7 +65,9 @@ def examples_html(shown: Sequence[Shown], *, ranked_by: str) -> str:
 def _example(one: Shown, ranked_by: str, key: str) -> str:
     """What was given, output and wanted; and a view of the attention, if it is not too large."""
     example = one.example
-    score = "" if example.score is None else f'<p class="score">{escape(ranked_by)}: {shown_number(example.score)}</p>'
+    known = [] if example.score is None else [f"{escape(ranked_by)}: {shown_number(example.score)}"]
+    known += [f"{one.times:,} examples have this {'input' if example.given else 'text'}"] if one.times > 1 else []
+    score = f'<p class="score">{"; ".join(known)}</p>' if known else ""
     view, note = _view(one, key)
     images = "".join(
         f'<img class="given" src="{photo_uri(image, 240)}" alt="what was given">'
@@ -65,8 +81,11 @@ def _texts(example: Example, *, alone: bool) -> str:
     references = "".join(f"<dd>{escape(cut(text, LONGEST))}</dd>" for text in example.references)
     given = f"<dt>input</dt><dd>{escape(cut(example.given, LONGEST))}</dd>" if example.given else ""
     name = "references" if len(example.references) > 1 else "reference"
-    output = escape(cut(example.output, LONGEST)) or '<i class="note">nothing</i>'
-    own = f'{given}<dt>output</dt><dd class="found">{output}</dd>' if alone else ""
+    output = ""
+    if example.output is not None:
+        text = escape(cut(example.output, LONGEST)) or '<i class="note">nothing</i>'
+        output = f'<dt>output</dt><dd class="found">{text}</dd>'
+    own = f"{given}{output}" if alone else ""
     return f'<dl class="texts">{own}<dt>{name}</dt>{references}</dl>'
 
 

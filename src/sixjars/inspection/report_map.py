@@ -66,7 +66,10 @@ def map_html(found: SummaryMap, *, of: int, ranked_by: str) -> str:
     ways = _colourings(found, ranked_by)
     options = "".join(f'<option value="{name}">{escape(text)}</option>' for name, text in ways.items())
     first = next(iter(ways), "none")
-    some = "" if of == len(found.examples) else f" {len(found.examples):,} of {of:,} examples are shown."
+    count = len(found.examples)
+    some = "" if of == count else f" {count:,} different inputs of {of:,} examples are shown."
+    spots = len(np.unique(np.round(found.spots / np.ptp(found.spots), 4), axis=0))
+    some += f" The points have {spots:,} places: some lie on each other." if spots < count else ""
     one, two = (f"{share:.0%}" for share in found.shares)
     return (
         f"<p>Each point is the summary vector of one input: what the encoder gives the decoder. Points that lie close "
@@ -166,6 +169,6 @@ def _row(at: int, one: Example, near: Sequence[tuple[int, float]]) -> str:
     score = "" if one.score is None else shown_number(one.score)
     close = ", ".join(f"{other + 1} ({alike:.2f})" for other, alike in near)
     texts = "".join(
-        f"<td>{escape(cut(text, LONGEST))}</td>" for text in (one.given, one.output, " | ".join(one.references))
+        f"<td>{escape(cut(text, LONGEST))}</td>" for text in (one.given, one.output or "", " | ".join(one.references))
     )
     return f'<tr><th scope="row">{at + 1}</th>{texts}<td>{score}</td><td>{one.length}</td><td>{close}</td></tr>'

@@ -71,7 +71,9 @@ def scores_table(scores: Sequence[tuple[Score, Interval | None]]) -> str:
         (one.name, shown_number(one.value), between(interval), one.better, f"{one.count:,}", one.signature)
         for one, interval in scores
     ]
-    how = f"95 % intervals: as many examples drawn with replacement, {RESAMPLES:,} times (bootstrap)."
+    how = f"95 % intervals: as many examples drawn with replacement, {RESAMPLES:,} times (bootstrap)"
+    how += "; none where a metric has no value for a part of them." if any(one is None for _, one in scores) else "."
+    how += " A signature names what a score depends on; scores compare where it is the same."
     return table(["metric", "value", "95 % interval", "better", "examples", "signature"], rows, f"Scores. {how}")
 
 
@@ -79,7 +81,7 @@ def length_table(found: ByLength) -> str:
     """The numbers of the bars."""
     rows = [
         (
-            f"{one.shortest}–{one.longest}",
+            one.name,
             f"{one.count:,}" + (" (few)" if 0 < one.count < FEW else ""),
             "–" if one.value is None else shown_number(one.value),
             between(one.interval),

@@ -48,7 +48,8 @@ class Example:
 
     given: str
     """The input as one text; of a file its name."""
-    output: str
+    output: str | None
+    """Nothing where none was searched for, as of a language model."""
     references: tuple[str, ...]
     score: float | None
     """Its own, by the metric that examples are ranked by."""
@@ -65,6 +66,8 @@ class Shown:
     view: View | None
     images: tuple[NDArray[np.uint8], ...] = ()
     """Shown where there is no view."""
+    times: int = 1
+    """How many examples have this input."""
 
 
 @final
@@ -116,5 +119,7 @@ class Report:
     unknown: float | None = None
     """The share of unknown tokens in the inputs; nothing where they have no tokens."""
     unknown_words: Sequence[tuple[str, int]] = ()
+    notes: Sequence[str] = ()
+    """How the weights were chosen, and what rows are not in the scores or were not learned from; a sentence each."""
     left_out: Sequence[str] = ()
     """Metrics that need annotations, which the data does not have."""

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sixjars.inspection.draw import order_of, probability_of
 from sixjars.inspection.frames import frame_groups, group_name, grouped
 from sixjars.inspection.heatmap import in_terminal, style_of
 from sixjars.inspection.lines import LEAST, copied_links
@@ -25,9 +26,8 @@ def view_in_terminal(view: View, name: str, *, width: int) -> Iterator[Renderabl
     """The best output of a view, as what is printed one below the other; the other outputs follow as texts."""
     yield from TERMINAL[name](view, width)
     if len(view.outputs) > 1:
-        others = enumerate(view.outputs[1:], start=2)
-        told = [f"{rank}. {output.text}  ({output.log_probability:.2f})" for rank, output in others]
-        yield Text("\n".join(told), style="dim")
+        told = [f"{at + 1}. {one.text}  ({probability_of(view, at)})" for at, one in enumerate(view.outputs) if at]
+        yield Text("\n".join([*told, order_of(view)]), style="dim")
 
 
 def _heat_map(view: View, width: int) -> Iterator[RenderableType]:
@@ -89,7 +89,7 @@ def _listing() -> Table:
 
 
 def _document(view: View, width: int) -> Iterator[RenderableType]:
-    """A row for each sentence: its weight, and its words shaded by √p_s · p_w."""
+    """A row for each sentence: its weight, and its words shaded by √p_s · p_w; where there is one alone, its words."""
     names, levels = view.names, view.sentences(view.outputs[0])
     shares = [weight**0.5 * share for weight, own in levels for share in own]
     peak = max(shares) or 1.0
@@ -98,8 +98,9 @@ def _document(view: View, width: int) -> Iterator[RenderableType]:
     table.add_column(justify="right", style="bold", no_wrap=True)
     for (weight, _), (_, group) in zip(levels, groupby(range(len(names)), key=segments.__getitem__), strict=True):
         words = [(names[at], style_of(shares[at] / peak) if shares[at] > 0.1 * peak else "") for at in group]
-        table.add_row(Text(percent(weight)), Text(" ").join(Text(word, style=style) for word, style in words))
-    yield table
+        shaded = Text(" ").join(Text(word, style=style) for word, style in words)
+        table.add_row(Text(percent(weight)), shaded)
+    yield table if len(levels) > 1 else shaded
     best = sorted(range(len(names)), key=lambda at: -view.outputs[0].mean[at])[:5]
     told = "  ".join(f"{names[at]} {percent(view.outputs[0].mean[at])}" for at in best)
     yield Text(f"Most weight: {told}", style="dim")

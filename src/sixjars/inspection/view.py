@@ -37,6 +37,8 @@ class Output:
     """For each token, the position that it can only have been copied from; empty where nothing can be copied."""
     words: tuple[int, ...] = ()
     """The word that each token is a piece of."""
+    score: float = 0.0
+    """What a beam orders its hypotheses by."""
 
     @property
     def probability(self) -> float:
@@ -68,6 +70,10 @@ class View:
     """What the weights lie on: an image with the box that the network got, frames, or points; nothing for a text."""
     forced: bool = False
     """Whether the output was given, and not found by search."""
+    order: str = ""
+    """A sentence about what several outputs are in the order of, where that is not their probability: their score."""
+    attended: str = ""
+    """The input that the positions are of, where there are several."""
 
     @property
     def kind(self) -> str:
@@ -83,6 +89,11 @@ class View:
     def given(self) -> str:
         """The inputs as one text."""
         return " · ".join(self.inputs.values())
+
+    @property
+    def over(self) -> str:
+        """Which of several inputs is attended to, to stand behind the outputs."""
+        return f" (attention over {self.attended})" if self.attended else ""
 
     @property
     def short(self) -> str:
@@ -147,6 +158,7 @@ class View:
     def _output(self, output: Output) -> dict[str, Any]:
         values: dict[str, Any] = {
             "text": output.text,
+            "score": output.score,
             "log_probability": output.log_probability,
             "tokens": list(output.tokens),
             "weights": [list(row) for row in output.weights],
@@ -202,17 +214,20 @@ def view_of(predictor: Any, predictions: Sequence[Any], *, pieces: bool = False,
     if not first.weights:
         raise DataError("this prediction has no attention weights to draw; its bridge has no attention.")
     name, text = next(iter(first.inputs.items()))
+    backdrop = predictor.inputs[name].backdrop(text)
+    numbered = isinstance(backdrop, list)  # points, which the output names by their numbers
     found = View(
         inputs={
             name: Path(text).name if predictor.inputs[name].is_media else text for name, text in first.inputs.items()
         },
         outputs=tuple(_output_of(one) for one in predictions if one.weights),  # a beam may hold an empty one
-        source=first.source,
+        source=tuple(f"{at}: {one}" for at, one in enumerate(first.source)) if numbered else first.source,
         words=first.source_words,
         segments=first.segments,
         layout=first.layout,
-        backdrop=predictor.inputs[name].backdrop(text),
+        backdrop=backdrop,
         forced=forced,
+        attended=first.attended if len(first.inputs) > 1 else "",
     )
     return found if pieces else found.joined()
 
@@ -225,6 +240,7 @@ def _output_of(prediction: Any) -> Output:
         tokens=(", ".join(prediction.tokens),) if together else prediction.tokens,
         weights=prediction.weights,
         log_probability=prediction.log_probability,
+        score=prediction.score,
         copied=prediction.copied,
         words=() if together else prediction.token_words,
     )

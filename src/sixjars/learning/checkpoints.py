@@ -8,12 +8,14 @@ import errno
 import json
 import math
 import os
+import signal
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, final
 
 import torch
@@ -23,6 +25,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor, nn, optim
 
 from sixjars.errors import RunError
+from sixjars.learning.cost import FILE, Part
 
 if TYPE_CHECKING:
     from lightning_fabric.plugins.precision import Precision
@@ -223,6 +226,10 @@ class RunFiles:
         if is_best:
             self._later(write_tensors, self.model, weights, {"step": state.step})
 
+    def keep_cost(self, parts: Sequence[Part]) -> None:
+        """What training took so far; before `save`, so that no state is there without it."""
+        self._later(write_whole, self.log.with_name(FILE), json.dumps([asdict(part) for part in parts]).encode())
+
     def save(
         self, network: nn.Module, optimizer: optim.Optimizer, state: TrainingState, scaler: "Precision | None"
     ) -> None:
@@ -265,3 +272,29 @@ class RunFiles:
         for step in steps:
             check_shapes(network.state_dict(), self.best(step))
         save_tensors(self.model, mean_weights([self.best(step) for step in steps]), {"mean of": steps})
+
+
+@contextmanager
+def signals_to(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Let a handler have Ctrl-C and SIGTERM meanwhile; outside the main thread, whoever owns it minds them."""
+    try:
+        before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread
+        before = {}
+    try:
+        yield
+    finally:
+        for number, one in before.items():
+            signal.signal(number, one)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Finish what is under way first: Ctrl-C and SIGTERM that come meanwhile are raised at the end."""
+    asked: list[int] = []
+    try:
+        with signals_to(lambda number, frame: asked.append(number)):
+            yield
+    finally:
+        if asked:
+            signal.raise_signal(asked[0])

@@ -19,8 +19,9 @@ from torch import Tensor
 
 from sixjars.data.batches import Batches
 from sixjars.data.flat import ahead
-from sixjars.errors import Interrupted, LearningError, RunError, signals_to
-from sixjars.learning.checkpoints import RunFiles, TrainingState
+from sixjars.errors import Interrupted, LearningError, RunError
+from sixjars.learning.checkpoints import RunFiles, TrainingState, signals_to
+from sixjars.learning.cost import Part, TrainingCost, read_cost
 from sixjars.learning.engine import Engine, Load, OneDevice, Update, Updates, learning_rate
 from sixjars.learning.parameters import parameter_groups
 from sixjars.loss import Objective
@@ -87,7 +88,8 @@ class Trainer:
         self.rate = settings.rate
         self.pending: Update | None = None
         self.asked_at: float | None = None
-        self.reported_at = self.saved_at = time.monotonic()
+        self.cost: TrainingCost | None = TrainingCost()
+        self.begun_at = self.reported_at = self.saved_at = time.monotonic()
 
     def resume(self, *, extended: bool = False) -> None:
         """Take up the last saved state; where none was saved yet, begin at the beginning.
@@ -98,6 +100,7 @@ class Trainer:
             from sixjars.learning.resuming import resumed
 
             self.state = state = resumed(self.files, self.network, self.optimizer, self.updates.scaler)
+            self.cost = read_cost(self.around.folder)  # where it is not known of the first part, it never will be
             here = state.epoch * self.per_epoch + state.done_in_epoch
             if extended:
                 if self.total < state.step or (self.total == state.step and not state.finished):
@@ -120,6 +123,7 @@ class Trainer:
         """Train until the end, early stopping or Ctrl-C."""
         if self.leads:
             self.files.cut_log(self.state.log_bytes)
+        self.begun_at = time.monotonic()
         self.around.reporter.begin(step=self.state.step, total=self.total)
         try:
             with self._minding_signals():
@@ -243,6 +247,10 @@ class Trainer:
     def _save(self) -> None:
         self.saved_at = time.monotonic()
         if self.leads:
+            if self.cost is not None:
+                device, seconds = self.fabric.device, round(self.saved_at - self.begun_at, 3)
+                name = f"cuda ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else device.type
+                self.files.keep_cost([*self.cost.parts, Part(seconds, name, self.fabric.world_size)])
             self.files.save(self.network, self.optimizer, self.state, self.updates.scaler)
 
     def _settle(self) -> None:

@@ -14,7 +14,7 @@ from inspect import Parameter, signature
 from typing import Any, final, get_type_hints
 
 import torch
-from pydantic import ConfigDict, create_model, model_validator
+from pydantic import create_model, model_validator
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
@@ -116,8 +116,6 @@ def is_section(kind: Any) -> bool:
 
 class ComponentSettings(Settings):
     """What a recipe may say of a component; `schema_of` adds the keys."""
-
-    model_config = ConfigDict(use_attribute_docstrings=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -273,7 +271,10 @@ def build(plan: ModelPlan, facts: Facts, *, fresh: bool = True) -> Network:
 
 @final
 class Unfilled(TorchFunctionMode):
-    """Leaves out random initial values: without memory to fill, torch would load its compiler for them, for seconds."""
+    """Leaves out random initial values, where others take their place.
+
+    Without memory to fill, torch would load its compiler for them, for seconds.
+    """
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictStr
 
-from sixjars.flow.limits import AboveZero, Positive, Seed, Size
+from sixjars.flow.limits import AboveZero, NotNegative, Positive, Seed, Size
 from sixjars.recipe.schema import Misfits, Settings
 
 Column = Annotated[StrictStr | Positive, Field(union_mode="left_to_right")]
@@ -47,6 +47,8 @@ class FieldSettings(Settings):
 
 LEARN: Final = "learn"
 """Where a file of links would be named: learn them from the training set."""
+DIAGONAL: Final = 4.0
+"""How strongly an aligner prefers links near the diagonal before its first iteration (λ), when nobody says."""
 
 
 class LinkFiles(Settings):
@@ -58,6 +60,15 @@ class LinkFiles(Settings):
     """The same for the validation set, from a file."""
     test: FilePath | None = None
     """And for the test set."""
+    diagonal: NotNegative = DIAGONAL
+    """For `learn`: how strongly links near the diagonal are preferred before the first iteration (λ), from which it is
+    learned. Where the order of words differs strongly, 0.1 lets the texts decide; 0 is no preference at all."""
+
+    def model_post_init(self, _: Any) -> None:
+        """Only links that are learned have a diagonal."""
+        if self.diagonal != DIAGONAL and self.train != LEARN:
+            sentence = "'diagonal' is for links that are learned; say `train: learn` beside it, or remove it."
+            raise Misfits(((("diagonal",), sentence),))
 
     def lacks(self, place: str, data: Any) -> Iterator[str]:
         """What a place needs and is not there; rows that are held out have the links of the training set."""
@@ -67,7 +78,8 @@ class LinkFiles(Settings):
             split = "train"
         file = getattr(self, split)
         if file is None or (file == LEARN and not guides):
-            yield f"needs true alignments, but data.alignment.{split} names no file."
+            learn = " (`train: learn` learns them)" if guides else ""
+            yield f"needs true alignments, but data.alignment.{split} names no file{learn}."
 
 
 def _as_link_files(value: Any) -> Any:

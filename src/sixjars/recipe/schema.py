@@ -34,7 +34,7 @@ class Misfits(ValueError):
 class Settings(BaseModel):
     """A section of a recipe: frozen, and strict about keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     filled_in: ClassVar[Collection[str]] = ()
     """Keys that are not for a recipe to choose: the toolkit fills them in."""
@@ -74,7 +74,8 @@ def _worth_telling(error: ValidationError) -> list[ErrorDetails]:
     seen: dict[tuple[int | str, ...], ErrorDetails] = {}
     for fault in error.errors():
         place = tuple(step for step in fault["loc"] if "[" not in str(step) and str(step) not in _BRANCHES)
-        seen.setdefault(place, {**fault, "loc": place})
+        if place not in seen or _misfits(fault):
+            seen[place] = {**fault, "loc": place}
     above = {place[:end] for place in seen for end in range(len(place))}
     return [fault for place, fault in seen.items() if place not in above]
 

@@ -1,5 +1,6 @@
 """Word alignment of parallel texts: two files are read and aligned, the links written, or compared with true ones."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,21 +8,23 @@ from typing import Any, NamedTuple, final
 
 import pyarrow
 
-from sixjars.data.alignment.aligner import ITERATIONS, Directions, aligned, pharaoh
+from sixjars.data.alignment.aligner import Directions, aligned, pharaoh
 from sixjars.data.alignment.links import read_links
 from sixjars.data.alignment.symmetry import SYMMETRIZATIONS, USUAL, Symmetrization
 from sixjars.data.annotations import Links, links_of
 from sixjars.data.flat import as_array
 from sixjars.data.readers import read
 from sixjars.data.readers.delimited import lines_in
+from sixjars.data.readers.dialect import refitted
 from sixjars.data.readers.rows import Fault
-from sixjars.data.storage.cache import made_whole
 from sixjars.data.text.files import blocks_of
 from sixjars.errors import DataError, unknown
 from sixjars.evaluation.metrics.attention import alignment_error_rate
 from sixjars.evaluation.metrics.outcome import Outcome
-from sixjars.progress import Reporter, listening, usual_reporter
+from sixjars.progress import Reporter, listening, number_of, tell, usual_reporter
+from sixjars.recipe.data import DIAGONAL, TableSettings
 from sixjars.recipe.sections import DataSettings
+from sixjars.runs.output_file import check_writable
 
 Text = str | Path | Sequence[str]
 """A file with a sentence in each line, or the sentences."""
@@ -73,7 +76,9 @@ class Alignment:
 
     def save(self, path: str | Path) -> None:
         """Write a file with a line of links for each pair of sentences."""
-        with made_whole(Path(path)) as made, made.open("w", encoding="utf-8") as file:
+        check_writable(Path(path))
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with Path(path).open("w", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in self.to_pharaoh())
 
     def score(self, gold: str | Path) -> AlignmentScore:
@@ -110,13 +115,15 @@ def align(
     columns: Sequence[str | int] = (),
     also: tuple[Text, Text] | None = None,
     symmetrize: Symmetrization = USUAL,
-    iterations: int = ITERATIONS,
+    diagonal: float = DIAGONAL,
     reporter: Reporter | None = None,
 ) -> Alignment:
     """Learn which words of two parallel texts belong together, from the texts alone.
 
     Words are what stands between white space; capitals do not count. `first` alone is a table, of which `columns`
-    names two. `also` are two more texts, which are learned from, but not aligned.
+    names two. `also` are two more texts, which are learned from, but not aligned. `diagonal` is how strongly links near
+    the diagonal are preferred at first: where the order of words differs strongly, 0.1 lets the texts decide, 0 is no
+    preference. A row of a table with an empty cell has no links.
 
     >>> found = align(["the house", "the book", "", "a book"], ["das Haus", "das Buch", "", "ein Buch"])
     >>> list(found.to_pharaoh())
@@ -124,12 +131,14 @@ def align(
     """
     if symmetrize not in SYMMETRIZATIONS:
         raise DataError(unknown("symmetrize:", symmetrize, SYMMETRIZATIONS))
+    if not 0 <= diagonal < math.inf:
+        raise DataError(f"diagonal must be 0 or larger, but is {diagonal}.")
     reporter = reporter or usual_reporter()
     try:
         with listening(reporter):
             texts = _table(first, columns) if second is None else _parallel(first, second)
             sides = [texts] if also is None else [texts, _parallel(*also)]
-            found = aligned(*map(pyarrow.concat_arrays, zip(*sides, strict=True)), iterations=iterations)
+            found = aligned(*map(pyarrow.concat_arrays, zip(*sides, strict=True)), diagonal=diagonal)
     finally:
         reporter.end()
     return Alignment(found, len(texts[0]), symmetrize)
@@ -159,5 +168,10 @@ def _table(file: Text, columns: Sequence[str | int]) -> tuple[Any, Any]:
     if not isinstance(file, str | Path) or len(columns) != 2:
         raise DataError("Give two texts to align, or one table and two of its columns: --columns english,french.")
     wanted = dict(zip(("first", "second"), columns, strict=True))
-    table = read(str(file), wanted, settings=DataSettings(train=str(file))).table
-    return table.column("first").combine_chunks(), table.column("second").combine_chunks()
+    settings = DataSettings(train=str(file), **refitted(Path(file), columns, TableSettings()))
+    table = read(str(file), wanted, settings=settings, empty=True).table
+    found = [table.column(name).combine_chunks() for name in wanted]
+    empty = sum(not (one.strip() and other.strip()) for one, other in zip(*(c.to_pylist() for c in found), strict=True))
+    if empty:
+        tell(f"{file}: {number_of(empty, 'row')} with an empty cell; an empty line of links stands for each.")
+    return found[0], found[1]

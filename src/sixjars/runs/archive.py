@@ -16,7 +16,7 @@ from sixjars.errors import RunError, shown
 
 ENDING: Final = ".sixjars"
 CARD: Final = "README.md"
-FILES: Final = ("recipe.yaml", "run.json", "scores.json", "log.jsonl", "model.safetensors")
+FILES: Final = ("recipe.yaml", "run.json", "scores.json", "log.jsonl", "cost.json", "model.safetensors")
 """What a packed run has besides its model card and `fields/NAME.json`."""
 _FIELD = re.compile(r"fields/[A-Za-z0-9_]{1,80}\.json")
 _MOST: Final = 50

@@ -1,6 +1,7 @@
 """Several recipes or runs side by side: scores with intervals, significance, cost, score by length, examples."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,10 +15,10 @@ from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, usual_reporter
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.archive import is_packed
 from sixjars.runs.comparison import Comparison, Contender, Differing, unique_names
 from sixjars.runs.comparison_files import RUNS, Target
 from sixjars.runs.evaluate import judged_run, wanted_metrics, without_annotations
+from sixjars.runs.explain import is_run, recipe_or_run
 from sixjars.runs.extension import resume_run
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.output_file import check_not_read
@@ -41,7 +42,7 @@ def compare(
 ) -> Comparison:
     """Train what is a recipe (unless `out` has it trained already), load what is a run, score all on the same examples.
 
-    These are the test set of each, or `data`, as for `evaluate`. `out` is a folder, or a file: a table (.md, .csv,
+    These are the test set of each, or `data`, as for `evaluate`. `out` is a folder, or a file: a new table (.md, .csv,
     .json) or the picture of the score by length (.png, .svg, .pdf). `metric` is that of the curves and the examples.
 
     >>> import sixjars
@@ -56,14 +57,14 @@ def compare(
         metric_named(metric, outside)
     if len(names) < 2:
         raise DataError("compare needs two recipes or runs, or more.")
-    recipes = [open_run(n, outside).recipe if _is_run(n) else read_recipe(n, (), outside) for n in names]
+    recipes = [open_run(n, outside).recipe if is_run(n) else recipe_or_run(n, (), outside) for n in names]
     _check_tasks(names, recipes)
     metrics, chosen = _metrics(names, recipes, metric, outside)
-    target.check()
     check_not_read(target.path, data)
+    target.check()
     reporter = usual_reporter()
     runs = [
-        open_run(name, outside) if _is_run(name) else _trained(name, target.runs, device, reporter, outside)
+        open_run(name, outside) if is_run(name) else _trained(name, target.runs, device, reporter, outside)
         for name in names
     ]
     judge = partial(_judged, names, runs, data=data, device=device, reporter=reporter)
@@ -103,10 +104,6 @@ def _judged(
                 "(lowercase); compare runs that have this setting alike."
             )
     return found
-
-
-def _is_run(name: str) -> bool:
-    return Path(name).is_dir() or is_packed(Path(name))
 
 
 def _check_tasks(names: Sequence[str], recipes: Sequence[Recipe]) -> None:
@@ -222,22 +219,25 @@ def _lengths(dataset: Dataset, rows: Sequence[int]) -> tuple[str, list[int]]:
 
 
 def _differing(name: str, first: ScoredRun, other: ScoredRun, metric: Metric) -> list[Differing]:
-    """The examples that two runs differ on most, those where the other has more first."""
+    """The examples that two runs differ on most, those where the other has more first; each input once."""
     ours, theirs = first.outcomes[metric.name], other.outcomes[metric.name]
-    changes = _changes(metric, ours, theirs)
-    order = sorted(changes, key=lambda at: -changes[at])
-    more, less = [at for at in order if changes[at] > 0], [at for at in reversed(order) if changes[at] < 0]
-    dataset, rows = first.judged.dataset, first.judged.judged.rows
+    changes, inputs = _changes(metric, ours, theirs), first.judged.inputs
+    counts, chosen = Counter(inputs), list[int]()
+    for sign in (1, -1):
+        order = sorted((at for at in changes if sign * changes[at] > 0), key=lambda at: abs(changes[at]))
+        largest = {inputs[at]: at for at in order}.values()  # of the same input, the last one
+        chosen += sorted(largest, key=lambda at: -abs(changes[at]))[:EXAMPLES]
     return [
         Differing(
             name,
-            " | ".join(dataset.raw(rows[at]).values()),
+            " | ".join(first.judged.dataset.raw(first.judged.judged.rows[at]).values()),
             ours[at].references,
             next(iter(ours[at].candidates), None),
             next(iter(theirs[at].candidates), None),
             changes[at],
+            counts[inputs[at]],
         )
-        for at in (*more[:EXAMPLES], *less[:EXAMPLES])
+        for at in chosen
     ]
 
 

@@ -57,18 +57,22 @@ class Cost:
     """Updates until the end of training; nothing where its log is gone."""
     epochs: float | None
     seconds: float | None
-    """Of training, where the log has them."""
+    """Of training, where the run has noted them."""
     device: str = ""
     """What it was scored on."""
     speed: float = field(default=0.0, compare=False)
     """Examples scored in a second, just now."""
+    trained_on: str = ""
+    """The device of training; nothing where that is not known."""
 
     @property
     def training(self) -> str:
         """Steps, epochs and time, as far as they are known."""
         parts = [number_of(self.steps, "step")] if self.steps is not None else []
         parts += [number_of(round(self.epochs, 1), "epoch")] if self.epochs is not None else []
-        return ", ".join([*parts, *([duration(self.seconds)] if self.seconds is not None else [])]) or "not known"
+        if self.seconds is not None:
+            parts.append(duration(self.seconds) + (f" on {self.trained_on}" if self.trained_on else ""))
+        return ", ".join(parts) or "not known"
 
 
 @final
@@ -102,6 +106,8 @@ class Differing:
     difference: float
     """The score of the other less that of the first. Where one example has none, by how much the first run's score
     of all would change with this output of the other."""
+    times: int = 1
+    """How many examples have this input."""
 
 
 @final
@@ -154,7 +160,7 @@ class Comparison:
         buckets = self.contenders[0].buckets
         rows = [[one.name, f"{rounded(one.overall)} ", *map(_cell, one.buckets)] for one in self.contenders]
         counts = [f"{count:,} " for count in (self.examples, *(bucket.count for bucket in buckets))]
-        return ["", "all", *(f"{one.shortest}–{one.longest}" for one in buckets)], [*rows, ["examples", *counts]]
+        return ["", "all", *(one.name for one in buckets)], [*rows, ["examples", *counts]]
 
     def notes(self) -> Iterator[str]:
         """What the marks in the score by length mean."""

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Final, final
 from sixjars.errors import DataError
 from sixjars.inspection.page import draw_by_length
 from sixjars.runs.comparison import BETTER, SIGNIFICANT, WORSE, Comparison, Differing
+from sixjars.runs.output_file import check_new, check_writable
 
 PICTURES: Final = (".png", ".svg", ".pdf")
 RUNS: Final = Path("runs/compare")
@@ -42,6 +42,13 @@ class Target:
             return self.path / "by_length.png"
         return self.path if self.path.suffix.lower() in PICTURES else None
 
+    @property
+    def table(self) -> Path | None:
+        """Where the table goes, if one is wanted."""
+        if not self.is_file:
+            return self.path / "comparison.md"
+        return self.path if self.path.suffix.lower() in TABLES else None
+
     def check(self) -> None:
         """Refuse what cannot be written, before any work; nothing is made yet."""
         if not self.is_file and self.path.suffix[1:].isalpha():
@@ -49,14 +56,11 @@ class Target:
                 f"{self.path} is no file that a comparison can be: a table is {', '.join(TABLES)}, a picture "
                 f"{', '.join(PICTURES)}; a name without an ending is a folder."
             )
-        wrong = f"{self.path} cannot be written:"
-        if self.path.exists() and self.path.is_dir() == self.is_file:
-            raise DataError(f"{wrong} it is a {'folder' if self.is_file else 'file'}.")
-        near = next(one for one in (self.path, *self.path.absolute().parents) if one.exists())
-        if not near.is_dir() and near != self.path:
-            raise DataError(f"{wrong} {near} is a file.")
-        if not os.access(near, os.W_OK):
-            raise DataError(f"{wrong} there is no permission to write to {near}.")
+        if self.path.is_file() and not self.is_file:
+            raise DataError(f"{self.path} is a file; name a folder, or a file that ends in {', '.join(TABLES)}.")
+        if self.table == self.path:
+            check_new(self.path)
+        check_writable(self.path if self.is_file else self.path / "comparison.md", str(self.path))
 
     def write(self, found: Comparison) -> None:
         """The table, the picture, or both."""
@@ -67,22 +71,27 @@ class Target:
         if found.picture is not None:
             curves = {one.name: one.buckets for one in found.contenders}
             draw_by_length(found.picture, curves, metric=found.metric, title=found.title, by=found.by)
-        file = self.path if self.is_file else self.path / "comparison.md"
-        if file != found.picture:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(TABLES[file.suffix.lower()](found), encoding="utf-8")
+        if self.table is not None:
+            self.table.parent.mkdir(parents=True, exist_ok=True)
+            self.table.write_text(TABLES[self.table.suffix.lower()](found), encoding="utf-8")
 
 
 def _markdown(found: Comparison) -> str:
     """The table, what is significant, score by length, and examples."""
-    parts = [f"{found.title}\n", _table(*found.table()), f"{legend()}\n"]
+    parts = [
+        f"# Comparison of {', '.join(one.name for one in found.contenders)}\n",
+        f"{found.title}.\n",
+        _table(*found.table()),
+        f"{legend()}\n",
+    ]
     parts.append("".join(f"- {sentence}\n" for sentence in found.findings()))
     if found.by:
         parts += [
-            f"{found.metric} by the {found.by}:\n",
+            f"## {found.metric} by the {found.by}\n",
             _table(*found.by_length()),
             "".join(f"{note}\n\n" for note in found.notes()).replace("*", "\\*"),
         ]
+    parts += ["## Examples where they differ most\n"] if found.differing else []
     for one in found.differing:
         parts.append("\n".join(f"    {line}" for line in example_lines(one, found)) + "\n")
     return "\n".join(part for part in parts if part.strip())
@@ -100,7 +109,8 @@ def example_lines(one: Differing, found: Comparison) -> Iterator[str]:
     first = found.contenders[0].name
     better = [measured.score.better for measured in found.contenders[0].scores if measured.score.name == found.metric]
     how = "better" if (one.difference > 0) == ("higher" in better) else "worse"
-    yield f"{found.metric} {one.difference:+.3g} for {one.name} against {first} ({how})"
+    times = f"; {one.times:,} examples have this input" if one.times > 1 else ""
+    yield f"{found.metric} {one.difference:+.3g} for {one.name} against {first} ({how}{times})"
     names = {
         "input": one.input or None,
         "reference": " / ".join(one.references),
@@ -133,6 +143,7 @@ def _csv(found: Comparison) -> str:
         if (cost := one.cost) is not None:
             row |= {"bytes": cost.size, "examples per second": cost.speed, "device": cost.device}
             row |= {"steps": cost.steps, "epochs": cost.epochs, "training seconds": cost.seconds}
+            row["trained on"] = cost.trained_on or None
         rows.append(row)
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, rows[0], lineterminator="\n")

@@ -20,7 +20,7 @@ from sixjars.flow.values import Batch
 from sixjars.learning.parameters import freeze_named
 from sixjars.model.build import Network, build, freeze_unused, nested
 from sixjars.progress import Reporter, number_of
-from sixjars.recipe.data import LEARN
+from sixjars.recipe.data import LEARN, LinkFiles
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.recipes import make_fields, model_plan
@@ -137,7 +137,8 @@ class Splits:
         """What is told of the data before training: its rows, and each field."""
         sets = dict(zip(SPLITS.values(), (self.train, self.valid, self.test), strict=True))
         rows = _rows(recipe, {name: len(one) for name, one in sets.items() if one is not None})
-        return {"rows": rows} | {name: self._field(name) for name in self.fields.all}
+        guides = {"alignment": self.train.guides.describe()} if recipe.loss.guide else {}
+        return {"rows": rows} | {name: self._field(name) for name in self.fields.all} | guides
 
     def _field(self, name: str) -> str:
         """A field, with the size of its vocabulary and how much of the validation set it covers."""
@@ -170,7 +171,7 @@ def notes_on(splits: Splits) -> Iterator[str]:
     yield from splits.notes
     if splits.fields.output.single_label:
         yield from _labels(splits)
-    if splits.train.learns_links:
+    if splits.train.diagonal is not None:
         linked = "source", splits.fields.output.name
         some = {name: splits.train.table.texts(name, range(min(len(splits.train), 1000))) for name in linked}
         yield from unspaced({name: splits.fields.all[name].words(texts) for name, texts in some.items()})
@@ -209,10 +210,18 @@ def splits_of(blueprint: Blueprint, restored: Fields | None = None) -> Splits:
     examples = admitted(blueprint)
     fields = restored or blueprint.fields.learned(examples["train"])
     made = {name: Dataset.stored(found, fields) for name, found in examples.items()}
-    made["train"] = replace(made["train"], learns_links=getattr(blueprint.recipe.data.alignment, "train", "") == LEARN)
+    links = blueprint.recipe.data.alignment
+    if isinstance(links, LinkFiles) and links.train == LEARN:
+        made["train"] = _guided(made["train"], links.diagonal if blueprint.recipe.loss.guide else None)
     if not made["train"].usable.any():
         raise DataError(f"{made['train'].where}: no row is left to learn from; all are too long (see on_long).")
     return Splits(made["train"], made["valid"], made.get("test"), fields)
+
+
+def _guided(train: Dataset, diagonal: float | None) -> Dataset:
+    """A training set whose links are to be learned; where nothing is guided by them, they are not."""
+    sentence = "data.alignment: learn changes nothing here, because loss.guide is 0; say loss.guide: 0.5, or remove it."
+    return replace(train, diagonal=diagonal, notes=train.notes if diagonal is not None else (*train.notes, sentence))
 
 
 def admitted(blueprint: Blueprint) -> dict[str, Examples]:

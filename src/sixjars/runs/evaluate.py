@@ -24,7 +24,7 @@ from sixjars.progress import Reporter, listening
 from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint, media_places, splits_of
+from sixjars.runs.data import Blueprint, Splits, media_places, splits_of
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.folds import note_of_folds
 from sixjars.runs.html import score_table, table
@@ -114,6 +114,14 @@ class JudgedRun:
     parameters: int
     seconds: float
     network: Network
+    splits: Splits | None = None
+    """All of the run's data, where that was read."""
+
+    @property
+    def inputs(self) -> list[tuple[str, ...]]:
+        """What each example that was scored was given; where nothing is, as with a language model, its target."""
+        given, targets = self.dataset.inputs, self.dataset.targets
+        return [tuple(given[row].values()) or (targets[row],) for row in self.judged.rows]
 
 
 def judged_run(
@@ -138,7 +146,8 @@ def judged_run(
     settings = run.recipe.evaluation if group is None else run.recipe.evaluation.model_copy(update={"group": group})
     try:
         with given_tables(tables), listening(reporter):
-            dataset, training = _datasets(run, blueprint, fields, data=file, metrics=metrics)
+            dataset, splits = _datasets(run, blueprint, fields, data=file, metrics=metrics)
+            training = None if splits is None else splits.train
     except DataError as error:
         raise DataError(f"{error}{_elsewhere(run.recipe, tables) if file is None else ''}") from None
     else:
@@ -154,7 +163,8 @@ def judged_run(
         seconds = time.monotonic() - began
     finally:
         reporter.end()
-    return JudgedRun(found, dataset, sum(weight.numel() for weight in network.parameters()), seconds, network)
+    parameters = sum(weight.numel() for weight in network.parameters())
+    return JudgedRun(found, dataset, parameters, seconds, network, splits)
 
 
 def evaluation_of(found: Judged, metrics: Sequence[Metric], dataset: Dataset) -> Evaluation:
@@ -242,12 +252,12 @@ def _datasets(
     *,
     data: str | Path | None = None,
     metrics: Sequence[Metric] = (),
-) -> tuple[Dataset, Dataset | None]:
-    """What is scored, and the training set where that is at hand or needed."""
+) -> tuple[Dataset, Splits | None]:
+    """What is scored, and all of the run's data where that is at hand or needed."""
     if data is None:
         splits = splits_of(blueprint, fields)
         run.check_data(splits.fingerprints)
-        return splits.scored, splits.train
+        return splits.scored, splits
     needs = {need for metric in metrics for need in metric.needs}
     if "links" in needs and isinstance(run.recipe.data.alignment, LinkFiles) and run.recipe.data.sample is None:
         raise DataError(
@@ -257,7 +267,7 @@ def _datasets(
     dataset = file_dataset(run, fields, data, {truth.key for truth in ANNOTATIONS.values() if truth.need in needs})
     dataset.usable  # noqa: B018 - refuses a file of which nothing can be scored
     needs_training = any("familiar" in metric.needs for metric in metrics)
-    return dataset, splits_of(blueprint, fields).train if needs_training else None
+    return dataset, splits_of(blueprint, fields) if needs_training else None
 
 
 def file_dataset(run: RunFolder, fields: Fields, data: str | Path, annotations: Collection[str] = ()) -> Dataset:

@@ -3,14 +3,14 @@
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from sixjars.data.dataset import Fields
-from sixjars.errors import DataError, RecipeError
+from sixjars.errors import DataError, RecipeError, hint, shown
 from sixjars.inspection.explanation import Explanation, explanation_of
 from sixjars.learning.parameters import freeze_named
 from sixjars.model.build import build, freeze_unused
-from sixjars.recipe.files import RecipeLike
+from sixjars.recipe.files import RecipeLike, find, packaged
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import DataSettings, Recipe
 from sixjars.runs.archive import is_packed
@@ -30,15 +30,15 @@ def explain(
     s_0 = tanh(W_0 h_T + b_0)
     """
     outside = Outside(tuple(allow), tuple(components))
-    if isinstance(what, str | os.PathLike) and (Path(what).is_dir() or is_packed(Path(what))):
+    if is_run(what):
         if overrides:
             raise RecipeError(["a run is explained as it is; only a recipe takes KEY=VALUE."], "the command line")
-        run = open_run(Path(what), outside)
+        run = open_run(Path(os.fspath(what)), outside)
         blueprint, note = Blueprint.of(run.recipe, outside), ""
         fields = run.restored(blueprint.fields)
         run.check_sizes(blueprint, fields)
     else:
-        blueprint = Blueprint.of(read_recipe(what, overrides, outside), outside)
+        blueprint = Blueprint.of(recipe_or_run(what, overrides, outside), outside)
         fields, note = _learned(blueprint)
     recipe, task = blueprint.recipe, TASKS[blueprint.recipe.task]
     network = build(blueprint.plan, fields.facts(), fresh=False)
@@ -47,6 +47,24 @@ def explain(
     letters = ", ".join(slot.letter for slot in task.inputs)
     title = f"{task.number} {task.name}: {task.title}"
     return explanation_of(recipe, network, title=title, data=_data(recipe, fields, note), given=letters)
+
+
+def is_run(what: RecipeLike) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether it names a run, by its folder or the one file of a packed run; else it is a recipe."""
+    return isinstance(what, str | os.PathLike) and (Path(what).is_dir() or is_packed(Path(what)))
+
+
+def recipe_or_run(what: RecipeLike, overrides: Sequence[str], outside: Outside) -> Recipe:
+    """A recipe, where a run might be named too: a name that is neither is told as such, with the nearest one."""
+    if isinstance(what, str | os.PathLike) and what and Path(what).suffix not in {".yaml", ".yml"}:
+        name = os.fspath(what)
+        try:
+            find(name)
+        except DataError:
+            beside = [str(path) for path in sorted(Path(name).parent.glob("*")) if is_run(path)]
+            near = hint(name, beside) or hint(name, list(packaged())) or " `sixjars tasks` lists the recipes."
+            raise DataError(f"there is neither a run nor a recipe {shown(name)}.{near}") from None
+    return read_recipe(what, overrides, outside)
 
 
 def _learned(blueprint: Blueprint) -> tuple[Fields, str]:

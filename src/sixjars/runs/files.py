@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, final
 
+from sixjars.data.readers.delimited import DELIMITERS as MARKS
+from sixjars.data.readers.delimited import unused_delimiter
 from sixjars.data.readers.excel import sheet_names, sheet_rows
 from sixjars.data.readers.records import DECODER, wrapped_list
 from sixjars.data.readers.rows import Fault, Key, value_of
@@ -59,7 +61,8 @@ class InputFile(ABC):
             return key
         if field in names:
             return field
-        there = ", ".join(map(repr, names))
+        mark = unused_delimiter(names)
+        there = ", ".join(repr(name.strip('"')) for name in (names[0].split(mark) if mark else names))
         raise DataError(f"{self.path} has no column {key!r}, which this run reads; it has {there}.")
 
 
@@ -121,6 +124,7 @@ class Delimited(Cells):
             self.mark = "\ufeff" if is_windows(stream) or stream.read(3).startswith((MARK, *UTF16)) else ""
         first = next((line for _, line in lines_of(path)), b"").decode(errors="replace")
         names = [{key, field} for field, key in wanted.items() if not isinstance(key, int)]
+        delimiters += "".join(mark for mark in MARKS if names and mark not in delimiters)  # names tell which is right
         split = {mark: set(next(csv.reader([first.rstrip("\r\n")], delimiter=mark), [])) for mark in delimiters}
         fits = [mark for mark in delimiters if (all(one & split[mark] for one in names) if names else mark in first)]
         self.delimiter = fits[0] if fits else delimiters[0]

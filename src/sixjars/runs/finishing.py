@@ -47,6 +47,7 @@ class Finishing:
                     source=positions.tokens,
                     finished=one.finished,
                     inputs=inputs,
+                    attended=self.positions_of,
                     layout=found.layout,
                     segments=positions.segments,
                     source_words=positions.words,

@@ -1,6 +1,6 @@
 """A run's folder: the resolved recipe, what the fields learned, the weights, the log, the scores and the versions.
 
-    recipe.yaml  fields/*.json  run.json  model.safetensors  log.jsonl  curves.png  scores.json  checkpoints/
+    recipe.yaml  fields/*.json  run.json  model.safetensors  log.jsonl  cost.json  curves.png  scores.json  checkpoints/
 
 Enough to repeat the run, and to load it anywhere. Nothing in it is code, and loading it runs none. A folder from a
 stranger is read with care: files have limits, and sizes are compared with the weights before anything is allocated.
@@ -94,7 +94,8 @@ class RunFolder:
                 f"Go on with: sixjars train {self.folder / 'recipe.yaml'} --out {self.folder} --resume"
             )
         self.check_sizes(blueprint, fields)
-        network = build(blueprint.plan, fields.facts(), fresh=False)
+        with Unfilled():  # all weights are those of the file
+            network = build(blueprint.plan, fields.facts(), fresh=False)
         load_weights(network, self.weights)
         return network.eval()
 
@@ -173,7 +174,7 @@ def draw_learning(
         axes.plot(steps, values, "o-", markersize=4, color=color, label="validation set")
         axes.axvline(best, color="#c0392b", linestyle="--", linewidth=1.2, label="best")
         axes.set_xlabel("step")
-        axes.set_ylabel("loss of a token" if name == "loss" else str(name).replace("_", " "), parse_math=False)
+        axes.set_ylabel(str(name).replace("_", " "), parse_math=False)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(axis="y", color="#dddddd")
         axes.spines[["top", "right"]].set_visible(False)

@@ -10,9 +10,9 @@ from typing import final
 import torch
 
 from sixjars.data.dataset import Dataset
-from sixjars.errors import SixJarsError
+from sixjars.errors import SixJarsError, hint, shown, unknown
 from sixjars.evaluation.score import encoded_batches
-from sixjars.flow.special import STOP
+from sixjars.flow.special import SPECIAL, STOP, UNK
 from sixjars.flow.values import Hypothesis, Layout
 from sixjars.loss import truth_loss
 from sixjars.model.build import Network
@@ -20,6 +20,9 @@ from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import EncodedRequests, Found, Input, Request
+
+MOST_LABELS = 50
+"""Labels that a message lists."""
 
 
 @final
@@ -107,10 +110,27 @@ def _predictions(predictor: Predictor, encoded: EncodedRequests) -> Iterator[Pre
     rows = dict(taught(predictor.network, encoded.dataset, examples=examples))
     found = [_found(rows[row]) for row in range(len(encoded.requests))]
     made = predictor.finish(encoded, found, SearchSettings())
-    for request, [one], row in zip(encoded.requests, made, found, strict=True):
-        unknown = f"input {request.number + 1}: the run does not know this {name}."
-        known = bool(row.hypotheses[0].tokens)
-        yield replace(one, text=request.texts[name]) if known else _failed(predictor, request, unknown)
+    for at, (request, [one], row) in enumerate(zip(encoded.requests, made, found, strict=True)):
+        if row.hypotheses[0].tokens:
+            yield replace(one, text=request.texts[name], tokens=_named(one.tokens, encoded.dataset, at))
+        else:
+            yield _failed(predictor, request, f"input {request.number + 1}: {_unknown(predictor, request.texts[name])}")
+
+
+def _named(tokens: tuple[str, ...], dataset: Dataset, row: int) -> tuple[str, ...]:
+    """The tokens of a given output, an unknown one with its word."""
+    if SPECIAL[UNK] not in tokens:
+        return tokens
+    own = dataset.fields.output.positions(dataset.table, row, len(tokens)).tokens
+    return tuple(own[at] if token == SPECIAL[UNK] and at < len(own) else token for at, token in enumerate(tokens))
+
+
+def _unknown(predictor: Predictor, given: str) -> str:
+    """A sentence about an output that the run has no number for: a label, and those that it knows."""
+    name, known = predictor.fields.output.name, list(getattr(predictor.fields.output, "names", ()))
+    if len(known) <= MOST_LABELS:
+        return unknown(f"the {name}", given, known)
+    return f"the {name} {shown(given)} is unknown.{hint(given, known)} The run knows {len(known):,}."
 
 
 def _found(row: Taught) -> Found:

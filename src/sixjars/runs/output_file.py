@@ -1,22 +1,44 @@
-"""A file that is written at the end of long work: whether it can be, asked before."""
+"""A file that is written at the end of long work: whether it can be, and may be, asked before."""
 
 import os
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from sixjars.errors import DataError
 
 
 def check_writable(path: Path, name: str = "") -> None:
-    """Refuse a file that cannot be written; its folder may still have to be made. `name` is what a message calls it."""
+    """Refuse a file that cannot be written; its folder may still have to be made. `name` is what a message calls it.
+
+    It is tried: permissions alone do not tell, for whoever may do everything, or of a file system that takes no files.
+    """
     name = name or str(path)
-    if path.is_dir():
-        raise DataError(f"{name} is a folder; name a file in it.")
-    place = next(folder for folder in path.absolute().parents if folder.exists())
-    if not place.is_dir():
-        raise DataError(f"{name} cannot be written: {place} is not a folder.")
-    if not os.access(path if path.exists() else place, os.W_OK):
-        raise DataError(f"{name} cannot be written: you may not write there.")
+    try:
+        if path.is_dir():
+            raise DataError(f"{name} is a folder; name a file in it.")
+        place = next(folder for folder in path.absolute().parents if folder.exists())
+        if not place.is_dir():
+            raise DataError(f"{name} cannot be written: {place} is not a folder.")
+        if path.is_file():
+            with path.open("ab"):
+                pass
+        elif not path.exists():  # a device or a pipe is not tried
+            check_folder(place)
+    except OSError as error:
+        raise DataError(f"{name} cannot be written: {error.strerror or error}.") from None
+
+
+def check_folder(place: Path) -> None:
+    """OSError where no file can be made in a folder."""
+    with TemporaryFile(dir=place):
+        pass
+
+
+def check_new(path: Path, name: str = "") -> None:
+    """Refuse to write over a file that holds something; an empty one, or a device, may be written to."""
+    if path.is_file() and path.stat().st_size:
+        raise DataError(f"{name or path} exists already; choose another name.")
 
 
 def check_not_read(path: Path, data: Any) -> None:

@@ -36,6 +36,8 @@ class Prediction:
     """Whether the model stopped by itself."""
     inputs: Mapping[str, str] = field(default_factory=dict)
     """What was given."""
+    attended: str = ""
+    """Of which input the positions are."""
     layout: Layout = field(default_factory=Layout)
     """What the positions are: words, words in segments, the cells of an image row by row, frames, or points."""
     segments: tuple[int, ...] = ()

@@ -239,15 +239,12 @@ def _inner_faults(inner: Nested, field: Field) -> list[str]:
 
 def attention_faults(recipe: Recipe, plan: ModelPlan, metrics: Named) -> Iterator[str]:
     """Whatever needs attention or the truth about it, where there is no such thing."""
-    every_step = {
-        "loss.coverage": recipe.loss.coverage,
-        "evaluation.search.coverage_penalty": recipe.evaluation.search.coverage_penalty,
-        "evaluation.search.unknown": recipe.evaluation.search.unknown == "replace",
-    }
-    for place, wanted in every_step.items():
+    loss, search = recipe.loss, recipe.evaluation.search
+    every_step = {"loss.coverage": loss.coverage, "evaluation.search.coverage_penalty": search.coverage_penalty}
+    for place, wanted in (every_step | {"evaluation.search.unknown": search.unknown == "replace"}).items():
         if wanted and not plan.bridge.follows_state:
             yield f"{place}: needs a bridge of kind attention or two_level, but it is {plan.kind('bridge')}."
-    needs = [("loss.guide:", ANNOTATIONS["alignment"])] if recipe.loss.guide else []
+    needs = [("loss.guide:", ANNOTATIONS["alignment"])] if loss.guide else []
     for truth in ANNOTATIONS.values():
         needs += [(f"{place}: {metric.name}", truth) for place, metric in metrics if truth.need in metric.needs]
     for place, truth in needs:
@@ -257,10 +254,13 @@ def attention_faults(recipe: Recipe, plan: ModelPlan, metrics: Named) -> Iterato
 def _lacks(place: str, truth: Annotation, recipe: Recipe, plan: ModelPlan) -> Iterator[str]:
     """Why true and predicted attention cannot be compared, if they cannot."""
     data, source = recipe.data, recipe.data.fields.get("source")
-    if isinstance(named := getattr(data, truth.key), LinkFiles) and (data.sample is None or place == "loss.guide:"):
+    if truth.key == "alignment" and not plan.decoder.searches:
+        yield f"needs an output of words, each with its own attention, but {recipe.task} outputs a label; remove it."
+    elif isinstance(named := getattr(data, truth.key), LinkFiles) and (data.sample is None or place == "loss.guide:"):
         yield from named.lacks(place, data)
     elif data.sample is None and named is None:
-        yield f"needs {truth.called}, but data.{truth.key} names no column."
+        learn = "; name one, or say data.alignment: learn, which aligns the words" if place == "loss.guide:" else ""
+        yield f"needs {truth.called}, but data.{truth.key} names no column{learn}."
     elif data.sample is not None and getattr(sample_named(recipe.task, data.sample.kind), truth.key) is None:
         yield f"needs {truth.called}, but the synthetic corpus of {recipe.task} has none."
     elif truth.key == "rationale" and getattr(source, "segments", "none") in ("none", "turns"):

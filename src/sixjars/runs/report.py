@@ -6,6 +6,7 @@ Dims: B batch, N examples, D features of a summary vector.
 import math
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,15 +24,18 @@ from sixjars.inspection.report import report_page
 from sixjars.inspection.report_examples import chosen_rows
 from sixjars.inspection.report_map import neighbours_of, projected
 from sixjars.inspection.report_values import ByLength, Example, History, Report, Shown, SummaryMap
+from sixjars.learning.cost import read_cost
 from sixjars.learning.engine import Device
 from sixjars.progress import Reporter, duration, number_of
 from sixjars.recipe.outside import Outside
 from sixjars.runs.evaluate import Evaluation, JudgedRun, evaluation_of, judged_run, wanted_metrics, without_annotations
 from sixjars.runs.explain import explain
 from sixjars.runs.folder import RunFolder, best_of, first_score, noted, open_run
-from sixjars.runs.output_file import check_not_read, check_writable
+from sixjars.runs.output_file import check_new, check_not_read, check_writable
 from sixjars.runs.recipes import metrics_of
 from sixjars.runs.report_examples import example_of, images_of, lengths_of, ranking_of, unknown_words, views_of
+from sixjars.runs.report_notes import notes_of
+from sixjars.runs.splits import SPLITS
 
 ENDINGS = (".html", ".htm")
 BUCKETS = 5
@@ -53,6 +57,7 @@ def report(
 ) -> Path:
     """Write a report of a run, on its test set or on other data as `evaluate` takes it; returns the file.
 
+    An earlier report is written over, any other file is not.
     It is one HTML file that loads nothing: the six sections, learning curves, scores, examples with their attention, a
     map of summary vectors, and how to repeat the run.
 
@@ -69,6 +74,8 @@ def report(
         raise DataError(f"a report is an HTML file, but {path} does not end in {' or '.join(ENDINGS)}.")
     check_writable(path)
     check_not_read(path, data)
+    if not is_report(path):
+        check_new(path)
     given = os.fspath(folder)
     run = open_run(given, Outside(tuple(allow), tuple(components)))
     metrics, one = _judged(run, data, device, reporter)
@@ -126,6 +133,7 @@ class _Gathering:
                 (score, interval_of(metric, self._outcomes(metric)))
                 for score, metric in zip(evaluation.scores, self.metrics, strict=True)
             ],
+            notes=list(notes_of(run, one, own=data is None)),
             ranked_by=ranking.name,
             shown=self._shown(examples, [ranking.key(at) for at in range(len(examples))]),
             has_attention=one.network.decoder.has_attention,
@@ -147,15 +155,16 @@ class _Gathering:
         return self.one.judged.outcomes[nbest_of(metric, self.one.judged.settings)]
 
     def _shown(self, examples: Sequence[Example], keys: Sequence[tuple[float, ...]]) -> list[Shown]:
-        """The best, the median and the worst, with their attention."""
-        groups, rows = chosen_rows(keys), self.one.judged.rows
+        """The best, the median and the worst, with their attention; each input once."""
+        inputs, rows = self.one.inputs, self.one.judged.rows
+        groups, counts = chosen_rows(keys, inputs), Counter(inputs)
         views = views_of(self.one, [rows[at] for some in groups.values() for at in some])
         found = []
         for group, some in groups.items():
             for at in some:
                 view = views.get(rows[at])
                 images = () if view is not None else images_of(self.one.dataset, rows[at])
-                found.append(Shown(group, examples[at], view, images))
+                found.append(Shown(group, examples[at], view, images, counts[inputs[at]]))
         return found
 
     def _history(self) -> History | None:
@@ -176,7 +185,6 @@ class _Gathering:
         if len(set(lengths)) < 2:
             return None
         outcomes, edges = self._outcomes(metric), edges_of(lengths, buckets=BUCKETS)
-        edges = [edge for edge in edges if edge[0] <= max(lengths)]
 
         def interval(places: Sequence[int]) -> Interval | None:
             return interval_of(metric, [outcomes[at] for at in places])
@@ -187,9 +195,9 @@ class _Gathering:
         return ByLength(metric.name, unit, buckets)
 
     def _map(self, examples: Sequence[Example], evaluation: Evaluation, *, lower: bool) -> SummaryMap | None:
-        """Of all examples, or of some at equal distances."""
-        step = -(-len(examples) // MOST_POINTS)
-        chosen = range(0, len(examples), step)
+        """Of all inputs that differ, or of some at equal distances: the same input has the same vector."""
+        places = sorted({given: at for at, given in enumerate(self.one.inputs)}.values())
+        chosen = places[:: -(-len(places) // MOST_POINTS)]
         vectors_ND = self._summaries([self.one.judged.rows[at] for at in chosen])
         found = projected(vectors_ND)
         if found is None:
@@ -209,7 +217,12 @@ class _Gathering:
 
     def _cost(self, trained: int, frozen: int) -> dict[str, str]:
         """What is known of it."""
-        found = {"parameters": f"{trained:,} trained" + (f", {frozen:,} frozen" if frozen else "")}
+        spent = read_cost(self.run.folder)
+        time = "not known; the run did not note it" if spent is None else f"{spent.words}, with validation"
+        found = {
+            "training time": time,
+            "parameters": f"{trained:,} trained" + (f", {frozen:,} frozen" if frozen else ""),
+        }
         try:
             last = self.run.history()[-1]
             epochs = number_of(float(f"{last['epoch']:.3g}"), "epoch")
@@ -227,5 +240,5 @@ class _Gathering:
         found = {"seed": str(learning.seed), "Python": str(noted(folder, "python") or "not known")}
         versions, data, origin = (noted(folder, fact) for fact in ("versions", "data", "from"))
         found |= {str(name): str(number) for name, number in (versions or {}).items()}
-        found |= {f"SHA-256 of the {name} data": str(number) for name, number in (data or {}).items()}
+        found |= {f"checksum of the {SPLITS.get(name, name)} set": str(number) for name, number in (data or {}).items()}
         return found | ({"fine-tuned from": str(origin)} if origin else {})

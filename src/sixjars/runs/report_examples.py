@@ -97,7 +97,7 @@ def example_of(one: JudgedRun, at: int, score: float | None, length: int) -> Exa
         Path(text).name if dataset.fields.inputs[name].is_media else text
         for name, text in dataset.inputs[one.judged.rows[at]].items()
     ]
-    output = outcome.candidates[0] if outcome.candidates else ""
+    output = outcome.candidates[0] if outcome.candidates else None
     return Example(" · ".join(given), output, outcome.references, score, length)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import final
 
 from sixjars.evaluation.metrics import Score
+from sixjars.learning.cost import TrainingCost, read_cost
 from sixjars.learning.engine import Device
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.runs.folder import open_run
@@ -44,6 +45,11 @@ class Run:
         log = self.folder / "log.jsonl"
         lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
         return [json.loads(line) for line in lines]
+
+    @property
+    def cost(self) -> TrainingCost | None:
+        """Seconds of training, over all parts of a run that was resumed, and the device; nothing of older runs."""
+        return read_cost(self.folder)
 
     def __fspath__(self) -> str:
         """So that it can be given to `load`, `evaluate`, `explain` and `pack` in place of its folder."""

@@ -9,6 +9,7 @@ from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
 from sixjars.evaluation.metrics import Metric
 from sixjars.evaluation.score import nbest_of, widened
 from sixjars.evaluation.search import in_words
+from sixjars.learning.cost import read_cost
 from sixjars.runs.comparison import Cost, Measured
 from sixjars.runs.evaluate import JudgedRun
 from sixjars.runs.folder import RunFolder
@@ -37,14 +38,15 @@ class ScoredRun:
             last = self.run.history()[-1]
         except (OSError, ValueError, IndexError, RunError):
             last = {}
-        steps, examples = last.get("step"), len(self.judged.judged.rows)
+        steps, examples, spent = last.get("step"), len(self.judged.judged.rows), read_cost(self.run.folder)
         return Cost(
             size=sum(path.stat().st_size for path in kept),
             steps=None if steps is None else int(steps),
             epochs=last.get("epoch"),
-            seconds=last.get("seconds"),
+            seconds=None if spent is None else spent.seconds,
             device=self.device,
             speed=examples / max(self.judged.seconds, 1e-9),
+            trained_on="" if spent is None else spent.device,
         )
 
     def search(self, metric: Metric) -> str:
@@ -81,8 +83,7 @@ class ScoredRun:
         """The score by length, with intervals."""
         if not lengths:
             return ()
-        statistics, longest = self.statistics[metric.name], max(lengths)
-        edges = [edge for edge in edges_of(lengths, buckets=BUCKETS) if edge[0] <= longest]
+        statistics, edges = self.statistics[metric.name], edges_of(lengths, buckets=BUCKETS)
         between = (lambda _: None) if statistics is None else (lambda some: interval(statistics.only(some).resampled()))
         found = scores_by_length(self.outcomes[metric.name], lengths, metric=metric, edges=edges, interval=between)
         return tuple(found)

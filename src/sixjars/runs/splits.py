@@ -12,7 +12,6 @@ from sixjars.data.alignment.links import read_links
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import DRAWN, Fields
 from sixjars.data.flat import portions
-from sixjars.data.readers import read
 from sixjars.data.storage.cache import LINE, Examples
 from sixjars.data.storage.spool import filtered
 from sixjars.errors import DataError
@@ -32,10 +31,11 @@ Numbers = NDArray[np.int64]
 
 def read_files(recipe: Recipe, fields: Fields, files: Files) -> Examples:
     """Examples of one file (or parallel files), in the columns of the recipe."""
+    from sixjars.data.readers import read  # brings all that reads files, which no prediction needs
+
     settings = recipe.data.fields
     columns: dict[str, Column] = {name: one.column for name, one in settings.items()}
-    also = {key: getattr(recipe.data, key) for key in ANNOTATIONS}
-    columns |= {name: column for name, column in also.items() if isinstance(column, str | int)}
+    columns |= {key: column for key in ANNOTATIONS if isinstance(column := getattr(recipe.data, key), str | int)}
     lists = {name: field.lists for name, field in fields.all.items()}
     many = [name for name, meaning in lists.items() if meaning == "rows"]
     as_text = {name: fields.all[name].as_text for name, meaning in lists.items() if meaning == "value"}
@@ -75,8 +75,14 @@ def linked(recipe: Recipe, split: str, examples: Examples) -> Examples:
 
 
 def _check_links(recipe: Recipe) -> None:
-    """Refuse links of a set that has no file."""
-    for name in ("valid", "test"):
+    """Refuse links of a set that has no file, or that no column names."""
+    split, named = recipe.data.split, recipe.data.alignment
+    if split is not None and split.test is None and getattr(named, "test", None) is not None:
+        raise DataError(
+            "data.alignment.test: names a file of links, but data.split.test names no value, so there is no test set; "
+            "name the value of its rows, or remove the file."
+        )
+    for name in ("valid", "test") if split is None else ():
         links, files = (getattr(section, name, None) for section in (recipe.data.alignment, recipe.data))
         if links is not None and not isinstance(files, str | dict):
             raise DataError(
@@ -88,9 +94,9 @@ def _check_links(recipe: Recipe) -> None:
 def read_splits(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
     """The examples of every split, from files."""
     data = recipe.data
+    _check_links(recipe)
     if data.split is not None:
         return _by_column(recipe, fields)
-    _check_links(recipe)
     found = {"train": linked(recipe, "train", read_training(recipe, fields))}
     # All questions about an image stay together, and all turns of a conversation: the latter by their line.
     if recipe.learning.folds is not None:  # the model that is kept learns from all rows; its scores are of the folds

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 import numpy as np
 
-from sixjars.errors import MissingExtra, RunError, uninterrupted
+from sixjars.errors import MissingExtra, RunError
+from sixjars.learning.checkpoints import uninterrupted
 from sixjars.runs.space import Space
 from sixjars.runs.trial import End
 

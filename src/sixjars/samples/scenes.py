@@ -127,7 +127,7 @@ def painted(frames: Sequence[Sequence[Thing]], side: int, seed: int) -> NDArray[
     return made
 
 
-def _background(side: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+def _background(side: int, rng: "np.random.Generator") -> NDArray[np.uint8]:
     """A gradient from one pale tint to another, with a little noise."""
     from_3, to_3 = rng.uniform(*BACKGROUND, (2, 3))
     turn = rng.uniform(0, 2 * math.pi)
@@ -138,7 +138,7 @@ def _background(side: int, rng: np.random.Generator) -> NDArray[np.uint8]:
     return background_HW3
 
 
-def _shade(colour: str, rng: np.random.Generator) -> Shade:
+def _shade(colour: str, rng: "np.random.Generator") -> Shade:
     red, green, blue = (int(part) for part in np.array(COLOURS[colour]) + rng.integers(-JITTER, JITTER + 1, 3))
     return red, green, blue
 

@@ -1,1 +1,1 @@
-"""Runs in use outside of training: exported, served, shown in a browser."""
+"""Trained runs in use elsewhere: exported to other runtimes, served over HTTP, or in a browser."""

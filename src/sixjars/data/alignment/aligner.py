@@ -15,6 +15,7 @@ from sixjars.data.alignment.symmetry import USUAL, Symmetrization, symmetrized
 from sixjars.data.annotations import Links
 from sixjars.data.flat import spread
 from sixjars.progress import counted
+from sixjars.recipe.data import DIAGONAL
 
 ITERATIONS: Final = 5
 """Of expectation maximization."""
@@ -53,8 +54,10 @@ class Directions:
         )
 
 
-def aligned(first: Any, second: Any, *, iterations: int = ITERATIONS) -> Directions:
+def aligned(first: Any, second: Any, *, iterations: int = ITERATIONS, diagonal: float = DIAGONAL) -> Directions:
     """Align the words of two `pyarrow` arrays of texts, line by line; lines without words have no links.
+
+    `diagonal` is how strongly links near the diagonal are preferred before the first iteration; 0 for not at all.
 
     >>> import pyarrow
     >>> first = pyarrow.array(["the house", "the book", "a book"])
@@ -64,7 +67,7 @@ def aligned(first: Any, second: Any, *, iterations: int = ITERATIONS) -> Directi
     """
     words = Words.of(first), Words.of(second)
     text = PairedText.of(*words)
-    models = [DiagonalModel(text), DiagonalModel(text, reverse=True)]
+    models = [DiagonalModel(text, reverse=reverse, steepness=diagonal) for reverse in (False, True)]
     rounds, lines = range(iterations if text.chunks else 0), len(words[0].lengths)  # no words, nothing to learn
     for _ in counted(rounds, "aligning words", rows=lambda _: lines, total=len(rounds) * lines):
         for _ in spread(DiagonalModel.iterate, models):

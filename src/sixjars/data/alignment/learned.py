@@ -11,12 +11,13 @@ from sixjars.data.alignment.aligner import ITERATIONS, Directions, aligned
 from sixjars.data.alignment.pairs import Words
 from sixjars.data.flat import as_array
 from sixjars.data.storage.cache import cache_folder, disk_faults, made_whole, touch
+from sixjars.recipe.data import DIAGONAL
 
 _VERSION = 1
 """Changes when the aligner finds other links."""
 
 
-def learned_links(sources: Sequence[str], targets: Sequence[str]) -> Directions:
+def learned_links(sources: Sequence[str], targets: Sequence[str], *, diagonal: float = DIAGONAL) -> Directions:
     """The links between the words of texts, made now or found in the cache.
 
     >>> sorted(learned_links(["a b", "b"], ["x y", "y"]).links(0))
@@ -25,13 +26,13 @@ def learned_links(sources: Sequence[str], targets: Sequence[str]) -> Directions:
     first, second = as_array(sources), as_array(targets)
     words = Words.of(first), Words.of(second)
     sizes = len(words[1].ids), len(words[0].ids)
-    path = cache_folder() / _key(sources, targets)
+    path = cache_folder() / _key(diagonal, sources, targets)
     found = None
     with suppress(OSError, ValueError, EOFError):  # not there, or damaged
         found = np.load(path)
         touch(path)
     if found is None or found.dtype != np.int32 or found.shape != (sum(sizes),):
-        made = aligned(first, second)
+        made = aligned(first, second, diagonal=diagonal)
         found = np.concatenate([made.forward, made.backward])
         with disk_faults("Learned alignments", path.parent), made_whole(path) as unfinished:
             with unfinished.open("wb") as file:
@@ -63,9 +64,9 @@ def unspaced(words: Mapping[str, Sequence[Sequence[int]]]) -> Iterator[str]:
         )
 
 
-def _key(*texts: Sequence[str]) -> str:
+def _key(diagonal: float, *texts: Sequence[str]) -> str:
     """All that the links depend on, as the name of a file."""
-    constants = _VERSION, ITERATIONS, model.NULL, model.SPREAD, model.STEEPNESS, *model.LIMITS
+    constants = _VERSION, ITERATIONS, model.NULL, model.SPREAD, float(diagonal), *model.LIMITS
     whole = hashlib.sha256(f"alignment {constants}".encode())
     for some in texts:
         whole.update(f"\n{len(some)}\n".encode() + "\n".join(some).encode())

@@ -21,16 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.data.alignment.pairs import Block, Chunk, Numbers, PairedText
+from sixjars.recipe.data import DIAGONAL
 
 Values = NDArray[np.float64]
 NULL: Final = 0.08
 """p_0, the probability that a word is explained by none."""
 SPREAD: Final = 0.01
 """α of the Dirichlet prior: the smaller, the fewer words each word is explained by."""
-STEEPNESS: Final = 4.0
-"""λ before the first iteration."""
 LIMITS: Final = (0.1, 14.0)
-"""Between which λ stays."""
+"""Between which λ stays, unless it is 0 from the beginning."""
 
 
 def distances(size_S: int, size_T: int) -> Values:
@@ -78,11 +77,12 @@ class _Expected:
 class DiagonalModel:
     """One direction: the words of one text of a `PairedText` explained by those of the other."""
 
-    def __init__(self, text: PairedText, *, reverse: bool = False) -> None:
+    def __init__(self, text: PairedText, *, reverse: bool = False, steepness: float = DIAGONAL) -> None:
         self.text = text
         self.reverse = reverse
         """Whether the first text is explained by the second."""
-        self.steepness = STEEPNESS
+        self.steepness = steepness
+        """λ; where it is 0 it stays so, and all positions are equally probable: model 1 without a prior."""
         given, explained = (text.second, text.first) if reverse else (text.first, text.second)
         self.given, self.explained = given, explained
         self.sizes = text.counts[::-1] if reverse else text.counts
@@ -131,7 +131,8 @@ class DiagonalModel:
         below = digamma(totals + SPREAD * self.sizes[1])
         self.theta = np.exp(digamma(found.pairs + SPREAD) - below[self.given])
         self.null = np.exp(digamma(found.null + SPREAD) - digamma(np.array(found.null.sum() + SPREAD * self.sizes[1])))
-        self.steepness = best_steepness(self.steepness, found.near, found.mass)
+        if self.steepness:
+            self.steepness = best_steepness(self.steepness, found.near, found.mass)
 
     def iterate(self) -> None:
         """One iteration of EM."""

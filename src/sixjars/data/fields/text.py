@@ -22,7 +22,7 @@ from sixjars.data.flat import Flat
 from sixjars.data.packing import SegmentColumn, packed
 from sixjars.data.storage.cache import IdEncoder, Table
 from sixjars.data.text.given import GivenTokenizer
-from sixjars.data.text.pieces import joined
+from sixjars.data.text.pieces import joined, unknown_named
 from sixjars.data.text.segments import segments_of, text_of_segments
 from sixjars.data.text.statistics import suggested_tokens
 from sixjars.data.text.tokenizer import AnyTokenizer, TextEncoding, TextTokenizer
@@ -207,9 +207,8 @@ class TextField(Field):
 
     def id_column(self, flat: Flat, limit: int | None = None) -> Column:
         """Ids as a column of such texts."""
-        if self.in_segments:
-            return SegmentColumn(flat)
-        return IdColumn(flat, stop=STOP if self.is_output else None, limit=limit)
+        stop = STOP if self.is_output else None
+        return SegmentColumn(flat) if self.in_segments else IdColumn(flat, stop=stop, limit=limit)
 
     def usable(self, table: Table) -> NDArray[np.bool_]:
         """Rows that are not too long, where those are left out."""
@@ -258,14 +257,15 @@ class TextField(Field):
         return [self.tokenizer.size + best[at] if number == UNK else number for at, number in enumerate(ids)], words
 
     def positions(self, table: Table, row: int, count: int) -> Positions:
-        """The tokens, with their segments and words."""
-        ids, offsets = table.ids(self.name)
-        own = ids[offsets[row] : offsets[row + 1]].tolist()
-        words, segments = [number for number in own if number != STOP], []
-        if self.in_segments:
-            ends = np.cumsum([number == STOP for number in own]).tolist()
-            segments = [part for number, part in zip(own, ends, strict=True) if number != STOP]
-        return Positions(tuple(self.tokenizer.tokens(words)), tuple(segments), tuple(joined(self.decode, words, ())))
+        """The tokens, with their segments and words; one that is not known as `<unk:WORD>`, where its word is."""
+        (ids, offsets), size = table.ids(self.name), self.tokenizer.size
+        own = [number if number < size else UNK for number in ids[offsets[row] : offsets[row + 1]].tolist()]
+        words = [number for number in own if number != STOP]
+        ends = np.cumsum([number == STOP for number in own]).tolist() if self.in_segments else []
+        segments = [part for number, part in zip(own, ends, strict=False) if number != STOP]
+        spelled = list(map(self.tokenizer.plain, self.encoding().words(table.texts(self.name, [row])[0])))
+        tokens = unknown_named(self.tokenizer.tokens(words), spelled)
+        return Positions(tuple(tokens), tuple(segments), tuple(joined(self.decode, words, ())))
 
     def words(self, texts: Sequence[str]) -> list[list[int]]:
         """For each token of each text, the word between white space that it belongs to."""

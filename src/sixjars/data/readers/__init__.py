@@ -76,6 +76,7 @@ def read(
     settings: DataSettings,
     many: Collection[str] = (),
     as_text: Mapping[str, ToText] | None = None,
+    empty: bool = False,
 ) -> Examples:
     """The rows of a file (or of parallel files) as a table of text.
 
@@ -84,9 +85,9 @@ def read(
     Parquet, hub). A dataset of the hub is `hf:NAME`, `hf:NAME:SPLIT` or `hf:NAME@CONFIG:SPLIT`, NAME being
     `name`, `org/name` or a folder. For a field in `many`, a list of texts (JSON lines, Parquet, hub) is a row for
     each of them, all with the same line. For a field in `as_text`, a list is one value, and the function makes a text
-    of it; this goes before `many`.
+    of it; this goes before `many`. With `empty`, a text may be empty.
     """
-    wanted = _wanted(columns, settings, many, as_text or {})
+    wanted = replace(_wanted(columns, settings, many, as_text or {}), empty=empty)
     if isinstance(files, str) and files.startswith(HUB) and settings.format == "table":
         folder = Path(settings.folder).expanduser()
         return kept(read_hub(files, wanted, folder=folder), wanted, name=files, unit="row")

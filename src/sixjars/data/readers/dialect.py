@@ -116,7 +116,7 @@ def refitted(path: Path, columns: Sequence[Key], table: TableSettings) -> dict[s
     found = dialect_of(path)
     if not _has(found.names or found.rows[0], columns):
         return {}
-    tell(f"{path} has {found.delimiter!r} between its columns, where the training file has {usual!r}.")
+    tell(f"{path} has {found.delimiter!r} between its columns, and is read so; expected was {usual!r}.")
     return {"delimiter": found.delimiter, "quotes": found.quotes}
 
 

@@ -80,6 +80,8 @@ class Wanted:
     """The column of who speaks each turn, where rows are conversations."""
     table: TableSettings = field(default_factory=TableSettings)
     """How lines become columns."""
+    empty: bool = False
+    """Whether a text may be empty."""
 
     @property
     def keys(self) -> list[Key]:
@@ -168,7 +170,7 @@ def _good_rows(columns: Mapping[Key, Any], lines: "NDArray[numpy.int64]", wanted
     table = {}
     for name, key in wanted.fields.items():
         column = columns[key]
-        if name in ANNOTATIONS:  # where nothing is known, it may be empty
+        if name in ANNOTATIONS or wanted.empty:  # where nothing is known of attention, it may be empty
             table[name] = column.fill_null("")
             continue
         missing = _plain(column.is_null())

@@ -130,7 +130,7 @@ class Examples:
         """
         arrays = {name: pyarrow.array(texts, pyarrow.string()) for name, texts in columns.items()}
         count = len(next(iter(arrays.values())))
-        return cls(pyarrow.table({**arrays, LINE: numpy.arange(1, count + 1, dtype=numpy.int64)}), 0, where)
+        return cls(pyarrow.table({**arrays, LINE: pyarrow.array(range(1, count + 1), pyarrow.int64())}), 0, where)
 
 
 class IdEncoder(Protocol):
@@ -181,10 +181,10 @@ class Table:
         return field != LINE and field in self._texts.column_names
 
     def texts(self, field: str, rows: Sequence[int] | None = None) -> list[str]:
-        """The raw texts of a field, of all rows or of some."""
-        column = self._texts.column(field)
-        texts: list[str] = column.to_pylist() if rows is None else [column[int(row)].as_py() for row in rows]
-        return texts
+        """The raw texts of a field, of all rows or of some; those of a range are read at once."""
+        column, some = self._texts.column(field), range(len(self)) if rows is None else rows
+        at_once = isinstance(some, range) and column.slice(some.start, len(some))
+        return list(at_once.to_pylist() if at_once else (column[int(row)].as_py() for row in some))
 
     def ids(self, field: str) -> Flat:
         """All ids of a field on end, and where each row begins (one entry more than rows); no copy."""

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from unicodedata import category, name
 
+from sixjars.flow.special import SPECIAL, UNK
+
 UNSPACED = ("CJK ", "HIRAGANA ", "KATAKANA ", "THAI ", "LAO ", "KHMER ", "MYANMAR ")
 
 Decode = Callable[[Sequence[int], Sequence[str]], str]
@@ -38,3 +40,15 @@ def _meet(before: str, own: str) -> bool:
 def _unspaced(letter: str) -> bool:
     """Whether a letter is of a script that writes no spaces between words."""
     return name(letter, "").startswith(UNSPACED)
+
+
+def unknown_named(tokens: list[str], spelled: list[str]) -> list[str]:
+    """Tokens, those that are unknown with what stands in the text, where that is known.
+
+    >>> unknown_named(["the", "<unk>", "<unk>"], ["the", "jar", "<unk>"])
+    ['the', '<unk:jar>', '<unk>']
+    """
+    if len(tokens) != len(spelled):  # a tokenizer of somebody else's
+        return tokens
+    both = zip(tokens, spelled, strict=True)
+    return [f"<unk:{word}>" if token == SPECIAL[UNK] != word else token for token, word in both]

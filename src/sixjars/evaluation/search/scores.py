@@ -237,3 +237,15 @@ def forced_prefix(prefix: Padded, *, otherwise: Rule) -> Rule:
         return torch.where(prefix.mask[:, now : now + 1], only_RV, otherwise(scores, output, made))
 
     return rule
+
+
+def order_in_words(settings: SearchSettings) -> str:
+    """What hypotheses are in the order of, and their score, which is that of `Ranking`.
+
+    >>> order_in_words(SearchSettings(kind="beam", length_penalty=0.6))
+    'Ordered by score: log probability / tokens^0.6.'
+    """
+    power = "" if settings.length_penalty == 1 else f"^{settings.length_penalty:g}"
+    length = f" / tokens{power}" if settings.length_penalty else ""
+    score = f"score: log probability{length}{', and the coverage penalty' if settings.coverage_penalty else ''}."
+    return f"In the order in which they were drawn; {score}" if settings.kind == "sample" else f"Ordered by {score}"

@@ -1,0 +1,67 @@
+"""`inspect --view pharaoh`: the word alignments of pairs, a line each, for other programs."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from sixjars.cli.inputs import note_fault
+from sixjars.cli.options import note, results
+from sixjars.cli.streaming import portions
+
+if TYPE_CHECKING:
+    from sixjars.runs.predict import Predictor
+    from sixjars.runs.requests import Input
+
+    Pair = tuple[Input, str | None]
+    """An input, and the output that is forced."""
+
+
+def print_alignments(predictor: "Predictor", given: "Iterator[Pair]", out: Path | None) -> None:
+    """A line for each pair, empty where a text is empty or a pair cannot be used: lines stay beside those of a file."""
+    from sixjars.progress import number_of
+
+    failed, empty, done, lines = 0, 0, 0, list[str]()
+    for some in portions(given, typed=False, slow=False):
+        full = [at for at, pair in enumerate(some) if not _is_empty(*pair)]
+        found = ["" for _ in some]
+        for at, line in zip(full, _links(predictor, [some[at] for at in full], first=done), strict=True):
+            found[at] = line or ""
+            failed += line is None
+        empty, done, lines = empty + len(some) - len(full), done + len(some), lines + found
+        if out is None:
+            results().print("\n".join(lines))
+            lines = []
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        note(f"wrote {out}: a line of links for each of {number_of(done, 'pair')}")
+    if empty:
+        note(f"note: {empty:,} of {number_of(done, 'pair')} with an empty text; an empty line stands for each.")
+    if failed:
+        note(f"note: {failed} of {number_of(done, 'pair')} could not be used; their lines are empty.")
+        raise typer.Exit(1)
+
+
+def _is_empty(one: "Input", target: str | None) -> bool:
+    from sixjars.runs.requests import Unreadable
+
+    if isinstance(one, Unreadable):
+        return False
+    values = one.values() if isinstance(one, Mapping) else [one]
+    return not (target or "").strip() or any(isinstance(value, str) and not value.strip() for value in values)
+
+
+def _links(predictor: "Predictor", pairs: "list[Pair]", *, first: int) -> Iterator[str | None]:
+    """The links of each pair; nothing of one that cannot be used, which is noted."""
+    from sixjars.inspection.pharaoh import pharaoh
+    from sixjars.runs.forced import forced
+
+    source, output = next(iter(predictor.inputs.values())), predictor.fields.output
+    outputs = [str(target) for _, target in pairs]
+    found = forced(predictor, [one for one, _ in pairs], outputs, first=first)
+    wide = source.words([source.normalize(next(iter(one.inputs.values()), "")) for one in found])
+    high = output.words([output.normalize(text) for text in outputs])
+    for one, left, right in zip(found, wide, high, strict=True):
+        yield None if note_fault(one) else pharaoh(one.weights, left, right)
