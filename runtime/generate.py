@@ -12,11 +12,11 @@ SHARED = (
     "data/media/images.py",
     "data/media/videos.py",
     "data/text/given.py",
+    "data/text/pieces.py",
     "data/text/points.py",
     "data/text/segments.py",
     "data/text/sentences.py",
     "data/text/spelling.py",
-    "data/text/splitting.py",
     "errors.py",
     "flow/special.py",
 )

@@ -21,7 +21,7 @@ from sixjars.data.fields import FIELDS
 from sixjars.data.fields.points import PointsField, PointsSettings
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.packing import packed as packed_by_torch
-from sixjars.data.text.splitting import TokenizerSettings
+from sixjars.data.text.spelling import TokenizerSettings
 from sixjars.data.text.tokenizer import TextTokenizer
 from tests.house.test_structure import MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_PARAMETERS
 

@@ -23,7 +23,7 @@ def export(
     web: Annotated[bool, typer.Option("--web", help="Write a page that runs in a browser instead.")] = False,
     allow: AllowOption = None,
 ) -> None:
-    """Write a run as ONNX graphs with its vocabularies, for the torch-free package sixjars-runtime; or as a web page."""
+    """Write a run as ONNX graphs, for the torch-free package sixjars-runtime, or as a web page."""
     if web:
         if check or data is not None or precision != "32":
             raise DataError("--web writes a page of its own; leave --check, --data and --precision out.")
