@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from sixjars_runtime.shared.data.media.images import read_image
 from sixjars_runtime.shared.data.media.videos import read_video
+from sixjars_runtime.shared.data.text.pieces import unknown_named
 from sixjars_runtime.shared.data.text.points import counted, points_of, text_of_points
 from sixjars_runtime.shared.data.text.segments import latest, segments_of, text_of_segments
 from sixjars_runtime.shared.errors import shown
-from sixjars_runtime.shared.flow.special import STOP
+from sixjars_runtime.shared.flow.special import STOP, UNK
 from sixjars_runtime.tokens import AnyTokenizer, tokenizer_of
 
 Numbers = NDArray[Any]
@@ -124,7 +125,10 @@ class TextReader:
         if len(ids) > self.limit:
             raise ValueError(f"the {self.name} is longer than data.{self.name}.max_length.")
         lengths = None if self.kind == "none" else tuple(map(len, _split(ids)))
-        return Row(values, text, tuple(self.tokenizer.tokens(values.tolist())), lengths)
+        names = self.tokenizer.tokens(values.tolist())
+        if UNK in ids:
+            names = unknown_named(names, list(map(self.tokenizer.plain, self.words(text, self.tokenizer))))
+        return Row(values, text, tuple(names), lengths)
 
     def ids(self, text: str, tokenizer: AnyTokenizer, *, open: bool = False) -> list[int]:
         """By another tokenizer where another vocabulary numbers the words; each segment ends in `<stop>`."""
