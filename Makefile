@@ -12,7 +12,7 @@ QUICK := tests/contracts --ignore-glob '*equation*' tests/house/test_structure.p
 export OMP_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE # the tests start many processes: what they import is compiled once
 
-.PHONY: demo quick quick-tests test test-all lint contracts recipes docs site wheel bench bench-gpu clean
+.PHONY: demo quick quick-tests test test-all lint contracts recipes docs site wheel scale bench bench-gpu clean
 
 demo: $(READY)                ## train, translate and draw, in about a minute
 	$(BIN)/sixjars demo
@@ -56,6 +56,12 @@ wheel:                        ## the wheel, in dist; installed and tried in an e
 	build/wheel/bin/python -m pip install --quiet '$(TORCH)' dist/*.whl
 	cd "$$(mktemp -d)" && PATH="$(CURDIR)/build/wheel/bin:$$PATH" && sixjars --help > help && sixjars tasks > tasks && \
 	sixjars train transliteration/sample_attention data.sample.size=64 learning.steps=2 --out run
+
+scale:                        ## prediction on Ray with a worker killed, in an environment of its own; rows in SIXJARS_SCALE_ROWS
+	test -x build/scale/bin/python || $(PYTHON) -m venv build/scale
+	build/scale/bin/python -c 'import torch' 2>/dev/null || build/scale/bin/python -m pip install --quiet '$(TORCH)'
+	build/scale/bin/python -m pip install --quiet --editable '.[dev,scale]'
+	build/scale/bin/python -m pytest -q -m slow tests/unit/test_bulk_ray.py
 
 bench: $(READY)               ## ours against its peers on this CPU: training, decoding, cold start; options in BENCH='…'
 	$(BIN)/python -m benchmarks.speed --device cpu $(BENCH)

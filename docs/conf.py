@@ -72,6 +72,8 @@ CONTENTS = {
         "python": "",
         "sharing": "",
         "export": "",
+        "serving": "",
+        "scale": "",
         "notebooks/text": "Notebook: text",
         "notebooks/images": "Notebook: images",
         "notebooks/own_data": "Notebook: your own data",

@@ -115,7 +115,7 @@ class Browser:
         for kind in ("keyDown", "keyUp"):
             self.order("Input.dispatchKeyEvent", type=kind, key=key, code=key)
 
-    def complaints(self, own: str = "file:") -> list[str]:
+    def complaints(self, *own: str) -> list[str]:
         """Errors and warnings of the page, and whatever it tried to load that does not begin as its own files do."""
         self.ask("new Promise(done => setTimeout(done, 50))")  # whatever is on its way arrives
         found = []
@@ -127,5 +127,5 @@ class Browser:
                 found.append(json.dumps(told))
             elif method == "Network.requestWillBeSent":
                 url = told["request"]["url"]
-                found += [] if url.startswith((own, "data:")) else [url]
+                found += [] if url.startswith((*(own or ("file:",)), "data:")) else [url]
         return found
