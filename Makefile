@@ -41,8 +41,9 @@ contracts: $(READY)           ## the contract of every field, encoder, bridge an
 recipes: $(READY)             ## every recipe, a few steps each
 	$(BIN)/python -m pytest -q $(SPREAD) tests/recipes
 
-docs: $(READY)                ## the pages that the code itself can tell: settings, recipes
+docs: $(READY)                ## what the code itself can tell: settings, recipes, and what the runtime shares
 	$(BIN)/python docs/generate.py
+	$(BIN)/python runtime/generate.py
 
 site: $(SITE_READY)           ## the documentation site, in build/site; warnings are errors, links are checked
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --fresh-env --doctree-dir build/doctrees docs build/site
@@ -73,7 +74,7 @@ bench-gpu: $(if $(PEERS),,$(READY)) ## the same on a CUDA device
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet '$(TORCH)'
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --editable ./runtime --editable '.[dev]'
 	touch $@
 
 $(SITE_READY): $(READY)

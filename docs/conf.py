@@ -71,6 +71,7 @@ CONTENTS = {
         "comparing": "",
         "python": "",
         "sharing": "",
+        "export": "",
         "serving": "",
         "scale": "",
         "notebooks/text": "Notebook: text",

@@ -93,6 +93,9 @@ if TYPE_CHECKING:
     from sixjars.runs.tuning import Tuning as Tuning
     from sixjars.serving.client import Answer as Answer
     from sixjars.serving.client import Client as Client
+    from sixjars.serving.export.agreement import Agreement as Agreement
+    from sixjars.serving.export.files import Exported as Exported
+    from sixjars.serving.export.files import export as export
     from sixjars.serving.server.run import serve as serve
     from sixjars.serving.server.settings import ServerSettings as ServerSettings
 
@@ -147,6 +150,8 @@ _MODULES = {
     "runs.train": "train",
     "runs.tune": "tune",
     "runs.tuning": "Tuning",
+    "serving.export.agreement": "Agreement",
+    "serving.export.files": "Exported export",
     "serving.client": "Answer Client",
     "serving.server.run": "serve",
     "serving.server.settings": "ServerSettings",

@@ -25,8 +25,7 @@ from sixjars.data.text.given import GivenTokenizer
 from sixjars.data.text.pieces import joined, unknown_named
 from sixjars.data.text.segments import segments_of, text_of_segments
 from sixjars.data.text.statistics import suggested_tokens
-from sixjars.data.text.tokenizer import AnyTokenizer, TextEncoding, TextTokenizer
-from sixjars.data.text.vocabulary import TokenFile, Tokens
+from sixjars.data.text.tokenizer import AnyTokenizer, TextEncoding, TextTokenizer, TokenFile, Tokens
 from sixjars.errors import DataError
 from sixjars.flow.limits import Positive, Share
 from sixjars.flow.special import SPECIAL, STOP, UNK
