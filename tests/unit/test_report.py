@@ -212,6 +212,9 @@ def test_bad_input_is_one_sentence(call: Call, words: Path, tmp_path: Path) -> N
     empty = tmp_path / "empty.tsv"
     empty.write_text("en\tde\n")
     assert "empty.tsv" in call("report", words, "--data", empty, "--out", tmp_path / "r.html").sentence
+    empty.write_text("en\tde\n\tWort1\n")
+    said = call("report", words, "--data", empty, "--out", tmp_path / "r.html")
+    assert said.sentence == f"{empty}, line 2: column 'en' is empty."
     assert not (tmp_path / "r.html").exists()
 
 

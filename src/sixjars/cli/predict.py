@@ -91,6 +91,8 @@ def predict(
     if texts and input_file:
         raise DataError("give texts or --input, not both.")
     _check_files(input_file, output_file)
+    if pictures is not None and pictures.is_file():
+        raise DataError(f"--pictures {pictures} is a file; name a folder.")
     predictor = load(run, device=device, precision=precision, allow=allow or [])
     given = overridden({}, setting or []) | ({} if nbest is None else {"nbest": nbest})
     settings = search_of(predictor.recipe.evaluation.search, search, given, predictor.ability, "the command line")
@@ -141,8 +143,9 @@ def with_attention(predictor: "Predictor") -> str:
     from sixjars.tasks import TASKS
 
     kinds = [kind for kind in TASKS[predictor.recipe.task].bridges if BRIDGES[kind].has_attention]
-    again = f": train again with 'model.bridge={{kind: {kinds[0]}}}'." if kinds else "."
-    return f"its bridge is of another kind{again}"
+    if not kinds:
+        return f"no model of {predictor.recipe.task} has attention."
+    return f"its bridge is of another kind: train again with 'model.bridge={{kind: {kinds[0]}}}'."
 
 
 def _check_files(read: Path | None, written: Path | None) -> None:

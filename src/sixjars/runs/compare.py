@@ -97,6 +97,9 @@ def _judged(
     for name, run in zip(names, runs, strict=True):
         judged = judged_run(run, metrics, data=data, device=device, reporter=reporter, group=group)
         found.append(ScoredRun(run, judged, metrics, str(device_named(device))))
+        if judged.dataset.unknown:
+            share = f"{100 * judged.dataset.unknown:.3g} %"
+            reporter.note(f"{share} of the input tokens are unknown to {name} (<unk>).")
         _check_data(names[0], found[0].judged.dataset, name, judged.dataset)
         if found[0].references != found[-1].references:
             raise DataError(
