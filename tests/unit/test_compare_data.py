@@ -147,3 +147,8 @@ def test_texts_that_are_empty_or_unknown(call: Call, runs: dict[str, Path], tmp_
     assert said.code == 0
     unknown = [line for line in said.err.splitlines() if "unknown" in line]
     assert unknown == [f"note: 100 % of the input tokens are unknown to {run} (<unk>)." for run in two]
+
+
+def test_points_are_no_words(tmp_path: Path) -> None:
+    run = sixjars.train("pointing/sample_sorting", FEW, out=tmp_path / "run", device="cpu").folder
+    assert compare([run, run], out=tmp_path / "both", device="cpu").by == "length of the input (points)"

@@ -99,7 +99,7 @@ def test_the_view_shown_is_what_the_model_attends_to(page: str, words: Path) -> 
     [
         ("translation/sample_initial", "This model has no attention, so there are no weights to show."),
         ("document_classification/sample_attention", "Confusion matrix"),
-        ("pointing/sample_sorting", "length of the points"),
+        ("pointing/sample_sorting", "number of points"),
         ("image_captioning/sample_initial", "This model has no attention"),
         ("video_classification/sample_attention", "Confusion matrix"),
     ],
