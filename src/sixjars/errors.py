@@ -6,6 +6,7 @@ SixJarsError
 |-- ShapeError     two components do not fit together
 |-- RunError       a run folder is missing, damaged, or does not belong to this recipe
 |-- LearningError  training diverged
+|-- RequestError   a server refused a request, or did not answer
 |-- MissingExtra   an optional library is not installed
 `-- Interrupted    the user stopped the work; what was saved is usable
 
@@ -93,6 +94,19 @@ class LearningError(SixJarsError):
     >>> issubclass(LearningError, SixJarsError), LearningError.exit_code
     (True, 2)
     """
+
+
+@final
+class RequestError(SixJarsError):
+    """A server refused a request, or did not answer; `status` is that of HTTP, if there was an answer.
+
+    >>> RequestError("there is no model 'x'.", 404).status
+    404
+    """
+
+    def __init__(self, sentence: str, status: int | None = None) -> None:
+        self.status = status
+        super().__init__(sentence)
 
 
 @final

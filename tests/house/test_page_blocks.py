@@ -13,13 +13,17 @@ BLOCK = re.compile(
 RUN_BY = {
     "docs/quickstart.md": "test_pages",
     "docs/sharing.md": "test_pages",
+    "docs/export.md": "test_export_page",
+    "docs/scale.md": "test_pages",
     "docs/looking.md": "test_pages",
     "docs/comparing.md": "test_pages",
+    "docs/web.md": "test_pages",
     "docs/situations/labels.md": "test_pages",
     "docs/situations/pairs.md": "test_pages",
     "docs/situations/photographs.md": "test_pages",
     "docs/situations/conversations.md": "test_pages",
     "docs/fine_tuning.md": "test_fine_tuning_page",
+    "docs/serving.md": "test_serving_docs",
     "docs/tuning.md": "test_tuning_page",
     "docs/systems.md": "test_readme_commands",
     "docs/python.md": "test_doc_code",
@@ -35,7 +39,9 @@ RUN_BY = {
 OTHERWISE = {
     "docs/quickstart.md": "test_inline_code",  # `pip install sixjars`; there the name is compared
     "docs/situations/photographs.md": "test_pages",
+    "docs/scale.md": "test_scale_page",
     "docs/fine_tuning.md": "test_benchmarks",
+    "docs/serving.md": "test_serving_docs",
     "docs/speed.md": "test_speed",  # what `make bench` measures, on small cases
 }
 """The test that performs, in little or in part, the blocks of a page that say why they are not run as they are."""

@@ -26,9 +26,9 @@ FENCE = re.compile(
 )
 OURS = 'python() {{ "{python}" "$@"; }}; sixjars() {{ python -m sixjars "$@"; }}'
 """So that a shell finds this Python and this package."""
-SHORT = ("quickstart.md", "sharing.md")
+SHORT = ("quickstart.md", "sharing.md", "scale.md")
 SITUATIONS = ("labels", "pairs", "photographs", "conversations")
-LONG = (*(f"situations/{name}.md" for name in SITUATIONS), "looking.md", "comparing.md")
+LONG = (*(f"situations/{name}.md" for name in SITUATIONS), "looking.md", "comparing.md", "web.md")
 
 
 def like(text: str) -> str:

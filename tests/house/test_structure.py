@@ -214,7 +214,7 @@ assert not heavy & set(sys.modules), heavy & set(sys.modules)
 
 
 @pytest.mark.parametrize(
-    "words", ["", "--help", "train --help", "predict --help", "inspect --help", "tasks", "tasks --json"]
+    "words", ["", "--help", "train --help", "predict --help", "inspect --help", "serve --help", "tasks", "tasks --json"]
 )
 def test_what_answers_at_once_loads_nothing_heavy(words: str) -> None:
     command = [sys.executable, "-c", LIGHT, *words.split()]

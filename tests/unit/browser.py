@@ -57,14 +57,14 @@ class Browser:
             self.process.wait()
         os.close(self.read)
 
-    def open(self, file: Path) -> None:
-        """Show a file; from then on all requests and messages are noted."""
+    def open(self, place: Path | str) -> None:
+        """Show a file, or what is at an address; from then on all requests and messages are noted."""
         target = self.order("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.order("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.order(f"{domain}.enable")
         self.events.clear()
-        self.order("Page.navigate", url=file.resolve().as_uri())
+        self.order("Page.navigate", url=place if isinstance(place, str) else place.resolve().as_uri())
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self._take()
 
@@ -115,8 +115,8 @@ class Browser:
         for kind in ("keyDown", "keyUp"):
             self.order("Input.dispatchKeyEvent", type=kind, key=key, code=key)
 
-    def complaints(self) -> list[str]:
-        """Errors and warnings of the page, and whatever it tried to load that is not in it."""
+    def complaints(self, *own: str) -> list[str]:
+        """Errors and warnings of the page, and whatever it tried to load that does not begin as its own files do."""
         self.ask("new Promise(done => setTimeout(done, 50))")  # whatever is on its way arrives
         found = []
         for event in self.events:
@@ -127,5 +127,5 @@ class Browser:
                 found.append(json.dumps(told))
             elif method == "Network.requestWillBeSent":
                 url = told["request"]["url"]
-                found += [] if url.startswith(("file:", "data:")) else [url]
+                found += [] if url.startswith((*(own or ("file:",)), "data:")) else [url]
         return found

@@ -16,6 +16,7 @@ from sixjars.evaluation.metrics import Metric, Outcome, RationaleWeight, Score, 
 from sixjars.evaluation.metrics.attention import Box, boxes_of, rationale_of
 from sixjars.evaluation.metrics.table import value_alone
 from sixjars.evaluation.search import Searcher
+from sixjars.evaluation.search.problem import Tell
 from sixjars.flow.values import Batch, Encoded, Hypothesis, Padded
 from sixjars.loss import truth_loss
 from sixjars.model.build import Network
@@ -53,16 +54,18 @@ def answers(
     seeds: Sequence[int],
     prefix: Padded | None = None,
     attention: bool = True,
+    tell: Tell | None = None,
 ) -> list[list[Hypothesis]]:
     """The outputs for each row of an encoded batch, best first; `seeds`, one for each row, are those of sampling.
 
-    Without `attention` their weights are left out, unless `unknown: replace` needs them.
+    Without `attention` their weights are left out, unless `unknown: replace` needs them. `tell` is called with what
+    each step of a search made.
     """
     begun = None if prefix is None else prefix.to(network.device)
     dtype = next(network.decoder.parameters()).dtype  # fewer bits than the encoder's, where that is wanted
     with torch.inference_mode():
         encoded = encoded.mapped(lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
-        searcher = Searcher(search, seeds, attention=attention or search.unknown == "replace")
+        searcher = Searcher(search, seeds, attention=attention or search.unknown == "replace", tell=tell)
         if encoded.device.type == "cuda" and begun is None and network.decoder.searches:
             from sixjars.evaluation.search.capture import bucketed
 

@@ -138,6 +138,12 @@ class Predictor:
             raise DataError("give a list of inputs, not one input.")
         how = search_of(self.recipe.evaluation.search, search, settings, self.ability)
         requests = [self.prepare(one, number=first + at, search=how) for at, one in enumerate(inputs)]
+        return self.answers(requests, how, details=details, threads=threads)
+
+    def answers(
+        self, requests: Sequence[Request], how: SearchSettings, *, details: bool, threads: Executor | None = None
+    ) -> list[list[Prediction]]:
+        """The outputs for each request, in batches of those of like length."""
         wrong = {at: request.error for at, request in enumerate(requests) if request.error is not None}
         found: dict[int, list[Prediction]] = {}
 

@@ -21,7 +21,7 @@ from sixjars.data.field import Positions
 from sixjars.data.fields.image import FileField, FileSettings
 from sixjars.data.media.arrays import ARRAY_ARCHIVES, ARRAY_ENDINGS, read_array, shape_of
 from sixjars.data.media.files import MediaFiles
-from sixjars.data.storage.cache import Examples, Table, cache_folder
+from sixjars.data.storage.cache import Examples, Table
 from sixjars.errors import DataError, RunError
 from sixjars.flow.features import FeatureShape
 from sixjars.flow.limits import Positive
@@ -74,7 +74,7 @@ class FeaturesField(FileField):
     def files(self) -> MediaFiles:
         """Where names are looked up; `.npy` may be left out."""
         largest = WIDEST * self.settings.max_numbers + HEADER
-        return MediaFiles(self.equipment.places, memory=cache_folder(), endings=[".npy"], largest=largest)
+        return MediaFiles(self.equipment.places, memory=self.memory, endings=[".npy"], largest=largest)
 
     @property
     def shape_column(self) -> str:

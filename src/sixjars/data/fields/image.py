@@ -64,7 +64,12 @@ class FileField(Field):
     @cached_property
     def files(self) -> MediaFiles:
         """Where names are looked up."""
-        return MediaFiles(self.equipment.places, memory=cache_folder())
+        return MediaFiles(self.equipment.places, memory=self.memory)
+
+    @property
+    def memory(self) -> Path | None:
+        """Where hashes are remembered; those of files that are only predicted from would pile up."""
+        return cache_folder() if self.equipment.stored else None
 
     @property
     def key_column(self) -> str:

@@ -42,10 +42,11 @@ class MediaFiles:
     A name is an absolute path, a path in one of the folders, or the name of a file in one of the archives. The first
     place that has it counts. If none has, a file in a .zip whose path ends in the name will do, if there is only one.
     A name may lack one of the `endings`. A file in an archive that unpacks to more than `largest` bytes is refused.
+    Hashes are remembered in the folder `memory`, if there is one.
     """
 
     def __init__(
-        self, places: Sequence[Path], *, memory: Path, endings: Sequence[str] = (), largest: int | None = None
+        self, places: Sequence[Path], *, memory: Path | None, endings: Sequence[str] = (), largest: int | None = None
     ) -> None:
         self._places = [_place(path, largest) for path in places]
         self._endings = ("", *endings)
@@ -119,12 +120,12 @@ class MediaFiles:
 class _Hashes:
     """The hashes of files, in a database that several processes may share; losing it costs only time."""
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / "contents.sqlite"
+    def __init__(self, folder: Path | None) -> None:
+        self._path = None if folder is None else folder / "contents.sqlite"
 
     def get(self, stamps: Iterable[Stamp]) -> dict[Stamp, str]:
         """The hashes that are remembered."""
-        if not self._path.is_file():
+        if self._path is None or not self._path.is_file():
             return {}
         question = "SELECT key FROM contents WHERE path = ? AND member = ? AND size = ? AND time = ?"
         try:
@@ -136,6 +137,8 @@ class _Hashes:
 
     def put(self, keys: Mapping[Stamp, str]) -> None:
         """Remember these; a folder that cannot be written, a full disk or a long wait costs only time."""
+        if self._path is None:
+            return
         table = "contents (path TEXT, member TEXT, size INTEGER, time INTEGER, key TEXT, PRIMARY KEY (path, member))"
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)

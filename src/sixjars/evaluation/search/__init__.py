@@ -18,6 +18,7 @@ from sixjars.evaluation.search.problem import (
     Column,
     Part,
     Problem,
+    Tell,
     Walk,
     hypotheses_of,
     walked,
@@ -59,6 +60,8 @@ class Searcher:
     """Whether hypotheses keep their weights: plain numbers of all of them take longer than to search."""
     sources: int | None = None
     """How many sources of a batch to search: those behind them only pad it, and have no hypothesis."""
+    tell: Tell | None = None
+    """Called with what each step made, as it is made; then there are no CUDA graphs."""
 
     def find(
         self,
@@ -90,6 +93,8 @@ class Searcher:
             owns_scores=generator.grouped,
             keeps_weights=self.attention,
         )
+        if self.tell is not None:
+            return _found(problem, partial(walked, tell=self.tell))
         if problem.state.device.type != "cuda":
             return _found(problem, walked)
         from sixjars.evaluation.search.capture import can_capture, walked_captured

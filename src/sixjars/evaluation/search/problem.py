@@ -134,6 +134,10 @@ class Column(Rows):
     """The log probability of the token, (R,), where rows do not move."""
 
 
+Tell = Callable[[Column], None]
+"""Somebody who wants to know what each step made, as it is made."""
+
+
 class Running(Protocol):
     """The rows that are open, and all that a kind of search knows of them between two steps."""
 
@@ -177,16 +181,18 @@ Walk = Callable[[Problem, Any, Advance], list[Part]]
 """How all steps are made."""
 
 
-def walked(problem: Problem, running: Running, advance: Advance) -> list[Part]:
+def walked(problem: Problem, running: Running, advance: Advance, tell: Tell | None = None) -> list[Part]:
     """All steps until nothing is left to do. Sources that are done leave once that saves more than it costs.
 
-    To know it, something must be copied from the device. On a CPU that costs nothing.
+    To know it, something must be copied from the device. On a CPU that costs nothing. `tell` is called with each step.
     """
     often, share = (1, 0.75) if problem.state.device.type == "cpu" else (8, 0.5)
     parts = [Part(torch.arange(problem.state.rows, device=problem.state.device), [], running)]
     for made in range(problem.longest):
         running, column = advance(problem, running, made)
         parts[-1].columns.append(column)
+        if tell is not None:
+            tell(column)
         if (made + 1) % often:
             continue
         going_B = running.going()

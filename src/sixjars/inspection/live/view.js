@@ -1,10 +1,13 @@
 // Lights what an output word attended to, and the other way round. The weights are read from the table of each panel.
 "use strict";
 
-for (const view of document.querySelectorAll(".view")) {
+document.querySelectorAll(".view").forEach(livenView);
+
+// One view: its panels, and the tabs that switch between them.
+function livenView(view) {
   const tabs = [...view.querySelectorAll('[role="tab"]')];
   const panels = [...view.querySelectorAll('[role="tabpanel"]')];
-  panels.forEach(enliven);
+  panels.forEach(livenPanel);
   const show = (at) => {
     tabs.forEach((tab, own) => {
       tab.setAttribute("aria-selected", String(own === at));
@@ -26,7 +29,7 @@ for (const view of document.querySelectorAll(".view")) {
 }
 
 // One panel: all that is shown of one output.
-function enliven(element) {
+function livenPanel(element) {
   const rows = [...element.querySelectorAll(".weights tbody tr")];
   const weights = rows.map((row) => [...row.cells].slice(1).map((cell) => parseFloat(cell.textContent)));
   const names = {

@@ -1,0 +1,79 @@
+"""What a run costs as a page in the browser: its download beside its weights, and how fast it answers in Chromium.
+
+python benchmarks/web.py runs/en-hi runs/words
+
+Answers are those to the inputs of the run's test set, one after the other, as somebody who types would get them; the
+first few, before the browser has compiled the script, are not counted.
+"""
+
+import argparse
+import gzip
+import json
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.unit.browser import Browser
+from tests.unit.web_pages import READY, hosted, inputs_of
+
+import sixjars
+from sixjars.serving.web import export_web
+
+TIME = """(async (cases) => {
+    const found = [];
+    for (const [texts, search] of cases) {
+        const began = performance.now(), [best] = await model.predict(texts, {...model.search, ...search});
+        found.push([performance.now() - began, best.text.length]);
+    }
+    return found;
+})"""
+WARM = 20
+"""Answers before the browser has compiled the script."""
+
+
+def sizes(run: Path, page: Path) -> str:
+    """The download beside the weights, as it is and compressed as most hosts send it."""
+    weights = (run / "model.safetensors").stat().st_size
+    files = [path.read_bytes() for path in page.iterdir()]
+    whole, packed = sum(map(len, files)), sum(len(gzip.compress(content)) for content in files)
+    share = f"{whole / weights:.3f} times the weights, {packed / weights:.3f} compressed"
+    return f"weights {weights:,} bytes, download {whole:,}: {share}"
+
+
+def timed(browser: Browser, cases: list[Any]) -> str:
+    """Milliseconds of an answer, and characters of output in a second."""
+    found = browser.ask(f"{TIME}({json.dumps([*cases[:WARM], *cases])})")[min(WARM, len(cases)) :]
+    took = [each for each, _ in found]
+    rate = 1000 * sum(letters for _, letters in found) / sum(took)
+    return f"{statistics.median(took):.1f} ms an answer (median), {rate:,.0f} characters a second"
+
+
+def main() -> None:
+    """Print sizes and times of each run."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("runs", type=Path, nargs="+", help="folders of trained runs of a synthetic corpus")
+    parser.add_argument("--inputs", type=int, default=100)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, Browser(Path(folder) / "profile") as browser:
+        for run in given.runs:
+            page = export_web(run, Path(folder) / run.name)
+            predictor = sixjars.load(run, device="cpu")
+            inputs = [list(one.values()) for one in inputs_of(predictor)[: given.inputs]]
+            print(f"{run.name}\n  {sizes(run, page)}")
+            with hosted(page) as address:
+                browser.open(address)
+                browser.ask(READY)
+                ready = browser.ask("performance.now()")
+                print(f"  ready after {ready:.0f} ms")
+                kinds = ("greedy", "beam") if predictor.network.decoder.searches else ("label",)
+                for kind in kinds:
+                    search = {} if kind == "label" else {"kind": kind}
+                    print(f"  {kind}: {timed(browser, [[one, search] for one in inputs])}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Trained runs in use elsewhere: exported to other runtimes, served over HTTP, or in a browser."""

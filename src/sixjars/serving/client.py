@@ -1,0 +1,223 @@
+"""A client for `sixjars serve`; it needs nothing but Python, so it loads in no time."""
+
+import http.client
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from sixjars.errors import RequestError
+
+Given = str | list[Any] | os.PathLike[str] | Mapping[str, str | list[Any] | os.PathLike[str]]
+"""One input: a text, a list of sentences, turns or points, the path of a file, or those by field."""
+
+
+@final
+@dataclass(frozen=True)
+class Answer:
+    """One output of a run, or why there is none.
+
+    >>> Answer("घर", probability=0.5).ok
+    True
+    """
+
+    text: str
+    score: float = 0.0
+    log_probability: float = 0.0
+    probability: float = 0.0
+    finished: bool = True
+    source: tuple[str, ...] = ()
+    """What stands at each position of the input, where weights were asked for."""
+    tokens: tuple[str, ...] = ()
+    weights: tuple[tuple[float, ...], ...] = ()
+    """Attention: a row for each token, over the positions of the input."""
+    error: str | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """What else the server told."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is an output."""
+        return self.error is None
+
+
+@final
+@dataclass(frozen=True)
+class Token:
+    """One step of a stream."""
+
+    token: str
+    text: str
+    """All of the output so far."""
+    log_probability: float
+    weights: tuple[float, ...]
+    """What it attended to."""
+
+
+@final
+class Client:
+    """A connection to a server, which is kept open; one for each thread.
+
+    >>> Client("http://127.0.0.1:8000", token="secret").address
+    'http://127.0.0.1:8000'
+    """
+
+    def __init__(self, address: str, *, token: str | None = None, timeout: float = 60.0, tries: int = 3) -> None:
+        self.address = address.rstrip("/")
+        self.token, self.timeout, self.tries = token, timeout, tries
+        self._open: http.client.HTTPConnection | None = None
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def models(self) -> list[dict[str, Any]]:
+        """The runs that are served."""
+        found: list[dict[str, Any]] = self._json("GET", "/v1/models")["models"]
+        return found
+
+    def predict(
+        self,
+        inputs: Sequence[Given],
+        *,
+        model: str | None = None,
+        nbest: int | None = None,
+        weights: bool = False,
+        **search: Any,
+    ) -> list[list[Answer]]:
+        """The outputs for each input, best first; `search` are settings of search, such as `kind="beam"`.
+
+        An input that cannot be used has one answer with an `error`. Files are given as paths (`pathlib.Path`).
+        """
+        body, kind = _body(inputs, {"model": model, "nbest": nbest, "weights": weights, "search": search})
+        found = self._json("POST", "/v1/predict", body, kind)["predictions"]
+        return [
+            [_answer(one) for one in row["outputs"]] or [Answer("", finished=False, error=row.get("error"))]
+            for row in found
+        ]
+
+    def stream(self, one: Given, *, model: str | None = None, **search: Any) -> Iterator[Token | Answer]:
+        """Tokens of one output as they are written, and the whole output as the last."""
+        body, kind = _body([one], {"model": model, "search": search})
+        answer = self._ask("POST", "/v1/stream", body, kind)
+        name = ""
+        while line := answer.readline().decode().rstrip("\n"):
+            name = line.removeprefix("event: ")
+            values = json.loads(answer.readline().decode().removeprefix("data: "))
+            answer.readline()
+            if name == "token":
+                yield Token(values["token"], values["text"], values["log_probability"], tuple(values["weights"]))
+            elif name == "error":
+                raise RequestError(values["detail"], values["status"])
+            else:
+                outputs = values["outputs"]
+                yield _answer(outputs[0]) if outputs else Answer("", finished=False, error=values["error"])
+        answer.read()
+        if name != "end":
+            raise RequestError(f"{self.address} ended the stream before its end.")
+
+    def reload(self, model: str | None = None) -> list[str]:
+        """Have runs read again from their folders."""
+        body = json.dumps({} if model is None else {"model": model}).encode()
+        found: list[str] = self._json("POST", "/v1/reload", body, "application/json")["reloaded"]
+        return found
+
+    def _json(self, method: str, path: str, body: bytes | None = None, kind: str = "") -> Any:
+        return json.loads(self._ask(method, path, body, kind).read())
+
+    def _ask(self, method: str, path: str, body: bytes | None = None, kind: str = "") -> http.client.HTTPResponse:
+        """The answer; where a server is busy, it is asked again when it says so."""
+        for left in reversed(range(max(self.tries, 1))):
+            answer = self._sent(method, path, body, kind)
+            if answer.status == 200:
+                return answer
+            wait, told = answer.headers.get("Retry-After"), answer.read()
+            if answer.status == 503 and left and wait is not None:
+                time.sleep(float(wait))
+                continue
+            break
+        try:
+            detail = str(json.loads(told)["detail"])
+        except (ValueError, KeyError, TypeError):
+            detail = f"{self.address} answered {answer.status} {answer.reason}."
+        raise RequestError(detail, answer.status)
+
+    def _sent(self, method: str, path: str, body: bytes | None, kind: str) -> http.client.HTTPResponse:
+        """One request; on a connection that the server has closed meanwhile, it is sent once more on a new one."""
+        headers = {"Content-Type": kind} if kind else {}
+        headers |= {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        kept = self._open is not None
+        try:
+            connection = self._open = self._open or self._connection()
+            connection.request(method, path, body, headers)
+            return connection.getresponse()
+        except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError) as error:
+            self.close()
+            if not kept:
+                raise RequestError(f"{self.address} closed the connection without an answer.") from error
+            return self._sent(method, path, body, kind)
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise RequestError(f"{self.address} does not answer: {error}.") from error
+
+    def _connection(self) -> http.client.HTTPConnection:
+        parts = urlsplit(self.address)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        if not parts.hostname:
+            raise RequestError(f"{self.address} is no address of a server; write http://127.0.0.1:8000.")
+        return kind(parts.hostname, parts.port, timeout=self.timeout)
+
+
+def _answer(values: Mapping[str, Any]) -> Answer:
+    own = {name: values[name] for name in ("text", "finished") if name in values}
+    own |= {name: values[name] or 0.0 for name in ("score", "log_probability", "probability")}
+    weights = tuple(tuple(row) for row in values.get("weights", ()))
+    known = {*own, "source", "tokens", "weights"}
+    return Answer(
+        **own,
+        source=tuple(values.get("source", ())),
+        tokens=tuple(values.get("tokens", ())),
+        weights=weights,
+        more={name: value for name, value in values.items() if name not in known},
+    )
+
+
+def _body(inputs: Sequence[Given], rest: Mapping[str, Any]) -> tuple[bytes, str]:
+    """The body of a request and its type: JSON, or a form where there are files."""
+    files: dict[str, Path] = {}
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {name: plain(one) for name, one in value.items()}
+        if not isinstance(value, os.PathLike):
+            return value
+        path = Path(value)
+        taken = files.get(path.name, path) != path
+        name = f"{len(files) + 1}-{path.name}" if taken else path.name
+        files[name] = path
+        return name
+
+    message = {"inputs": [plain(one) for one in inputs]} | {name: one for name, one in rest.items() if one is not None}
+    text = json.dumps(message).encode()
+    if not files:
+        return text, "application/json"
+    mark = uuid4().hex
+    parts = [f'--{mark}\r\nContent-Disposition: form-data; name="request"\r\n\r\n'.encode() + text + b"\r\n"]
+    for name, path in files.items():
+        quoted = name.replace("\\", "_").replace('"', "_")
+        head = f'--{mark}\r\nContent-Disposition: form-data; name="files"; filename="{quoted}"\r\n'
+        parts.append(f"{head}Content-Type: application/octet-stream\r\n\r\n".encode() + path.read_bytes() + b"\r\n")
+    return b"".join([*parts, f"--{mark}--\r\n".encode()]), f"multipart/form-data; boundary={mark}"

@@ -1,0 +1,1 @@
+"""Trained runs behind HTTP: batches of requests, limits, and a live page."""

@@ -1,0 +1,230 @@
+"""The application: what is asked at which path, and how it is answered."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from functools import partial
+from typing import Any, final
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from pydantic_core import to_json
+
+from sixjars.errors import TOO_LARGE, SixJarsError, memory_is_short
+from sixjars.serving.server.batcher import Batcher, Closed, Full, Job
+from sixjars.serving.server.guard import Guard
+from sixjars.serving.server.messages import (
+    PREDICT_BODY,
+    RELOAD_BODY,
+    STREAM_BODY,
+    ModelsResponse,
+    PredictRequest,
+    PredictResponse,
+    Refusal,
+    ReloadRequest,
+    ReloadResponse,
+)
+from sixjars.serving.server.metrics import SIZES, Metrics
+from sixjars.serving.server.page import page, policy
+from sixjars.serving.server.requests import Uploads, in_time, inputs_of, message_of, received
+from sixjars.serving.server.served import Asked, Served, sentence_of
+from sixjars.serving.server.settings import ServerSettings
+from sixjars.serving.server.streams import Stream
+from sixjars.version import version_of
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    401: {"model": Refusal, "description": "The token is missing or wrong."},
+    403: {"model": Refusal, "description": "From a page of another origin, or under another name."},
+    404: {"model": Refusal, "description": "There is no such model."},
+    408: {"model": Refusal, "description": "The request took too long to arrive."},
+    413: {"model": Refusal, "description": "The request is too large."},
+    415: {"model": Refusal, "description": "Neither JSON nor a form with files."},
+    422: {"model": Refusal, "description": "The request, or its search, makes no sense."},
+    503: {"model": Refusal, "description": "Too many wait; come again after the seconds in Retry-After."},
+    504: {"model": Refusal, "description": "It took longer than the time limit."},
+}
+EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {}}, "description": "`token` after each step, then `end` (or `error`)."}
+}
+
+
+@contextmanager
+def told_as(status: int) -> Iterator[None]:
+    """What is wrong becomes an answer with that status."""
+    try:
+        yield
+    except SixJarsError as error:
+        raise HTTPException(status, sentence_of(error)) from None
+
+
+@final
+class Serving:
+    """All runs of a server, each with its batches; made in the event loop."""
+
+    def __init__(self, runs: Sequence[Served], settings: ServerSettings, metrics: Metrics) -> None:
+        self.settings, self.metrics = settings, metrics
+        self.runs = {run.name: run for run in runs}
+        self.batchers = {run.name: Batcher(run.work, settings, self._told(run.name)) for run in runs}
+        self.reloading = asyncio.Lock()
+
+    def _told(self, name: str) -> Callable[[Sequence[Job], float], None]:
+        def told(jobs: Sequence[Job], seconds: float) -> None:
+            count = sum(len(job.inputs) for job in jobs)
+            self.metrics.add("sixjars_inputs_total", count, model=name)
+            self.metrics.add("sixjars_compute_seconds_total", seconds, model=name)
+            self.metrics.see("sixjars_batch_inputs", count, SIZES, model=name)
+
+        return told
+
+    def named(self, name: str | None) -> Served:
+        """The run that is meant."""
+        if name is None and len(self.runs) == 1:
+            return next(iter(self.runs.values()))
+        if name is None:
+            raise HTTPException(422, f"request.model: name one of {', '.join(self.runs)}.")
+        if name not in self.runs:
+            raise HTTPException(404, f"there is no model {name[:100]!r}; there are: {', '.join(self.runs)}.")
+        return self.runs[name]
+
+    async def answer(self, run: Served, asked: Asked) -> Any:
+        """What the run answers; 503 where too many wait, 504 after the time limit."""
+        how = asked.how if asked.tell is None else asked
+        try:
+            async with asyncio.timeout(self.settings.time_limit):
+                return await self.batchers[run.name].answer(asked.inputs, how, asked)
+        except TimeoutError:
+            raise HTTPException(504, f"this took longer than {self.settings.time_limit:g} seconds.") from None
+        except Full:
+            raise _busy("too many inputs wait; try again later.") from None
+        except Closed:
+            raise _busy("this server is ending; try again later.") from None
+        except SixJarsError as error:
+            raise HTTPException(422, asked.plain(sentence_of(error))) from None
+        except (RuntimeError, MemoryError) as error:
+            if not memory_is_short(error):
+                raise
+            raise _busy(TOO_LARGE) from None
+
+    def asked(self, message: PredictRequest, uploads: Uploads) -> tuple[Served, Asked]:
+        """The run and what it is asked."""
+        run = self.named(message.model)
+        with told_as(422):
+            how = run.how(message)
+        inputs = inputs_of(message, uploads, run.predictor.inputs, self.settings)
+        return run, Asked(inputs, how, uploads.names)
+
+    async def reload(self, name: str | None) -> list[str]:
+        """Read one run again, or all; those that cannot be read stay as they were, and it is told why."""
+        runs, faults = [self.named(name)] if name is not None else list(self.runs.values()), []
+        async with self.reloading:
+            for run in runs:
+                try:
+                    await asyncio.to_thread(run.reload)
+                except (SixJarsError, OSError) as error:
+                    faults.append(f"{run.name} stays as it was: {error}")
+                self.metrics.add("sixjars_reloads_total", model=run.name, ok=str(not faults).lower())
+        if faults:
+            raise HTTPException(409, " ".join(faults))
+        return [run.name for run in runs]
+
+    async def close(self) -> None:
+        """Answer what was accepted."""
+        await asyncio.gather(*(batcher.close() for batcher in self.batchers.values()))
+
+
+def _busy(sentence: str) -> HTTPException:
+    return HTTPException(503, sentence, {"Retry-After": "1"})
+
+
+def _json(values: Any) -> Response:
+    return Response(to_json(values, inf_nan_mode="null"), media_type="application/json")
+
+
+def application(
+    runs: Sequence[Served], settings: ServerSettings, started: Callable[[Serving], None] = lambda serving: None
+) -> Guard:
+    """The application around some runs; `started` is called in its event loop."""
+    metrics = Metrics()
+    state: dict[str, Serving] = {}
+
+    @asynccontextmanager
+    async def living(app: FastAPI) -> AsyncIterator[None]:
+        serving = state["serving"] = Serving(runs, settings, metrics)
+        started(serving)
+        yield
+        await serving.close()
+
+    app = FastAPI(
+        title="sixjars", version=version_of(), lifespan=living, docs_url=None, redoc_url=None, responses=REFUSALS
+    )
+    guard = Guard(app, settings, metrics)
+    _answering(app, state, settings)
+    _telling(app, state, guard)
+    return guard
+
+
+def _answering(app: FastAPI, state: Mapping[str, Serving], settings: ServerSettings) -> None:
+    """The paths that compute."""
+
+    @app.post("/v1/predict", openapi_extra=PREDICT_BODY, responses={200: {"model": PredictResponse}})
+    async def predict(request: Request) -> Response:
+        """Outputs for each input; one that cannot be used has an error of its own."""
+        async with received(request, settings) as (message, uploads):
+            run, asked = state["serving"].asked(message, uploads)
+            found = await state["serving"].answer(run, asked)
+        return _json({"model": run.name, "predictions": found})
+
+    @app.post("/v1/stream", openapi_extra=STREAM_BODY, responses=EVENTS)
+    async def stream(request: Request) -> Response:
+        """Server-sent events: tokens with their attention as they are written, for one input."""
+        async with AsyncExitStack() as stack:
+            message, uploads = await stack.enter_async_context(received(request, settings))
+            run, asked = state["serving"].asked(message.model_copy(update={"weights": True}), uploads)
+            with told_as(422):
+                run.check_stream(asked)
+            events = Stream(partial(state["serving"].answer, run), asked, stack.pop_all())
+        await events.begin()
+        return StreamingResponse(events.lines(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+    @app.post("/v1/reload", openapi_extra=RELOAD_BODY, responses={200: {"model": ReloadResponse}})
+    async def reload(request: Request) -> Response:
+        """Read runs again from their folders, without losing a request."""
+        async with in_time(settings):
+            body = await request.body()
+        return _json({"reloaded": await state["serving"].reload(message_of(ReloadRequest, body).model)})
+
+
+def _telling(app: FastAPI, state: Mapping[str, Serving], guard: Guard) -> None:
+    """The paths that tell something."""
+
+    @app.get("/v1/models", responses={200: {"model": ModelsResponse}})
+    async def models() -> Response:
+        """The runs that are served, and what each is asked."""
+        return _json({"models": [run.message().model_dump() for run in state["serving"].runs.values()]})
+
+    @app.get("/healthz", response_class=PlainTextResponse)
+    async def healthz() -> str:
+        """Whether the server answers at all."""
+        return "ok\n"
+
+    @app.get("/readyz", response_class=PlainTextResponse)
+    async def readyz() -> str:
+        """Whether requests would be computed."""
+        if not all(batcher.alive for batcher in state["serving"].batchers.values()):
+            raise _busy("this server is ending, or a thread of it has died.")
+        return "ready\n"
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    async def metrics() -> Response:
+        """Counters in the text format of Prometheus."""
+        gauges: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {
+            ("sixjars_waiting_inputs", (("model", name),)): batcher.waiting
+            for name, batcher in state["serving"].batchers.items()
+        }
+        gauges["sixjars_requests_in_progress", ()] = guard.in_progress
+        return Response(guard.metrics.text(gauges), media_type="text/plain; version=0.0.4")
+
+    @app.get("/", response_class=HTMLResponse, include_in_schema=False)
+    async def live() -> Response:
+        """The live page."""
+        return HTMLResponse(page(), headers={"Content-Security-Policy": policy()})

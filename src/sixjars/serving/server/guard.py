@@ -1,0 +1,160 @@
+"""Who may ask, and how much they may send: checked before anything else reads a request.
+
+A page of somebody else that is open in a browser on this machine could send requests to a server on loopback. So there
+the name in `Host` must be that of this machine (a name that somebody made point to it is refused), and whatever changes
+or computes something must not come from a page of another origin.
+"""
+
+import asyncio
+import hmac
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from time import monotonic
+from typing import Any, Final, final
+from urllib.parse import urlsplit
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sixjars.serving.server.metrics import SECONDS, Metrics
+from sixjars.serving.server.settings import ServerSettings
+
+OPEN: Final = {"/", "/healthz", "/readyz"}
+"""What needs no token: the page itself, which asks for one, and whether the server is well."""
+KNOWN: Final = {*OPEN, "/v1/predict", "/v1/stream", "/v1/models", "/v1/reload", "/metrics", "/openapi.json"}
+"""Paths that are counted under their own name."""
+LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
+SITES: Final = {None, "none", "same-origin"}
+"""What a browser tells of where a request comes from, if it is no page of others."""
+DRAINING: Final = 2.0
+"""Seconds that are spent on reading what was refused."""
+READS: Final = {"GET", "HEAD", "OPTIONS"}
+HEADERS: Final = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+]
+
+
+@final
+class Guard:
+    """In front of the application: refuses, counts, and limits what is read of a body."""
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics) -> None:
+        self.app, self.settings, self.metrics = app, settings, metrics
+        self.in_progress = 0
+        self.ending: Callable[[], bool] = lambda: False
+        """Whether the server is about to end; then answers tell that their connection does."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began, status = monotonic(), 500
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                last = [(b"connection", b"close")] if self.ending() else []
+                message = {**message, "headers": [*message.get("headers", []), *HEADERS, *last]}
+            await send(message)
+
+        self.in_progress += 1
+        try:
+            headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+            refused = self.refused(scope["method"], scope["path"], headers)
+            if refused is not None:
+                await drained(receive, self._most(headers))
+                await _refuse(noted, *refused)
+            else:
+                await self.app(scope, self._limited(receive, self._most(headers)), noted)
+        finally:
+            self.in_progress -= 1
+            path = scope["path"] if scope["path"] in KNOWN else "other"
+            self.metrics.add("sixjars_requests_total", path=path, status=str(status))
+            self.metrics.see("sixjars_request_seconds", monotonic() - began, SECONDS, path=path)
+
+    def refused(self, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, str] | None:
+        """The status and the sentence, if a request is refused."""
+        found = self._stranger(method, path, headers)
+        if found is not None:
+            return found
+        if self.in_progress > self.settings.queue + self.settings.batch and path not in OPEN:
+            return 503, "too many requests at once; try again later."
+        size = headers.get("content-length", "0")
+        if size.isdecimal() and int(size[:20]) > self._most(headers):
+            return 413, self._too_large(self._most(headers))
+        return None
+
+    def _stranger(self, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, str] | None:
+        """Under another name, from a page of others, or without the token."""
+        host = headers.get("host", "")
+        if self.settings.loopback and _name(host) not in LOOPBACK | {self.settings.host}:
+            return 403, "this server answers on loopback only: ask for http://127.0.0.1 or http://localhost."
+        if method not in READS:
+            origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+            if origin not in (None, f"http://{host}", f"https://{host}") or site not in SITES:
+                return 403, "a page of another origin may not send requests to this server."
+        if self.settings.token is not None and path not in OPEN and not self._is_known(headers):
+            return 401, "send the token of this server: Authorization: Bearer TOKEN."
+        return None
+
+    def _is_known(self, headers: Mapping[str, str]) -> bool:
+        """Compared in constant time."""
+        kind, _, given = headers.get("authorization", "").partition(" ")
+        wanted = (self.settings.token or "").encode()
+        return hmac.compare_digest(given.strip().encode(), wanted) and kind.lower() == "bearer"
+
+    def _most(self, headers: Mapping[str, str]) -> int:
+        form = headers.get("content-type", "").lower().startswith("multipart/")
+        return self.settings.upload_bytes if form else self.settings.json_bytes
+
+    def _too_large(self, most: int) -> str:
+        return f"the request is larger than the {most / (1 << 20):g} megabytes that this server allows; send less."
+
+    def _limited(self, receive: Receive, most: int) -> Receive:
+        """Reads no more than so many bytes, whatever the sender announced."""
+        read = 0
+
+        async def limited() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > most:
+                await drained(receive, most)
+                raise HTTPException(413, self._too_large(most))
+            return message
+
+        return limited
+
+
+def _name(host: str) -> str:
+    """A host without its port.
+
+    >>> _name("127.0.0.1:8000"), _name("[::1]:8000"), _name("evil.example"), _name("]:x")
+    ('127.0.0.1', '::1', 'evil.example', '')
+    """
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+async def drained(receive: Receive, most: int) -> None:
+    """Read on for a moment, for nothing: where a connection is closed before that, the sender may never see why."""
+    read = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DRAINING):
+            while read <= 4 * most and (message := await receive()).get("more_body", False):
+                read += len(message.get("body", b""))
+
+
+async def _refuse(send: Send, status: int, sentence: str) -> None:
+    body = json.dumps({"detail": sentence}).encode()
+    headers: list[Any] = [(b"content-type", b"application/json")]
+    headers += {401: [(b"www-authenticate", b"Bearer")], 503: [(b"retry-after", b"1")]}.get(status, [])
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

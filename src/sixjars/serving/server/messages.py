@@ -1,0 +1,166 @@
+"""What is sent and received, as OpenAPI describes it."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, WithJsonSchema
+
+from sixjars.recipe.schema import Settings
+from sixjars.recipe.sections import SearchSettings
+
+_VALUE = {"anyOf": [{"type": "string"}, {"type": "array"}]}
+InputValue = Annotated[
+    Any, WithJsonSchema({"anyOf": [*_VALUE["anyOf"], {"type": "object", "additionalProperties": _VALUE}]})
+]
+"""One input. What is wrong with it is told beside it, so that it does not spoil the others."""
+SearchKeys = Annotated[dict[str, Any], WithJsonSchema(SearchSettings.model_json_schema())]
+
+
+class PredictRequest(Settings):
+    """Inputs for a run, and how its outputs are searched."""
+
+    model: str | None = None
+    """The name of a run; may be left out where there is one."""
+    inputs: list[InputValue] | None = None
+    """The inputs: a text each, a list of sentences, turns or points, or an object of them by field. An image or a video
+    is the name of an uploaded file; without inputs, each uploaded file is one."""
+    search: SearchKeys = {}
+    """Settings of search; those that are left out are the run's own."""
+    nbest: int | None = None
+    """Outputs for each input."""
+    weights: bool = False
+    """Whether outputs come with their tokens and attention weights."""
+    view: bool = False
+    """Whether attention is also drawn, as HTML."""
+
+
+class OutputMessage(Settings):
+    """One output; the last five are there where weights were asked for."""
+
+    text: str
+    score: float | None
+    log_probability: float | None
+    probability: float | None
+    finished: bool
+    source: list[str] = []
+    tokens: list[str] = []
+    weights: list[list[float]] = []
+    segments: list[int] = []
+    layout: list[str | int] = []
+
+
+class PredictionMessage(Settings):
+    """The outputs for one input, best first; or why there are none."""
+
+    outputs: list[OutputMessage]
+    error: str | None = None
+    html: str | None = None
+    """Attention, where a view was asked for and the run has any."""
+
+
+class PredictResponse(Settings):
+    """The answer to `/v1/predict`: a prediction for each input, in their order."""
+
+    model: str
+    predictions: list[PredictionMessage]
+
+
+class FieldMessage(Settings):
+    """A field of a run, with what a page must know to ask for it."""
+
+    name: str
+    kind: str
+    file: bool
+    """Whether its values are uploaded files."""
+    describes: str
+    settings: dict[str, Any]
+    """Segments of a text, coordinates of a point, longest text."""
+
+
+class ModelMessage(Settings):
+    """A run that is served."""
+
+    name: str
+    task: str
+    title: str
+    inputs: list[FieldMessage]
+    output: FieldMessage
+    has_attention: bool
+    searches: bool
+    """Whether outputs are searched for, and can be streamed; or labels chosen."""
+    multi_label: bool
+    vocabulary: dict[str, int]
+    """The size of the vocabulary of each field that has one."""
+    search: SearchKeys
+    """The run's own settings of search."""
+
+
+class ModelsResponse(Settings):
+    """The answer to `/v1/models`."""
+
+    models: list[ModelMessage]
+
+
+class ReloadRequest(Settings):
+    """Which runs are read again."""
+
+    model: str | None = None
+    """One of them; all where it is left out."""
+
+
+class ReloadResponse(Settings):
+    """The answer to `/v1/reload`."""
+
+    reloaded: list[str]
+
+
+class Refusal(Settings):
+    """Why a request was not answered."""
+
+    detail: Annotated[str, Field(examples=["there is no model 'en-fr'; there are: en-hi."])]
+
+
+EXAMPLES: dict[str, Any] = {
+    "texts": {"value": {"inputs": ["I am going home", "my sister is reading a book"]}},
+    "beam": {
+        "value": {"model": "en-hi", "inputs": ["I am going home"], "search": {"kind": "beam", "width": 5}, "nbest": 3}
+    },
+    "attention": {"value": {"inputs": ["I am going home"], "weights": True}},
+    "fields": {"value": {"inputs": [{"sentence1": "A dog runs.", "sentence2": "An animal moves."}]}},
+    "turns": {"value": {"inputs": [["hello", "hello, how can I help?", "where is the station"]]}},
+    "points": {"value": {"inputs": [[[0.1, 0.7], [0.3, 0.2], [0.9, 0.5]]]}},
+}
+
+
+def _body(examples: dict[str, Any]) -> dict[str, Any]:
+    """The two forms of a request: JSON, or a form with files and the same JSON in it."""
+    schema = PredictRequest.model_json_schema()
+    file = {"type": "string", "format": "binary"}
+    form = {
+        "type": "object",
+        "properties": {
+            "request": {"type": "string", "description": "The same JSON as text; may be left out."},
+            "files": {"type": "array", "items": file},
+        },
+    }
+    return {
+        "required": True,
+        "content": {
+            "application/json": {"schema": schema, "examples": examples},
+            "multipart/form-data": {"schema": form},
+        },
+    }
+
+
+PREDICT_BODY = {"requestBody": _body(EXAMPLES)}
+STREAM_BODY = {"requestBody": _body({name: EXAMPLES[name] for name in ("attention", "turns", "points")})}
+RELOAD_BODY = {
+    "requestBody": {
+        "required": False,
+        "content": {
+            "application/json": {
+                "schema": ReloadRequest.model_json_schema(),
+                "examples": {"one": {"value": {"model": "en-hi"}}, "all": {"value": {}}},
+            }
+        },
+    }
+}

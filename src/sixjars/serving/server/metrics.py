@@ -1,0 +1,73 @@
+"""What a server counts, in the text format of Prometheus."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Final, final
+
+SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+HELP: Final = {
+    "sixjars_requests_total": "counter Requests that were answered, by path and status.",
+    "sixjars_request_seconds": "histogram Seconds from the head of a request to its answer.",
+    "sixjars_inputs_total": "counter Inputs that were computed.",
+    "sixjars_batch_inputs": "histogram Inputs of a batch.",
+    "sixjars_compute_seconds_total": "counter Seconds of computing batches.",
+    "sixjars_reloads_total": "counter Reloads of a run, by outcome.",
+    "sixjars_waiting_inputs": "gauge Inputs that wait.",
+    "sixjars_requests_in_progress": "gauge Requests that are not answered yet.",
+}
+Labels = tuple[tuple[str, str], ...]
+
+
+@final
+class Metrics:
+    """Counters and histograms; only the thread of the event loop touches them.
+
+    >>> counts = Metrics()
+    >>> counts.add("sixjars_inputs_total", 3, model="en-hi")
+    >>> [line for line in counts.text({}).splitlines() if not line.startswith("#")]
+    ['sixjars_inputs_total{model="en-hi"} 3']
+    """
+
+    def __init__(self) -> None:
+        self._counters: Counter[tuple[str, Labels]] = Counter()
+        self._histograms: dict[tuple[str, Labels], Counter[float]] = defaultdict(Counter)
+        self._sums: Counter[tuple[str, Labels]] = Counter()
+
+    def add(self, name: str, count: float = 1, **labels: str) -> None:
+        """Count on."""
+        self._counters[name, tuple(labels.items())] += count  # type: ignore[assignment]
+
+    def see(self, name: str, value: float, bounds: tuple[float, ...], **labels: str) -> None:
+        """One value of a histogram."""
+        key = name, tuple(labels.items())
+        self._histograms[key][next((bound for bound in bounds if value <= bound), float("inf"))] += 1
+        self._sums[key] += value  # type: ignore[assignment]
+
+    def text(self, gauges: Mapping[tuple[str, Labels], float]) -> str:
+        """All of it, with values that are measured now."""
+        lines: dict[str, list[str]] = defaultdict(list)
+        for (name, labels), value in [*self._counters.items(), *gauges.items()]:
+            lines[name].append(f"{name}{_labels(labels)} {value:g}")
+        for (name, labels), counts in self._histograms.items():
+            lines[name] += self._histogram(name, labels, counts)
+        whole = []
+        for name, own in lines.items():
+            kind, _, told = HELP[name].partition(" ")
+            whole += [f"# HELP {name} {told}", f"# TYPE {name} {kind}", *own]
+        return "".join(f"{line}\n" for line in whole)
+
+    def _histogram(self, name: str, labels: Labels, counts: Counter[float]) -> Iterator[str]:
+        total = 0
+        for bound in SECONDS if name.endswith("_seconds") else SIZES:
+            total += counts[bound]
+            yield f"{name}_bucket{_labels((*labels, ('le', f'{bound:g}')))} {total}"
+        yield f"{name}_bucket{_labels((*labels, ('le', '+Inf')))} {counts.total()}"
+        yield f"{name}_sum{_labels(labels)} {self._sums[name, labels]:g}"
+        yield f"{name}_count{_labels(labels)} {counts.total()}"
+
+
+def _labels(labels: Labels) -> str:
+    escaped = ((key, value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")) for key, value in labels)
+    inside = ",".join(f'{key}="{value}"' for key, value in escaped)
+    return f"{{{inside}}}" if inside else ""

@@ -1,0 +1,165 @@
+"""`serve`: runs are read, a socket is opened, and requests are answered until the process is told to end."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sixjars.errors import DataError, MissingExtra
+from sixjars.learning.engine import Device
+from sixjars.model.precision import Precision
+from sixjars.runs.predict import Predictor, load
+from sixjars.serving.server.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from sixjars.serving.server.app import Serving
+    from sixjars.serving.server.guard import Guard
+
+SWITCHING = 0.001
+"""Seconds after which the thread that computes makes way for the one that reads requests; with Python's own 0.005 the
+slowest of a hundred answers takes twice as long."""
+BACKLOG = 2048
+"""Connections that the system keeps until they are accepted."""
+
+
+def serve(
+    runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    device: Device = "auto",
+    precision: Precision = "32",
+    allow: Iterable[str] = (),
+    components: Iterable[Any] = (),
+    ready: Callable[[str], None] = lambda address: None,
+    **settings: Any,
+) -> None:
+    """Answer requests for one run or several, until Ctrl-C or SIGTERM; then what was accepted is still answered.
+
+    A run is a folder or a packed file, and its name is that of the file; `NAME=RUN` gives it another. `settings` are
+    those of `ServerSettings`: host, port, token, batch and others. `ready` is called with the address. SIGHUP reads the
+    runs again.
+
+    >>> serve([])
+    Traceback (most recent call last):
+        ...
+    sixjars.errors.DataError: name at least one run to serve.
+    """
+    wanted = checked_settings(settings)
+    places = named([runs] if isinstance(runs, str | os.PathLike) else runs)
+    need_libraries()
+    allowed, given = tuple(allow), tuple(components)
+
+    def opened(place: Path) -> Callable[[], Predictor]:
+        return lambda: load(place, device=device, precision=precision, allow=allowed, components=given)
+
+    listener = listening(wanted)
+    with listener:
+        app = app_of({name: opened(place) for name, place in places.items()}, wanted)
+        host, port = listener.getsockname()[:2]
+        ready(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
+        run_until_told(app, listener, wanted)
+
+
+def checked_settings(given: Mapping[str, Any]) -> ServerSettings:
+    """The settings of a server from keywords."""
+    try:
+        return ServerSettings(**given)
+    except TypeError as error:
+        raise DataError(f"serve: {error}.") from None
+
+
+def named(runs: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
+    """The place of each run by its name.
+
+    >>> named(["runs/en-hi", "other=runs/x.sixjars"])
+    {'en-hi': PosixPath('runs/en-hi'), 'other': PosixPath('runs/x.sixjars')}
+    """
+    found: dict[str, Path] = {}
+    for run in runs:
+        name, equals, place = str(run).partition("=")
+        path = Path(place if equals and not Path(run).exists() else run)
+        name = name if equals and not Path(run).exists() else path.resolve().name.removesuffix(".sixjars")
+        if name in found:
+            raise DataError(f"two runs are called {name}; give one another name: NAME={path}.")
+        found[name] = path
+    if not found:
+        raise DataError("name at least one run to serve.")
+    return found
+
+
+def need_libraries() -> None:
+    """Refuses to go on without the libraries of a server."""
+    try:
+        import fastapi  # noqa: F401
+        import python_multipart  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra(error.name or "fastapi", "serve") from None
+
+
+def listening(settings: ServerSettings) -> socket.socket:
+    """A socket that waits for connections."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or error
+        told = f"cannot listen on {settings.host}, port {settings.port}: {reason}"
+        raise DataError(f"{told}; choose another --port or --host.") from None
+
+
+def app_of(runs: Mapping[str, Callable[[], Predictor]], settings: ServerSettings) -> "Guard":
+    """The application; a signal SIGHUP reads the runs again."""
+    from sixjars.serving.server.app import application
+    from sixjars.serving.server.served import Served
+
+    def started(serving: "Serving") -> None:
+        loop, tasks = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+
+        def again() -> None:
+            task = loop.create_task(_reloaded(serving))
+            tasks.add(task)  # or it may be collected before it ends
+            task.add_done_callback(tasks.discard)
+
+        with suppress(RuntimeError, ValueError, NotImplementedError, AttributeError):  # another thread, or Windows
+            loop.add_signal_handler(signal.SIGHUP, again)
+
+    return application([Served(name, opened, settings) for name, opened in runs.items()], settings, started)
+
+
+async def _reloaded(serving: "Serving") -> None:
+    """Read all runs again; whatever is wrong is logged, and the old ones stay."""
+    from fastapi import HTTPException
+    from uvicorn.config import logger
+
+    try:
+        logger.warning("read again: %s", ", ".join(await serving.reload(None)))
+    except HTTPException as error:
+        logger.error("%s", error.detail)
+
+
+def run_until_told(app: "Guard", listener: socket.socket, settings: ServerSettings) -> None:
+    """Answer until a signal says to end; a second one ends at once."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        lifespan="on",
+        server_header=False,
+        timeout_graceful_shutdown=int(settings.time_limit) + 5,
+    )
+    server = uvicorn.Server(config)
+    app.ending = lambda: server.should_exit
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCHING)
+    try:
+        with suppress(KeyboardInterrupt):  # raised again by uvicorn after it has ended in order
+            server.run(sockets=[listener])
+    finally:
+        sys.setswitchinterval(before)

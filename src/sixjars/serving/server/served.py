@@ -1,0 +1,170 @@
+"""One run that is served: what is told of it, what it is asked, and the work on a batch of requests."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from pathlib import Path
+from typing import Any, final
+
+from sixjars.data.bad_rows import LEAVE_FILES_OUT
+from sixjars.errors import DataError, RecipeError, SixJarsError
+from sixjars.evaluation.search.scores import order_in_words
+from sixjars.inspection.html import fragment
+from sixjars.inspection.view import view_of
+from sixjars.recipe.sections import SearchSettings
+from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction import Prediction
+from sixjars.runs.requests import Input, search_of
+from sixjars.runs.stepwise import stepwise
+from sixjars.serving.server.batcher import Job, Results
+from sixjars.serving.server.messages import FieldMessage, ModelMessage, PredictRequest
+from sixjars.serving.server.settings import ServerSettings
+from sixjars.tasks import TASKS
+
+SHOWN = {"segments", "dimensions", "max_length", "multi_label"}
+"""Settings of a field that whoever asks must know; others may name files of this machine."""
+SHORT = ("text", "score", "log_probability", "probability", "finished")
+"""What is told of an output where nobody asked for its weights."""
+
+
+@final
+@dataclass(frozen=True)
+class How:
+    """How some inputs are asked."""
+
+    search: SearchSettings
+    weights: bool
+    view: bool
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """The inputs of a request, the files that were uploaded with it, and how it is asked."""
+
+    inputs: Sequence[Input]
+    how: How
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Paths of uploaded files, and the names that their sender gave them."""
+    tell: Callable[[Prediction], None] | None = None
+    """Of a stream: who is told of each step."""
+
+    def plain(self, sentence: str) -> str:
+        """A sentence with the names of the sender, and without advice for who trains."""
+        sentence = sentence.removesuffix(LEAVE_FILES_OUT)
+        for path, name in self.names.items():
+            sentence = sentence.replace(path, name)
+        return sentence
+
+
+@final
+class Served:
+    """A run with its name; `open` reads it, now and whenever it has changed."""
+
+    def __init__(self, name: str, open_it: Callable[[], Predictor], settings: ServerSettings) -> None:
+        self.name, self.settings = name, settings
+        self._open = open_it
+        self.predictor = open_it()
+
+    def reload(self) -> None:
+        """Read the run again; what is computed meanwhile is computed with the old one."""
+        self.predictor = self._open()
+
+    def message(self) -> ModelMessage:
+        """What is told of it."""
+        run = self.predictor
+        fields = {**run.inputs, run.fields.output.name: run.fields.output}
+        sizes = {name: own.facts().get("vocabulary") for name, own in fields.items()}
+        return ModelMessage(
+            name=self.name,
+            task=run.recipe.task,
+            title=TASKS[run.recipe.task].title,
+            inputs=[_field(own) for own in run.inputs.values()],
+            output=_field(run.fields.output),
+            has_attention=run.has_attention,
+            searches=run.ability.searches,
+            multi_label=run.ability.multi_label,
+            vocabulary={name: int(size) for name, size in sizes.items() if size is not None},
+            search=run.recipe.evaluation.search.model_dump(),
+        )
+
+    def how(self, asked: PredictRequest) -> How:
+        """How a request is to be answered; SixJarsError with a sentence where it cannot be."""
+        run, given, most = self.predictor, dict(asked.search), self.settings.max_search
+        kind = given.pop("kind", None)
+        given |= {} if asked.nbest is None else {"nbest": asked.nbest}
+        search = search_of(run.recipe.evaluation.search, kind, given, run.ability, "this request")
+        for key in ("width", "nbest"):
+            if key in given and getattr(search, key) > most:
+                raise DataError(
+                    f"search.{key} is {getattr(search, key)}, but this server allows {most} (--max-search)."
+                )
+        longest = max(run.recipe.evaluation.search.max_length, 1000)
+        if search.max_length > longest:
+            raise DataError(f"search.max_length is {search.max_length}, but this server allows {longest}.")
+        if search.coverage_penalty and not run.has_attention:
+            raise DataError("search.coverage_penalty needs attention, but this run has none; leave it out.")
+        return How(search, asked.weights, asked.view)
+
+    def check_stream(self, asked: Asked) -> None:
+        """Refuse what has no beginning before its end."""
+        how, count = asked.how, len(asked.inputs)
+        if count != 1:
+            raise DataError(f"request.inputs: a stream has one input, but there are {count}.")
+        if self.predictor.ability.searches and (how.search.kind == "beam" or how.search.nbest > 1):
+            raise DataError("a stream has one output, of greedy search or sampling; ask /v1/predict for a beam.")
+
+    def work(self, jobs: Sequence[Job]) -> Results:
+        """Answer a batch. Where it fails as a whole, each is tried alone, so that one spoils only its own answer."""
+        try:
+            return list(zip(jobs, self._answers([job.more for job in jobs]), strict=True))
+        except Exception as error:  # noqa: BLE001 - told to whoever asked
+            if len(jobs) == 1:
+                return [(jobs[0], error)]
+            return [result for job in jobs for result in self.work([job])]
+
+    def _answers(self, asked: Sequence[Asked]) -> list[Any]:
+        """For each request a list of plain values; for a stream one of them."""
+        run, how = self.predictor, asked[0].how
+        tell = asked[0].tell
+        if tell is not None:
+            return [_row(run, asked[0], [stepwise(run, asked[0].inputs[0], how.search, tell)])]
+        requests = [
+            run.prepare(one, number=at, search=how.search) for own in asked for at, one in enumerate(own.inputs)
+        ]
+        found = iter(run.answers(requests, how.search, details=how.weights or how.view))
+        return [[_row(run, own, next(found)) for _ in own.inputs] for own in asked]
+
+
+def _field(own: Any) -> FieldMessage:
+    shown = own.settings.model_dump(mode="json", include=SHOWN)
+    return FieldMessage(name=own.name, kind=own.kind, file=own.is_media, describes=own.describe(), settings=shown)
+
+
+def _row(run: Predictor, asked: Asked, found: Sequence[Prediction]) -> dict[str, Any]:
+    """The outputs for one input as plain values."""
+    first = found[0]
+    if first.error is not None:
+        return {"outputs": [], "error": asked.plain(first.error)}
+    values = [one.to_json() for one in found]
+    if not asked.how.weights:
+        values = [{key: value[key] for key in SHORT} for value in values]
+    if not asked.how.view:
+        return {"outputs": values}
+    return {"outputs": values, "html": _drawn(run, asked, found)}
+
+
+def _drawn(run: Predictor, asked: Asked, found: Sequence[Prediction]) -> str:
+    """Attention as HTML; the outputs alone where there is none."""
+    if not any(one.weights for one in found):
+        said = "".join(f"<li>{escape(one.text)} <small>{one.probability:.3g}</small></li>" for one in found)
+        return f'<ol class="outputs">{said}</ol>'
+    view = view_of(run, found, order=order_in_words(asked.how.search) if run.ability.searches else "")
+    own = {Path(path).name: name for path, name in asked.names.items()}
+    return fragment(replace(view, inputs={key: own.get(text, text) for key, text in view.inputs.items()}))
+
+
+def sentence_of(error: SixJarsError) -> str:
+    """An error on one line."""
+    faults = error.faults if isinstance(error, RecipeError) else (str(error),)
+    return " ".join(" ".join(fault.split()) for fault in faults)

@@ -1,0 +1,80 @@
+"""Server-sent events: one output as it is written."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Any, final
+
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+
+from sixjars.runs.prediction import Prediction
+from sixjars.serving.server.served import Asked
+
+LAST = ("end", "error")
+"""The events after which there are none."""
+
+
+@final
+class _Gone(Exception):
+    """Nobody reads the stream any longer."""
+
+
+@final
+class Stream:
+    """One output in the making: `token` events, each with the text so far, then `end`; or `error`.
+
+    It is computed in its turn as other requests are, and whoever reads slowly holds up nobody. `kept` is given up when
+    it is computed: the files of the request.
+    """
+
+    def __init__(self, answer: Callable[[Asked], Awaitable[Any]], asked: Asked, kept: AsyncExitStack) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._events: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
+        self._gone, self._steps = False, 0
+        self._first: tuple[str, Any] | None = None
+        self._task = asyncio.create_task(self._compute(answer, replace(asked, tell=self._tell), kept))
+
+    def _tell(self, so_far: Prediction) -> None:
+        """Called by the thread that computes."""
+        if self._gone:
+            raise _Gone
+        values = {"at": self._steps, "text": so_far.text, "log_probability": so_far.log_probability}
+        values |= {"token": so_far.tokens[-1], "weights": so_far.weights[-1] if so_far.weights else []}
+        values |= {"source": so_far.source} if self._steps == 0 else {}
+        self._steps += 1
+        self._loop.call_soon_threadsafe(self._events.put_nowait, ("token", values))
+
+    async def _compute(self, answer: Callable[[Asked], Awaitable[Any]], asked: Asked, kept: AsyncExitStack) -> None:
+        async with kept:
+            try:
+                self._events.put_nowait(("end", await answer(asked)))
+            except _Gone:
+                return
+            except HTTPException as error:
+                self._events.put_nowait(("error", error))
+            except Exception as error:  # noqa: BLE001 - told to whoever reads
+                self._events.put_nowait(("error", HTTPException(500, f"this failed: {type(error).__name__}.")))
+
+    async def begin(self) -> None:
+        """Wait for the first event; where that is an error, it is raised, so that it becomes the status."""
+        self._first = await self._events.get()
+        if self._first[0] == "error":
+            raise self._first[1]
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """The events as bytes."""
+        event = self._first
+        assert event is not None
+        try:
+            while True:
+                name, values = event
+                if isinstance(values, HTTPException):
+                    values = {"detail": values.detail, "status": values.status_code}
+                yield b"event: " + name.encode() + b"\ndata: " + to_json(values, inf_nan_mode="null") + b"\n\n"
+                if name in LAST:
+                    return
+                event = await self._events.get()
+        finally:
+            self._gone = True

@@ -1,0 +1,21 @@
+// The summary is a weighted sum of all positions (or of all segments, where there are some), with a learned query.
+BRIDGE.pooling = class {
+  constructor(weights, stateCount) {
+    this.first = new StateProjection(weights, stateCount);
+    this.key = new Linear(weights, "decoder.bridge.key");
+    this.query = new Linear(weights, "decoder.bridge.query");
+  }
+
+  start({ memory, size, level }) {
+    const vectors = level ? level.memory : memory;
+    const scores = vectors.map((vector, at) =>
+      (level && level.isEmpty[at] ? -Infinity : this.query.of(tanh(this.key.of(vector)))[0]));
+    const shares = softmax(scores), pooled = weighted(shares, vectors, level ? vectors[0].length : size);
+    const weights = level ? level.within.map((share, at) => share * shares[level.segmentOf[at]]) : shares;
+    return { firstState: this.first.of(pooled), weights };
+  }
+
+  step(query, { weights }) {
+    return { vector: new Float32Array(0), weights };
+  }
+};

@@ -1,0 +1,1 @@
+ENCODER.text = WordsEncoder;

@@ -1,0 +1,117 @@
+// Text becomes token ids, in segments or not, and comes back. The mark `▁` is where a space came before a token.
+const MARK = "▁";
+
+class Tokenizer {
+  constructor(learned) {
+    this.learned = learned;
+    this.names = [...SPECIAL, ...learned.tokens];
+    this.size = this.names.length;
+    // Without the special ones: `<stop>` in a text is text.
+    this.numbers = new Map(learned.tokens.map((token, at) => [token, SPECIAL.length + at]));
+    this.marked = true; // whether tokens carry the mark
+    this.isWhole = false; // whether a word (or character) outside the vocabulary is one token
+  }
+
+  // Lowercased if asked for, Unicode NFC, single spaces; a `▁` of the text itself becomes `_`.
+  normalize(text) {
+    const lower = this.learned.lowercase ? Array.from(text, (letter) => letter.toLowerCase()).join("") : text;
+    const plain = words(lower.normalize("NFC")).join(" ");
+    return this.marked ? plain.replaceAll(MARK, "_") : plain;
+  }
+
+  // Each token of a text: as it is spelled, and its id. Unknown words can be copied, so they are spelled too.
+  read(text) {
+    return this.split(this.normalize(text)).map((spelled) => {
+      const id = this.numbers.get(spelled) ?? UNK;
+      return { word: id === UNK && !this.isWhole ? SPECIAL[UNK] : spelled, id };
+    });
+  }
+
+  name(id, sourceWords) {
+    return id < this.size ? this.names[id] : sourceWords[id - this.size];
+  }
+
+  plain(token) {
+    return this.marked && token !== MARK && token.startsWith(MARK) ? token.slice(1) : token;
+  }
+
+  // The text of ids; an id from `size` on is copied from the source, whose tokens are `sourceWords`.
+  decode(ids, sourceWords) {
+    const text = this.joined(ids.filter((id) => ![PAD, GO, STOP].includes(id)), sourceWords);
+    return this.marked ? text.replaceAll(MARK, " ").replace(/^ /, "") : text;
+  }
+
+  joined(ids, sourceWords) {
+    return ids.map((id) => this.name(id, sourceWords)).join("");
+  }
+
+  tokens(ids, sourceWords) {
+    return ids.map((id) => this.name(id, sourceWords));
+  }
+}
+
+FIELD.text = class {
+  constructor({ name, settings, learned }) {
+    this.name = name;
+    this.settings = settings;
+    this.tokenizer = new TOKENS[learned.kind](learned);
+    this.hint = { sentences: "a text; its sentences are found by a rule", lines: "a text, one segment on each line",
+      turns: "a conversation, one turn on each line; the last line is answered" }[settings.segments] || "a text";
+  }
+
+  // What the encoder reads of an input; `by` is another tokenizer where that of the target numbers its words.
+  encode(text, by = this.tokenizer) {
+    if (!text.isWellFormed()) throw new Error(`the ${this.name} is not UTF-8 text (it holds half a character).`);
+    if (!strip(text)) throw new Error(`the ${this.name} is empty.`);
+    const { segments: kind, max_length: limit, on_long: onLong } = this.settings, END = { word: null, id: STOP };
+    const all = SEGMENTS[kind](text).flatMap((part) => [...by.read(part), ...(kind === "none" ? [] : [END])]);
+    const cut = onLong === null || onLong === "cut";
+    if (!cut && all.length > limit) throw new Error(`the ${this.name} is longer than data.${this.name}.max_length.`);
+    const row = cut && all.length > limit ? (kind === "turns" ? latest(all, limit) : all.slice(0, limit)) : all;
+    const read = row.filter(({ word }) => word !== null), ids = read.map(({ id }) => id);
+    if (!ids.length) throw new Error(`the ${this.name} is empty: it has no token.`);
+    return { ids, words: read.map(({ word }) => word), shown: by.tokens(ids), truncated: row.length < all.length,
+      segments: kind === "none" ? [ids] : inSegments(row), inSegments: kind !== "none",
+      unknown: ids.filter((id) => id === UNK).length };
+  }
+
+  decode(ids, sourceWords = []) {
+    return this.tokenizer.decode(ids, sourceWords);
+  }
+
+  tokens(ids, sourceWords = []) {
+    return this.tokenizer.tokens(ids, sourceWords);
+  }
+
+  // What each position of a source is numbered as when it is copied: a word, or `size` + where it first stands.
+  copyable(source) {
+    const plain = source.words.map((word) => this.tokenizer.plain(word)), { size } = this.tokenizer;
+    return source.ids.map((id, at) => {
+      if (id !== UNK) return id;
+      return size + source.ids.findIndex((other, own) => other === UNK && plain[own] === plain[at]);
+    });
+  }
+
+  // A token of another tokenizer as this one spells it: marked where a space came before it, or plain.
+  adopted(token, other) {
+    const spaced = other.marked ? token.startsWith(MARK) : other.learned.kind === "words";
+    return spaced && this.tokenizer.marked ? MARK + other.plain(token) : other.plain(token);
+  }
+};
+
+// The ids of each segment; one that was cut has no end.
+function inSegments(row) {
+  const found = [[]];
+  for (const { word, id } of row) {
+    if (word === null) found.push([]); else found.at(-1).push(id);
+  }
+  if (row.at(-1).word === null) found.pop();
+  return found;
+}
+
+// The last turns, as many whole ones as fit; the very last is cut if it does not fit alone.
+function latest(row, limit) {
+  const begins = [0, ...row.slice(0, -1).flatMap(({ word }, at) => (word === null ? [at + 1] : []))];
+  const fits = begins.find((begin) => row.length - begin <= limit);
+  return fits === undefined ? row.slice(begins.at(-1), begins.at(-1) + limit) : row.slice(fits);
+}

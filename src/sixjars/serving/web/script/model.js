@@ -1,0 +1,72 @@
+// A whole model from one safetensors file, whose notes hold the recipe's model, the search and the vocabularies.
+class Model {
+  constructor(buffer) {
+    const weights = new Weights(buffer);
+    if (!weights.notes.sixjars_web) throw new Error("This file is not a model that `sixjars export --web` wrote.");
+    const plan = JSON.parse(weights.notes.sixjars_web), { encoder, bridge, decoder } = plan.model;
+    this.search = plan.search;
+    this.inputs = plan.inputs.map((field) => new FIELD[known(FIELD, field.settings.kind)](field));
+    this.output = new FIELD[known(FIELD, plan.output.settings.kind)](plan.output);
+    this.positionsOf = plan.positions_of;
+    this.encoder = new ENCODER[known(ENCODER, encoder.kind)](weights, encoder);
+    this.decoder = new DECODER[known(DECODER, decoder.kind)](weights, decoder, BRIDGE[known(BRIDGE, bridge.kind)]);
+    this.searches = "step" in this.decoder;
+    this.copies = Boolean(decoder.copying);
+  }
+
+  // The fields that are asked for: those that are read, or the beginning of the output where nothing is.
+  get asked() {
+    return this.inputs.length ? this.inputs : [this.output];
+  }
+
+  // The best outputs for one input, a text for each field; null where `stopped` said that nobody waits any more.
+  async predict(texts, search = this.search, stopped = () => false) {
+    const read = this.inputs.map((field, at) => field.encode(texts[at])), encoded = this.encoder.encode(...read);
+    const copied = this.copies ? this.inputs[0].encode(texts[0], this.output.tokenizer) : null;
+    let found;
+    if (this.searches) {
+      const prefix = this.inputs.length ? [] : this.prefix(texts[0], search);
+      const begin = this.decoder.start(encoded, copied && this.output.copyable(copied));
+      found = await SEARCH[search.kind](new Problem(this.decoder, search, begin, prefix, stopped));
+    } else found = this.decoder.choose(encoded, search.nbest, this.output.multiLabel);
+    const place = this.inputs.findIndex(({ name }) => name === this.positionsOf), source = read[place];
+    return found && found.map((one) => this.prediction(one, source, read, copied, search));
+  }
+
+  // The ids that an output must begin with.
+  prefix(text, search) {
+    const ids = this.output.tokenizer.read(text).map(({ id }) => id);
+    if (ids.length < search.max_length) return ids;
+    throw new Error(`has ${ids.length} tokens, but an output has at most ${search.max_length} (max_length).`);
+  }
+
+  prediction(found, source, read, copied, search) {
+    let { tokens: ids } = found, sourceWords = copied ? copied.words : [];
+    const { weights } = found, size = this.output.tokenizer ? this.output.tokenizer.size : Infinity;
+    if (search.unknown === "replace" && weights.length && read[0].words) {
+      sourceWords = read[0].words.map((word) => this.output.adopted(word, this.inputs[0].tokenizer));
+      ids = ids.map((id, at) => (id === UNK ? size + weights[at].indexOf(highest(weights[at])) : id));
+    }
+    const stop = found.finished && this.searches ? [STOP] : [];
+    return {
+      text: this.output.decode(ids, sourceWords),
+      score: found.score,
+      logProbability: found.logProbability,
+      finished: found.finished,
+      tokens: this.output.tokens([...ids, ...stop], sourceWords),
+      weights: weights.map((row) => Array.from(row)),
+      copied: [...ids, ...stop].map((id) => (id >= size ? id - size : null)),
+      source: copied ? copied.words.map((word) => this.output.tokenizer.plain(word)) : source ? source.shown : [],
+      segments: source && source.inSegments ? source.segments.flatMap((own, at) => own.map(() => at)) : [],
+      points: source && source.points ? source.points.map((point) => Array.from(point)) : null,
+      truncated: read.some(({ truncated }) => truncated),
+      tokensRead: read.reduce((sum, { ids: own = [] }) => sum + own.length, 0),
+      unknownTokens: read.reduce((sum, { unknown = 0 }) => sum + unknown, 0),
+    };
+  }
+}
+
+function known(table, kind) {
+  if (Object.hasOwn(table, kind)) return kind;
+  throw new Error(`This page has no component of kind ${kind}; use the page that the model was exported with.`);
+}

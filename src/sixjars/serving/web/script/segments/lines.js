@@ -1,0 +1,1 @@
+SEGMENTS.lines = lines;

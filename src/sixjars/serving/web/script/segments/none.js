@@ -1,0 +1,1 @@
+SEGMENTS.none = (text) => [text];

@@ -1,0 +1,97 @@
+"""A server in a thread of the test, and raw requests to it."""
+
+import json
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from time import monotonic, sleep
+from typing import Any, final
+
+import uvicorn
+
+import sixjars
+from sixjars.runs.predict import Predictor
+from sixjars.serving.server.app import Serving, application
+from sixjars.serving.server.served import Served
+from sixjars.serving.server.settings import ServerSettings
+
+
+@final
+class Server:
+    """Runs behind a port of this machine."""
+
+    def __init__(self, runs: Mapping[str, Callable[[], Predictor]], settings: ServerSettings) -> None:
+        self.served = [Served(name, opened, settings) for name, opened in runs.items()]
+        self.running: list[Serving] = []
+        self.app = application(self.served, settings, self.running.append)
+        self.socket = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.port = int(self.socket.getsockname()[1])
+        config = uvicorn.Config(self.app, log_level="critical", access_log=False, lifespan="on")
+        self.server = uvicorn.Server(config)
+        self.app.ending = lambda: self.server.should_exit
+        self.thread = Thread(target=self.server.run, kwargs={"sockets": [self.socket]}, daemon=True)
+        self.thread.start()
+        until = monotonic() + 30
+        while not self.server.started and monotonic() < until:
+            sleep(0.01)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def stop(self) -> None:
+        self.server.should_exit = True
+        self.thread.join(30)
+        self.socket.close()
+
+    def ask(
+        self, path: str, body: Any = None, *, method: str | None = None, **headers: str
+    ) -> tuple[int, dict[str, str], Any]:
+        """Status, headers and what JSON there is; bytes are sent as they are."""
+        sent = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        own = {"Host": f"127.0.0.1:{self.port}", "Content-Type": "application/json", "Content-Length": str(len(sent))}
+        own |= {name.replace("_", "-").title(): value for name, value in headers.items()}
+        method = method or ("GET" if body is None else "POST")
+        head = f"{method} {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in own.items())
+        return answered(self.port, head.encode("latin-1") + b"Connection: close\r\n\r\n" + sent)
+
+
+def answered(port: int, request: bytes) -> tuple[int, dict[str, str], Any]:
+    """The answer to the bytes of a request."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        try:
+            connection.sendall(request)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # refused before all was read
+        whole = b""
+        while some := connection.recv(1 << 16):
+            whole += some
+    head, _, body = whole.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+    if headers.get("transfer-encoding") == "chunked":
+        body = b"".join(body.split(b"\r\n")[1::2])
+    kind = headers.get("content-type", "")
+    return int(first.split()[1]), headers, json.loads(body) if kind == "application/json" else body.decode()
+
+
+@contextmanager
+def serving(runs: Mapping[str, Path], **settings: Any) -> Iterator[Server]:
+    """A server of some runs."""
+    opened = {name: lambda folder=folder: sixjars.load(folder, device="cpu") for name, folder in runs.items()}
+    server = Server(opened, ServerSettings(**settings))
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def form(files: Mapping[str, bytes], request: Any = None) -> tuple[bytes, str]:
+    """The body and the type of a form."""
+    parts = [b'--x\r\nContent-Disposition: form-data; name="request"\r\n\r\n' + json.dumps(request or {}).encode()]
+    for name, content in files.items():
+        head = f'--x\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n\r\n'
+        parts.append(head.encode() + content)
+    return b"\r\n".join([*parts, b"--x--\r\n"]), "multipart/form-data; boundary=x"

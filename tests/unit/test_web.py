@@ -1,0 +1,363 @@
+"""A run as a page: in a real browser its answers are those of Python. Skipped where there is no browser."""
+
+import runpy
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sixjars
+from sixjars.errors import RunError
+from sixjars.serving.web import export_web
+from tests.unit.browser import CHROMIUM, MIDDLE, Browser
+from tests.unit.web_pages import READY, answers, hosted, inputs_of, settled, shown, trained, typed
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+
+BEAM = {"kind": "beam", "width": 4, "nbest": 3}
+SAMPLE = {"kind": "sample", "nbest": 2, "temperature": 0.9, "seed": 7}
+SMALL = ("model.encoder.size=12", "model.decoder.size=12", "evaluation.search.max_length=9")
+QUICK: dict[str, tuple[str, tuple[str, ...]]] = {
+    "copying": ("summarization/sample_copy", (*SMALL, "model.decoder.conditional=true")),
+    "hull": ("pointing/sample_hull", (*SMALL, "model.decoder.cell=lstm")),
+    "documents": ("document_classification/sample_attention", ("data.source.segments=sentences",)),
+}
+SLOW: dict[str, tuple[str, tuple[str, ...]]] = {
+    "additive": ("translation/sample_attention", SMALL),
+    "bpe": (
+        "translation/sample_attention",
+        ("data.source.tokens=bpe", "data.target.tokens=bpe", "data.source.size=90"),
+    ),
+    "unigram": ("entailment/sample_initial", ("data.source.tokens=unigram", "data.target.tokens=unigram")),
+    "characters": ("transliteration/sample_every_step", SMALL),
+    "conversation": ("conversation/sample_attention", ("data.source.max_length=25",)),
+    "dot": ("translation/sample_dot", ("evaluation.search.max_length=20",)),
+    "general": ("translation/sample_general", ()),
+    "stacked": ("translation/sample_stacked", ("model.decoder.cell=rnn", "model.encoder.cell=lstm")),
+    "conditional": ("translation/sample_conditional", ("model.decoder.layers=2", "model.decoder.cell=lstm")),
+    "copied state": (
+        "dialog/sample_initial",
+        (*SMALL, "model.bridge.start=copy", "model.encoder.direction=backward"),
+    ),
+    "tied": ("translation/sample_tied", ()),
+    "frozen": ("translation/sample_vectors_frozen", ()),
+    "language model": ("language_model/sample_lstm", ("evaluation.search.max_length=15",)),
+    "labels": ("document_classification/sample_flat_attention", ()),
+    "last": ("document_classification/sample_initial", ("model.bridge.start=linear", "model.encoder.direction=both")),
+    "pair": ("sentence_pair/sample_attention", ()),
+    "pair without attention": ("sentence_pair/sample_plain", ()),
+    "sorting": ("pointing/sample_sorting", ()),
+}
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(tmp_path_factory.mktemp("browser") / "profile") as made:
+        yield made
+
+
+def same(found: list[dict[str, Any]], wanted: list[sixjars.Prediction]) -> None:
+    """Equal texts and tokens; numbers to 1e-4."""
+    assert [one["text"] for one in found] == [one.text for one in wanted]
+    for one, other in zip(found, wanted, strict=True):
+        assert (one["tokens"], one["finished"]) == (list(other.tokens), other.finished)
+        assert (one["source"], one["segments"]) == (list(other.source), list(other.segments))
+        assert [one["logProbability"], one["score"]] == pytest.approx([other.log_probability, other.score], abs=1e-4)
+        assert one["weights"] == [pytest.approx(list(row), abs=1e-4) for row in other.weights]
+        assert one["copied"] == list(other.copied or [None] * len(other.tokens))
+        assert (one["truncated"], one["unknownTokens"]) == (other.truncated, other.unknown_tokens)
+
+
+def compared(browser: Browser, run: Path, page: Path, searches: list[dict[str, Any]]) -> None:
+    """The answers of a page are those of Python, and it loads nothing but its own files."""
+    predictor = sixjars.load(run, device="cpu")
+    inputs = inputs_of(predictor)
+    with hosted(export_web(run, page)) as address:
+        browser.open(address)
+        browser.ask(READY)
+        for search in searches:
+            how = {{"kind": "search"}.get(key, key): value for key, value in search.items()}
+            alone = {**vars(predictor.recipe.evaluation.search), **search}["kind"] == "sample"
+            # What is drawn depends on the place of an input among others, and a page has one input.
+            portions = [[one] for one in inputs] if alone else [inputs]
+            wanted = [found for portion in portions for found in predictor.nbest(portion, **how)]
+            for found, one in zip(answers(browser, inputs, search), wanted, strict=True):
+                same(found, one)
+        assert browser.complaints(address) == []
+
+
+@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
+def test_answers_are_those_of_python(browser: Browser, name: str, tmp_path: Path) -> None:
+    recipe, settings = {**QUICK, **SLOW}[name]
+    run = trained(recipe, settings, tmp_path / "run")
+    searches = [{}, BEAM, SAMPLE] if sixjars.load(run).network.decoder.searches else [{}, {"nbest": 2}]
+    compared(browser, run, tmp_path / "page", searches)
+
+
+@pytest.mark.slow
+def test_points_are_set_by_clicks_and_moved_by_dragging(browser: Browser, tmp_path: Path) -> None:
+    run = trained("pointing/sample_hull", SMALL, tmp_path / "run")
+    with hosted(export_web(run, tmp_path / "page")) as address:
+        browser.open(address)
+        browser.ask(READY)
+        how = {"width": 1000, "height": 1400, "deviceScaleFactor": 1, "mobile": False}
+        browser.order("Emulation.setDeviceMetricsOverride", **how)
+        told = "document.querySelector('textarea').value"
+        mouse = partial(browser.order, "Input.dispatchMouseEvent", button="left", clickCount=1)
+        for right, down in ((100, 100), (300, 120), (200, 300)):
+            x, y = browser.ask("(box => [box.x, box.y])(document.querySelector('.tour').getBoundingClientRect())")
+            mouse(type="mousePressed", x=x + right, y=y + down)
+            mouse(type="mouseReleased", x=x + right, y=y + down)
+            settled(browser)
+        points = browser.ask(told).split()
+        assert len(points) == 3
+        assert browser.ask("document.querySelectorAll('[role=tabpanel]:not([hidden]) [data-s]').length") == 3
+        x, y = browser.ask(f"{MIDDLE}('[role=tabpanel]:not([hidden]) [data-s=\"1\"]')")
+        mouse(type="mousePressed", x=x, y=y)
+        for step in (10, 20, 30):
+            mouse(type="mouseMoved", x=x + step, y=y)
+        mouse(type="mouseReleased", x=x + 30, y=y)
+        settled(browser)
+        first, moved, third = browser.ask(told).split()
+        assert [first, third] == [points[0], points[2]]
+        assert float(moved.split(",")[0]) > float(points[1].split(",")[0])
+        assert float(moved.split(",")[1]) == pytest.approx(float(points[1].split(",")[1]), abs=0.01)
+        typed(browser, "0.5,")  # not a point yet: the plane is empty
+        assert browser.ask("document.querySelectorAll('[data-s]').length") == 0
+        browser.order("Emulation.clearDeviceMetricsOverride")
+        assert browser.complaints(address) == []
+
+
+@pytest.mark.slow
+def test_every_setting_of_search_is_that_of_python(browser: Browser, tmp_path: Path) -> None:
+    run = trained("translation/sample_attention", ("model.encoder.size=16",), tmp_path / "run")
+    searches: list[dict[str, Any]] = [
+        {"kind": "beam", "coverage_penalty": 0.4, "length_penalty": 0.6, "nbest": 3},
+        {"kind": "greedy", "coverage_penalty": 0.4, "no_repeat_ngram": 2, "min_length": 8},
+        {"kind": "beam", "width": 3, "nbest": 3, "length_penalty": 0.0},
+        {"kind": "beam", "no_repeat_ngram": 1, "min_length": 5, "max_length": 20},
+        {"kind": "beam", "unknown": "allow", "max_length": 6, "nbest": 2},
+        {"kind": "greedy", "unknown": "replace"},
+        {"kind": "beam", "max_length": 3, "nbest": 5},
+        {"kind": "sample", "top_k": 3, "temperature": 1.7, "seed": 12345678901, "nbest": 3},
+        {"kind": "sample", "top_p": 0.7, "temperature": 1.5},
+    ]
+    compared(browser, run, tmp_path / "page", searches)
+
+
+@pytest.mark.slow
+def test_several_labels_are_those_of_python(browser: Browser, tmp_path: Path) -> None:
+    rows = ["a b\tone, two", "a\tone", "b c\ttwo, Émile", "c\tÉmile", "a c\tone, Émile"] * 6
+    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    recipe = {
+        "task": "document_classification",
+        "data": {
+            **{split: "rows.tsv" for split in ("train", "valid", "test")},
+            "folder": str(tmp_path),
+            "source": {"column": "text"},
+            "label": {"column": "label", "multi_label": True},
+        },
+        "model": {"encoder": {"kind": "text", "size": 8}, "bridge": {"kind": "pooling"}, "decoder": {"size": 8}},
+        "learning": {"steps": 60, "rate": 0.02, "batch_examples": 10},
+    }
+    sixjars.train(recipe, out=tmp_path / "run", device="cpu")
+    compared(browser, tmp_path / "run", tmp_path / "page", [{}])
+
+
+@pytest.fixture(scope="module")
+def translation(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page that translates, with words that need care in HTML."""
+    folder = tmp_path_factory.mktemp("translation")
+    rows = [("<b> a & b", "<i>uno</i> & dos"), ("a b", "uno dos"), ("b a", "dos uno")] * 8
+    (folder / "rows.tsv").write_text("source\ttarget\n" + "".join(f"{one}\t{two}\n" for one, two in rows))
+    fields = {name: {"column": name, "tokens": "words", "split": "spaces"} for name in ("source", "target")}
+    recipe = {
+        "task": "translation",
+        "data": {"train": "rows.tsv", "valid": "rows.tsv", "folder": str(folder), **fields},
+        "model": {"encoder": {"size": 8}, "bridge": {"kind": "attention", "size": 8}, "decoder": {"size": 8}},
+        "learning": {"steps": 60, "batch_examples": 8, "rate": 0.02},
+        "evaluation": {"search": {"max_length": 8}},
+    }
+    sixjars.train(recipe, out=folder / "run", device="cpu")
+    return export_web(folder / "run", folder / "page")
+
+
+def test_one_types_and_sees_the_answer_and_what_it_attends_to(browser: Browser, translation: Path) -> None:
+    with hosted(translation) as address:
+        browser.open(address)
+        browser.ask(READY)
+        assert shown(browser, "#status") == "Type something."
+        assert browser.ask("document.activeElement.tagName") == "TEXTAREA"
+        typed(browser, "<b> a & b")
+        assert shown(browser, "#answer").startswith("<i>uno</i> & dos P = ")
+        assert browser.ask("document.querySelectorAll('main i, td b').length") == 0  # text stays text
+        rows = "[...document.querySelectorAll('.weights tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+        [first, *_] = browser.ask(rows)
+        browser.point('[data-t="0"]:not(td)')
+        shares = "[...document.querySelectorAll('.heat thead [data-s]')].map(e => +e.style.getPropertyValue('--w'))"
+        weights = [float(cell) for cell in first[1:]]
+        assert browser.ask(shares) == pytest.approx([weight / max(weights) for weight in weights], abs=2e-3)
+        assert shown(browser, ".status").startswith("<i>uno</i> attends to ")
+        browser.point('[data-s="1"]')
+        assert shown(browser, ".status").startswith("a is attended to by ")
+        typed(browser, "a zebra")
+        assert shown(browser, "#status") == "1 of 2 tokens are unknown to the model."
+        typed(browser, " ")
+        assert (shown(browser, "#answer"), shown(browser, "#views")) == ("", "")
+        assert browser.complaints(address) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("recipe", "texts"),
+    [
+        ("translation/sample_attention", ["", " \n", "\x85", "word " * 300, "<unk> <stop>"]),
+        ("pointing/sample_sorting", ["", "1 x", "1,2", "1e99", "0x1", "1,,2", "nan", "1e-3 +2 .5 4."]),
+        ("conversation/sample_attention", ["\n", "> a\n< b\n> c", "> a\nb", "a\n" * 300, "b " * 300]),
+    ],
+)
+def test_inputs_that_are_hard_to_read(browser: Browser, recipe: str, texts: list[str], tmp_path: Path) -> None:
+    """What Python answers, the page does; what it refuses, the page refuses; texts in the same words."""
+    run = trained(recipe, ("evaluation.search.max_length=9",), tmp_path / "run")
+    predictor = sixjars.load(run, device="cpu")
+    [name] = predictor.inputs
+    with hosted(export_web(run, tmp_path / "page")) as address:
+        browser.open(address)
+        browser.ask(READY)
+        found = answers(browser, [{name: text} for text in texts], {})
+    for one, wanted in zip(found, predictor.nbest(texts), strict=True):
+        if wanted[0].error is None:
+            same(one, wanted)
+        else:
+            sentence = wanted[0].error.partition(": ")[2]
+            assert (one if recipe.startswith("pointing") else sentence) == one, sentence
+
+
+def test_who_types_on_gets_the_last_answer_alone(browser: Browser, translation: Path) -> None:
+    with hosted(translation) as address:
+        browser.open(address)
+        browser.ask(READY)
+        browser.ask(
+            "for (const text of ['a', 'a b', 'b']) { page.inputs.querySelector('textarea').value = text; answer(); }"
+        )
+        typed(browser, "b a")
+        browser.ask("new Promise(done => setTimeout(done, 50))")
+        assert shown(browser, "#answer").startswith("dos uno P = ")
+        assert browser.ask("[asked, answered]") == [5, 5]
+
+
+def test_hypotheses_of_a_beam_are_switched(browser: Browser, translation: Path) -> None:
+    with hosted(translation) as address:
+        browser.open(address)
+        browser.ask(READY)
+        browser.ask("page.inputs.querySelector('select').value = 'beam'")
+        typed(browser, "a b")
+        visible = "[...document.querySelectorAll('[role=tabpanel]')].map(e => e.checkVisibility())"
+        assert browser.ask(visible) == [True, False, False]
+        browser.click("#tab-2")
+        assert browser.ask(visible) == [False, False, True]
+        assert browser.ask("document.querySelector('#tab-2').getAttribute('aria-selected')") == "true"
+
+
+def test_a_page_that_is_opened_as_a_file_is_handed_its_model(browser: Browser, translation: Path) -> None:
+    browser.open(translation / "index.html")
+    assert shown(browser, "#status").startswith("This page was opened as a file")
+    for file, ready in ((translation / "index.html", "Boolean(model)"), (translation / "model.safetensors", READY)):
+        whole = browser.order("DOM.getDocument")["root"]["nodeId"]
+        node = browser.order("DOM.querySelector", nodeId=whole, selector="#file input")["nodeId"]
+        browser.order("DOM.setFileInputFiles", nodeId=node, files=[str(file)])
+        browser.ask("new Promise(done => setTimeout(done, 50))")
+        found = browser.ask(ready)
+    assert found
+    typed(browser, "b a")
+    assert shown(browser, "#answer").startswith("dos uno P = ")
+    assert browser.complaints() == []
+
+
+def test_a_telephone_need_not_scroll_sideways(browser: Browser, translation: Path) -> None:
+    with hosted(translation) as address:
+        browser.open(address)
+        browser.ask(READY)
+        how = {"width": 380, "height": 700, "deviceScaleFactor": 2, "mobile": True}
+        browser.order("Emulation.setDeviceMetricsOverride", **how)
+        typed(browser, "a b " * 12)
+        wide = browser.ask("document.documentElement.scrollWidth")
+        browser.order("Emulation.clearDeviceMetricsOverride")
+    assert wide <= 380
+
+
+def test_what_a_person_hears_of_the_page_has_names(browser: Browser, translation: Path) -> None:
+    with hosted(translation) as address:
+        browser.open(address)
+        browser.ask(READY)
+        typed(browser, "a b")
+        nodes = browser.order("Accessibility.getFullAXTree")["nodes"]
+    named = {(one["role"]["value"], one.get("name", {}).get("value", "")) for one in nodes if not one["ignored"]}
+    roles = {role for role, _ in named}
+    assert {"textbox", "combobox", "heading", "status", "figure", "columnheader"} <= roles
+    asked = {role for role, name in named if not name and role in ("textbox", "combobox", "button", "tab", "heading")}
+    assert asked == set()
+
+
+def test_the_folder_is_little_more_than_its_weights(translation: Path) -> None:
+    """What comes on top of the weights is the same for every model: a page and a script."""
+    sizes = {path.name: path.stat().st_size for path in translation.iterdir()}
+    assert sizes["index.html"] + sizes["script.js"] < 66_000
+    assert "http" not in (translation / "index.html").read_text(encoding="utf-8").replace("http-equiv", "")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "settings", "sentence"),
+    [
+        (
+            "image_classification/sample_plain",
+            (),
+            "model.encoder.kind is image, which cannot run in a browser yet; what can is hierarchy, none, pair, "
+            "points, text.",
+        ),
+        (
+            "transliteration/sample_attention",
+            ("data.source.tokens={file: letters.json}",),
+            "data.source.tokens is a file of your own, which cannot run in a browser yet; what can is bpe, characters, "
+            "unigram, words.",
+        ),
+    ],
+)
+def test_what_the_browser_cannot_run_is_refused(
+    recipe: str, settings: tuple[str, ...], sentence: str, tmp_path: Path
+) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "recipe.yaml").write_text(sixjars.read_recipe(recipe, settings).to_yaml(), encoding="utf-8")
+    with pytest.raises(RunError) as refused:
+        export_web(tmp_path / "run", tmp_path / "page")
+    assert str(refused.value) == sentence
+    assert not (tmp_path / "page").exists()
+
+
+def test_a_folder_with_something_else_is_left_alone(translation: Path, tmp_path: Path) -> None:
+    run = translation.parent / "run"
+    assert export_web(run, translation) == translation  # once more is the same
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(RunError) as refused:
+        export_web(run, tmp_path)
+    wanted = f"{tmp_path} is there already and holds something else; choose an empty folder for the page."
+    assert str(refused.value) == wanted
+
+
+def test_names_of_files_stay_at_home(translation: Path) -> None:
+    assert str(translation.parent).encode() not in (translation / "model.safetensors").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_page_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The benchmark of docs/web.md."""
+    run = trained("transliteration/sample_attention", SMALL, tmp_path / "run")
+    monkeypatch.setattr(sys, "argv", ["web.py", str(run), "--inputs", "5"])
+    runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "web.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert [word in printed for word in ("times the weights", "ready after", "greedy: ", "beam: ")] == [True] * 4
