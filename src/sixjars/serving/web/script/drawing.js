@@ -1,16 +1,6 @@
-// Draws what an output attended to, as the views of `sixjars inspect` do; the script of those views lights it. All text
-// is inserted as text, never as HTML.
-const SVG = "http://www.w3.org/2000/svg", WIDEST = 60, DEEP = 0.58, DEEPEST = 0.78;
+// Draws what an output attended to, as the views of `sixjars inspect` do; the script of those views lights it.
+const WIDEST = 60, DEEP = 0.58, DEEPEST = 0.78;
 const HINT = "Point at a word, or press an arrow key, to see what it attends to; a click keeps it.";
-
-function make(tag, attributes = {}, ...inside) {
-  const element = ["svg", "g", "circle", "rect", "text", "line", "polygon"].includes(tag)
-    ? document.createElementNS(SVG, tag)
-    : document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...inside);
-  return element;
-}
 
 function shaded(element, share) {
   element.style.setProperty("--w", share.toFixed(3));
@@ -82,13 +72,6 @@ function spot(at, first, name, ...inside) {
   const group = make("g", { "data-s": at, role: "button", tabindex: -1, "aria-label": name }, ...inside);
   if (first) group.classList.add("first");
   return group;
-}
-
-// What of the plane is shown: the unit square, or as much as the points need where they are not in it.
-function frameOf(points) {
-  if (points.flat().every((value) => value >= 0 && value <= 1)) return { left: 0, low: 0, spread: 1 };
-  const [left, low] = [0, 1].map((axis) => Math.min(...points.map((point) => point[axis])));
-  return { left, low, spread: Math.max(...points.map(([x, y]) => Math.max(x - left, y - low))) || 1 };
 }
 
 function wayThrough(points, order) {

@@ -55,8 +55,6 @@ FIELD.text = class {
     this.name = name;
     this.settings = settings;
     this.tokenizer = new TOKENS[learned.kind](learned);
-    this.hint = { sentences: "a text; its sentences are found by a rule", lines: "a text, one segment on each line",
-      turns: "a conversation, one turn on each line; the last line is answered" }[settings.segments] || "a text";
   }
 
   // What the encoder reads of an input; `by` is another tokenizer where that of the target numbers its words.
