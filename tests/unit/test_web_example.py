@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import sixjars
+from sixjars.cli import app
 from sixjars.errors import DataError
 from sixjars.serving.web import NOTE, export_web
 from tests.unit.browser import CHROMIUM, MIDDLE, Browser
@@ -41,7 +42,12 @@ def test_synthetic_data_has_an_example_that_was_not_trained_on(hull: Path, tmp_p
 
 
 def test_an_example_may_be_given(hull: Path, tmp_path: Path) -> None:
-    assert example(export_web(hull, tmp_path / "page", "0.1,0.2 0.3,0.4")) == {"points": "0.1,0.2 0.3,0.4"}
+    call = ["export", str(hull), str(tmp_path / "page"), "--example", "0.1,0.2 0.3,0.4"]
+    app([*call, "--web"], standalone_mode=False)
+    assert example(tmp_path / "page") == {"points": "0.1,0.2 0.3,0.4"}
+    with pytest.raises(DataError) as refused:
+        app(call, standalone_mode=False)
+    assert str(refused.value) == "--example is what a page opens with; say --web too."
 
 
 def test_an_example_that_cannot_be_used_is_refused(hull: Path, tmp_path: Path) -> None:
