@@ -56,7 +56,12 @@ function later(now) {
 async function ask() {
   const missing = Object.values(page.controls).find((control) => control.value() === undefined);
   if (missing) {
-    if (missing.needs()) { page.asking?.abort(); find("answer").replaceChildren(); tell(missing.needs()); }
+    if (missing.needs()) {
+      page.asking?.abort();
+      find("written").hidden = true;
+      find("answer").replaceChildren();
+      tell(missing.needs());
+    }
     return;
   }
   const [message, body] = request(), kind = message.search.kind || page.model.search.kind;
