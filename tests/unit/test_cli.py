@@ -250,6 +250,12 @@ def test_pictures_of_what_was_attended_to(call: Any, run: Path, tmp_path: Path) 
     )
 
 
+def test_pictures_need_a_folder(call: Any, tmp_path: Path) -> None:
+    file = tmp_path / "mine.txt"
+    file.touch()
+    assert call("predict", "run", "ghar", "--pictures", file).sentence == f"--pictures {file} is a file; name a folder."
+
+
 def test_version(call: Any) -> None:
     assert call("--version").out.strip() == sixjars.__version__
 

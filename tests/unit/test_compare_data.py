@@ -135,3 +135,20 @@ def test_a_file_without_annotations_is_compared_by_the_other_metrics(tmp_path: P
     assert "left out, for this data has no annotations: alignment_error_rate." in reporter.said
     with pytest.raises(DataError, match="alignment"):
         compare([run, run], data=pairs, metric="alignment_error_rate", out=tmp_path / "u.md")
+
+
+def test_texts_that_are_empty_or_unknown(call: Call, runs: dict[str, Path], tmp_path: Path) -> None:
+    two, file = (runs["words"], runs["characters"]), tmp_path / "mine.tsv"
+    file.write_text("en\tde\n\tWort1\n")
+    asked = ("compare", *two, "--data", file, "--device", "cpu", "--out")
+    assert call(*asked, tmp_path / "a").sentence == f"{file}, line 2: column 'en' is empty."
+    file.write_text("en\tde\nzzz yyy\tWort1\nxxx\tWort2\n")
+    said = call(*asked, tmp_path / "b")
+    assert said.code == 0
+    unknown = [line for line in said.err.splitlines() if "unknown" in line]
+    assert unknown == [f"note: 100 % of the input tokens are unknown to {run} (<unk>)." for run in two]
+
+
+def test_points_are_no_words(tmp_path: Path) -> None:
+    run = sixjars.train("pointing/sample_sorting", FEW, out=tmp_path / "run", device="cpu").folder
+    assert compare([run, run], out=tmp_path / "both", device="cpu").by == "length of the input (points)"

@@ -161,7 +161,7 @@ def test_a_page_has_no_more_inputs_than_can_be_read(
     (tmp_path / "in.txt").write_text("word1\nand\nmore\n")
     how = ("inspect", words, "--input", tmp_path / "in.txt")
     said = call(*how, "--out", tmp_path / "few.html")
-    assert said.err.splitlines()[0] == "note: the first 2 of 3 inputs are shown; --examples N shows more."
+    assert said.err.splitlines()[0] == "note: the first 2 inputs are shown, of 3; --examples N shows more."
     assert (tmp_path / "few.html").read_text().count("<figure") == 2
     call(*how, "--examples", "3", "--out", tmp_path / "all.html")
     assert (tmp_path / "all.html").read_text().count("<figure") == 3
@@ -281,8 +281,16 @@ def test_nobody_waits_for_somebody_to_type(call: Call, words: Path, monkeypatch:
 def test_a_run_without_attention_says_so(call: Call, plain: Path) -> None:
     said = call("inspect", plain, "I am going home")
     assert said.sentence == (
-        f"{plain} has no attention, so it gives no view; its bridge is of another kind: train again with "
-        "'model.bridge={kind: attention}'."
+        f"{plain} has no attention, so it gives no view (sixjars report shows the rest); its bridge is of another "
+        "kind: train again with 'model.bridge={kind: attention}'."
+    )
+
+
+def test_a_language_model_has_nothing_to_attend_to(call: Call, language_model: Path) -> None:
+    said = call("inspect", language_model, "the king sees")
+    assert said.sentence == (
+        f"{language_model} has no attention, so it gives no view (sixjars report shows the rest); no model of "
+        "language_model has attention."
     )
 
 

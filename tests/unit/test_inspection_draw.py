@@ -46,7 +46,7 @@ def test_words_are_a_heat_map(tmp_path: Path, calls: Calls) -> None:
     weights = ((0.5, 0.5), (0.1, 0.9))
     found = Prediction("ja hoon", source=("I", "go"), tokens=("ja", "hoon"), weights=weights, inputs={"x": "I go"})
     drawn(tmp_path / "p.png", None, found)
-    how = {"source": ("I", "go"), "target": ("ja", "hoon"), "title": "I go → ja hoon"}
+    how = {"source": ("I", "go"), "target": ("ja", "hoon"), "title": "I go → ja hoon", "note": ""}
     assert calls == [("heat_map", (tmp_path / "p.png", weights), how)]
 
 
@@ -91,7 +91,7 @@ def test_points_are_a_tour(tmp_path: Path, calls: Calls) -> None:
     layout = Layout("points", (2,))
     found = Prediction("1 0", tokens=("1", "0"), weights=weights, inputs={"x": "0,0 1,1"}, layout=layout)
     drawn(tmp_path / "p.png", points, found)
-    title = "A tour of 2 points, length 2.83: 1.00 times the shortest"
+    title = "A closed line through all 2 points, length 2.83: 1.00 times the shortest"
     how = {"points": points, "order": [1, 0], "title": title, "weights": weights}
     assert calls == [("draw_tour", (tmp_path / "p.png",), how)]
 

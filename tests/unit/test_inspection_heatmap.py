@@ -185,3 +185,8 @@ def test_counts_must_fit_the_labels() -> None:
     assert str(told.value) == "2 labels need as many rows of as many counts, but the rows have [2, 1]."
     with pytest.raises(ShapeError, match=r"^0 labels need as many rows of as many counts, but the rows have \[\]\.$"):
         confusion_in_terminal([], [])
+
+
+def test_a_caption_tells_rows_from_columns(tmp_path: Path, figures: list[Figure]) -> None:
+    heat_map(tmp_path / "map.png", [[1.0, 0.0]], source=["a", "b"], target=["c"], note="A note.")
+    assert " ".join(figures[0].get_supxlabel().split()) == "Rows: the output. Columns: the input. A note."

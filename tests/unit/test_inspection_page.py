@@ -2,18 +2,33 @@
 
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.image import imread
 from numpy.typing import NDArray
 
+from sixjars.evaluation.by_length import Bucket
 from sixjars.inspection.heatmap import heat_map
-from sixjars.inspection.page import drawable, figure_of, fit, ink, save, saved_page, set_font, width_of
+from sixjars.inspection.page import (
+    draw_by_length,
+    drawable,
+    even_lines,
+    figure_of,
+    fit,
+    ink,
+    save,
+    saved_page,
+    set_font,
+    title_lines,
+    width_of,
+)
 
 
 def read(path: Path) -> NDArray[np.float64]:
@@ -131,3 +146,27 @@ def test_threads_draw_the_same_as_one(tmp_path: Path) -> None:
 def test_folders_are_made(tmp_path: Path) -> None:
     save(figure_of(1.0, 1.0), str(tmp_path / "new" / "er" / "p.png"))
     assert read(tmp_path / "new" / "er" / "p.png").shape == (150, 150, 3)
+
+
+def test_titles_and_captions_have_even_lines() -> None:
+    assert title_lines("short → kurz", 4.0) == ["short → kurz"]
+    assert title_lines("i do not like old yellow snakes at all .", 3.5) == [
+        "i do not like old",
+        "yellow snakes at all .",
+    ]
+    assert title_lines(f"{'one ' * 30} → {'two ' * 30}", 4.0)[-1].endswith(" …")
+    assert len(title_lines(f"{'one ' * 30} → {'two ' * 30}", 4.0)) == 3
+    assert title_lines("", 4.0) == even_lines("", 10) == []
+
+
+def test_numbers_of_examples_do_not_cover_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Figure] = []
+    monkeypatch.setattr("sixjars.inspection.page.save", lambda figure, *_: found.append(figure))
+    buckets = [Bucket(at, at, 1234, 0.0) for at in (4, 6, 9, 30, 60)]
+    draw_by_length(tmp_path / "p.png", {"run": buckets}, metric="bleu")
+    found[0].draw_without_rendering()
+    (axes,) = found[0].axes
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert len(boxes) == 5
+    assert not any(one.overlaps(two) for one, two in combinations(boxes, 2))
+    assert not axes.lines[0].get_clip_on()  # dots at 0 are whole

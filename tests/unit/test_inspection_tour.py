@@ -1,7 +1,8 @@
 """Pictures of tours, hulls and sorted numbers: what is drawn, where, and what is refused."""
 
 from collections.abc import Sequence
-from math import cos, pi, sin
+from itertools import combinations
+from math import cos, dist, pi, sin
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from matplotlib.text import Annotation
 
 from sixjars.errors import DataError, ShapeError, SixJarsError
 from sixjars.inspection.page import Weights
-from sixjars.inspection.tour import LEFT_OUT, LINE_COLOR, START_COLOR, draw_tour
+from sixjars.inspection.tour import LEFT_OUT, LINE_COLOR, START_COLOR, draw_tour, tour_title
 
 SQUARE = [(0.0, 0.0), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0), (0.5, 0.5)]
 
@@ -137,13 +138,13 @@ def test_the_weights_are_beside(stops: bool, tmp_path: Path, figures: list[Figur
     heat = figures[0].axes[1]
     assert np.asarray(heat.images[0].get_array()).tolist() == weights
     assert heat.images[0].get_clim() == (0.0, 1.0)
-    assert names(heat.get_yticklabels()) == ["3", "0", "2", *["stop"][:stops]]
+    assert names(heat.get_yticklabels()) == ["3", "0", "2", *["<stop>"][:stops]]
     assert names(heat.get_xticklabels()) == ["0", "1", "2", "3", "4"]
     framed = [patch.get_xy() for patch in heat.patches if isinstance(patch, Rectangle)]
     assert framed == [(at - 0.5, row - 0.5) for row, at in enumerate(order)]
     assert names(heat.texts) == ["0.90", "0.40", "0.30", "0.15", "0.10", "1.00"]
     told = "Each row is a step: its attention weights, darkest for 1.00. Framed: its output."
-    assert heat.get_xlabel() == told
+    assert heat.get_xlabel() == told + ("\nThe rest of a row, up to 1, is the weight of <stop>." if stops else "")
 
 
 def test_a_large_heat_map_names_some(tmp_path: Path, figures: list[Figure]) -> None:
@@ -206,3 +207,27 @@ def test_what_cannot_be_drawn(
         draw_tour(tmp_path / "p.png", points=points, order=order, weights=weights)
     assert str(told.value) == sentence
     assert not (tmp_path / "p.png").exists()
+
+
+def test_points_that_would_cover_each_other_stand_side_by_side(tmp_path: Path, figures: list[Figure]) -> None:
+    points = [(0.0, 0.0), (1.0, 1.0), (1.0, 1.0), (0.5, 0.51), (0.5, 0.5)]
+    draw_tour(tmp_path / "p.png", points=points, order=[0, 1, 2, 3, 4])
+    (axes,) = figures[0].axes
+    spots = numbers(axes)
+    size = axes.lines[0].get_markersize() * figures[0].dpi / 72
+    for one, two in combinations(spots.values(), 2):
+        assert dist(*axes.transData.transform([one, two])) > 0.95 * size
+    assert spots["0"] == (0.0, 0.0)
+    assert len(arrows(axes)) == 5
+    assert axes.get_xlabel().endswith("\nPoints that would cover each other are drawn side by side.")
+
+
+def test_a_hull_is_called_so() -> None:
+    square = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)]
+    inside = [*square, (0.5, 0.5)]
+    assert tour_title(inside, [3, 2, 1, 0]) == "A closed line through 4 of 5 points, length 4.00: their convex hull"
+    assert tour_title(inside, [0, 1, 4]) == "A closed line through 3 of 5 points, length 2.41"
+    assert tour_title(inside, [0, 2, 1, 3]) == "A closed line through 4 of 5 points, length 4.83"
+    assert (
+        tour_title(square, [0, 1, 2, 3]) == "A closed line through all 4 points, length 4.00: 1.00 times the shortest"
+    )

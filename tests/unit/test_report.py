@@ -99,7 +99,7 @@ def test_the_view_shown_is_what_the_model_attends_to(page: str, words: Path) -> 
     [
         ("translation/sample_initial", "This model has no attention, so there are no weights to show."),
         ("document_classification/sample_attention", "Confusion matrix"),
-        ("pointing/sample_sorting", "length of the points"),
+        ("pointing/sample_sorting", "number of points"),
         ("image_captioning/sample_initial", "This model has no attention"),
         ("video_classification/sample_attention", "Confusion matrix"),
     ],
@@ -212,6 +212,9 @@ def test_bad_input_is_one_sentence(call: Call, words: Path, tmp_path: Path) -> N
     empty = tmp_path / "empty.tsv"
     empty.write_text("en\tde\n")
     assert "empty.tsv" in call("report", words, "--data", empty, "--out", tmp_path / "r.html").sentence
+    empty.write_text("en\tde\n\tWort1\n")
+    said = call("report", words, "--data", empty, "--out", tmp_path / "r.html")
+    assert said.sentence == f"{empty}, line 2: column 'en' is empty."
     assert not (tmp_path / "r.html").exists()
 
 

@@ -1,10 +1,12 @@
 """The live views in a real browser: what is pointed at lights what it attended to. Skipped where there is none."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from sixjars.inspection.html import fragment, page
+from sixjars.inspection.view import Output, View
 from tests.unit.browser import CHROMIUM, Browser
 from tests.unit.test_views_html import CASES, WEIGHTS, WILD, words
 
@@ -98,6 +100,22 @@ def test_lines_are_as_thick_as_their_weights(browser: Browser) -> None:
     wanted = {(step, at): w for step, row in enumerate(WEIGHTS) for at, w in enumerate(row) if w >= 0.05}
     assert found == pytest.approx(wanted)
     assert [tuple(own[:2]) for own in browser.ask(drawn.format(key="copying"))] == [(1, 3)]
+
+
+def test_lines_of_a_long_input_cross_no_word(tmp_path: Path) -> None:
+    source = tuple(f"word{at}" for at in range(40))
+    weights = tuple(tuple(float(at == step) for at in range(40)) for step in (0, 39))
+    view = View({"x": "long"}, (Output("a b", ("a", "b"), weights),), source=source)
+    (tmp_path / "long.html").write_text(page([fragment(view, "lines")], title="long"), encoding="utf-8")
+    with Browser(tmp_path / "profile") as browser:
+        browser.open(tmp_path / "long.html")
+        right = "Math.max(...[...document.querySelectorAll('[data-s]')].map(e => e.getBoundingClientRect().right))"
+        left = "Math.min(...[...document.querySelectorAll('[data-t]')].map(e => e.getBoundingClientRect().left))"
+        box = "[...document.querySelectorAll('.pair path')].map(p => p.getBoundingClientRect())"
+        lines = browser.ask(f"{box}.map(b => [b.left, b.right])")
+        assert len(lines) == 2
+        assert all(browser.ask(right) <= begin and end <= browser.ask(left) for begin, end in lines)
+        assert not browser.complaints()
 
 
 def test_the_large_image_shows_the_light_of_a_word(browser: Browser) -> None:

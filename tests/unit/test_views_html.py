@@ -152,7 +152,7 @@ def test_a_text_without_sentences_is_one_paragraph() -> None:
     assert "<li>" not in html
     assert 'class="sentence' not in html
     assert html.count("data-s=") == len(words().source)
-    assert "Blue: the weight of a word, averaged over the output; darkest is " in html
+    assert "Blue: the weight of a word, averaged over the output; strongest is " in html
 
 
 def test_the_order_of_hypotheses_is_told() -> None:
@@ -212,3 +212,36 @@ def test_light_lies_where_the_weights_are() -> None:
 def test_images_are_small() -> None:
     assert pixels(photo_uri(np.zeros((900, 1200, 3), dtype=np.uint8), 480), "jpeg").shape == (360, 480, 3)
     assert pixels(photo_uri(np.zeros((10, 20, 3), dtype=np.uint8), 480), "jpeg").shape == (120, 240, 3)
+
+
+@pytest.mark.parametrize("name", ["lines", "copying"])
+def test_a_long_input_stands_beside_its_output(name: str) -> None:
+    assert 'class="pair"' in fragment(CASES[name].alone(0), name)
+    source = tuple(f"word{at}" for at in range(40))
+    weights = ((1.0, *[0.0] * 39),) * 2
+    long = View({"x": "long"}, (Output("a b", ("a", "b"), weights, copied=(None, 0)),), source=source)
+    assert 'class="pair tall"' in fragment(long, name)
+
+
+def test_points_that_are_not_in_the_output_are_told() -> None:
+    view = points((0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.5, 0.2))
+    part = View(
+        view.inputs, (Output("1 0", ("1", "0"), WEIGHTS),), view.source, layout=view.layout, backdrop=view.backdrop
+    )
+    assert fragment(view).count('class="left-out"') == 0
+    assert fragment(part).count('class="left-out"') == 2
+    assert "Grey: not in the output." in fragment(part)
+
+
+def test_numbers_have_their_values_and_positions() -> None:
+    html = fragment(points((0.3,), (0.1,), (-0.5,), (0.7,)))
+    assert re.findall(r'<text class="below"[^>]*>(\d+)</text>', html) == ["1", "0", "2", "3"]
+    assert re.findall(r"<text style[^>]*>([-.0-9]+)</text>", html) == ["0.1", "0.3", "-0.5", "0.7"]
+
+
+def test_marks_of_speakers_are_explained() -> None:
+    output = Output("x", ("x", "y"), ((0.25,) * 4,) * 2)
+    turns = View({"x": "t"}, (output,), source=(">", "hi", "<", "hello"), segments=(0, 0, 1, 1))
+    assert "turns of the other speaker" in fragment(turns, "heatmap")
+    assert "turns of the other speaker" in fragment(turns, "document")
+    assert "turns of the other speaker" not in fragment(words(segments=(0, 0, 1, 1)), "heatmap")

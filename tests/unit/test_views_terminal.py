@@ -97,3 +97,17 @@ def test_an_image_is_bright_where_the_weights_are() -> None:
     lines = printed(CASES["image"], "image").splitlines()
     assert lines[0].split() == ["a", "70%", "dog", "75%"]
     assert lines[1].startswith("██")
+
+
+def test_a_heat_map_of_a_long_text_is_a_list() -> None:
+    source = ("a", *(f"word{at}" for at in range(1, 199)), "a")
+    rows = tuple(tuple(0.6 if at == step else 0.4 if at == 199 else 0.0 for at in range(200)) for step in range(20))
+    flat = (0.005,) * 200
+    tokens = tuple(f"y{step}" for step in range(21))
+    text = printed(View({"x": "long"}, (Output("y", tokens, (*rows, flat)),), source=source), "heatmap")
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert len(lines) < 30
+    assert lines[0] == "y0 → a (word 1) 0.60 a (word 200) 0.40"
+    assert lines[1] == "y1 → word1 0.60 a (word 200) 0.40"
+    assert lines[20] == "y20 → each below 0.05"
+    assert "a heat map of 200 columns is too wide for a terminal" in " ".join(lines)

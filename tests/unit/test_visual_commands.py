@@ -207,7 +207,9 @@ def test_another_file_is_scored_with_the_images_beside_it(call: Any, run: Run, a
     assert said.code == 0, said
     assert json.loads(said.out)["examples"] == 3
     (album / "mine.jsonl").write_text(json.dumps({"image": "z.png", "caption": "a cat"}) + "\n")
-    assert "There is no file 'z.png' in " in call("evaluate", captioner, "--data", album / "mine.jsonl").sentence
+    data, out = ("--data", album / "mine.jsonl"), ("--out", album / "page.html")
+    for asked in (("evaluate", captioner), ("report", captioner, *out), ("compare", captioner, captioner)):
+        assert "line 1: the image: There is no file 'z.png' in " in call(*asked, *data).sentence
 
 
 def test_own_images_are_learned_from(call: Any, album: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,4 +103,4 @@ def _show(console: "Console", found: "AttentionCheck") -> None:
 
 def _told(estimate: "Estimate") -> str:
     """A mean with its interval."""
-    return f"{estimate.mean:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
+    return f"{estimate.mean:z.2f} ({estimate.low:z.2f} to {estimate.high:z.2f})"

@@ -106,7 +106,7 @@ def predict(
     if bulk.is_asked:
         bulk.check(alone=not (texts or question or pictures or chat))
     else:
-        _check_files(input_file, output_file)
+        _check_files(input_file, output_file, pictures)
     predictor = load(run, device="cpu" if engine == "ray" else device, precision=precision, allow=allow or [])
     settings = _settings(predictor, search, nbest, setting or [])
     if bulk.is_asked:
@@ -172,14 +172,17 @@ def with_attention(predictor: "Predictor") -> str:
     from sixjars.tasks import TASKS
 
     kinds = [kind for kind in TASKS[predictor.recipe.task].bridges if BRIDGES[kind].has_attention]
-    again = f": train again with 'model.bridge={{kind: {kinds[0]}}}'." if kinds else "."
-    return f"its bridge is of another kind{again}"
+    if not kinds:
+        return f"no model of {predictor.recipe.task} has attention."
+    return f"its bridge is of another kind: train again with 'model.bridge={{kind: {kinds[0]}}}'."
 
 
-def _check_files(read: Path | None, written: Path | None) -> None:
+def _check_files(read: Path | None, written: Path | None, pictures: Path | None) -> None:
     if read and written and written.exists() and written.resolve() == read.resolve():
         raise DataError(f"--input and --output are the same file, {read}; name another one to write.")
     check_output(written)
+    if pictures is not None and pictures.is_file():
+        raise DataError(f"--pictures {pictures} is a file; name a folder.")
 
 
 def table_of(file: Path | None, predictor: "Predictor", *, with_output: bool = False) -> "InputFile | None":

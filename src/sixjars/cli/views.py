@@ -87,7 +87,9 @@ def inspect(
         raise DataError("give texts or --input, not both.")
     predictor = load(run, device=device, allow=allow or [])
     if not predictor.has_attention:
-        raise DataError(f"{run} has no attention, so it gives no view; {with_attention(predictor)}")
+        raise DataError(
+            f"{run} has no attention, so it gives no view (sixjars report shows the rest); {with_attention(predictor)}"
+        )
     work = _Work(predictor, _search(predictor, search, nbest, setting), view, target, pieces=pieces, most=examples)
     given = work.inputs(texts or [], question or [], input_file)
     if view == "pharaoh":
@@ -165,7 +167,8 @@ class _Work:
         most = self.most or (MOST if out is not None and out.suffix.lower() == PAGE else len(every))
         found = self._found(every[:most])
         if len(every) > most:
-            note(f"note: the first {most:,} of {len(every):,} inputs are shown; --examples N shows more.")
+            shown = "input is shown" if most == 1 else f"{most:,} inputs are shown"
+            note(f"note: the first {shown}, of {len(every):,}; --examples N shows more.")
         good = [some for some in found if some[0].error is None]
         if not good:
             raise DataError(str(found[0][0].error))

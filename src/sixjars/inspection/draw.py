@@ -6,7 +6,7 @@ from typing import Any
 from unicodedata import category
 
 from sixjars.inspection.choice import chosen
-from sixjars.inspection.document import draw_document
+from sixjars.inspection.document import TURNS, draw_document
 from sixjars.inspection.frames import draw_frames
 from sixjars.inspection.heatmap import heat_map
 from sixjars.inspection.lines import draw_lines
@@ -55,7 +55,8 @@ def picture_name(number: int, predictor: Any, prediction: Any, *, rank: int | No
 
 def _heat_map(path: Path, view: View, title: str) -> None:
     output = view.outputs[0]
-    heat_map(path, output.weights, source=view.names, target=output.tokens, title=title)
+    note = TURNS if view.has_turns else ""
+    heat_map(path, output.weights, source=view.names, target=output.tokens, title=title, note=note)
 
 
 def _lines(path: Path, view: View, title: str) -> None:
@@ -82,7 +83,7 @@ def probability_of(view: View, rank: int = 0) -> str:
     """
     output, best = view.outputs[rank], view.outputs[0].probability
     if len(view.outputs) > 1 and view.order:
-        return f"score {output.score:.3f}"
+        return f"score {output.score:z.3f}"
     if best < LEAST:
         return f"log probability {output.log_probability:.2f}"
     return f"probability {percent(output.probability)}" if output.probability >= LEAST else "probability below 0.1%"

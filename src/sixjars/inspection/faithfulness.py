@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sixjars.evaluation.agreement import Measured
-from sixjars.inspection.page import COLORS, GREY, SMALL, figure_of, save
+from sixjars.inspection.page import COLORS, GREY, SMALL, even_lines, figure_of, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +25,7 @@ def draw_faithfulness(path: Path, measures: Sequence[Measured], *, title: str, c
         _draw(axis, measured)
     panels[0].set_ylabel("share of the examples")
     handles, labels = panels[0].get_legend_handles_labels()
-    notes = "\n".join(wrap(caption, int(figure.get_figwidth() * 15)))
+    notes = "\n".join(even_lines(caption, int(figure.get_figwidth() * 15)))
     look: dict[str, Any] = {"ncols": 4, "frameon": False, "fontsize": SMALL + 1, "title_fontsize": SMALL}
     key = figure.legend(handles, labels, loc="outside lower center", title=notes, **look)
     key.get_title().set(color=GREY, multialignment="center")
@@ -43,11 +42,12 @@ def _draw(axis: "Axes", measured: Measured) -> None:
     tau = measured.tau
     axis.axvspan(tau.low, tau.high, color=COLORS[0], alpha=0.25, linewidth=0)
     axis.axvline(tau.mean, color=COLORS[0], linewidth=1.6, label="mean, with its 95% interval")
-    top = f"{tau.mean:.2f} ({tau.low:.2f} to {tau.high:.2f})"
+    top = f"{tau.mean:z.2f} ({tau.low:z.2f} to {tau.high:z.2f})"
     axis.set_title(f"agreement with {measured.name}: {top}", fontsize=9.5)
     often = f"{measured.first.mean:.0%} of the steps (uniform: {measured.chance:.0%})"
     axis.set_xlabel(f"Kendall's τ of an example\nlargest weight on the most important position: {often}", fontsize=8.5)
     axis.set_xlim(-1.02, 1.02)
+    axis.set_xticks([-1.0, -0.5, 0.0, 0.5, 1.0])
     axis.grid(axis="y", color="#dddddd")
     axis.set_axisbelow(True)
     axis.spines[["top", "right"]].set_visible(False)

@@ -14,7 +14,18 @@ from rich.table import Table
 from rich.text import Text
 
 from sixjars.errors import DataError
-from sixjars.inspection.page import SMALL, Weights, checked, drawable, figure_of, ink, save, title_lines
+from sixjars.inspection.page import (
+    GREY,
+    SMALL,
+    Weights,
+    checked,
+    drawable,
+    even_lines,
+    figure_of,
+    ink,
+    save,
+    title_lines,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,9 +41,17 @@ LOW = 5
 
 
 def heat_map(
-    path: str | Path, weights: Weights, *, source: Sequence[str], target: Sequence[str], title: str = ""
+    path: str | Path,
+    weights: Weights,
+    *,
+    source: Sequence[str],
+    target: Sequence[str],
+    title: str = "",
+    note: str = "",
 ) -> None:
     """A heat map of attention weights as a picture file: a row for each target token, a column for each source token.
+
+    A caption below says so, with a `note` behind it.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -49,7 +68,8 @@ def heat_map(
     blocks = _blocks(len(source))
     width = 2.2 + 0.55 * len(blocks[0]) + 0.08 * max(0, max(map(len, beside)) - 8)  # more room for long labels
     height = len(blocks) * (1.2 + 0.42 * len(target) + 0.06 * max(0, max(map(len, above)) - 8)) + 0.4
-    height += 0.18 * max(0, len(title_lines(title, width)) - 1)
+    notes = even_lines(f"Rows: the output. Columns: the input. {note}", int(width * 15))
+    height += 0.18 * max(0, len(title_lines(title, width)) - 1) + 0.16 * len(notes)
     figure = figure_of(width, height, "constrained")
     above, beside = ([drawable(figure, name) for name in names] for names in (above, beside))
     panels = figure.subplots(len(blocks), 1, squeeze=False)[:, 0].tolist()
@@ -61,6 +81,7 @@ def heat_map(
     bar = figure.colorbar(image, ax=panels, shrink=0.8 / len(blocks))
     between, size = ("\n", SMALL) if low else (" ", None)
     bar.set_label(f"attention weight α,{between}at most {peak_of(weights_TS):.2f}", fontsize=size)
+    figure.supxlabel("\n".join(notes), fontsize=SMALL, color=GREY)
     save(figure, path, title)
 
 

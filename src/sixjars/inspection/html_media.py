@@ -11,7 +11,7 @@ from sixjars.inspection.frames import frame_groups, group_name, grouped
 from sixjars.inspection.html_parts import Body, shade, word, words
 from sixjars.inspection.media import light_uri, photo_uri
 from sixjars.inspection.page import percent
-from sixjars.inspection.tour import tour_title
+from sixjars.inspection.tour import MOST_NAMED, MOVED, apart, tour_title
 from sixjars.inspection.view import View
 
 
@@ -84,8 +84,11 @@ def tour_body(view: View) -> Body:
     order = [int(place) for place in output.text.split()]
     bars = len(points[0]) == 1
     shape, shown = (
-        (_bars, "Bars: the numbers as they were output.") if bars else (_line, "Numbers: positions in the input.")
+        (_bars, "Bars: the numbers in the order of the output; below them their positions in the input.")
+        if bars
+        else (_line, "Numbers: positions in the input.")
     )
+    shown += " Grey: not in the output." if set(order) < set(range(len(points))) else ""
     note = (
         f'<p class="note">{shown} Orange: the first of the output. Pointing at a step of the output shows its weights '
         "in blue.</p>"
@@ -98,18 +101,24 @@ def _line(points: list[tuple[float, ...]], order: list[int]) -> str:
     """Circles, and arrows from one to the next."""
     low, high = (np.array(points).min(0), np.array(points).max(0))
     spread = float(max(high - low)) or 1.0
-    spots = [(30 + 440 * (x - low[0]) / spread, 470 - 440 * (y - low[1]) / spread) for x, y in points]
+    places = [(30 + 440 * (x - low[0]) / spread, 470 - 440 * (y - low[1]) / spread) for x, y in points]
+    spots = [(float(x), float(y)) for x, y in apart(places, 28.0)]
     ways = "".join(_way(spots[one], spots[two]) for one, two in zip(order, [*order[1:], *order[:1]], strict=True))
     dots = "".join(
-        f'<g data-s="{at}" role="button" tabindex="-1" aria-label="point {at}"{_first(order, at)}>'
+        f'<g data-s="{at}" role="button" tabindex="-1" aria-label="point {at}"{_place(order, at)}>'
         f'<circle class="shape" cx="{x:.1f}" cy="{y:.1f}" r="13"/><text x="{x:.1f}" y="{y + 4.5:.1f}">{at}</text></g>'
         for at, (x, y) in enumerate(spots)
     )
-    return f'<svg class="tour" viewBox="0 0 500 500" role="group" aria-label="points">{ways}{dots}</svg>'
+    begin, end = (edge(spots, axis=0) for edge in (np.min, np.max))  # who was moved apart may lie outside
+    (left, top), (right, bottom) = np.minimum(begin - 16, 0.0), np.maximum(end + 16, 500.0)
+    box = f"{left:.0f} {top:.0f} {right - left:.0f} {bottom - top:.0f}"
+    moved = f'<p class="note">{MOVED}</p>' if spots != places else ""
+    return f'<svg class="tour" viewBox="{box}" role="group" aria-label="points">{ways}{dots}</svg>{moved}'
 
 
-def _first(order: list[int], at: int) -> str:
-    return ' class="first"' if order[:1] == [at] else ""
+def _place(order: list[int], at: int) -> str:
+    """The class of a point that is the first of the output, or not in it."""
+    return ' class="first"' if order[:1] == [at] else "" if at in order else ' class="left-out"'
 
 
 def _way(here: tuple[float, float], there: tuple[float, float]) -> str:
@@ -132,13 +141,16 @@ def _bars(points: list[tuple[float, ...]], order: list[int]) -> str:
     shown = [*order, *(at for at in range(len(points)) if at not in order)]
     low, high = min(0.0, *(point[0] for point in points)), max(0.0, *(point[0] for point in points))
     unit, wide = 230 / ((high - low) or 1.0), 480 / len(shown)
-    ground, made = 245 + unit * low, []
+    ground, made, letters = 250 + unit * low, [], min(13.0, wide / 2.5)
     for place, at in enumerate(shown):
         height, x = unit * points[at][0], 10 + place * wide
         made.append(
-            f'<g data-s="{at}" role="button" tabindex="-1" aria-label="number {points[at][0]:g}"{_first(order, at)}>'
-            f'<rect class="shape" x="{x + 2:.1f}" y="{ground - max(height, 0):.1f}" '
-            f'width="{wide - 4:.1f}" height="{abs(height):.1f}"/></g>'
-            f'<text class="below" x="{x + wide / 2:.1f}" y="268">{points[at][0]:.3g}</text>'
+            f'<g data-s="{at}" role="button" tabindex="-1" aria-label="number {points[at][0]:g}"{_place(order, at)}>'
+            f'<rect class="shape" x="{x + wide / 10:.1f}" y="{ground - max(height, 0):.1f}" '
+            f'width="{0.8 * wide:.1f}" height="{abs(height):.1f}"/></g>'
         )
+        if len(shown) <= MOST_NAMED:
+            how = f'style="font-size:{letters:.1f}px" x="{x + wide / 2:.1f}"'
+            made.append(f'<text {how} y="{ground - max(height, 0) - 5:.1f}">{points[at][0]:.3g}</text>')
+            made.append(f'<text class="below" {how} y="268">{at}</text>')
     return f'<svg class="tour" viewBox="0 0 500 280" role="group" aria-label="numbers">{"".join(made)}</svg>'

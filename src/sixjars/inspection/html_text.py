@@ -3,7 +3,6 @@
 from html import escape
 from itertools import groupby
 
-from sixjars.data.text.segments import OTHER, OWN
 from sixjars.inspection.document import TURNS
 from sixjars.inspection.html_parts import Body, deep, shade, word, words, words_of
 from sixjars.inspection.lines import copied_links
@@ -14,6 +13,8 @@ WIDEST = 60
 """Columns of a heat map; a longer input is written as a text."""
 WIDE = 24
 """Columns from which cells are narrow and have no numbers, so that all of them are seen at once."""
+LINE = 108
+"""Characters of a line of words, with the space between them."""
 SMALL = 0.05
 """Smaller weights have no number in their cell."""
 
@@ -34,7 +35,10 @@ def heat_map_body(view: View) -> Body:
             for weight in row
         )
         rows.append(f'<tr><th scope="row">{word(token, "t", step)}</th>{cells}</tr>')
-    note = f'<p class="note">Darkest: the largest weight, {peak:.2f}. Rows: the output; columns: the input.</p>'
+    turns = f" {escape(TURNS)}" if view.has_turns else ""
+    note = (
+        f'<p class="note">Strongest: the largest weight, {peak:.2f}. Rows: the output; columns: the input.{turns}</p>'
+    )
     kind = "heat narrow" if narrow else "heat"
     table = f'<table class="{kind}"><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
     return Body(f'<div class="scroll">{table}</div>{note}', names, output.weights)
@@ -45,7 +49,14 @@ def lines_body(view: View) -> Body:
     output, names = view.outputs[0], view.names
     above, below = words("input", names, "s"), words("output", output.tokens, "t")
     note = '<p class="note">Thickness: the attention weight, where it is at least 0.05.</p>'
-    return Body(f'<div class="pair">{above}{below}<svg aria-hidden="true"></svg></div>{note}', names, output.weights)
+    return Body(_pair(view, above, below) + note, names, output.weights)
+
+
+def _pair(view: View, above: str, below: str) -> str:
+    """Both sentences, and where lines are drawn between them; beside each other where one needs several lines."""
+    room = max(sum(len(one) + 2 for one in some) for some in (view.names, view.outputs[0].tokens))
+    kind = "pair tall" if room > LINE else "pair"
+    return f'<div class="{kind}">{above}{below}<svg aria-hidden="true"></svg></div>'
 
 
 def copying_body(view: View) -> Body:
@@ -62,7 +73,7 @@ def copying_body(view: View) -> Body:
     if all(at is None for at in output.copied):
         certain = "No word of this output had to be copied."
     note = f'<p class="note">{certain} Lines: the weight of the same word in the input.</p>'
-    return Body(f'<div class="pair">{above}{below}<svg aria-hidden="true"></svg></div>{note}', names, output.weights)
+    return Body(_pair(view, above, below) + note, names, output.weights)
 
 
 def document_body(view: View) -> Body:
@@ -81,8 +92,7 @@ def document_body(view: View) -> Body:
         share = weight / peak
         number = f'<span class="sentence{deep(share)}" {shade(share)}>{escape(percent(weight))}</span>'
         items.append(f'<li>{number}<p dir="auto">{own}</p></li>')
-    firsts = {names[at] for at in range(len(names)) if at == 0 or segments[at] != segments[at - 1]}
-    turns = f" {escape(TURNS)}" if firsts <= {OTHER, OWN} else ""
+    turns = f" {escape(TURNS)}" if view.has_turns else ""
     note = (
         '<p class="note">Red: the weight of a sentence. Blue: the weight of a word in it, times √(weight of the '
         f"sentence). Pointing at a word of the output shows its own weights.{turns}</p>"
@@ -97,7 +107,7 @@ def _flat(view: View) -> Body:
     most = max(output.mean) or 1.0
     own = " ".join(word(name, "s", at, share=output.mean[at] / most) for at, name in enumerate(names))
     note = (
-        f'<p class="note">Blue: the weight of a word, averaged over the output; darkest is {escape(percent(most))}. '
+        f'<p class="note">Blue: the weight of a word, averaged over the output; strongest is {escape(percent(most))}. '
         "Pointing at a word of the output shows its own weights.</p>"
     )
     html = f'{words("output", output.tokens, "t")}<div class="document"><p dir="auto">{own}</p></div>{note}'

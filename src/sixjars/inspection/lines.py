@@ -49,7 +49,7 @@ def draw_lines(
     links_TS = _links(weights_TS, copied_links(source, target, copied)) if copied else weights_TS
     certain = [at is not None for at in copied] or [False] * len(target)
     places = _Places.of(source, target)
-    with saved_page(path, *places.size, title=title, caption=_caption(copied)) as page:
+    with saved_page(path, *places.size, title=title, caption=_caption(copied, across=places.across)) as page:
         found = [(links_TS[step, at], step, at) for step, at in np.argwhere(links_TS >= LEAST)]
         for weight, step, at in sorted(found):  # the thin ones first
             places.link(page, at, step, weight, ORANGE if certain[step] else BLUE)
@@ -65,8 +65,8 @@ def _ink(copied: Sequence[int | None], weights: NDArray[np.float64]) -> str:
     return GREY if copied and not (weights > 0).any() else "black"
 
 
-def _caption(copied: Sequence[int | None]) -> str:
-    above = "Above or on the left: the input."
+def _caption(copied: Sequence[int | None], *, across: bool) -> str:
+    above = "Above: the input." if across else "On the left: the input."
     if not copied:
         return f"{above} Thickness: the attention weight, where it is at least {LEAST:.2f}."
     if all(at is None for at in copied):
@@ -167,6 +167,7 @@ def _row(widths: Sequence[float], wide: float, y: float) -> list[Spot]:
 
 
 def _down(own: int, other: int) -> list[float]:
-    """Words below each other; those of the shorter sentence are spread out, but not without end."""
+    """Words below each other; those of the shorter sentence are spread out, but not without end, in the middle."""
     step = ROW * min(max(other / own, 1.0), 3.0)
-    return [(at + 0.5) * step for at in range(own)]
+    top = (ROW * max(own, other) - step * own) / 2
+    return [top + (at + 0.5) * step for at in range(own)]

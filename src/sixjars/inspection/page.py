@@ -3,11 +3,13 @@
 All is set on the figure and its texts; the settings of matplotlib and the warnings of the process stay as they are.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import ceil, inf
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -30,8 +32,14 @@ GREY = "#6b7280"
 """The colour of captions and other explanations."""
 SMALL = 7.5
 """Their size in points."""
+WHOLE: Final[Mapping[str, Any]] = {"clip_on": False}
+"""Of dots on the lowest line, which would be cut in half."""
+NUMBER_WIDE = 0.09
+"""The share of a picture that the number of examples of a range is wide, at most."""
 MARGIN, LINE, SMALL_LINE = 0.2, 0.2, 0.16
 """Inches around everything, for a line of the title and for one of the caption."""
+MOST_LINES = 3
+"""Of a title."""
 
 
 def checked(weights: Weights, rows: int, columns: int, *, positions: str) -> NDArray[np.float64]:
@@ -145,8 +153,27 @@ def save(figure: "Figure", path: str | Path, title: str = "") -> None:
 
 
 def title_lines(title: str, width: float) -> list[str]:
-    """A title in lines for a figure of so many inches, three at most."""
-    return wrap(title, int(width * 11), max_lines=3, placeholder=" …")
+    """A title in lines for a figure of so many inches, three at most; an output begins a line where there is room.
+
+    >>> title_lines("my brother lives in delhi . → mera bhai dilli mein rehta hai .", 4.0)
+    ['my brother lives in delhi .', '→ mera bhai dilli mein rehta hai .']
+    """
+    room = int(width * 11)
+    lines = [line for part in re.split(r" (?=[→·] )", title) for line in even_lines(part, room)]
+    if len(title) > room and len(lines) <= MOST_LINES:
+        return lines
+    return wrap(title, room, max_lines=MOST_LINES, placeholder=" …")
+
+
+def even_lines(text: str, room: int) -> list[str]:
+    """A text in as few lines of so many characters as it needs, about equally long: no word is left alone.
+
+    >>> even_lines("where it is at least 0.05.", 24)
+    ['where it is at', 'least 0.05.']
+    """
+    lines = wrap(text, room)
+    shorter = (wrap(text, size) for size in range(max(ceil(len(text) / max(len(lines), 1)), 1), room))
+    return next((found for found in shorter if len(found) == len(lines)), lines)
 
 
 @contextmanager
@@ -154,7 +181,7 @@ def saved_page(path: Path, width: float, height: float, *, title: str, caption: 
     """An area of so many inches, from (0, 0) at its top left, under a title and above a caption; saved at the end."""
     width = max(width, 2.4)
     heading = title_lines(title, width)
-    notes = [line for sentence in caption.splitlines() for line in wrap(sentence, int(width * 16))]
+    notes = [line for sentence in caption.splitlines() for line in even_lines(sentence, int(width * 16))]
     top, bottom = MARGIN + (LINE * len(heading) + 0.05 if heading else 0.0), height + SMALL_LINE * len(notes) + MARGIN
     figure = figure_of(width + 2 * MARGIN, top + bottom)
     page = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -185,33 +212,36 @@ def draw_by_length(
     for number, (name, buckets) in enumerate(curves.items()):
         dots = [(b.place, b.value, b.count) for b in buckets if b.value is not None]
         color = COLORS[number % len(COLORS)]
-        axes.plot([x for x, _, _ in dots], [y for _, y, _ in dots], marker="o", color=color, linewidth=2, label=name)
+        axes.plot(
+            [x for x, _, _ in dots], [y for _, y, _ in dots], marker="o", color=color, linewidth=2, label=name, **WHOLE
+        )
         sure = [(b.place, b.interval) for b in buckets if b.interval is not None]
         low, high = [between.low for _, between in sure], [between.high for _, between in sure]
         axes.fill_between([x for x, _ in sure], low, high, color=color, alpha=0.15, linewidth=0)
         few = [(x, y) for x, y, count in dots if count < FEW]
-        axes.scatter([x for x, _ in few], [y for _, y in few], s=12, color="white", zorder=3)
+        axes.scatter([x for x, _ in few], [y for _, y in few], s=12, color="white", zorder=3, **WHOLE)
     if any(bucket.value is not None and bucket.count < FEW for some in curves.values() for bucket in some):
         axes.scatter([], [], s=36, edgecolors=GREY, facecolors="white", label=f"fewer than {FEW} examples")
     if any(bucket.interval is not None for some in curves.values() for bucket in some):
         axes.fill_between([], [], [], color=GREY, alpha=0.3, linewidth=0, label="95 % interval")
-    for bucket in next(iter(curves.values()), ()):
-        place = axes.get_xaxis_transform()
-        axes.text(
-            bucket.place,
-            1.01,
-            f"n = {bucket.count:,}",
-            transform=place,
-            ha="center",
-            va="bottom",
-            fontsize=SMALL,
-            color=GREY,
-        )
+    _count(axes, next(iter(curves.values()), ()))
     axes.set_xlabel(by)
     axes.set_ylabel(metric.replace("_", " "))
     axes.set_ylim(bottom=0.0)
     _plain(axes)
     save(figure, path, title)
+
+
+def _count(axes: "Axes", buckets: Sequence[Bucket]) -> None:
+    """The number of examples above each range; one that has no room beside that before it stands higher."""
+    low, high = axes.get_xlim()
+    room, taken = NUMBER_WIDE * (high - low), [-inf] * len(buckets)  # up to where, at each height
+    for bucket in sorted(buckets, key=lambda one: one.place):
+        height = next(at for at, end in enumerate(taken) if end <= bucket.place)
+        taken[height] = bucket.place + room
+        where = (bucket.place, 1.01 + 0.04 * height)
+        text = axes.text(*where, f"n = {bucket.count:,}", transform=axes.get_xaxis_transform())
+        text.set(ha="center", va="bottom", fontsize=SMALL, color=GREY)
 
 
 def _plain(axes: "Axes") -> None:

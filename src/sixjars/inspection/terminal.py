@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sixjars.inspection.choice import WIDEST
 from sixjars.inspection.draw import order_of, probability_of
 from sixjars.inspection.frames import frame_groups, group_name, grouped
 from sixjars.inspection.heatmap import in_terminal, style_of
@@ -31,6 +32,12 @@ def view_in_terminal(view: View, name: str, *, width: int) -> Iterator[Renderabl
 
 
 def _heat_map(view: View, width: int) -> Iterator[RenderableType]:
+    """Tables; those of a long text would fill many screens, so its largest weights are listed."""
+    if len(view.names) > WIDEST:
+        yield from _lines(view, width)
+        many = f"The largest weights; a heat map of {len(view.names)} columns is too wide for a terminal"
+        yield Text(f"{many}: --out FILE.png draws it, --out FILE.html answers when it is pointed at.", style="dim")
+        return
     yield from _tables(view.outputs[0].weights, view.names, view.outputs[0].tokens, width)
 
 
@@ -64,9 +71,14 @@ def _lines(view: View, width: int) -> Iterator[Table]:
     table = _listing()
     for token, row in zip(output.tokens, output.weights, strict=True):
         best = sorted(range(len(names)), key=lambda at: -row[at])[:4]
-        told = [f"{names[at]} {row[at]:.2f}" for at in best if row[at] >= LEAST]
-        table.add_row(Text(_short(token)), Text("→"), Text("  ".join(told)))
+        told = [f"{_which(names, at)} {row[at]:.2f}" for at in best if row[at] >= LEAST]
+        table.add_row(Text(_short(token)), Text("→"), Text("  ".join(told) or f"each below {LEAST:.2f}"))
     yield table
+
+
+def _which(names: Sequence[str], at: int) -> str:
+    """The word at a position; one that comes more than once has its number."""
+    return f"{names[at]} (word {at + 1})" if names.count(names[at]) > 1 else names[at]
 
 
 def _copying(view: View, width: int) -> Iterator[Table]:

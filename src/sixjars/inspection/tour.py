@@ -7,14 +7,14 @@ import math
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.errors import DataError
 from sixjars.evaluation.metrics.tours import nearest_tour
-from sixjars.inspection.heatmap import peak_of, show_cells
+from sixjars.inspection.heatmap import GRID, peak_of, show_cells
 from sixjars.inspection.page import GREY, Weights, checked, figure_of, ink, save
 
 if TYPE_CHECKING:
@@ -27,6 +27,11 @@ PANEL = 5.4
 LINE_COLOR, START_COLOR, LEFT_OUT = "#2171b5", "#e08600", "#b6bcc6"
 MOST_SOLVED = 10
 """Points whose shortest tour is found for comparison; with more it takes too long."""
+NEARLY_ZERO, TINY = 1e-9, 1e-12
+"""Of an area and of a length, beside rounding."""
+ROUNDS = 50
+"""Times that points are moved apart."""
+MOVED = "Points that would cover each other are drawn side by side."
 MOST_NAMED, MOST_NUMBERS = 30, 12
 """Points that have their names beside the heat map, and those that have room for numbers in its cells."""
 
@@ -73,9 +78,9 @@ def tour_title(points: Points, order: Sequence[int]) -> str:
     """What the order amounts to: the length of the closed line and how it compares, or whether numbers are sorted.
 
     >>> tour_title([(0.0, 0.0), (3.0, 0.0), (3.0, 4.0), (1.0, 1.0)], [0, 1, 2])
-    'A closed line through 3 of 4 points, length 12.00'
+    'A closed line through 3 of 4 points, length 12.00: their convex hull'
     >>> tour_title([(0.0, 0.0), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0)], [0, 1, 2, 3])
-    'A tour of 4 points, length 4.83: 1.21 times the shortest'
+    'A closed line through all 4 points, length 4.83: 1.21 times the shortest'
     >>> tour_title([(3.0,), (1.0,), (2.0,)], [1, 0, 2])
     '3 numbers, not sorted: 1 of 2 steps goes down'
     """
@@ -85,10 +90,25 @@ def tour_title(points: Points, order: Sequence[int]) -> str:
         return f"{len(order)} numbers, {how if down else 'in ascending order'}"
     length = tour_length(points, order)
     if sorted(order) != list(range(len(points))) or len(order) < 2:
-        return f"A closed line through {len(set(order))} of {len(points)} points, length {length:.2f}"
+        hull = ": their convex hull" if _is_hull(points, order) else ""
+        return f"A closed line through {len(set(order))} of {len(points)} points, length {length:.2f}{hull}"
     best, unit = _compared(points)
     ratio = f": {length / best:.2f} times {unit}" if best else ""
-    return f"A tour of {len(points)} points, length {length:.2f}{ratio}"
+    return f"A closed line through all {len(points)} points, length {length:.2f}{ratio}"
+
+
+def _is_hull(points: Points, order: Sequence[int]) -> bool:
+    """Whether all points lie on the same side of each line from one point of the order to the next, or on it."""
+    if len(order) < 3 or len(set(order)) < len(order):
+        return False
+    sides = [_side(points[one], points[two], point) for one, two in pairwise([*order, order[0]]) for point in points]
+    return min(sides) > -NEARLY_ZERO or max(sides) < NEARLY_ZERO
+
+
+def _side(here: tuple[float, ...], there: tuple[float, ...], point: tuple[float, ...]) -> float:
+    """Above 0 where the point lies on the left of the way from here to there."""
+    (x, y), (u, v), (px, py) = here, there, point
+    return (u - x) * (py - y) - (v - y) * (px - x)
 
 
 def _compared(points: Points) -> tuple[float, str]:
@@ -96,6 +116,30 @@ def _compared(points: Points) -> tuple[float, str]:
     if len(points) > MOST_SOLVED:
         return tour_length(points, nearest_tour(points)), "the nearest-neighbour tour"
     return shortest_length(points), "the shortest"
+
+
+def apart(points: Points, least: float) -> NDArray[np.float64]:
+    """Where points of two coordinates are drawn, (S, 2): those that are closer than `least` are moved apart.
+
+    Of many points all stay where they are.
+
+    >>> apart([(0.0, 0.0), (0.0, 0.2), (5.0, 5.0)], 1.0).round(2).tolist()
+    [[0.0, -0.4], [0.0, 0.6], [5.0, 5.0]]
+    """
+    spots = np.array(points, dtype=np.float64)
+    if len(points) > MOST_NAMED:
+        return spots
+    turns = 2.4 * np.arange(len(points))  # points in the same place go different ways
+    around = 0.01 * least * np.stack([np.cos(turns), np.sin(turns)], axis=-1)
+    for _ in range(ROUNDS):
+        ways = spots[:, None] - spots[None]
+        ways = np.where(ways.any(axis=-1, keepdims=True), ways, around[:, None] - around[None])
+        far = np.linalg.norm(ways, axis=-1, keepdims=True)
+        pushes = np.maximum(least - far, 0.0) / 2 * ways / np.maximum(far, TINY)
+        if not pushes.any():
+            break
+        spots = spots + pushes.sum(axis=1)
+    return spots
 
 
 def tour_length(points: Points, order: Sequence[int]) -> float:
@@ -141,12 +185,13 @@ def _line(axes: "Axes", points: Points, order: Sequence[int]) -> None:
     from matplotlib.colors import to_rgb
 
     size = min(max(80 / math.sqrt(len(points)), 10.0), 15.0)
+    inch = 1.2 * float(np.ptp(points, axis=0).max() or 1.0) / PANEL  # about, in the units of the points
+    spots = apart(points, 1.1 * inch * size / 72)
     arrow = {"arrowstyle": "-|>", "color": LINE_COLOR, "linewidth": 1.3, "shrinkA": size / 2, "shrinkB": size / 2}
     for here, there in pairwise([*order, *order[:1]]):
-        if points[here] != points[there]:
-            (x, y), (next_x, next_y) = points[here], points[there]
-            axes.annotate("", (next_x, next_y), (x, y), arrowprops=arrow)
-    for at, (x, y) in enumerate(points):
+        if (spots[here] != spots[there]).any():
+            axes.annotate("", spots[there], spots[here], arrowprops=arrow)
+    for at, (x, y) in enumerate(spots):
         first, gone = bool(order) and at == order[0], at in order
         above = 3 + at / len(points)  # a point that covers another covers its number too
         inside, edge = (START_COLOR, START_COLOR) if first else ("white", LINE_COLOR if gone else LEFT_OUT)
@@ -155,7 +200,8 @@ def _line(axes: "Axes", points: Points, order: Sequence[int]) -> None:
         axes.text(x, y, str(at), ha="center", va="center_baseline", fontsize=0.47 * size, color=color, zorder=above)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.08)
-    _quiet(axes, "Numbers: positions in the input. Orange: the first of the output.")
+    moved = "" if np.array_equal(spots, points) else f"\n{MOVED}"
+    _quiet(axes, f"Numbers: positions in the input. Orange: the first of the output.{moved}")
 
 
 def _bars(axes: "Axes", points: Points, order: Sequence[int]) -> None:
@@ -180,14 +226,18 @@ def _heat(axes: "Axes", weights_TS: NDArray[np.float64], order: Sequence[int]) -
 
     steps, points = weights_TS.shape
     show_cells(axes, weights_TS, numbers=max(points, steps) <= MOST_NUMBERS)
-    names = [*(str(at) for at in order), "stop"][:steps]
+    names = [*(str(at) for at in order), "<stop>"][:steps]
     every = math.ceil(max(points, steps) / MOST_NAMED)
     axes.set_xticks(range(0, points, every), [str(at) for at in range(0, points, every)], fontsize=7)
     axes.set_yticks(range(0, steps, every), names[::every], fontsize=7)
     for row, at in enumerate(order):
         axes.add_patch(Rectangle((at - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=START_COLOR, linewidth=1.2))
+    lines: dict[str, Any] = {"color": GRID, "linewidth": 0.6, "zorder": 0.5}
+    axes.vlines([at - 0.5 for at in range(1, points)], -0.5, steps - 0.5, **lines)
+    axes.hlines([at - 0.5 for at in range(1, steps)], -0.5, points - 0.5, **lines)
+    stop = "\nThe rest of a row, up to 1, is the weight of <stop>." if steps > len(order) else ""
     peak = peak_of(weights_TS)
-    _quiet(axes, f"Each row is a step: its attention weights, darkest for {peak:.2f}. Framed: its output.")
+    _quiet(axes, f"Each row is a step: its attention weights, darkest for {peak:.2f}. Framed: its output.{stop}")
 
 
 def _quiet(axes: "Axes", caption: str) -> None:

@@ -10,6 +10,7 @@ from math import exp, fsum
 from pathlib import Path
 from typing import Any, final
 
+from sixjars.data.text.segments import OTHER, OWN
 from sixjars.errors import DataError
 from sixjars.flow.values import Layout
 from sixjars.inspection.page import Weights
@@ -115,6 +116,12 @@ class View:
             columns = self.layout.shape[1]
             return tuple(f"row {at // columns + 1}, column {at % columns + 1}" for at in range(count))
         return tuple(str(at + 1) for at in range(count))
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether its segments are turns of a conversation, which begin with the mark of a speaker."""
+        groups = groupby(range(len(self.segments)), key=self.segments.__getitem__)
+        return bool(self.segments) and {self.names[next(group)] for _, group in groups} <= {OTHER, OWN}
 
     def alone(self, rank: int) -> "View":
         """The same with one of its outputs."""

@@ -97,6 +97,9 @@ def _judged(
     for name, run in zip(names, runs, strict=True):
         judged = judged_run(run, metrics, data=data, device=device, reporter=reporter, group=group)
         found.append(ScoredRun(run, judged, metrics, str(device_named(device))))
+        if judged.dataset.unknown:
+            share = f"{100 * judged.dataset.unknown:.3g} %"
+            reporter.note(f"{share} of the input tokens are unknown to {name} (<unk>).")
         _check_data(names[0], found[0].judged.dataset, name, judged.dataset)
         if found[0].references != found[-1].references:
             raise DataError(
@@ -200,7 +203,7 @@ def _comparison(names: Sequence[str], found: Sequence[ScoredRun], metric: Metric
 
 
 def _lengths(dataset: Dataset, rows: Sequence[int]) -> tuple[str, list[int]]:
-    """Of the first input that is not always equally long, else of the reference, in words or characters.
+    """Of the first input that is not always equally long, else of the reference, in words, characters or points.
 
     Nothing where all are equally long, as labels are.
     """
@@ -213,7 +216,8 @@ def _lengths(dataset: Dataset, rows: Sequence[int]) -> tuple[str, list[int]]:
     for what, (field, texts) in columns.items():
         lengths = [words[-1] + 1 if words else 0 for words in field.words(texts)]
         if len(set(lengths)) > 1:
-            unit = "characters" if sum(lengths) > sum(len(text.split()) for text in texts) else "words"
+            unit = "words" if "vocabulary" in field.fact_names else field.name
+            unit = "characters" if sum(lengths) > sum(len(text.split()) for text in texts) else unit
             return f"{what} ({unit})", lengths
     return "", []
 

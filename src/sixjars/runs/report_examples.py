@@ -82,7 +82,7 @@ def lengths_of(one: JudgedRun) -> tuple[list[int], str]:
         words = field.words([dataset.inputs[row][name] for row in rows])
         found = [row[-1] + 1 if row else 0 for row in words]
         if len(set(found)) > 1:
-            return found, f"{'words' if 'vocabulary' in field.fact_names else 'length'} of the {name}"
+            return found, f"words of the {name}" if "vocabulary" in field.fact_names else f"number of {name}"
     for name in dataset.fields.inputs:
         lengths = dataset.lengths(name)
         found = [lengths[row] for row in rows]
