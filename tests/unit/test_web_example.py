@@ -105,6 +105,8 @@ def test_points_are_there_at_once_and_are_clicked_and_dragged(chromium: Browser,
         order = [int(place) for place in shown(chromium, "#answer").partition(" P")[0].split()]
         corners = "document.querySelector('.plane polygon').getAttribute('points').split(' ').filter(Boolean).length"
         assert chromium.ask(corners) == len(order)  # the answer is drawn where one drags
+        best = "document.querySelectorAll('#views [role=tabpanel]:not([hidden]) .left-out').length"
+        assert chromium.ask(best) == len(given) - len(set(order))
         chromium.click(".buttons button:last-child")
         settled(chromium)
         assert shown(chromium, "#status") == "There is no answer yet: click into the plane to set points."

@@ -65,20 +65,21 @@ function tour({ tokens, text, points }) {
   const svg = make("svg", { class: "tour", viewBox, role: "group", "aria-label": "points" });
   svg.append(...(flat ? bars(points, order) : wayThrough(points, order)));
   const shown = flat ? "Bars: the numbers as they were output." : "Numbers: positions in the input.";
-  return [wordLine("output", tokens, "t"), svg, note(`${shown} Orange: the first of the output.`)];
+  const grey = points.some((_, at) => !order.includes(at)) ? " Grey: not in the output." : "";
+  return [wordLine("output", tokens, "t"), svg, note(`${shown}${grey} Orange: the first of the output.`)];
 }
 
-function spot(at, first, name, ...inside) {
-  const group = make("g", { "data-s": at, role: "button", tabindex: -1, "aria-label": name }, ...inside);
-  if (first) group.classList.add("first");
-  return group;
+// A point or number: the first of the output, another of it, or none.
+function spot(at, order, name, ...inside) {
+  const kind = order[0] === at ? "first" : order.includes(at) ? "" : "left-out";
+  return make("g", { class: kind, "data-s": at, role: "button", tabindex: -1, "aria-label": name }, ...inside);
 }
 
 function wayThrough(points, order) {
   const { left, low, spread } = frameOf(points);
   const spots = points.map(([x, y]) => [30 + 440 * (x - left) / spread, 470 - 440 * (y - low) / spread]);
   const ways = order.flatMap((here, at) => arrow(spots[here], spots[order[(at + 1) % order.length]]));
-  return [...ways, ...spots.map(([cx, cy], at) => spot(at, order[0] === at, `point ${at}`,
+  return [...ways, ...spots.map(([cx, cy], at) => spot(at, order, `point ${at}`,
     make("circle", { class: "shape", cx, cy, r: 13 }), make("text", { x: cx, y: cy + 4.5 }, String(at))))];
 }
 
@@ -100,7 +101,7 @@ function bars(points, order) {
     const height = unit * values[at], x = 10 + place * wide;
     const box = { x: x + 2, y: ground - Math.max(height, 0), width: wide - 4, height: Math.abs(height) };
     const text = make("text", { class: "below", x: x + wide / 2, y: 268 }, String(+values[at].toPrecision(3)));
-    return [spot(at, order[0] === at, `number ${values[at]}`, make("rect", { class: "shape", ...box })), text];
+    return [spot(at, order, `number ${values[at]}`, make("rect", { class: "shape", ...box })), text];
   });
 }
 
