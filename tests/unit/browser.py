@@ -43,6 +43,7 @@ class Browser:
         os.close(theirs)
         self.read, self.write = read, write
         self.rest, self.number, self.session = b"", 0, ""
+        self.target = ""
         self.events: list[dict[str, Any]] = []
 
     def __enter__(self) -> Self:
@@ -58,9 +59,12 @@ class Browser:
         os.close(self.read)
 
     def open(self, place: Path | str) -> None:
-        """Show a file, or what is at an address; from then on all requests and messages are noted."""
-        target = self.order("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.order("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        """Show a file, or what is at an address, in a fresh tab; from then on its requests and messages are noted."""
+        before, self.session = self.target, ""
+        self.target = self.order("Target.createTarget", url="about:blank")["targetId"]
+        if before:
+            self.order("Target.closeTarget", targetId=before)
+        self.session = self.order("Target.attachToTarget", targetId=self.target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.order(f"{domain}.enable")
         self.events.clear()

@@ -21,6 +21,7 @@ from sixjars.progress import Reporter
 from tests.conftest import Call as Call
 from tests.conftest import Said as Said
 from tests.conftest import once
+from tests.unit.browser import Browser
 
 TINY: dict[str, Any] = {
     "task": "transliteration",
@@ -224,6 +225,13 @@ def language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     recipe = write_recipe(folder, changes)
     return once(tmp_path_factory, "language_model_run", lambda out: sixjars.train(recipe, out=out))
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One browser for all tests; whoever opens a page closes the one before."""
+    with Browser(tmp_path_factory.mktemp("chromium")) as made:
+        yield made
 
 
 @pytest.fixture

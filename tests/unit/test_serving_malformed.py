@@ -117,7 +117,7 @@ def asked(run: Path) -> Iterator[InMemory]:
 
 
 Check = Callable[..., None]
-FEW, MANY = 40, 2000
+FEW, MANY = 25, 2000
 """Requests of a quick test, and of a slow one."""
 
 

@@ -96,11 +96,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def visitor(folder: Path, run: Path) -> Iterator[Visitor]:
+def visitor(chromium: Browser, folder: Path, run: Path) -> Iterator[Visitor]:
     """On the page of a run for each kind of input."""
     runs = {task: sixjars.train(RECIPES[task], FEW, out=folder / task).folder for task in QUICK[1:]}
-    with serving({"transliteration": run, **runs}) as server, Browser(folder / "profile") as browser:
-        yield Visitor(browser, server, folder)
+    with serving({"transliteration": run, **runs}) as server:
+        yield Visitor(chromium, server, folder)
 
 
 def check_system(visitor: Visitor, task: str) -> None:
@@ -124,10 +124,10 @@ def test_an_input_is_answered_with_its_attention(visitor: Visitor, task: str) ->
 
 @needs_browser
 @pytest.mark.slow
-def test_every_system_has_its_input(tmp_path: Path) -> None:
+def test_every_system_has_its_input(chromium: Browser, tmp_path: Path) -> None:
     runs = {task: sixjars.train(name, FEW, out=tmp_path / task).folder for task, name in RECIPES.items()}
-    with serving(runs) as server, Browser(tmp_path / "profile") as browser:
-        visitor = Visitor(browser, server, tmp_path)
+    with serving(runs) as server:
+        visitor = Visitor(chromium, server, tmp_path)
         for task in runs:
             check_system(visitor, task)
 
@@ -154,19 +154,23 @@ def test_a_conversation_goes_on(visitor: Visitor) -> None:
     visitor.browser.order("Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", text="\r")
     visitor.until(f"{turns}.length === 4")
     assert visitor.ask(turns)[2] == "and then"
-    visitor.browser.click(".buttons button:last-child")
+    visitor.browser.click(".buttons button:nth-child(2)")
     assert len(visitor.ask(turns)) == 2
+    visitor.until("find('status').textContent === 'There is no answer yet: say something.'")
 
 
 @needs_browser
 def test_points_are_clicked_dragged_and_moved_by_keys(visitor: Visitor) -> None:
     visitor.choose("pointing")
     text = "document.querySelector('[name=points]').value"
+    assert len(visitor.ask(text).split()) == 8  # some to begin with
+    visitor.browser.click(".buttons button:last-child")
     visitor.ask("scrollTo(0, 0)")
     box = visitor.ask("(b => [b.x, b.y, b.width])(document.querySelector('.plane').getBoundingClientRect())")
 
     def mouse(kind: str, x: float, y: float) -> None:
-        place = {"x": box[0] + x * box[2], "y": box[1] + (1 - y) * box[2]}
+        x, y = (0.05 + 0.9 * share for share in (x, 1 - y))  # there is an edge around the plane
+        place = {"x": box[0] + x * box[2], "y": box[1] + y * box[2]}
         visitor.browser.order("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **place)
 
     for x, y in ((0.2, 0.8), (0.6, 0.9), (0.7, 0.6)):
@@ -191,6 +195,7 @@ def test_what_is_wrong_is_told(visitor: Visitor) -> None:
     visitor.files["image"].with_name("no.png").write_bytes(b"hello")
     visitor.hand_over(visitor.files["image"].with_name("no.png"))
     visitor.until("find('error').textContent.startsWith('the image: no.png is not an image')")
+    assert visitor.ask("find('answer').textContent") == ""
     visitor.browser.events.clear()  # a broken preview may be told of too
 
 
@@ -225,18 +230,6 @@ def test_everything_has_a_name_for_screen_readers(visitor: Visitor) -> None:
         assert unnamed == []
 
 
-@needs_browser
-def test_a_token_is_asked_for(run: Path, tmp_path: Path) -> None:
-    with serving({"hi": run}, token="s3cret") as server, Browser(tmp_path / "profile") as browser:
-        visitor = Visitor(browser, server, tmp_path)
-        assert visitor.ask("find('form').hidden") is True
-        visitor.ask("find('token').querySelector('input').value = 's3cret'; find('token').requestSubmit()")
-        visitor.until("!find('form').hidden")
-        visitor.choose("hi")
-        visitor.fill()
-        assert visitor.answer()
-
-
 def test_the_page_is_whole_and_runs_no_other_script() -> None:
     whole = page()
     assert "/* style */" not in whole
@@ -245,3 +238,15 @@ def test_the_page_is_whole_and_runs_no_other_script() -> None:
     assert not [word for word in ("src=", "http://", "https://", "@import") if word in rest]
     assert "script-src 'sha256-" in policy()
     assert "unsafe-inline'; script" not in policy()
+
+
+@needs_browser
+def test_a_token_is_asked_for(chromium: Browser, run: Path, tmp_path: Path) -> None:
+    with serving({"hi": run}, token="s3cret") as server:
+        visitor = Visitor(chromium, server, tmp_path)
+        assert visitor.ask("find('form').hidden") is True
+        visitor.ask("find('token').querySelector('input').value = 's3cret'; find('token').requestSubmit()")
+        visitor.until("!find('form').hidden")
+        visitor.choose("hi")
+        visitor.fill()
+        assert visitor.answer()

@@ -3,7 +3,6 @@
 import json
 import random
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unicodedata import category
@@ -48,16 +47,15 @@ READ = """(texts => {
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def browser(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Browser:
     """With the part of the script that reads texts."""
     folder = tmp_path_factory.mktemp("browser")
     names = ["tensors.js", "text.js", "field/text.js"]
     names += [f"{part}/{path.name}" for part in ("tokens", "segments") for path in SCRIPT.joinpath(part).iterdir()]
     script = "\n".join(SCRIPT.joinpath(name).read_text("utf-8") for name in names)
     (folder / "page.html").write_text(f'<meta charset="utf-8"><script>{script}</script>', encoding="utf-8")
-    with Browser(folder / "profile") as made:
-        made.open(folder / "page.html")
-        yield made
+    chromium.open(folder / "page.html")
+    return chromium
 
 
 def wild(count: int) -> list[str]:
@@ -78,7 +76,7 @@ def read(browser: Browser, made: TextTokenizer, texts: list[str]) -> list[Any]:
 
 @pytest.mark.parametrize(("kind", "split", "lower"), KINDS)
 def test_tokens_are_those_of_python(browser: Browser, kind: str, split: str, lower: bool) -> None:
-    made, texts = tokenizer(kind, split, lower), wild(300)
+    made, texts = tokenizer(kind, split, lower), wild(120)
     found = read(browser, made, texts)
     for text, ids, one in zip(texts, made.encode_many(texts), found, strict=True):
         assert one == [ids, made.split(text), made.decode(ids), made.tokens(ids)], text
@@ -110,7 +108,7 @@ def prose(count: int) -> list[str]:
 
 @pytest.mark.parametrize("kind", ["none", "lines", "turns", "sentences"])
 def test_segments_are_those_of_python(browser: Browser, kind: str) -> None:
-    texts = prose(1000)
+    texts = prose(300)
     found = browser.ask(f"{json.dumps(texts)}.map(text => SEGMENTS[{json.dumps(kind)}](text))")
     for text, one in zip(texts, found, strict=True):
         assert one == segments_of(text, kind), text

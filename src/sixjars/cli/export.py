@@ -18,6 +18,9 @@ def export(
     data: Annotated[
         Path | None, typer.Option(help="Compare on a file with the same columns.", show_default=False)
     ] = None,
+    example: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the page of --web opens with.", show_default=False)
+    ] = None,
     *,
     check: Annotated[bool, typer.Option("--check", help="Compare the answers with torch's, on the test set.")] = False,
     web: Annotated[bool, typer.Option("--web", help="Write a page that runs in a browser instead.")] = False,
@@ -29,8 +32,10 @@ def export(
             raise DataError("--web writes a page of its own; leave --check, --data and --precision out.")
         from sixjars.serving.web import export_web
 
-        note(f"wrote {export_web(run, out)}; open index.html in a browser")
+        note(f"wrote {export_web(run, out, example)}; open index.html in a browser")
         return
+    if example is not None:
+        raise DataError("--example is what a page opens with; say --web too.")
     from sixjars.serving.export.files import export as export_run
 
     made = export_run(run, out, precision=precision, check=check, data=data, allow=allow or [])

@@ -68,6 +68,8 @@ class FieldMessage(Settings):
     """A field of a run, with what a page must know to ask for it."""
 
     name: str
+    column: str
+    """What it is called in the data."""
     kind: str
     file: bool
     """Whether its values are uploaded files."""

@@ -16,6 +16,7 @@ from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import Input, search_of
 from sixjars.runs.stepwise import stepwise
+from sixjars.serving.pages import titles
 from sixjars.serving.server.batcher import Job, Results
 from sixjars.serving.server.messages import FieldMessage, ModelMessage, PredictRequest
 from sixjars.serving.server.settings import ServerSettings
@@ -72,15 +73,15 @@ class Served:
 
     def message(self) -> ModelMessage:
         """What is told of it."""
-        run = self.predictor
+        run, columns = self.predictor, titles(self.predictor)
         fields = {**run.inputs, run.fields.output.name: run.fields.output}
         sizes = {name: own.facts().get("vocabulary") for name, own in fields.items()}
         return ModelMessage(
             name=self.name,
             task=run.recipe.task,
             title=TASKS[run.recipe.task].title,
-            inputs=[_field(own) for own in run.inputs.values()],
-            output=_field(run.fields.output),
+            inputs=[_field(own, columns) for own in run.inputs.values()],
+            output=_field(run.fields.output, columns),
             has_attention=run.has_attention,
             searches=run.ability.searches,
             multi_label=run.ability.multi_label,
@@ -136,9 +137,11 @@ class Served:
         return [[_row(run, own, next(found)) for _ in own.inputs] for own in asked]
 
 
-def _field(own: Any) -> FieldMessage:
-    shown = own.settings.model_dump(mode="json", include=SHOWN)
-    return FieldMessage(name=own.name, kind=own.kind, file=own.is_media, describes=own.describe(), settings=shown)
+def _field(own: Any, columns: Mapping[str, str]) -> FieldMessage:
+    shown, column = own.settings.model_dump(mode="json", include=SHOWN), columns[own.name]
+    return FieldMessage(
+        name=own.name, column=column, kind=own.kind, file=own.is_media, describes=own.describe(), settings=shown
+    )
 
 
 def _row(run: Predictor, asked: Asked, found: Sequence[Prediction]) -> dict[str, Any]:
@@ -157,7 +160,7 @@ def _row(run: Predictor, asked: Asked, found: Sequence[Prediction]) -> dict[str,
 def _drawn(run: Predictor, asked: Asked, found: Sequence[Prediction]) -> str:
     """Attention as HTML; the outputs alone where there is none."""
     if not any(one.weights for one in found):
-        said = "".join(f"<li>{escape(one.text)} <small>{one.probability:.3g}</small></li>" for one in found)
+        said = "".join(f"<li>{escape(one.text)} <small>probability {one.probability:.3g}</small></li>" for one in found)
         return f'<ol class="outputs">{said}</ol>'
     view = view_of(run, found, order=order_in_words(asked.how.search) if run.ability.searches else "")
     own = {Path(path).name: name for path, name in asked.names.items()}

@@ -7,7 +7,7 @@ What the browser can do is what there are files for: a setting such as `bridge.k
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -18,35 +18,41 @@ from safetensors.torch import save
 from torch import Tensor
 
 from sixjars.data.field import Field
-from sixjars.errors import RunError
+from sixjars.errors import DataError, RunError
 from sixjars.learning.checkpoints import write_whole
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import open_run
+from sixjars.runs.predict import Predictor
+from sixjars.samples import generate, sample_columns
+from sixjars.serving.pages import script, style, titles
 from sixjars.tasks import TASKS
 
+Part = tuple[str, str]
+"""A folder and a file in it: what a setting is, and its value."""
 SCRIPT = files("sixjars.serving.web").joinpath("script")
-LIVE = files("sixjars.inspection").joinpath("live")
 FILES = ("index.html", "script.js", "model.safetensors")
 """What is written."""
 NOTE = "sixjars_web"
 """Among the notes of the safetensors file: model, search and vocabularies, as JSON."""
 BEFORE = ("tensors", "recurrent", "bridge", "text")
-AFTER = ("model", "drawing")
+AFTER = ("model", "drawing", "page")
 """Parts of the script that every model needs, before and after those of its components."""
 SEARCH = (("search", "rules"), ("search", "greedy"), ("search", "beam"), ("search", "sample"))
 """Files of search: what its kinds share, then all of them, for the page lets one choose."""
+CONTROLS: Mapping[Part, str] = {("segments", "turns"): "talk", ("field", "points"): "points"}
+"""What is not given as a text, by the part of a model that reads it."""
 KEYS = ("tokens", "segments")
 """Settings of a field whose values have files."""
 PUBLIC = ("kind", "segments", "max_length", "on_long", "dimensions", "multi_label")
 """Settings of a field that the page needs; others, such as names of files, are nobody else's business."""
 
-Part = tuple[str, str]
-"""A folder and a file in it: what a setting is, and its value."""
 
-
-def export_web(run: Path, out: Path) -> Path:
+def export_web(run: Path, out: Path, example: str | None = None) -> Path:
     """Write a run as a page that runs in a browser, into a new or empty folder.
+
+    The page opens with the example, which everybody sees; two inputs have a tab between them. Where none is given,
+    synthetic data has one, and of other data no row is published.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -60,23 +66,40 @@ def export_web(run: Path, out: Path) -> Path:
     if out.exists() and (not out.is_dir() or any(path.name not in FILES for path in out.iterdir())):
         raise RunError(f"{out} is there already and holds something else; choose an empty folder for the page.")
     parts = _parts(opened.recipe)
-    blueprint = Blueprint.of(opened.recipe, opened.outside)
-    fields = opened.restored(blueprint.fields)
-    network = opened.network(blueprint, fields)
+    model, predictor = Blueprint.of(opened.recipe, opened.outside).plan, Predictor(opened, device="cpu")
+    fields, columns = predictor.fields, titles(predictor)
     plan = {
-        "model": {role: dict(section) for role, section in blueprint.plan.settings.items()},
-        "inputs": [_field(field) for field in fields.inputs.values()],
-        "output": _field(fields.output),
-        "positions_of": network.encoder.positions_of(),
+        "model": {role: dict(section) for role, section in model.settings.items()},
+        "inputs": [_field(field, columns) for field in fields.inputs.values()],
+        "output": _field(fields.output, columns),
+        "positions_of": predictor.network.encoder.positions_of(),
         "search": opened.recipe.evaluation.search.model_dump(),
+        "example": _example(predictor, example),
     }
-    tensors = {name: _plain(tensor) for name, tensor in network.state_dict().items()}
-    parts += SEARCH if blueprint.plan.decoder.searches else ()
+    tensors = {name: _plain(tensor) for name, tensor in predictor.network.state_dict().items()}
+    parts += SEARCH if model.decoder.searches else ()
     weights = save(tensors, {NOTE: json.dumps(plan, ensure_ascii=False, separators=(",", ":"))})
     written = zip(FILES, (_page(opened.recipe, len(weights)), _script(parts), weights), strict=True)
     for name, content in written:
         write_whole(out / name, content)
     return out
+
+
+def _example(run: Predictor, given: str | None) -> dict[str, str]:
+    """What the page opens with, a text for each input: what is given, or a row that a generator draws."""
+    sample, names = run.recipe.data.sample, list(run.inputs)
+    if given is not None:
+        texts = given.split("\t") if len(names) > 1 else [given]
+        found = run.prepare(dict(zip(names, texts, strict=False)))
+        if found.error is not None:
+            raise DataError(f"the example cannot be used: {found.error.removeprefix('input 1: ')}")
+        return dict(found.texts)
+    if sample is None or not run.fields.inputs:
+        return {}
+    drawn = generate(
+        run.recipe.task, size=0, valid=0, test=1, seed=sample.seed, longest=sample.longest, kind=sample.kind
+    )
+    return {name: drawn["test"][0][column] for name, column in sample_columns(run.recipe).items() if name in names}
 
 
 def _parts(recipe: Recipe) -> list[Part]:
@@ -101,29 +124,28 @@ def _wanted(recipe: Recipe) -> Iterator[tuple[str, str, Any]]:
         yield from ((f"data.{name}.{key}", key, values[key]) for key in KEYS if key in values)
 
 
-def _script(parts: Iterable[Part]) -> bytes:
+def _script(parts: Collection[Part]) -> bytes:
     """All parts in one file, in the order in which they need each other."""
     paths = [SCRIPT.joinpath(f"{name}.js") for name in BEFORE]
     paths += [SCRIPT.joinpath(folder, f"{name}.js") for folder, name in parts]
     paths += [SCRIPT.joinpath(f"{name}.js") for name in AFTER]
-    paths += [LIVE.joinpath("view.js"), SCRIPT.joinpath("page.js")]
-    return "\n".join(path.read_text("utf-8") for path in paths).encode()
+    controls = [control for part, control in CONTROLS.items() if part in parts]
+    return "\n".join([script(controls), *(path.read_text("utf-8") for path in paths)]).encode()
 
 
 def _page(recipe: Recipe, size: int) -> bytes:
     task = TASKS[recipe.task]
-    title = escape(f"{task.name.replace('_', ' ')}: {task.title}")
-    style = LIVE.joinpath("view.css").read_text("utf-8") + SCRIPT.joinpath("page.css").read_text("utf-8")
-    megabytes = f"{size / 1e6:.1f} MB"
+    names = {"title": escape(task.name.replace("_", " ")), "about": escape(task.title), "size": f"{size / 1e6:.1f} MB"}
     template = Template(SCRIPT.joinpath("index.html").read_text("utf-8"))
-    return template.substitute(title=title, style=style, size=megabytes).encode()
+    return template.substitute(names, style=style() + SCRIPT.joinpath("page.css").read_text("utf-8")).encode()
 
 
-def _field(field: Field) -> dict[str, Any]:
+def _field(field: Field, columns: Mapping[str, str]) -> dict[str, Any]:
     """A field with what it learned."""
     values = field.settings.model_dump(mode="json")
     settings = {key: values[key] for key in PUBLIC if key in values}
-    return {"name": field.name, "settings": settings, "learned": json.loads(field.to_json()) if field.learns else None}
+    learned = json.loads(field.to_json()) if field.learns else None
+    return {"name": field.name, "column": columns[field.name], "settings": settings, "learned": learned}
 
 
 def _plain(tensor: Tensor) -> Tensor:

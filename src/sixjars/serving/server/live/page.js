@@ -32,12 +32,11 @@ function settings() {
   return { search, ...(nbest > 1 && !several ? { nbest } : {}) };
 }
 
-// The body of a request, or nothing while something is missing.
+// The body of a request.
 function request() {
   const values = {}, files = [];
   for (const [name, control] of Object.entries(page.controls)) {
     const value = control.value();
-    if (value === undefined) return undefined;
     if (value instanceof File) files.push(value);
     values[name] = value instanceof File ? value.name : value;
   }
@@ -55,9 +54,17 @@ function later(now) {
 }
 
 async function ask() {
-  const made = request();
-  if (!made) return;
-  const [message, body] = made, kind = message.search.kind || page.model.search.kind;
+  const missing = Object.values(page.controls).find((control) => control.value() === undefined);
+  if (missing) {
+    if (missing.needs()) {
+      page.asking?.abort();
+      find("written").hidden = true;
+      find("answer").replaceChildren();
+      tell(missing.needs());
+    }
+    return;
+  }
+  const [message, body] = request(), kind = message.search.kind || page.model.search.kind;
   const streams = page.model.searches && kind !== "beam" && !message.nbest && page.model.search.nbest === 1;
   page.asking?.abort();
   const own = page.asking = new AbortController(), began = performance.now();
@@ -71,6 +78,7 @@ async function ask() {
   } catch (error) {
     if (error.name === "AbortError" || own.signal.aborted) return;
     Object.values(page.controls).forEach((control) => control.failed?.());
+    find("answer").replaceChildren();
     tell(error.message, true);
   }
   find("written").hidden = true;
@@ -110,16 +118,23 @@ function choose(name) {
   page.model = page.models.find((model) => model.name === name) || page.models[0];
   location.hash = encodeURIComponent(page.model.name);
   find("model").value = page.model.name;
-  find("title").textContent = `${page.model.name}: ${page.model.title}`;
-  page.controls = Object.fromEntries(page.model.inputs.map((field) => [field.name, controlOf(field, later)]));
+  find("task").textContent = page.model.task.replaceAll("_", " ");
+  find("title").textContent = page.model.title;
+  document.title = page.model.name;
+  const begins = page.model.inputs[0].name === page.model.output.name; // nothing is read
+  page.controls = Object.fromEntries(page.model.inputs.map((field) =>
+    [field.name, field.file ? fileControl(field, later) : controlOf({ ...field, begins }, later)]));
   find("fields").replaceChildren(...Object.values(page.controls).map((control) => control.element));
   find("answer").replaceChildren();
+  find("ask").hidden = Object.values(page.controls).some((control) => control.submit); // it has a button of its own
   find("kinds").hidden = !page.model.searches;
   find("search").hidden = page.model.multi_label;
   find("form").elements.nbest.value = 1;
   find("form").elements.kind.value = "";
   find("seed").hidden = true;
   tell("");
+  Object.values(page.controls).forEach((control) => control.begin?.());
+  later();
 }
 
 async function start() {
@@ -132,7 +147,7 @@ async function start() {
   find("token").hidden = true;
   find("form").hidden = false;
   find("choice").hidden = page.models.length < 2;
-  find("model").replaceChildren(...page.models.map(({ name, task }) => element("option", { value: name }, `${name} (${task})`)));
+  find("model").replaceChildren(...page.models.map(({ name, task }) => make("option", { value: name }, name === task ? name : `${name} (${task})`)));
   choose(decodeURIComponent(location.hash.slice(1)));
 }
 

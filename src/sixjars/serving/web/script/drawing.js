@@ -1,16 +1,6 @@
-// Draws what an output attended to, as the views of `sixjars inspect` do; the script of those views lights it. All text
-// is inserted as text, never as HTML.
-const SVG = "http://www.w3.org/2000/svg", WIDEST = 60, DEEP = 0.58, DEEPEST = 0.78;
+// Draws what an output attended to, as the views of `sixjars inspect` do; the script of those views lights it.
+const WIDEST = 60, DEEP = 0.58, DEEPEST = 0.78;
 const HINT = "Point at a word, or press an arrow key, to see what it attends to; a click keeps it.";
-
-function make(tag, attributes = {}, ...inside) {
-  const element = ["svg", "g", "circle", "rect", "text", "line", "polygon"].includes(tag)
-    ? document.createElementNS(SVG, tag)
-    : document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...inside);
-  return element;
-}
 
 function shaded(element, share) {
   element.style.setProperty("--w", share.toFixed(3));
@@ -75,27 +65,21 @@ function tour({ tokens, text, points }) {
   const svg = make("svg", { class: "tour", viewBox, role: "group", "aria-label": "points" });
   svg.append(...(flat ? bars(points, order) : wayThrough(points, order)));
   const shown = flat ? "Bars: the numbers as they were output." : "Numbers: positions in the input.";
-  return [wordLine("output", tokens, "t"), svg, note(`${shown} Orange: the first of the output.`)];
+  const grey = points.some((_, at) => !order.includes(at)) ? " Grey: not in the output." : "";
+  return [wordLine("output", tokens, "t"), svg, note(`${shown}${grey} Orange: the first of the output.`)];
 }
 
-function spot(at, first, name, ...inside) {
-  const group = make("g", { "data-s": at, role: "button", tabindex: -1, "aria-label": name }, ...inside);
-  if (first) group.classList.add("first");
-  return group;
-}
-
-// What of the plane is shown: the unit square, or as much as the points need where they are not in it.
-function frameOf(points) {
-  if (points.flat().every((value) => value >= 0 && value <= 1)) return { left: 0, low: 0, spread: 1 };
-  const [left, low] = [0, 1].map((axis) => Math.min(...points.map((point) => point[axis])));
-  return { left, low, spread: Math.max(...points.map(([x, y]) => Math.max(x - left, y - low))) || 1 };
+// A point or number: the first of the output, another of it, or none.
+function spot(at, order, name, ...inside) {
+  const kind = order[0] === at ? "first" : order.includes(at) ? "" : "left-out";
+  return make("g", { class: kind, "data-s": at, role: "button", tabindex: -1, "aria-label": name }, ...inside);
 }
 
 function wayThrough(points, order) {
   const { left, low, spread } = frameOf(points);
   const spots = points.map(([x, y]) => [30 + 440 * (x - left) / spread, 470 - 440 * (y - low) / spread]);
   const ways = order.flatMap((here, at) => arrow(spots[here], spots[order[(at + 1) % order.length]]));
-  return [...ways, ...spots.map(([cx, cy], at) => spot(at, order[0] === at, `point ${at}`,
+  return [...ways, ...spots.map(([cx, cy], at) => spot(at, order, `point ${at}`,
     make("circle", { class: "shape", cx, cy, r: 13 }), make("text", { x: cx, y: cy + 4.5 }, String(at))))];
 }
 
@@ -117,7 +101,7 @@ function bars(points, order) {
     const height = unit * values[at], x = 10 + place * wide;
     const box = { x: x + 2, y: ground - Math.max(height, 0), width: wide - 4, height: Math.abs(height) };
     const text = make("text", { class: "below", x: x + wide / 2, y: 268 }, String(+values[at].toPrecision(3)));
-    return [spot(at, order[0] === at, `number ${values[at]}`, make("rect", { class: "shape", ...box })), text];
+    return [spot(at, order, `number ${values[at]}`, make("rect", { class: "shape", ...box })), text];
   });
 }
 

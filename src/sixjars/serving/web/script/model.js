@@ -10,13 +10,10 @@ class Model {
     this.positionsOf = plan.positions_of;
     this.encoder = new ENCODER[known(ENCODER, encoder.kind)](weights, encoder);
     this.decoder = new DECODER[known(DECODER, decoder.kind)](weights, decoder, BRIDGE[known(BRIDGE, bridge.kind)]);
+    this.asked = plan.inputs.length ? plan.inputs : [{ ...plan.output, begins: true }]; // or how the output begins
+    this.example = plan.example;
     this.searches = "step" in this.decoder;
     this.copies = Boolean(decoder.copying);
-  }
-
-  // The fields that are asked for: those that are read, or the beginning of the output where nothing is.
-  get asked() {
-    return this.inputs.length ? this.inputs : [this.output];
   }
 
   // The best outputs for one input, a text for each field; null where `stopped` said that nobody waits any more.

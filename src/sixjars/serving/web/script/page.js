@@ -1,7 +1,7 @@
 // The page: loads the model beside it, and answers as one types.
 const PARTS = ["inputs", "file", "status", "answer", "views", "took"];
 const page = Object.fromEntries(PARTS.map((id) => [id, document.getElementById(id)]));
-let model = null, asked = 0, answered = 0; // how often somebody typed, and which of these was answered last
+let model = null, controls = [], asked = 0, answered = 0; // how often somebody typed, and which of these was answered last
 
 function say(text, isError = false) {
   page.status.textContent = text;
@@ -16,19 +16,12 @@ function openModel(buffer) {
     return;
   }
   page.file.hidden = true;
-  page.inputs.replaceChildren(...model.asked.map(box), ...(model.searches ? [choice()] : []));
-  const areas = page.inputs.querySelectorAll("textarea");
-  model.asked.forEach((field, at) => { if (field.follow) field.follow(areas[at], page.views); });
-  areas[0].focus({ preventScroll: true });
+  controls = model.asked.map((field) => controlOf(field, answer));
+  page.inputs.replaceChildren(...controls.map(({ element }) => element), ...(model.searches ? [choice()] : []));
+  model.asked.forEach(({ name }, at) => {
+    if (model.example[name] !== undefined) controls[at].put(model.example[name]); else controls[at].begin?.();
+  });
   answer();
-}
-
-function box({ name, hint, tokenizer }) {
-  const label = model.inputs.length ? name : "how the text begins, or nothing";
-  const area = make("textarea", { rows: 3, spellcheck: false, dir: "auto", "aria-describedby": "status" });
-  area.addEventListener("input", answer);
-  const about = tokenizer ? `${hint}; the model knows ${tokenizer.size - SPECIAL.length} tokens` : hint;
-  return make("label", {}, make("b", {}, label), make("small", {}, ` ${about}`), area);
 }
 
 // How an output is searched for: the run's own way first.
@@ -44,7 +37,7 @@ function choice() {
   select.addEventListener("change", changed);
   seed.addEventListener("input", answer);
   drawing.hidden = kind !== "sample";
-  return make("p", {}, make("label", {}, "search ", select), drawing);
+  return make("p", { id: "search" }, make("label", {}, "search ", select), drawing);
 }
 
 // As the page asks for it: of a beam the best three, of labels the best five.
@@ -57,27 +50,30 @@ function wanted() {
 }
 
 async function answer() {
-  const number = ++asked, texts = Array.from(page.inputs.querySelectorAll("textarea"), (area) => area.value);
-  let found = [], told = "Type something.", isError = false;
+  const number = ++asked, missing = controls.find((control) => control.value() === undefined);
+  let found = [], told = missing ? missing.needs() : "", isError = false;
   const began = performance.now();
-  if (!model.inputs.length || texts.every(strip)) {
+  if (!missing) {
     try {
-      found = await model.predict(texts, wanted(), () => number !== asked);
+      found = await model.predict(controls.map((control) => control.value()), wanted(), () => number !== asked);
     } catch (error) {
-      [told, isError] = [error.message, true];
+      [told, isError] = [`There is no answer: ${error.message}`, true];
     }
   }
   if (number !== asked) return;
+  answered = number;
+  if (missing && !told) return; // what is shown still holds
   show(found);
   say(found.length ? notes(found[0]) : told, isError);
   page.took.textContent = found.length ? `${(performance.now() - began).toFixed(0)} ms` : "";
-  answered = number;
+  controls.forEach((control) => { if (found.length) control.answered?.(found[0].text); else if (isError) control.failed?.(); });
 }
 
 function show(found) {
   const shown = figure(found), [best] = found;
-  page.answer.replaceChildren(...(best ? [best.text, " ", make("small", {}, probability(best))] : []));
-  page.views.replaceChildren(...(shown ? [shown] : model.asked.flatMap(({ empty = [] }) => (best ? [] : empty))));
+  const text = best && (best.text || make("small", {}, "The output is empty."));
+  page.answer.replaceChildren(...(best ? [text, " ", make("small", {}, probability(best))] : []));
+  page.views.replaceChildren(...(shown ? [shown] : []));
   if (shown) livenView(shown);
 }
 

@@ -55,8 +55,6 @@ FIELD.text = class {
     this.name = name;
     this.settings = settings;
     this.tokenizer = new TOKENS[learned.kind](learned);
-    this.hint = { sentences: "a text; its sentences are found by a rule", lines: "a text, one segment on each line",
-      turns: "a conversation, one turn on each line; the last line is answered" }[settings.segments] || "a text";
   }
 
   // What the encoder reads of an input; `by` is another tokenizer where that of the target numbers its words.
@@ -68,9 +66,10 @@ FIELD.text = class {
     const cut = onLong === null || onLong === "cut";
     if (!cut && all.length > limit) throw new Error(`the ${this.name} is longer than data.${this.name}.max_length.`);
     const row = cut && all.length > limit ? (kind === "turns" ? latest(all, limit) : all.slice(0, limit)) : all;
-    const read = row.filter(({ word }) => word !== null), ids = read.map(({ id }) => id);
+    const read = row.filter(({ word }) => word !== null), ids = read.map(({ id }) => id), spelled = by.tokens(ids);
     if (!ids.length) throw new Error(`the ${this.name} is empty: it has no token.`);
-    return { ids, words: read.map(({ word }) => word), shown: by.tokens(ids), truncated: row.length < all.length,
+    return { ids, words: read.map(({ word }) => word), truncated: row.length < all.length,
+      shown: read.map(({ word }, at) => named(spelled[at], by.plain(word))),
       segments: kind === "none" ? [ids] : inSegments(row), inSegments: kind !== "none",
       unknown: ids.filter((id) => id === UNK).length };
   }
@@ -98,6 +97,9 @@ FIELD.text = class {
     return spaced && this.tokenizer.marked ? MARK + other.plain(token) : other.plain(token);
   }
 };
+
+// A token that is unknown with what stands in the text, where that is known.
+const named = (token, word) => (token === SPECIAL[UNK] && word !== token ? `<unk:${word}>` : token);
 
 // The ids of each segment; one that was cut has no end.
 function inSegments(row) {

@@ -1,0 +1,41 @@
+// What each kind of field is asked with, on the page of a server and on a static one. A control has
+//   element, value() (the text of the input; nothing while there is none), put(text) (gives it an example),
+//   needs() (what to do while there is no input; nothing where what is shown still holds),
+// calls `changed` when there is something new, and may have submit(), answered(text) and failed().
+const SVG = "http://www.w3.org/2000/svg", SHAPES = ["svg", "g", "circle", "rect", "text", "line", "polygon"];
+const MEANT = {
+  none: "a text", lines: "a document, each sentence on a line of its own", sentences: "a document",
+  turns: "what you say; Enter sends it", begins: "how the text begins, or nothing",
+}; // by segments; `begins` where a model reads nothing
+
+// An element with attributes and listeners; what is inside is inserted as text, never as HTML.
+function make(tag, attributes = {}, ...inside) {
+  const made = SHAPES.includes(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") made.addEventListener(name.slice("on".length), value);
+    else made.setAttribute(name, value);
+  }
+  made.append(...inside);
+  return made;
+}
+
+const button = (name, onclick) => make("button", { type: "button", onclick }, name);
+
+function controlOf(field, changed) {
+  if (field.settings.segments === "turns") return talkControl(field, changed);
+  if (field.settings.dimensions !== undefined) return pointsControl(field, changed);
+  return textControl(field, changed);
+}
+
+// A text, or a document of several lines.
+function textControl({ name, column, settings, begins }, changed) {
+  const { segments = "none", max_length: most } = settings, meant = begins ? MEANT.begins : MEANT[segments];
+  const rows = segments !== "none" || most > 400 ? 7 : 2;
+  const area = make("textarea", { name, placeholder: meant, rows, dir: "auto", spellcheck: false, oninput: () => changed() });
+  return {
+    element: make("label", {}, column, area),
+    value: () => (begins || area.value.trim() ? area.value : undefined),
+    put: (text) => { area.value = text; changed(true); },
+    needs: () => `There is no answer yet: type ${meant}.`,
+  };
+}
