@@ -110,21 +110,23 @@ class Serving:
         run = self.named(message.model)
         with told_as(422):
             how = run.how(message)
-        inputs = inputs_of(message, uploads, run.predictor.inputs, self.settings)
+        inputs = inputs_of(message, uploads, how.run.inputs, self.settings)
         return run, Asked(inputs, how, uploads.names)
 
     async def reload(self, name: str | None) -> list[str]:
         """Read one run again, or all; those that cannot be read stay as they were, and it is told why."""
-        runs, faults = [self.named(name)] if name is not None else list(self.runs.values()), []
+        runs = [self.named(name)] if name is not None else list(self.runs.values())
+        faults: dict[str, str] = {}
         async with self.reloading:
             for run in runs:
                 try:
                     await asyncio.to_thread(run.reload)
-                except (SixJarsError, OSError) as error:
-                    faults.append(f"{run.name} stays as it was: {error}")
-                self.metrics.add("sixjars_reloads_total", model=run.name, ok=str(not faults).lower())
+                except Exception as error:  # noqa: BLE001 - a GPU may be full, a file half written
+                    told = sentence_of(error) if isinstance(error, SixJarsError) else f"{type(error).__name__}: {error}"
+                    faults[run.name] = f"{run.name} stays as it was: {told}"
+                self.metrics.add("sixjars_reloads_total", model=run.name, ok=str(run.name not in faults).lower())
         if faults:
-            raise HTTPException(409, " ".join(faults))
+            raise HTTPException(409, " ".join(faults.values()))
         return [run.name for run in runs]
 
     async def close(self) -> None:

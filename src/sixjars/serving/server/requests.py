@@ -14,6 +14,7 @@ from fastapi import HTTPException, Request
 from pydantic import BaseModel
 from pydantic_core import from_json
 from starlette.datastructures import FormData, UploadFile
+from starlette.requests import ClientDisconnect
 
 from sixjars.data.field import Field
 from sixjars.errors import shown
@@ -89,12 +90,14 @@ def message_of(schema: type[M], text: bytes | str) -> M:
 
 @asynccontextmanager
 async def in_time(settings: ServerSettings) -> AsyncIterator[None]:
-    """A request must not arrive too slowly."""
+    """A request must not arrive too slowly; one whose sender goes away is no fault of ours."""
     try:
         async with asyncio.timeout(settings.time_limit):
             yield
     except TimeoutError:
         raise HTTPException(408, f"the request took longer than {settings.time_limit:g} seconds to arrive.") from None
+    except ClientDisconnect:
+        raise HTTPException(400, "the sender went away before the request had arrived.") from None
 
 
 @asynccontextmanager
@@ -161,9 +164,9 @@ def _input(one: Any, uploads: Uploads, names: list[str], files: list[str], most:
 
 
 def _size(value: Any) -> int:
-    """Characters of all texts in a value; a number counts as one."""
+    """Characters of all texts in a value; a number counts as one, and so does a list or an object."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):
-        return sum(_size(one) for pair in value.items() for one in pair)
-    return sum(map(_size, value)) if isinstance(value, list) else 1
+        return 1 + sum(_size(one) for pair in value.items() for one in pair)
+    return 1 + sum(map(_size, value)) if isinstance(value, list) else 1
