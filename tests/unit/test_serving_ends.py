@@ -1,5 +1,7 @@
 """What ends before its end: requests that nobody waits for, senders that go away, runs that are replaced meanwhile."""
 
+import asyncio
+import json
 import shutil
 import socket
 from collections.abc import Iterator
@@ -9,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sixjars.serving.server.batcher import Batcher
 from sixjars.serving.server.guard import Guard
 from sixjars.serving.server.messages import PredictRequest
 from sixjars.serving.server.metrics import Metrics
@@ -43,6 +46,52 @@ def test_a_sender_that_goes_away_is_no_fault_of_the_server(server: Server) -> No
             connection.sendall(head.encode() + b"--x\r\n")
     wait_until(seen)
     assert 'status="500"' not in server.ask("/metrics")[2]
+
+
+@pytest.mark.parametrize("path", ["/v1/predict", "/v1/stream"])
+def test_what_a_sender_left_is_not_computed(run: Path, path: str) -> None:
+    with serving({"hi": run}) as server:
+        batcher, release, begun = server.running[0].batchers["hi"], Event(), Event()
+        undo = slowed(server, release, begun)
+        first = Thread(target=lambda: server.ask("/v1/predict", PREDICT))
+        first.start()
+        assert begun.wait(20)
+        body = json.dumps(PREDICT).encode()
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        with socket.create_connection(("127.0.0.1", server.port)) as connection:
+            connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            wait_until(lambda: batcher.waiting == 1)
+        wait_until(lambda: all(job.given_up for job in batcher._line))
+        undo()
+        release.set()
+        first.join(20)
+        assert server.ask("/v1/predict", PREDICT)[0] == 200
+        assert 'sixjars_inputs_total{model="hi"} 2\n' in server.ask("/metrics")[2]
+
+
+def test_what_was_given_up_takes_no_room_in_the_line() -> None:
+    begun, go = Event(), Event()
+
+    def work(jobs: Any) -> Any:
+        begun.set()
+        go.wait(10)
+        return [(job, len(jobs)) for job in jobs]
+
+    async def main() -> None:
+        batcher = Batcher(work, ServerSettings(queue=2, max_inputs=2), lambda jobs, seconds: None)
+        first = asyncio.create_task(batcher.answer(["a"], "x"))
+        await asyncio.to_thread(begun.wait, 10)
+        left = asyncio.create_task(batcher.answer(["b", "c"], "x"))
+        await asyncio.sleep(0)
+        left.cancel()
+        await asyncio.sleep(0)
+        last = asyncio.create_task(batcher.answer(["d", "e"], "x"))
+        await asyncio.sleep(0)
+        go.set()
+        assert await asyncio.gather(first, last) == [1, 1]
+        await batcher.close()
+
+    asyncio.run(main())
 
 
 def test_a_request_is_answered_by_the_run_that_it_was_checked_for(run: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from sixjars.serving.server.messages import (
 )
 from sixjars.serving.server.metrics import SIZES, Metrics
 from sixjars.serving.server.page import page, policy
-from sixjars.serving.server.requests import Uploads, in_time, inputs_of, message_of, received
+from sixjars.serving.server.requests import Uploads, in_time, inputs_of, message_of, received, while_there
 from sixjars.serving.server.served import Asked, Served, sentence_of
 from sixjars.serving.server.settings import ServerSettings
 from sixjars.serving.server.streams import Stream
@@ -173,7 +173,7 @@ def _answering(app: FastAPI, state: Mapping[str, Serving], settings: ServerSetti
         """Outputs for each input; one that cannot be used has an error of its own."""
         async with received(request, settings) as (message, uploads):
             run, asked = state["serving"].asked(message, uploads)
-            found = await state["serving"].answer(run, asked)
+            found = await while_there(request, state["serving"].answer(run, asked))
         return _json({"model": run.name, "predictions": found})
 
     @app.post("/v1/stream", openapi_extra=STREAM_BODY, responses=EVENTS)
@@ -185,7 +185,7 @@ def _answering(app: FastAPI, state: Mapping[str, Serving], settings: ServerSetti
             with told_as(422):
                 run.check_stream(asked)
             events = Stream(partial(state["serving"].answer, run), asked, stack.pop_all())
-        await events.begin()
+        await while_there(request, events.begin())
         return StreamingResponse(events.lines(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     @app.post("/v1/reload", openapi_extra=RELOAD_BODY, responses={200: {"model": ReloadResponse}})

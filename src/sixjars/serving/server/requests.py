@@ -4,7 +4,7 @@ import asyncio
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar, final
@@ -24,6 +24,7 @@ from sixjars.serving.server.messages import PredictRequest
 from sixjars.serving.server.settings import ServerSettings
 
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
 FORM, JSON = "multipart/form-data", "application/json"
 
 
@@ -97,7 +98,29 @@ async def in_time(settings: ServerSettings) -> AsyncIterator[None]:
     except TimeoutError:
         raise HTTPException(408, f"the request took longer than {settings.time_limit:g} seconds to arrive.") from None
     except ClientDisconnect:
-        raise HTTPException(400, "the sender went away before the request had arrived.") from None
+        raise _went_away() from None
+
+
+async def while_there(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """What is computed; it is given up where the sender of a request that was read goes away."""
+
+    async def gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    tasks = asyncio.create_task(work), asyncio.create_task(gone())
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if not tasks[0].done():
+            raise _went_away()
+        return tasks[0].result()
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _went_away() -> HTTPException:
+    return HTTPException(400, "the sender of this request went away.")
 
 
 @asynccontextmanager
