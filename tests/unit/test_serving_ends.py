@@ -155,6 +155,13 @@ def test_with_a_token_a_proxy_may_pass_its_name_on() -> None:
     assert guard.refused("POST", "/v1/predict", {**headers, "origin": "https://evil.org"}) is not None
 
 
+def test_an_answer_does_not_wait_for_the_one_before() -> None:
+    with listening(ServerSettings(port=0)) as made, socket.create_connection(made.getsockname()):
+        connection, _ = made.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="this system has no such limit")
 def test_an_answer_that_nobody_reads_is_given_up() -> None:
     with listening(ServerSettings(port=0, time_limit=7.0)) as made:
