@@ -12,7 +12,7 @@ QUICK := tests/contracts --ignore-glob '*equation*' tests/house/test_structure.p
 export OMP_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE # the tests start many processes: what they import is compiled once
 
-.PHONY: demo quick quick-tests test test-all lint contracts recipes docs site wheel bench bench-gpu clean
+.PHONY: demo quick quick-tests test test-all lint contracts recipes docs site wheel scale bench bench-gpu clean
 
 demo: $(READY)                ## train, translate and draw, in about a minute
 	$(BIN)/sixjars demo
@@ -41,8 +41,9 @@ contracts: $(READY)           ## the contract of every field, encoder, bridge an
 recipes: $(READY)             ## every recipe, a few steps each
 	$(BIN)/python -m pytest -q $(SPREAD) tests/recipes
 
-docs: $(READY)                ## the pages that the code itself can tell: settings, recipes
+docs: $(READY)                ## what the code itself can tell: settings, recipes, and what the runtime shares
 	$(BIN)/python docs/generate.py
+	$(BIN)/python runtime/generate.py
 
 site: $(SITE_READY)           ## the documentation site, in build/site; warnings are errors, links are checked
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --fresh-env --doctree-dir build/doctrees docs build/site
@@ -56,6 +57,12 @@ wheel:                        ## the wheel, in dist; installed and tried in an e
 	cd "$$(mktemp -d)" && PATH="$(CURDIR)/build/wheel/bin:$$PATH" && sixjars --help > help && sixjars tasks > tasks && \
 	sixjars train transliteration/sample_attention data.sample.size=64 learning.steps=2 --out run
 
+scale:                        ## prediction on Ray with a worker killed, in an environment of its own; rows in SIXJARS_SCALE_ROWS
+	test -x build/scale/bin/python || $(PYTHON) -m venv build/scale
+	build/scale/bin/python -c 'import torch' 2>/dev/null || build/scale/bin/python -m pip install --quiet '$(TORCH)'
+	build/scale/bin/python -m pip install --quiet --editable '.[dev,scale]'
+	build/scale/bin/python -m pytest -q -m slow tests/unit/test_bulk_ray.py
+
 bench: $(READY)               ## ours against its peers on this CPU: training, decoding, cold start; options in BENCH='…'
 	$(BIN)/python -m benchmarks.speed --device cpu $(BENCH)
 
@@ -67,7 +74,7 @@ bench-gpu: $(if $(PEERS),,$(READY)) ## the same on a CUDA device
 $(READY): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install --quiet '$(TORCH)'
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --editable ./runtime --editable '.[dev]'
 	touch $@
 
 $(SITE_READY): $(READY)

@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from sixjars.runs.predict import load as load
     from sixjars.runs.prediction import Prediction as Prediction
     from sixjars.runs.prepare import generate_sample as generate_sample
+    from sixjars.runs.push import push as push
     from sixjars.runs.recipes import read_recipe as read_recipe
     from sixjars.runs.report import report as report
     from sixjars.runs.result import Run as Run
@@ -92,6 +93,9 @@ if TYPE_CHECKING:
     from sixjars.runs.tuning import Tuning as Tuning
     from sixjars.serving.client import Answer as Answer
     from sixjars.serving.client import Client as Client
+    from sixjars.serving.export.agreement import Agreement as Agreement
+    from sixjars.serving.export.files import Exported as Exported
+    from sixjars.serving.export.files import export as export
     from sixjars.serving.server.run import serve as serve
     from sixjars.serving.server.settings import ServerSettings as ServerSettings
 
@@ -138,6 +142,7 @@ _MODULES = {
     "runs.predict": "Predictor load",
     "runs.prediction": "Prediction",
     "runs.prepare": "generate_sample",
+    "runs.push": "push",
     "runs.recipes": "read_recipe",
     "runs.report": "report",
     "runs.result": "Run",
@@ -145,6 +150,8 @@ _MODULES = {
     "runs.train": "train",
     "runs.tune": "tune",
     "runs.tuning": "Tuning",
+    "serving.export.agreement": "Agreement",
+    "serving.export.files": "Exported export",
     "serving.client": "Answer Client",
     "serving.server.run": "serve",
     "serving.server.settings": "ServerSettings",

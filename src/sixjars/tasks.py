@@ -81,6 +81,8 @@ class Task:
     """Other names that people type for it; recipes and commands take them, and go on with its own."""
     captioned: bool = False
     """Whether data may come in the formats of collections of captioned images: coco, flickr8k."""
+    pipeline: str = ""
+    """What model hubs call it, where they have a word for it."""
     slots: tuple[Slot, ...] = ()
     """All fields of an example, the output last."""
 
@@ -109,6 +111,7 @@ TASKS: dict[str, Task] = {
             *("none", "initial", "sequence"),
             metrics=("perplexity",),
             bridges=("initial",),
+            pipeline="text-generation",
         ),
         Task(
             "image_captioning",
@@ -119,6 +122,7 @@ TASKS: dict[str, Task] = {
             *("image", "attention", "sequence"),
             metrics=_CAPTION_METRICS,
             captioned=True,
+            pipeline="image-to-text",
         ),
         Task(
             "entailment",
@@ -137,6 +141,7 @@ TASKS: dict[str, Task] = {
             TARGET,
             *_TEXT,
             metrics=("bleu", "chrf"),
+            pipeline="translation",
         ),
         Task(
             "transliteration",
@@ -157,6 +162,7 @@ TASKS: dict[str, Task] = {
             *("image_question", "initial", "label"),
             metrics=("accuracy@1", "accuracy@3", "macro_f1"),
             bridges=("attention", "initial"),
+            pipeline="visual-question-answering",
         ),
         Task(
             "summarization",
@@ -167,6 +173,7 @@ TASKS: dict[str, Task] = {
             *_TEXT,
             metrics=("rouge1", "rouge2", "rougeL"),
             longer_source=True,
+            pipeline="summarization",
         ),
         Task(
             "video_captioning",
@@ -186,6 +193,7 @@ TASKS: dict[str, Task] = {
             *("video", "initial", "label"),
             metrics=("accuracy@1", "macro_f1"),
             bridges=("pooling", "initial"),
+            pipeline="video-classification",
         ),
         Task(
             "dialog",
@@ -195,6 +203,7 @@ TASKS: dict[str, Task] = {
             TARGET.called("response", "answer", "reply", "output", "target"),
             *_TEXT,
             metrics=("bleu", "distinct1", "distinct2"),
+            pipeline="text-generation",
         ),
         Task(
             "conversation",
@@ -207,6 +216,7 @@ TASKS: dict[str, Task] = {
             bridges=("two_level", "initial", "attention"),
             segments="turns",
             conversation=True,
+            pipeline="text-generation",
         ),
         Task(
             "document_classification",
@@ -220,6 +230,7 @@ TASKS: dict[str, Task] = {
             segments="sentences",
             flat="text",
             also=("text_classification",),
+            pipeline="text-classification",
         ),
         Task(
             "pointing",
@@ -240,6 +251,7 @@ TASKS: dict[str, Task] = {
             *("pair", "attention", "label"),
             metrics=("accuracy@1", "macro_f1"),
             bridges=("attention", "initial"),
+            pipeline="text-classification",
         ),
         Task(
             "image_classification",
@@ -250,6 +262,7 @@ TASKS: dict[str, Task] = {
             *("image", "initial", "label"),
             metrics=("accuracy@1", "macro_f1"),
             bridges=("initial", "pooling"),
+            pipeline="image-classification",
         ),
     )
 }

@@ -266,7 +266,7 @@ CASES: dict[str, Case] = {
         of_text,
         make=lambda _: text(lowercase=True, min_count=2),
         described="words, a vocabulary of 6",
-        drawn=("<unk>", "<unk>", "<unk>", ".", "it", "<unk>", "<unk>"),
+        drawn=("<unk:the>", "<unk:cat>", "<unk:sat>", ".", "it", "<unk:slept>", "<unk:!>"),
     ),
     "text, spaces": replace(
         of_text,

@@ -151,10 +151,13 @@ def test_targets_exist() -> None:
 def test_what_pip_installs_exists() -> None:
     installs = [code.removeprefix("pip install ") for code in CODE if code.startswith("pip install ")]
     assert len(installs) > 5
+    runtime = tomllib.loads((ROOT / "runtime" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    projects = {PROJECT["name"]: PROJECT, ".": PROJECT, runtime["name"]: runtime}
     for what in installs:
-        found = re.fullmatch(rf"'?({PROJECT['name']}|\.)(\[(?P<extras>[\w,]+)\])?'?", what)
+        found = re.fullmatch(r"'?(?P<name>[\w.-]+)(\[(?P<extras>[\w,]+)\])?'?", what)
         assert found, what
-        assert set(filter(None, (found["extras"] or "").split(","))) <= set(PROJECT["optional-dependencies"]), what
+        extras = set(filter(None, (found["extras"] or "").split(",")))
+        assert extras <= set(projects[found["name"]]["optional-dependencies"]), what
     quickstart = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
     assert f"```sh\npip install {PROJECT['name']}\n```" in quickstart
 

@@ -13,6 +13,8 @@ BLOCK = re.compile(
 RUN_BY = {
     "docs/quickstart.md": "test_pages",
     "docs/sharing.md": "test_pages",
+    "docs/export.md": "test_export_page",
+    "docs/scale.md": "test_pages",
     "docs/looking.md": "test_pages",
     "docs/comparing.md": "test_pages",
     "docs/web.md": "test_pages",
@@ -37,6 +39,7 @@ RUN_BY = {
 OTHERWISE = {
     "docs/quickstart.md": "test_inline_code",  # `pip install sixjars`; there the name is compared
     "docs/situations/photographs.md": "test_pages",
+    "docs/scale.md": "test_scale_page",
     "docs/fine_tuning.md": "test_benchmarks",
     "docs/serving.md": "test_serving_docs",
     "docs/speed.md": "test_speed",  # what `make bench` measures, on small cases

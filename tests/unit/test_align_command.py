@@ -1,6 +1,7 @@
 """`sixjars align`: links of parallel texts, and a sentence for every input that cannot be aligned."""
 
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,12 @@ def test_the_diagonal_can_be_left_out(call: Any, tmp_path: Path) -> None:
     both = tmp_path / "a", tmp_path / "b"
     assert call("align", *both, "--diagonal", "0").out == "0-2 1-1 2-0\n" * 30
     assert call("align", *both).out != "0-2 1-1 2-0\n" * 30
-    assert "--diagonal" in call("align", *both, "--diagonal", "-1").sentence
-    with pytest.raises(DataError, match=r"^diagonal must be 0 or larger, but is nan\.$"):
-        sixjars.align(["a"], ["b"], diagonal=float("nan"))
+    for wrong in ("nan", "-1.0", "100000.0"):
+        sentence = f"diagonal must be from 0 to 14, but is {wrong}."
+        assert call("align", *both, "--diagonal", wrong).sentence == sentence
+        with pytest.raises(DataError, match=re.escape(sentence)):
+            sixjars.align(["a"], ["b"], diagonal=float(wrong))
+    assert list(sixjars.align(["a b", None], ["x y", "y"]).to_pharaoh()) == ["0-0 1-1", ""]  # type: ignore[list-item]
 
 
 def test_more_text_is_learned_from(call: Any, tmp_path: Path) -> None:

@@ -86,7 +86,8 @@ def test_a_guide_or_a_metric_without_alignments(
     name = from_file(pairs(), loss={"guide": 0.5}, evaluation={"metrics": ["alignment_error_rate"]})
     assert train(call, name, out=tmp_path / "run").err == (
         f"sixjars: 2 faults in {name}:\n"
-        "  - loss.guide: needs true alignments, but data.alignment names no column.\n"
+        "  - loss.guide: needs true alignments, but data.alignment names no column; name one, or say data.alignment: "
+        "learn, which aligns the words.\n"
         "  - evaluation.metrics: alignment_error_rate needs true alignments, but data.alignment names no column.\n"
     )
     said = call("evaluate", language_model, "--metrics", "alignment_error_rate, perplexty")
@@ -217,7 +218,9 @@ def test_nothing_to_predict_from(call: Any, run: Path, tmp_path: Path) -> None:
 def test_files_to_read_and_write(call: Any, run: Path, tmp_path: Path) -> None:
     path, out = tmp_path / "in.txt", tmp_path / "out.txt"
     assert call("predict", run, "--input", path).sentence == f"input file {path} does not exist."
-    assert call("predict", run, "--input", tmp_path).sentence == f"input file {tmp_path} is a folder."
+    assert call("predict", run, "--input", tmp_path).sentence == (
+        "give --input, a file, a folder or a glob, and with --output a folder for the answers."
+    )
     path.write_text("namaste\n")
     assert call("predict", run, "a", "--input", path).sentence == "give texts or --input, not both."
     assert call("predict", run, "--input", path, "--output", path).sentence == (

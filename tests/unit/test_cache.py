@@ -64,6 +64,8 @@ def test_ids_and_texts(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert row_ids(table, "target") == [TOKENS["target"].encode(text) for text in TARGETS]
     assert table.texts("source") == SOURCES
     assert table.texts("target", [3, 0]) == [TARGETS[3], TARGETS[0]]
+    for some in (range(1, 3), range(0, 4, 2), range(3, 0, -1), range(2, 2)):
+        assert table.texts("target", some) == [TARGETS[row] for row in some]
     assert table.texts("alignment") == ["", "1-0", "2-0", "3-0"]
     assert [table.line(row) for row in range(4)] == [1, 2, 3, 4]
     assert table.has("alignment")

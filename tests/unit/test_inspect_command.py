@@ -128,10 +128,20 @@ def test_alignments_of_a_pair_and_of_a_file(call: Call, words: Path, tmp_path: P
 
 
 def test_a_pair_that_cannot_be_used_has_an_empty_line(call: Call, words: Path, tmp_path: Path) -> None:
-    (tmp_path / "pairs.jsonl").write_text('{"en": "and", "de": "und"}\n{"en": 7\n')
-    said = call("inspect", words, "--input", tmp_path / "pairs.jsonl", "--view", "pharaoh")
-    assert (said.code, said.out.split("\n")) == (1, ["0-0", "", ""])
-    assert said.err.splitlines()[1:] == ["note: 1 of 2 pairs could not be used; their lines are empty."]
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text('{"en": "", "de": "und"}\n{"en": "and", "de": "und"}\n{"en": 7\n')
+    said = call("inspect", words, "--input", pairs, "--view", "pharaoh")
+    assert (said.code, said.out.split("\n")) == (1, ["", "0-0", "", ""])
+    fault, *rest = said.err.splitlines()
+    assert fault.startswith("note: input 3: is not JSON")  # counted with the pair before it that is empty
+    assert rest == [
+        "note: 1 of 3 pairs with an empty text; an empty line stands for each.",
+        "note: 1 of 3 pairs could not be used; their lines are empty.",
+    ]
+    few = call("inspect", words, "--input", pairs, "--view", "pharaoh", "--examples", "2")
+    assert (few.code, few.out.split("\n")) == (0, ["", "0-0", ""])
+    pairs.write_text('{"en": "", "de": ""}\n')
+    assert call("inspect", words, "--input", pairs, "--view", "pharaoh").out == "\n"
 
 
 def test_another_delimiter_is_found_by_the_names_of_columns(call: Call, words: Path, tmp_path: Path) -> None:
@@ -285,7 +295,7 @@ def test_unknown_words_alone_are_noted(call: Call, words: Path) -> None:
 
 def test_unknown_words_of_a_target_are_noted(call: Call, words: Path) -> None:
     said = call("inspect", words, "and more", "--target", "und Quark")
-    assert said.err == "note: 1 of the 3 output tokens is unknown to the run: <unk:Quark>.\n"
+    assert said.err == "note: 1 of the 2 output tokens is unknown to the run: <unk:Quark>.\n"
     assert "<unk:Quark> " in said.out
 
 

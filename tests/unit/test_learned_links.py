@@ -74,6 +74,12 @@ def test_words_are_linked(folder: Path) -> None:
     )
 
 
+def test_words_that_are_cut_off_are_not_counted() -> None:
+    guides = Guides()
+    guides.add(frozenset((at, at) for at in range(4)), [0, 1, 1], [0, 1])
+    assert guides.describe() == "1 pair, 1.00 links a target word; 0% of source and 0% of target words without a link"
+
+
 def test_the_diagonal_can_be_weak(folder: Path) -> None:
     """Each text from the last word to the first; what is learned without a diagonal is kept beside the usual links."""
     path = folder / "train.b"

@@ -277,6 +277,16 @@ def test_metrics_of_several_outputs_are_not_called_left_out(words: Path, tmp_pat
     assert "Left out" not in html
 
 
+def test_hypotheses_of_a_beam_are_ordered_by_their_scores(words: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(words, tmp_path / "run")
+    recipe = yaml.safe_load((run / "recipe.yaml").read_text())
+    recipe["evaluation"]["search"] |= {"kind": "beam", "width": 2, "length_penalty": 0.5}
+    (run / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+    html = sixjars.report(run, out=tmp_path / "r.html", device="cpu").read_text(encoding="utf-8")
+    assert "Ordered by score: log probability / tokens^0.5." in html
+    assert "Ordered by probability" not in html
+
+
 def test_only_a_report_is_written_over(call: Call, words: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.html"
     out.write_text("<p>mine</p>")

@@ -190,6 +190,7 @@ def test_a_view_is_html_without_what_was_typed(server: Server) -> None:
     body = {"model": "hi", "inputs": ["<b>"], "view": True, "nbest": 2}
     [row] = server.ask("/v1/predict", body)[2]["predictions"]
     assert row["html"].startswith('<figure class="view"')
+    assert "Ordered by score: log probability" in row["html"]
     assert "&lt;b&gt;" in row["html"]
     assert "<b>" not in row["html"].replace('<b class="label">', "")
     [row] = server.ask("/v1/predict", {"model": "lm", "inputs": ["the"], "view": True})[2]["predictions"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sixjars.data.fields.text import TextSettings
 from sixjars.data.flat import rows_of, segment_ids
-from sixjars.data.text.tokenizer import TokenizerSettings
+from sixjars.data.text.spelling import TokenizerSettings
 from sixjars.errors import DataError
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
 

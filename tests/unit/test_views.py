@@ -135,6 +135,7 @@ def test_points_are_numbered_and_one_of_two_inputs_is_attended_to() -> None:
     reads = SimpleNamespace(inputs=dict.fromkeys(inputs, predictor([(0.0, 1.0), (1.0, 0.0)]).inputs["x"]))
     made = view_of(reads, [found])
     assert made.names == ("0: 0,1", "1: 1,0")
+    assert made.to_json()["source"] == ["0,1", "1,0"]  # for programs, which count themselves
     assert made.over == " (attention over x)"
     assert view_of(reads, [replace(found, inputs={"x": "0,1 1,0"})]).over == ""
 

@@ -85,7 +85,7 @@ CAPTIONS, ANSWERS, VIDEOS = "image_captioning", "image_question_answering", "vid
         ),
         (
             visual(VIDEOS, {"train": None, "sample": {}}, model={"bridge": {"kind": "attention"}}, loss={"guide": 1}),
-            "loss.guide: needs true alignments, but the synthetic corpus of video_classification has none.",
+            "loss.guide: needs an output of words, each with its own attention, but video_classification outputs a",
         ),
     ],
 )

@@ -126,7 +126,8 @@ assert "segments" in names and "vectors" in names
 for name in names:
     importlib.import_module(f"sixjars.data.text.{name}")
 assert not {"torch", "pyarrow"} & set(sys.modules), "no module of this package loads them"
-from sixjars.data.text.tokenizer import TextTokenizer, TokenizerSettings
+from sixjars.data.text.spelling import TokenizerSettings
+from sixjars.data.text.tokenizer import TextTokenizer
 texts, kinds = json.load(sys.stdin)
 for kind in kinds:
     tokens = TextTokenizer.trained(texts, TokenizerSettings(**kind), "x")

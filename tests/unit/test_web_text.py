@@ -12,7 +12,8 @@ import pytest
 
 from sixjars.data.text import sentences
 from sixjars.data.text.segments import segments_of
-from sixjars.data.text.tokenizer import TextTokenizer, TokenizerSettings
+from sixjars.data.text.spelling import TokenizerSettings
+from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.serving.web import SCRIPT
 from tests.unit.browser import CHROMIUM, Browser
 

@@ -78,7 +78,7 @@ def test_counts_do_not_depend_on_portions(texts: list[str], portion: int, merged
 def test_only_so_many_words_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = trained(TEXTS, tokens="words")
     want = tokens.encode_many(TEXTS)
-    monkeypatch.setattr("sixjars.data.text.tokenizer._KEPT", 1)
+    monkeypatch.setattr("sixjars.data.text.spelling._KEPT", 1)
     again = trained(TEXTS, tokens="words")
     assert [again.encode_many([text])[0] for text in TEXTS * 2] == want * 2
     assert sorted(again._words) == sorted({*TEXTS[0].split()})

@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from sixjars.cli import align, inspect, predict, prepare, report, score, serve, share, train, tune, views
+from sixjars.cli import align, export, inspect, predict, prepare, report, score, serve, share, train, tune, views
 from sixjars.errors import TOO_LARGE, Interrupted, SixJarsError, memory_is_short
 
 app = typer.Typer(
@@ -41,6 +41,8 @@ for command in (
     views.inspect,
     report.report,
     share.pack,
+    export.export,
+    share.push,
     serve.serve,
 ):
     app.command()(command)

@@ -8,14 +8,17 @@ import typer
 
 from sixjars.cli.options import check_output, note, notes
 from sixjars.data.alignment.symmetry import USUAL, Symmetrization
-from sixjars.recipe.data import DIAGONAL
 
 if TYPE_CHECKING:
     from sixjars.runs.align import Alignment
 
 
 DiagonalOption = Annotated[
-    float, typer.Option(help="Preference for links near the diagonal; 0.1 or 0 where word order differs.", min=0.0)
+    float | None,
+    typer.Option(
+        help="Preference for links near the diagonal; 0.1 or 0 where word order differs.",
+        show_default="that of data.alignment.diagonal",
+    ),
 ]
 GoldOption = Annotated[
     Path | None,
@@ -41,7 +44,7 @@ def align(
         typer.Option(metavar="A B", help="Two more files to learn from; their links are not written."),
     ] = None,
     symmetrize: Annotated[Symmetrization, typer.Option(help="How the links of both directions become one.")] = USUAL,
-    diagonal: DiagonalOption = DIAGONAL,
+    diagonal: DiagonalOption = None,
     gold: GoldOption = None,
     output: Annotated[
         Path | None,
@@ -61,9 +64,8 @@ def align(
         check_file(gold)
     named = [int(name) if name.isdigit() else name for name in columns.split(",")] if columns else []
     progress = ConsoleProgress(notes())
-    found = align_texts(
-        first, second, columns=named, also=also, symmetrize=symmetrize, diagonal=diagonal, reporter=progress
-    )
+    steep = {} if diagonal is None else {"diagonal": diagonal}
+    found = align_texts(first, second, columns=named, also=also, symmetrize=symmetrize, reporter=progress, **steep)
     if output is not None:
         found.save(output)
         note(f"wrote {output}: a line of links for each of {number_of(len(found), 'pair')} of lines")

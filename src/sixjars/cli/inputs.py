@@ -1,26 +1,20 @@
 """The inputs of `predict`: texts, images and videos by path, objects by column, lines, and files with columns."""
 
-import gzip
-import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast, final
+from typing import TYPE_CHECKING, BinaryIO, final
 
 from sixjars.cli.options import note
 from sixjars.errors import DataError
+from sixjars.runs.given import is_gzipped, object_named, parted, raw_lines, row_given, text_of
 
 if TYPE_CHECKING:
-    from sixjars.runs.answer_files import Row
     from sixjars.runs.files import InputFile
+    from sixjars.runs.given import Item
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
-    from sixjars.runs.requests import Input
-
-    Item = tuple[Input, Row | None]
-    """One input, and the row that it comes from where that is in a file with columns."""
 
 _AT_ONCE = 1 << 16  # bytes
 
@@ -44,23 +38,13 @@ def texts_given(predictor: "Predictor", given: Iterator[str], questions: Sequenc
         if not questions and asked is not None:
             raise DataError(f"a {asked} is needed; ask it with --question.")
         if others and not questions:
-            yield _parted(predictor, one), None
+            yield parted(predictor, one), None
             continue
         for value in predictor.inputs[first].arguments(one):
             if asked is None:
                 yield value, None
             else:
                 yield from (({first: value, asked: question}, None) for question in questions)
-
-
-def _parted(predictor: "Predictor", line: str) -> "Input":
-    """The texts of a line with tabs between them."""
-    from sixjars.runs.requests import Unreadable
-
-    names, texts = list(predictor.inputs), line.split("\t")
-    if len(texts) != len(names):
-        return Unreadable(f"must be {' and '.join(names)} with a tab between them.")
-    return dict(zip(names, texts, strict=True))
 
 
 def on_one_line(predictor: "Predictor", texts: Sequence[str], questions: Sequence[str]) -> list[str]:
@@ -93,19 +77,6 @@ def note_fault(prediction: "Prediction") -> bool:
     return prediction.error is not None
 
 
-def object_named(predictor: "Predictor", text: str) -> "Mapping[str, Any] | None":
-    """The input that a JSON object gives by the names of columns or fields; nothing of another text."""
-    if not text.lstrip().startswith("{"):
-        return None
-    with suppress(ValueError, RecursionError):  # a text may begin with a brace too
-        found = json.loads(text)
-        names = {field: [str(key), field] for field, key in predictor.columns.items()}
-        held = {field: next((one for one in some if one in found), None) for field, some in names.items()}
-        if any(held.values()):
-            return {field: found[key] for field, key in held.items() if key is not None}
-    return None
-
-
 @final
 class Lines:
     """Lines of a file or of stdin, one input each; how much of a file was read, for progress."""
@@ -117,8 +88,7 @@ class Lines:
         if file is not None and not file.is_file():
             problem = "is a folder." if file.is_dir() else "does not exist."
             raise DataError(f"input file {file} {problem}")
-        self.zipped = file is not None and file.suffix.lower() == ".gz"
-        self.size = None if file is None or self.zipped else file.stat().st_size
+        self.size = None if file is None or is_gzipped(file) else file.stat().st_size
 
     def __iter__(self) -> Iterator[str]:
         """A language model that is given nothing begins from nothing."""
@@ -126,7 +96,7 @@ class Lines:
         if self.file is not None or (sys.stdin is not None and (self.reads or not at_terminal())):
             for number, line in enumerate(self._raw(), start=1):
                 self.read += len(line)
-                yield line.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape").rstrip("\r\n")
+                yield text_of(line, number)
         if not number and self.reads:
             name = self.file or "standard input"
             raise DataError(f"{name} has no text; give texts, --input FILE or lines on standard input.")
@@ -137,8 +107,7 @@ class Lines:
         if self.file is None:
             yield from _as_they_come(sys.stdin.buffer)
             return
-        with cast(BinaryIO, gzip.open(self.file) if self.zipped else self.file.open("rb")) as stream:
-            yield from stream
+        yield from raw_lines(self.file)
 
 
 def _as_they_come(stream: BinaryIO) -> Iterator[bytes]:
@@ -153,18 +122,8 @@ def _as_they_come(stream: BinaryIO) -> Iterator[bytes]:
 
 def rows_given(predictor: "Predictor", file: "InputFile") -> "Iterator[Item]":
     """The rows of a file with columns; images and videos may be beside it."""
-    media = [name for name, field in predictor.inputs.items() if field.is_media]
     row = None
     for row in file.rows():
-        values = row.values
-        if isinstance(values, Mapping) and media:
-            values = {**values, **{name: _beside(file.path, values[name]) for name in media}}
-        yield cast("Input", values), row
+        yield row_given(predictor, file.path, row)
     if row is None:
         raise DataError(f"{file.path} has no rows.")
-
-
-def _beside(file: Path, name: Any) -> Any:
-    """A name from the folder of the file, where a table that was written on Windows may have another slash."""
-    places = [file.parent / str(name), file.parent / str(name).replace("\\", "/")]
-    return next((str(found) for found in places if name and found.exists()), name)

@@ -42,7 +42,7 @@ RecipeArgument = Annotated[
     str, typer.Argument(metavar="RECIPE", help="A file, or a name that `sixjars tasks` lists.", show_default=False)
 ]
 RunArgument = Annotated[
-    Path, typer.Argument(metavar="RUN", help="A run's folder, or a packed run.", show_default=False)
+    Path, typer.Argument(metavar="RUN", help="A run's folder, a packed run, or hf:USER/NAME.", show_default=False)
 ]
 
 

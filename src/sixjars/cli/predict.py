@@ -1,17 +1,23 @@
 """The command `predict`."""
 
-import os
 import sys
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, final
 
 import typer
 
-from sixjars.cli.answers import LineSink, Notes, Sink, TableSink
+from sixjars.cli.answers import Notes
+from sixjars.cli.bulk import (
+    Bulk,
+    EngineOption,
+    PartRowsOption,
+    RayAddressOption,
+    ResumeOption,
+    ShardOption,
+    WorkersOption,
+)
 from sixjars.cli.chat import hold_conversation
 from sixjars.cli.inputs import Lines, at_terminal, note_file_names, on_one_line, rows_given, texts_given
 from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, check_output, note
@@ -19,11 +25,12 @@ from sixjars.cli.streaming import Pace, portions
 from sixjars.errors import DataError
 
 if TYPE_CHECKING:
-    from sixjars.cli.inputs import Item
     from sixjars.recipe.sections import SearchSettings
     from sixjars.runs.files import InputFile
+    from sixjars.runs.given import Item
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
+    from sixjars.runs.sinks import Sink
 
 TextsArgument = Annotated[
     list[str] | None,
@@ -38,7 +45,7 @@ InputOption = Annotated[
     typer.Option(
         "--input",
         help="A file: CSV, TSV, JSON, Parquet or Excel with the columns that the run was trained on (.gz too); any "
-        "other has one input a line.",
+        "other has one input a line. Or a folder or glob of such files.",
         show_default=False,
     ),
 ]
@@ -46,7 +53,8 @@ OutputOption = Annotated[
     Path | None,
     typer.Option(
         "--output",
-        help="Write here: of a file with columns the same rows with the answers added, else one output a line.",
+        help="Write here: of a file with columns the same rows with the answers added, else one output a line. For "
+        "many files or parts, a folder.",
         show_default=False,
     ),
 ]
@@ -82,18 +90,31 @@ def predict(
     device: DeviceOption = "auto",
     precision: PrecisionOption = "32",
     allow: AllowOption = None,
+    shard: ShardOption = None,
+    resume: ResumeOption = False,
+    part_rows: PartRowsOption = None,
+    engine: EngineOption = "local",
+    workers: WorkersOption = None,
+    ray_address: RayAddressOption = None,
 ) -> None:
     """Use a run on texts, images or videos from the command line, a file or stdin; one output a line."""
-    from sixjars.recipe.files import overridden
     from sixjars.runs.predict import load
-    from sixjars.runs.requests import search_of
 
     if texts and input_file:
         raise DataError("give texts or --input, not both.")
-    _check_files(input_file, output_file)
-    predictor = load(run, device=device, precision=precision, allow=allow or [])
-    given = overridden({}, setting or []) | ({} if nbest is None else {"nbest": nbest})
-    settings = search_of(predictor.recipe.evaluation.search, search, given, predictor.ability, "the command line")
+    bulk = Bulk(input_file, output_file, shard, resume, part_rows, engine, workers, ray_address)
+    if bulk.is_asked:
+        bulk.check(alone=not (texts or question or pictures or chat))
+    else:
+        _check_files(input_file, output_file)
+    predictor = load(run, device="cpu" if engine == "ray" else device, precision=precision, allow=allow or [])
+    settings = _settings(predictor, search, nbest, setting or [])
+    if bulk.is_asked:
+        from sixjars.runs.bulk.work import Order
+
+        order = Order(str(run), "", str(output_file), settings, device, precision, tuple(allow or []), as_json)
+        bulk.through(order, predictor)
+        return
     if pictures is not None and not predictor.has_attention:
         raise DataError(f"--pictures draws attention, but {run} has none; {with_attention(predictor)}")
     if chat:
@@ -101,9 +122,17 @@ def predict(
             raise DataError("--chat reads and writes a conversation; give it no texts, files, pictures or --json.")
         hold_conversation(predictor, settings)
         return
-    details = as_json or pictures is not None
-    work = _Work(predictor, settings, pictures, details=details, strict=bool(texts))
+    work = _Work(predictor, settings, pictures, details=as_json or pictures is not None, strict=bool(texts))
     _answer(work, _Asked(texts or [], question or [], input_file, output_file), as_json=as_json)
+
+
+def _settings(predictor: "Predictor", search: str | None, nbest: int | None, setting: list[str]) -> "SearchSettings":
+    """The run's own search settings, with those of the command line."""
+    from sixjars.recipe.files import overridden
+    from sixjars.runs.requests import search_of
+
+    given = overridden({}, setting) | ({} if nbest is None else {"nbest": nbest})
+    return search_of(predictor.recipe.evaluation.search, search, given, predictor.ability, "the command line")
 
 
 @final
@@ -118,6 +147,8 @@ class _Asked:
 
 
 def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
+    from sixjars.runs.sinks import LineSink, TableSink
+
     predictor, settings, output = work.predictor, work.settings, asked.output
     note_file_names(predictor, asked.texts)
     table = None if asked.texts else table_of(asked.input, predictor)
@@ -129,7 +160,7 @@ def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
         items = rows_given(predictor, table)
     sink: Sink = LineSink(predictor, output, nbest=settings.nbest, as_json=as_json)
     if table is not None and output is not None and not as_json and output.suffix.lower() != ".txt":
-        sink = TableSink(predictor, table, output, nbest=settings.nbest)
+        sink = TableSink(predictor, table, output, nbest=settings.nbest, note=note)
     pace = Pace(table or lines, to_terminal=output is None and sys.stdout.isatty())
     waiting = portions(items, typed=typed, slow=lines is not None and asked.input is None)
     work.through(waiting, sink, Notes(pace))
@@ -175,11 +206,13 @@ class _Work:
     strict: bool
     """Whether it is an error, and nothing is written, where no input of the first portion can be used."""
 
-    def through(self, waiting: "Iterator[list[Item]]", sink: Sink, notes: Notes) -> None:
+    def through(self, waiting: "Iterator[list[Item]]", sink: "Sink", notes: Notes) -> None:
         """Answer portion after portion; an input that cannot be used is an empty line, a note, and exit code 1."""
+        from sixjars.runs.computing import computing
+
         done, drawn = 0, set[str]()
         try:
-            with _computing(self.predictor) as threads:
+            with computing(self.predictor) as threads:
                 for items in waiting:
                     found = self.predictor.nbest(
                         [one for one, _ in items],
@@ -202,29 +235,6 @@ class _Work:
             note_fonts(drawn)
         if notes.end():
             raise typer.Exit(1)
-
-
-@contextmanager
-def _computing(predictor: "Predictor") -> Iterator[Executor | None]:
-    """On a CPU, a thread for each core that computes a batch of its own, alone.
-
-    Several threads inside of one small matrix product wait for each other longer than they compute. Images and videos
-    are large products: for those, and where OMP_NUM_THREADS is set, torch divides the work as it does by itself.
-    """
-    import torch
-
-    media = any(field.is_media for field in predictor.fields.inputs.values())
-    if predictor.device.type != "cpu" or media or "OMP_NUM_THREADS" in os.environ:
-        yield None
-        return
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    threads = ThreadPoolExecutor(before)
-    try:
-        yield threads
-    finally:
-        threads.shutdown(wait=False, cancel_futures=True)
-        torch.set_num_threads(before)
 
 
 def _draw(folder: Path, predictor: "Predictor", found: "list[list[Prediction]]", *, first: int) -> set[str]:

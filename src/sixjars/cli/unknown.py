@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, final
 
 from sixjars.cli.options import note
+from sixjars.flow.special import SPECIAL, STOP
 
 if TYPE_CHECKING:
     from sixjars.runs.prediction import Prediction
@@ -21,10 +22,11 @@ def note_unknown(share: float | None) -> None:
 
 def note_unknown_target(tokens: Sequence[str]) -> None:
     """A note where tokens of an output that was given are unknown."""
-    unknown = [token for token in tokens if token.startswith("<unk")]
+    given = [token for token in tokens if token != SPECIAL[STOP]]
+    unknown = [token for token in given if token.startswith("<unk")]
     if unknown:
         are = "is" if len(unknown) == 1 else "are"
-        note(f"note: {len(unknown)} of the {len(tokens)} output tokens {are} unknown to the run: {', '.join(unknown)}.")
+        note(f"note: {len(unknown)} of the {len(given)} output tokens {are} unknown to the run: {', '.join(unknown)}.")
 
 
 @final

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, final
 
@@ -90,7 +91,7 @@ def inspect(
     work = _Work(predictor, _search(predictor, search, nbest, setting), view, target, pieces=pieces, most=examples)
     given = work.inputs(texts or [], question or [], input_file)
     if view == "pharaoh":
-        print_alignments(predictor, given, out)
+        print_alignments(predictor, islice(given, examples), out)
     else:
         work.show(given, out, title=f"Attention of {run.name}")
 
@@ -198,9 +199,10 @@ class _Work:
         from sixjars.inspection.choice import chosen
         from sixjars.inspection.view import view_of
 
-        made = view_of(self.predictor, found, pieces=self.pieces, forced=self.target is not None)
+        order = order_in_words(self.settings) if self.predictor.ability.searches else ""
+        made = view_of(self.predictor, found, pieces=self.pieces, forced=self.target is not None, order=order)
         chosen(made, self.view)
-        return replace(made, order=order_in_words(self.settings)) if self.predictor.ability.searches else made
+        return made
 
     def _print(self, views: "list[View]") -> None:
         """One below the other."""

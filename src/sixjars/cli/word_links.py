@@ -24,12 +24,10 @@ def print_alignments(predictor: "Predictor", given: "Iterator[Pair]", out: Path 
 
     failed, empty, done, lines = 0, 0, 0, list[str]()
     for some in portions(given, typed=False, slow=False):
-        full = [at for at, pair in enumerate(some) if not _is_empty(*pair)]
-        found = ["" for _ in some]
-        for at, line in zip(full, _links(predictor, [some[at] for at in full], first=done), strict=True):
-            found[at] = line or ""
-            failed += line is None
-        empty, done, lines = empty + len(some) - len(full), done + len(some), lines + found
+        found = list(_links(predictor, some, first=done))
+        failed, done = failed + found.count(None), done + len(some)
+        empty += sum(_is_empty(*pair) for pair in some)
+        lines += (line or "" for line in found)
         if out is None:
             results().print("\n".join(lines))
             lines = []
@@ -54,14 +52,17 @@ def _is_empty(one: "Input", target: str | None) -> bool:
 
 
 def _links(predictor: "Predictor", pairs: "list[Pair]", *, first: int) -> Iterator[str | None]:
-    """The links of each pair; nothing of one that cannot be used, which is noted."""
+    """The links of each pair; nothing of one that cannot be used, which is noted, unless a text of it is empty."""
     from sixjars.inspection.pharaoh import pharaoh
     from sixjars.runs.forced import forced
 
     source, output = next(iter(predictor.inputs.values())), predictor.fields.output
-    outputs = [str(target) for _, target in pairs]
+    outputs = [target or "" for _, target in pairs]
     found = forced(predictor, [one for one, _ in pairs], outputs, first=first)
     wide = source.words([source.normalize(next(iter(one.inputs.values()), "")) for one in found])
     high = output.words([output.normalize(text) for text in outputs])
-    for one, left, right in zip(found, wide, high, strict=True):
-        yield None if note_fault(one) else pharaoh(one.weights, left, right)
+    for pair, one, left, right in zip(pairs, found, wide, high, strict=True):
+        if _is_empty(*pair):
+            yield ""
+        else:
+            yield None if note_fault(one) else pharaoh(one.weights, left, right)

@@ -212,7 +212,7 @@ def words_of(texts: Any) -> Words:
     (['to', 'be', 'or', 'not', ''], array([0, 1, 2, 3, 0, 1, 4]), array([0, 6, 7]))
     """
     if len(texts) <= _FEW:
-        rows = [text.split() or [""] for text in texts.to_pylist()]
+        rows = [[] if text is None else text.split() or [""] for text in texts.to_pylist()]
         numbers: dict[str, int] = {}
         found = [numbers.setdefault(word, len(numbers)) for row in rows for word in row]
         return list(numbers), np.array(found, np.int64), begins_of(np.fromiter(map(len, rows), np.int64, len(rows)))

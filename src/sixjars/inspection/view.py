@@ -103,10 +103,14 @@ class View:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """A name for each position; cells of an image have their row and column, others without one are numbered."""
+        """A name for each position; cells of an image have their row and column, others without one are numbered.
+
+        Points have their numbers too, which an output names them by.
+        """
         count = len(self.outputs[0].weights[0])
         if len(self.source) == count:
-            return self.source
+            points = isinstance(self.backdrop, list)
+            return tuple(f"{at}: {one}" for at, one in enumerate(self.source)) if points else self.source
         if self.layout.shape and len(self.layout.shape) > 1:
             columns = self.layout.shape[1]
             return tuple(f"row {at // columns + 1}, column {at % columns + 1}" for at in range(count))
@@ -145,10 +149,11 @@ class View:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; images and frames are left out."""
+        names = self.names
         values: dict[str, Any] = {
             "inputs": dict(self.inputs),
             "layout": [self.kind, *self.layout.shape],
-            "source": list(self.names),
+            "source": list(self.source if len(self.source) == len(names) else names),
             "forced": self.forced,
         }
         values |= {"segments": list(self.segments)} if self.segments else {}
@@ -206,27 +211,31 @@ def _weights(weights: Weights, rows: Sequence[int], groups: list[list[int]]) -> 
     return tuple(fsum(weights[row][at] for row in rows for at in group) / len(rows) for group in groups)
 
 
-def view_of(predictor: Any, predictions: Sequence[Any], *, pieces: bool = False, forced: bool = False) -> View:
-    """The value of the predictions for one input; with `pieces` its tokens stay as they are."""
+def view_of(
+    predictor: Any, predictions: Sequence[Any], *, pieces: bool = False, forced: bool = False, order: str = ""
+) -> View:
+    """The value of the predictions for one input; with `pieces` its tokens stay as they are.
+
+    `order` is a sentence about what they are in the order of, where that is not their probability.
+    """
     first = predictions[0]
     if first.error is not None:
         raise DataError(f"there is no output to draw. {first.error}")
     if not first.weights:
         raise DataError("this prediction has no attention weights to draw; its bridge has no attention.")
     name, text = next(iter(first.inputs.items()))
-    backdrop = predictor.inputs[name].backdrop(text)
-    numbered = isinstance(backdrop, list)  # points, which the output names by their numbers
     found = View(
         inputs={
             name: Path(text).name if predictor.inputs[name].is_media else text for name, text in first.inputs.items()
         },
         outputs=tuple(_output_of(one) for one in predictions if one.weights),  # a beam may hold an empty one
-        source=tuple(f"{at}: {one}" for at, one in enumerate(first.source)) if numbered else first.source,
+        source=first.source,
         words=first.source_words,
         segments=first.segments,
         layout=first.layout,
-        backdrop=backdrop,
+        backdrop=predictor.inputs[name].backdrop(text),
         forced=forced,
+        order=order,
         attended=first.attended if len(first.inputs) > 1 else "",
     )
     return found if pieces else found.joined()

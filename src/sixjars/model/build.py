@@ -102,7 +102,7 @@ def _check_encoded(encoder: Encoder, encoded: Encoded) -> None:
         raise ShapeError(
             f"encoder {name} returns a memory of {tuple(encoded.memory.shape)}, but it should be {wanted}."
         )
-    if encoded.summary.shape != (len(encoded.memory), encoder.summary_size):
+    if encoded.summary.shape != (encoded.memory.shape[0], encoder.summary_size):
         wanted = f"(B, {encoder.summary_size}) by its summary_size"
         raise ShapeError(
             f"encoder {name} returns a summary of {tuple(encoded.summary.shape)}, but it should be {wanted}."

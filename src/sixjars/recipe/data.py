@@ -49,6 +49,8 @@ LEARN: Final = "learn"
 """Where a file of links would be named: learn them from the training set."""
 DIAGONAL: Final = 4.0
 """How strongly an aligner prefers links near the diagonal before its first iteration (λ), when nobody says."""
+STEEPEST: Final = 14.0
+"""The largest λ; with much larger ones, no word away from the diagonal has a probability above 0."""
 
 
 class LinkFiles(Settings):
@@ -60,7 +62,7 @@ class LinkFiles(Settings):
     """The same for the validation set, from a file."""
     test: FilePath | None = None
     """And for the test set."""
-    diagonal: NotNegative = DIAGONAL
+    diagonal: Annotated[NotNegative, Field(le=STEEPEST)] = DIAGONAL
     """For `learn`: how strongly links near the diagonal are preferred before the first iteration (λ), from which it is
     learned. Where the order of words differs strongly, 0.1 lets the texts decide; 0 is no preference at all."""
 

@@ -1,6 +1,5 @@
 """Word alignment of parallel texts: two files are read and aligned, the links written, or compared with true ones."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from sixjars.errors import DataError, unknown
 from sixjars.evaluation.metrics.attention import alignment_error_rate
 from sixjars.evaluation.metrics.outcome import Outcome
 from sixjars.progress import Reporter, listening, number_of, tell, usual_reporter
-from sixjars.recipe.data import DIAGONAL, TableSettings
+from sixjars.recipe.data import DIAGONAL, STEEPEST, TableSettings
 from sixjars.recipe.sections import DataSettings
 from sixjars.runs.output_file import check_writable
 
@@ -131,8 +130,8 @@ def align(
     """
     if symmetrize not in SYMMETRIZATIONS:
         raise DataError(unknown("symmetrize:", symmetrize, SYMMETRIZATIONS))
-    if not 0 <= diagonal < math.inf:
-        raise DataError(f"diagonal must be 0 or larger, but is {diagonal}.")
+    if not 0 <= diagonal <= STEEPEST:
+        raise DataError(f"diagonal must be from 0 to {STEEPEST:g}, but is {diagonal}.")
     reporter = reporter or usual_reporter()
     try:
         with listening(reporter):

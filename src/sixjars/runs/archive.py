@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from sixjars.errors import RunError, shown
+from sixjars.runs.hub import downloaded, is_on_hub
 
 ENDING: Final = ".sixjars"
 CARD: Final = "README.md"
@@ -24,12 +25,14 @@ _MOST: Final = 50
 
 
 def is_packed(path: Path) -> bool:
-    """Whether this is the file of a packed run, by its ending."""
-    return path.suffix == ENDING and path.is_file()
+    """Whether this is the file of a packed run, by its ending, or a run on the hub, by its beginning."""
+    return is_on_hub(path) or (path.suffix == ENDING and path.is_file())
 
 
 def unpacked(path: Path) -> Path:
-    """A folder with the files of a packed run, which is removed when this process ends."""
+    """A folder with the files of a packed run, which is removed when this process ends; or one from the hub."""
+    if is_on_hub(path):
+        return downloaded(path, [CARD, *FILES, "fields/*.json"])
     try:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()

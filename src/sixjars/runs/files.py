@@ -45,6 +45,8 @@ class InputFile(ABC):
         """Of the file that `answers` writes."""
         self.names: list[str] = []
         """Its columns, as far as rows were read."""
+        self.count: int | None = None
+        """Its rows, where the file itself tells when the first is read."""
 
     @abstractmethod
     def rows(self) -> Iterator[Row]:
@@ -251,7 +253,8 @@ class ParquetFile(InputFile):
 
         try:
             with pyarrow.parquet.ParquetFile(self.path) as file:
-                self.schema, self.size, self.names = file.schema_arrow, file.metadata.num_rows, file.schema_arrow.names
+                self.schema, self.names = file.schema_arrow, file.schema_arrow.names
+                self.size = self.count = file.metadata.num_rows
                 keys = {field: self._named(key) or self._key(field, self.names) for field, key in self.wanted.items()}
                 for batch in file.iter_batches(_ROWS):
                     for at, record in enumerate(batch.to_pylist()):

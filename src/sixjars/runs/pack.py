@@ -40,48 +40,58 @@ def pack(
     ...     sixjars.load(packed).predict("namaste").error is None
     True
     """
-    folder, target = Path(run), Path(file)
+    target = Path(file)
     if target.suffix != ENDING:
         raise RunError(f"a packed run ends in {ENDING}, but the file is {target}.")
     if target.exists():
         raise RunError(f"{target} is there already; remove it, or choose another name.")
-    opened = open_run(folder, Outside(tuple(allow), tuple(components)))
-    if not opened.weights.is_file():
-        raise RunError(f"{folder} has no trained weights yet (model.safetensors), so there is nothing to share.")
-    kept = [*FILES, *(f"fields/{path.name}" for path in sorted((folder / "fields").glob("*.json")))]
+    opened = shareable(run, Outside(tuple(allow), tuple(components)))
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         with zipfile.ZipFile(beside, "w", zipfile.ZIP_STORED) as archive:
             archive.writestr(zipfile.ZipInfo(CARD), model_card(opened, licence))
-            for name in kept:
-                if (folder / name).is_file():
-                    archive.write(folder / name, name)
+            for name in kept_files(opened.folder):
+                archive.write(opened.folder / name, name)
         os.replace(beside, target)
     finally:
         beside.unlink(missing_ok=True)
     return target
 
 
-def model_card(run: RunFolder, licence: str = "") -> str:
-    """What somebody who gets the file wants to know, as Markdown."""
+def shareable(run: str | os.PathLike[str], outside: Outside) -> RunFolder:
+    """A run that has something to share."""
+    opened = open_run(run, outside)
+    if not opened.weights.is_file():
+        raise RunError(f"{run} has no trained weights yet (model.safetensors), so there is nothing to share.")
+    return opened
+
+
+def kept_files(folder: Path) -> list[str]:
+    """What of a run is shared: no checkpoints."""
+    kept = [*FILES, *(f"fields/{path.name}" for path in sorted((folder / "fields").glob("*.json")))]
+    return [name for name in kept if (folder / name).is_file()]
+
+
+def model_card(run: RunFolder, licence: str = "", *, name: str = "FILE") -> str:
+    """What somebody who gets a run, under a name, wants to know, as Markdown."""
     recipe, task = run.recipe, TASKS[run.recipe.task]
     fields = run.restored(Blueprint.of(recipe, run.outside).fields)
     shapes = _shapes(run.weights)
     lines = [
         f"# {task.name}: {task.title}",
         "",
-        "A model of [sixjars](https://pypi.org/project/sixjars/). Use it with `sixjars predict FILE INPUT`, or in "
-        'Python with `sixjars.load("FILE").predict("INPUT")`.',
+        f"A model of [sixjars](https://pypi.org/project/sixjars/). Use it with `sixjars predict {name} INPUT`, or in "
+        f'Python with `sixjars.load("{name}").predict("INPUT")`.',
         "",
         "## Licence",
         "",
-        _plain(licence) or "Not stated: ask whoever made it before you use it.",
+        plain(licence) or "Not stated: ask whoever made it before you use it.",
         "",
         "## Data",
         "",
         *_data(run),
-        *(f"- {name}: {_plain(field.describe())}" for name, field in fields.all.items()),
+        *(f"- {name}: {plain(field.describe())}" for name, field in fields.all.items()),
         "",
         "## Scores",
         "",
@@ -90,13 +100,13 @@ def model_card(run: RunFolder, licence: str = "") -> str:
         "## Sizes",
         "",
         f"- {sum(map(prod, shapes)):,} parameters in {len(shapes)} tensors; {run.weights.stat().st_size:,} bytes",
-        f"- encoder `{_plain(recipe.model.encoder['kind'])}`, bridge `{_plain(recipe.model.bridge['kind'])}`, "
-        f"decoder `{_plain(recipe.model.decoder['kind'])}`",
+        f"- encoder `{plain(recipe.model.encoder['kind'])}`, bridge `{plain(recipe.model.bridge['kind'])}`, "
+        f"decoder `{plain(recipe.model.decoder['kind'])}`",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _plain(value: object) -> str:
+def plain(value: object) -> str:
     """A text on one line that Markdown and HTML leave as it is."""
     return re.sub(r"[\s|`<>\[\]]+", " ", str(value)).strip()[:500]
 
@@ -111,16 +121,21 @@ def _data(run: RunFolder) -> list[str]:
     if data.sample is not None:
         return [f"- synthetic: {data.sample.size} training examples, seed {data.sample.seed}"]
     splits = {name: getattr(data, name) for name in ("train", "valid", "test")}
-    return [f"- {name}: {_plain(value)}" for name, value in splits.items() if value is not None]
+    return [f"- {name}: {plain(value)}" for name, value in splits.items() if value is not None]
+
+
+def scores_of(run: RunFolder) -> tuple[str, dict[str, float]]:
+    """On what a run was scored at its end, and its scores; nothing where none were kept."""
+    try:
+        found = json.loads(read_limited(run.folder / "scores.json"))
+        scores = {plain(name): float(one["value"]) for name, one in found["scores"].items()}
+        return f"{number_of(int(found['examples']), 'example')} of the {plain(found['split'])} set", scores
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RunError):
+        return "", {}
 
 
 def _scores(run: RunFolder) -> list[str]:
     """A table of the final scores."""
-    path = run.folder / "scores.json"
-    try:
-        found = json.loads(read_limited(path))
-        rows = [f"| {_plain(name)} | {float(one['value']):.4f} |" for name, one in found["scores"].items()]
-        what = f"On {number_of(int(found['examples']), 'example')} of the {_plain(found['split'])} set:"
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RunError):
-        return ["None were kept."]
-    return [what, "", "| metric | value |", "| --- | --- |", *rows]
+    what, scores = scores_of(run)
+    rows = [f"| {name} | {value:.4f} |" for name, value in scores.items()]
+    return [f"On {what}:", "", "| metric | value |", "| --- | --- |", *rows] if what else ["None were kept."]

@@ -16,6 +16,7 @@ from sixjars.data.dataset import Dataset
 from sixjars.errors import DataError
 from sixjars.evaluation.metrics import Metric, Outcome, value_alone
 from sixjars.evaluation.score import answers, encoded_batches, nbest_of
+from sixjars.evaluation.search.scores import order_in_words
 from sixjars.flow.special import STOP, UNK
 from sixjars.inspection.report_values import Example
 from sixjars.inspection.view import View, view_of
@@ -110,6 +111,7 @@ def views_of(one: JudgedRun, rows: Sequence[int]) -> dict[int, View]:
     if search.kind == "beam" and searches:
         search = search.model_copy(update={"nbest": max(search.nbest, min(search.width, MOST_OUTPUTS))})
     finishing = Finishing(dataset, network.encoder.positions_of(), search, details=True)
+    order = order_in_words(search) if searches else ""
     found: dict[int, View] = {}
     batches = encoded_batches(network, dataset.batches(), examples=settings.batch_examples, rows=rows)
     for batch, encoded in batches:
@@ -118,7 +120,7 @@ def views_of(one: JudgedRun, rows: Sequence[int]) -> dict[int, View]:
         for row, some, length in zip(numbers, outputs, encoded.mask.sum(1).tolist(), strict=True):
             made = finishing.predictions(row, Found(some, length, encoded.layout), dataset.raw(row), ends=searches)
             with suppress(DataError):  # an output without a token has no weights
-                found[row] = view_of(SimpleNamespace(inputs=dataset.fields.inputs), made)
+                found[row] = view_of(SimpleNamespace(inputs=dataset.fields.inputs), made, order=order)
     return found
 
 

@@ -40,10 +40,12 @@ class Guides:
         for pair in between_tokens(links, source, target):
             self._positions.extend(pair)
         self._ends.append(len(self._positions))
-        self._count += len(links)
-        for side, words in enumerate((source, target)):
-            self._linked[side] += len({link[side] for link in links})
-            self._words[side] += len(set(words))
+        words = set(source), set(target)
+        within = [link for link in links if link[0] in words[0] and link[1] in words[1]]  # a long text is cut
+        self._count += len(within)
+        for side in (0, 1):
+            self._linked[side] += len({link[side] for link in within})
+            self._words[side] += len(words[side])
 
     def __len__(self) -> int:
         return len(self._ends) - 1

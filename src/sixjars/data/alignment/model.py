@@ -21,14 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.data.alignment.pairs import Block, Chunk, Numbers, PairedText
-from sixjars.recipe.data import DIAGONAL
+from sixjars.recipe.data import DIAGONAL, STEEPEST
 
 Values = NDArray[np.float64]
 NULL: Final = 0.08
 """p_0, the probability that a word is explained by none."""
 SPREAD: Final = 0.01
 """α of the Dirichlet prior: the smaller, the fewer words each word is explained by."""
-LIMITS: Final = (0.1, 14.0)
+LIMITS: Final = (0.1, STEEPEST)
 """Between which λ stays, unless it is 0 from the beginning."""
 
 

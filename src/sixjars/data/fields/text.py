@@ -25,8 +25,7 @@ from sixjars.data.text.given import GivenTokenizer
 from sixjars.data.text.pieces import joined, unknown_named
 from sixjars.data.text.segments import segments_of, text_of_segments
 from sixjars.data.text.statistics import suggested_tokens
-from sixjars.data.text.tokenizer import AnyTokenizer, TextEncoding, TextTokenizer
-from sixjars.data.text.vocabulary import TokenFile, Tokens
+from sixjars.data.text.tokenizer import AnyTokenizer, TextEncoding, TextTokenizer, TokenFile, Tokens
 from sixjars.errors import DataError
 from sixjars.flow.limits import Positive, Share
 from sixjars.flow.special import SPECIAL, STOP, UNK
@@ -263,8 +262,8 @@ class TextField(Field):
         words = [number for number in own if number != STOP]
         ends = np.cumsum([number == STOP for number in own]).tolist() if self.in_segments else []
         segments = [part for number, part in zip(own, ends, strict=False) if number != STOP]
-        spelled = list(map(self.tokenizer.plain, self.encoding().words(table.texts(self.name, [row])[0])))
-        tokens = unknown_named(self.tokenizer.tokens(words), spelled)
+        spelled = self.encoding().words(table.texts(self.name, [row])[0]) if UNK in words else []  # it takes a while
+        tokens = unknown_named(self.tokenizer.tokens(words), list(map(self.tokenizer.plain, spelled)))
         return Positions(tuple(tokens), tuple(segments), tuple(joined(self.decode, words, ())))
 
     def words(self, texts: Sequence[str]) -> list[list[int]]:

@@ -183,7 +183,7 @@ class Table:
     def texts(self, field: str, rows: Sequence[int] | None = None) -> list[str]:
         """The raw texts of a field, of all rows or of some; those of a range are read at once."""
         column, some = self._texts.column(field), range(len(self)) if rows is None else rows
-        at_once = isinstance(some, range) and column.slice(some.start, len(some))
+        at_once = isinstance(some, range) and some.step == 1 and column.slice(some.start, len(some))
         return list(at_once.to_pylist() if at_once else (column[int(row)].as_py() for row in some))
 
     def ids(self, field: str) -> Flat:

@@ -15,9 +15,7 @@ from typing import Any, Final, Protocol, final
 
 from tokenizers import Tokenizer
 
-from sixjars.data.flat import Flat, flattened
-from sixjars.data.text.files import check_file
-from sixjars.data.text.vocabulary import BaseTokenizer
+from sixjars.data.text.spelling import BaseTokenizer
 from sixjars.errors import DataError, MissingExtra, RunError, shown
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
 
@@ -129,6 +127,8 @@ class GivenTokenizer(BaseTokenizer):
     @classmethod
     def read(cls, path: Path, what: str) -> "GivenTokenizer":
         """From a file; `what` names the field in messages."""
+        from sixjars.data.text.files import check_file  # whoever uses a model alone reads no such file
+
         check_file(path)
         if path.stat().st_size > LARGEST:
             raise DataError(f"{what}: {path} is larger than {LARGEST:,} bytes, so it is no tokenizer.")
@@ -149,8 +149,10 @@ class GivenTokenizer(BaseTokenizer):
         rows = self._engine.encode([_tidy(text) for text in texts])
         return [[self._ours.get(number, UNK) for number in ids] for ids in rows]
 
-    def encode_flat(self, texts: Any, *, open: bool = False) -> Flat:
+    def encode_flat(self, texts: Any, *, open: bool = False) -> Any:
         """The same for a `pyarrow` array of texts."""
+        from sixjars.data.flat import flattened  # nor has it columns of texts
+
         return flattened(self.encode_many(texts.to_pylist(), open=open))
 
     def normalize(self, text: str) -> str:

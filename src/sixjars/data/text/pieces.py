@@ -52,3 +52,14 @@ def unknown_named(tokens: list[str], spelled: list[str]) -> list[str]:
         return tokens
     both = zip(tokens, spelled, strict=True)
     return [f"<unk:{word}>" if token == SPECIAL[UNK] != word else token for token, word in both]
+
+
+def leads(token: str, mark: str) -> bool:
+    """Whether a word follows a token without a space: an opening bracket or quote, or a dash or slash inside a word.
+
+    `mark` begins a token that follows a space.
+    """
+    if token.startswith(mark):
+        sign = token.removeprefix(mark)
+        return sign in ('"', "'") or (len(sign) == 1 and category(sign) in ("Ps", "Pi"))
+    return token == "/" or (len(token) == 1 and category(token) in ("Ps", "Pi", "Pd"))

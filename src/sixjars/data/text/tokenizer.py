@@ -10,72 +10,197 @@ a position of the source that is copied from.
 """
 
 import json
-import unicodedata
-import zlib
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar, final
+from itertools import islice
+from typing import Annotated, Any, Literal, TypeVar, final
 
 import numpy as np
+from pydantic import Discriminator, Tag
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-from sixjars.data.flat import Flat, as_array, begins_of, cut, flattened, ranges, rows_of, segment_ids, words_of
+from sixjars.data.flat import as_array, begins_of, cut, flattened, ranges, rows_of, segment_ids, word_counts, words_of
 from sixjars.data.text.given import GivenTokenizer
 from sixjars.data.text.segments import latest, segments_of
 from sixjars.data.text.sentences import RULE
-from sixjars.data.text.vocabulary import (
-    KINDS,
+from sixjars.data.text.spelling import (
+    INSIDE,
     MARK,
-    BaseTokenizer,
+    Spelling,
     TokenSettings,
     Vocabulary,
     is_marked,
-    learned,
-    tokenizer_of,
+    normalizer_of,
+    pre_tokenizer_of,
+    unigram_model,
 )
-from sixjars.errors import RunError, shown
-from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
+from sixjars.errors import DataError
+from sixjars.flow.special import SPECIAL, STOP, UNK
+from sixjars.recipe.data import FilePath
+from sixjars.recipe.schema import Settings
 
 T = TypeVar("T")
-_FORMAT: Final = 2
-_HASHES: Final = 2**30  # a size and a hash together still fit 32 bits
-_KEPT: Final = 2**17  # words whose ids are kept
+_COPIES = 1000  # words in one text: of one word for a trainer, which counts words itself
+
+
+class TokenFile(Settings):
+    """A tokenizer of the user's own."""
+
+    file: FilePath
+    """A Hugging Face `tokenizer.json`, or a SentencePiece model."""
+
+    def __str__(self) -> str:
+        return f"tokens of {self.file}"
+
+
+# The brackets make the tags invisible in messages.
+Tokens = Annotated[
+    Annotated[Literal["words", "characters", "bpe", "unigram"], Tag("[word]")] | Annotated[TokenFile, Tag("[file]")],
+    Discriminator(lambda value: "[file]" if isinstance(value, Mapping | TokenFile) else "[word]"),
+]
+
+
+def learned(texts: Iterable[str], settings: TokenSettings, what: str) -> Vocabulary:
+    """The vocabulary of the texts; `what` names them in messages."""
+    words, spaces = _counted(texts, normalizer_of(settings))
+    vocabulary = KINDS[settings.tokens](words, spaces, settings)
+    if not set(vocabulary.tokens) - {MARK, " "}:
+        raise DataError(
+            f"{what}: no token is left for the vocabulary with min_count {settings.min_count} and size "
+            f"{settings.size}; lower min_count or raise size."
+        )
+    return vocabulary
+
+
+def _counted(texts: Iterable[str], normalizer: normalizers.Normalizer) -> tuple[Counter[str], int]:
+    """How often each normalized word was seen, and how many spaces there were.
+
+    Normalizing changes each word by itself, so those that differ are put into one text for it.
+    """
+    raw, spaces = word_counts(texts)
+    words: Counter[str] = Counter()
+    stream = iter(raw.items())
+    while some := list(islice(stream, _COPIES)):
+        normalized = normalizer.normalize_str(" ".join(word for word, _ in some)).split(" ")
+        for word, (_, count) in zip(normalized, some, strict=True):
+            words[word] += count
+    return words, spaces
+
+
+def _kept(counts: Mapping[str, int], settings: TokenSettings, *, always: Sequence[str] = ()) -> list[str]:
+    """The most frequent tokens that `min_count` and `size` allow; equal counts by the alphabet."""
+    often = sorted(
+        (token for token, count in counts.items() if count >= settings.min_count and token not in always),
+        key=lambda token: (-counts[token], token),
+    )
+    return [*always, *often][: settings.size - len(SPECIAL)]
+
+
+def _used(words: Mapping[str, int], split: Callable[[str], Iterable[str]]) -> Counter[str]:
+    """How often each token is used to write the training words."""
+    counts: Counter[str] = Counter()
+    for word, count in words.items():
+        for token in split(word):
+            counts[token] += count
+    return counts
+
+
+def _words(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
+    """One token for each word; `min_count` and `size` decide which."""
+    splitter, mark = pre_tokenizer_of(settings), MARK if is_marked(settings) else ""
+
+    def split(word: str) -> list[str]:
+        if word.isalnum():  # there is nothing to split at
+            return [mark + word]
+        return [token for token, _ in splitter.pre_tokenize_str(word)]
+
+    return Vocabulary(_kept(_used(words, split), settings))
+
+
+def _characters(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
+    """One token for each code point."""
+    return Vocabulary(_kept(_used(words, list) + Counter({" ": spaces}), settings))
+
+
+def _fitted(words: Mapping[str, int], alphabet: Sequence[str], model: models.Model, trainer: trainers.Trainer) -> Any:
+    """What a trainer of the library makes of words, which end where a letter is not in the alphabet."""
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.train_from_iterator(_repeated(words, set(alphabet)), trainer)
+    return json.loads(tokenizer.to_str())["model"]
+
+
+def _repeated(words: Mapping[str, int], alphabet: set[str]) -> Iterator[str]:
+    for word, count in sorted(words.items()):
+        known = "".join(letter if letter in alphabet else " " for letter in MARK + word)
+        for start in range(0, count, _COPIES):
+            yield " ".join([known] * min(_COPIES, count - start))
+
+
+def _bpe(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
+    """Byte pair encoding over letters: Sennrich, Haddow & Birch 2016 (https://arxiv.org/abs/1508.07909)."""
+    alphabet = _kept(_used(words, list), settings, always=[MARK])
+    trainer = trainers.BpeTrainer(
+        vocab_size=settings.size, min_frequency=settings.min_count, special_tokens=INSIDE, show_progress=False
+    )
+    made = _fitted(words, alphabet, models.BPE(unk_token=INSIDE[UNK]), trainer)
+    tokens = sorted(made["vocab"], key=made["vocab"].__getitem__)[len(INSIDE) :]
+    pairs = (pair.split(" ") if isinstance(pair, str) else pair for pair in made["merges"])  # versions differ
+    return Vocabulary(tokens, [(one, two) for one, two in pairs])
+
+
+def _unigram(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
+    """Subwords of a unigram language model: Kudo 2018 (https://arxiv.org/abs/1804.10959)."""
+    alphabet = _kept(_used(words, list), settings, always=[MARK])
+    if len(alphabet) == 1:  # the mark alone
+        return Vocabulary([])
+    trainer = trainers.UnigramTrainer(
+        vocab_size=settings.size, special_tokens=INSIDE, unk_token=INSIDE[UNK], show_progress=False
+    )
+    made = _fitted(words, alphabet, models.Unigram(), trainer)["vocab"]
+    # The trainer sums in an order that changes from process to process, and ranks rare letters at random. So scores are
+    # rounded, letters at the bottom share the lowest score, and equal scores go by the alphabet: the same texts give
+    # the same vocabulary.
+    raw = {token: score for token, score in made if token not in INSIDE}
+    lowest = min(raw.values())
+    bottom = lowest + 1e-4 * (len(alphabet) + 1)  # the trainer's letters without a count are 1e-4 apart
+    scores = {token: round(lowest if len(token) == 1 and score < bottom else score, 4) for token, score in raw.items()}
+    if settings.min_count > 1:
+        tokenizer = Tokenizer(unigram_model(_ranked(scores)))
+        used = _used(words, lambda word: tokenizer.encode(MARK + word).tokens)
+        scores = {
+            token: score for token, score in scores.items() if len(token) == 1 or used[token] >= settings.min_count
+        }
+    best = sorted(scores, key=lambda token: (len(token) > 1, -scores[token], token))  # letters stay
+    return _ranked({token: scores[token] for token in best[: settings.size - len(SPECIAL)]})
+
+
+def _ranked(scores: Mapping[str, float]) -> Vocabulary:
+    tokens = sorted(scores, key=lambda token: (-scores[token], token))
+    return Vocabulary(tokens, scores=[scores[token] for token in tokens])
+
+
+KINDS: dict[str, Callable[[Mapping[str, int], int, TokenSettings], Vocabulary]] = {
+    "bpe": _bpe,
+    "characters": _characters,
+    "unigram": _unigram,
+    "words": _words,
+}
+"""How each kind of vocabulary is learned."""
 
 
 @final
-@dataclass
-class TokenizerSettings:
-    """What a tokenizer depends on, where no field's settings are at hand."""
-
-    tokens: str = "words"
-    split: str = "punctuation"
-    lowercase: bool = False
-    size: int = 20_000
-    min_count: int = 1
-
-
-@final
-class TextTokenizer(BaseTokenizer):
+class TextTokenizer(Spelling):
     """Splits a text into token ids and joins ids to a text.
 
+    >>> from sixjars.data.text.spelling import TokenizerSettings
     >>> tokenizer = TextTokenizer.trained(["Hello, how are you?"], TokenizerSettings(), "source")
     >>> tokenizer.encode("Hello, you?")
     [6, 4, 9, 5]
     >>> tokenizer.decode([6, 4, 9, 5, STOP]), tokenizer.tokens([6, 4, 9, 5, STOP])
     ('Hello, you?', ['Hello', ',', 'you', '?', '<stop>'])
     """
-
-    def __init__(self, vocabulary: Vocabulary, settings: TokenSettings) -> None:
-        self._vocabulary = vocabulary
-        self._kind: str = settings.tokens
-        self._split: str = settings.split
-        self._lowercase = settings.lowercase
-        self._marked = is_marked(settings)
-        self._names = [*SPECIAL, *vocabulary.tokens]
-        self._tokenizer = tokenizer_of(vocabulary, settings)
-        self._words: dict[str, list[int]] = {}
-        self._open_words: dict[str, list[int]] = {}
-        # Leaves out the offsets, where this version of the library can.
-        self._batch = getattr(self._tokenizer, "encode_batch_fast", self._tokenizer.encode_batch)
 
     @classmethod
     def trained(cls, texts: Iterable[str], settings: TokenSettings, what: str) -> "TextTokenizer":
@@ -89,16 +214,11 @@ class TextTokenizer(BaseTokenizer):
         room = max(0, settings.size - self.size)
         return TextTokenizer(Vocabulary([*own, *more[:room]]), settings)
 
-    @property
-    def can_copy(self) -> bool:
-        """Whether a word outside the vocabulary is one position, so that it can be copied."""
-        return self._kind in ("words", "characters")
-
     def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
         """The ids of many texts, faster than one by one; `open` as for `encode_flat`."""
         return rows_of(self.encode_flat(as_array(texts), open=open))
 
-    def encode_flat(self, texts: Any, *, open: bool = False) -> Flat:
+    def encode_flat(self, texts: Any, *, open: bool = False) -> Any:
         """The ids of a `pyarrow` array of texts.
 
         With `open`, each word outside the vocabulary has a number of its own, from `size` on, in place of `<unk>`.
@@ -110,87 +230,6 @@ class TextTokenizer(BaseTokenizer):
             first[begins[:-1]] += 1
             count[begins[:-1]] -= 1
         return ids[ranges(first, count)], begins_of(count)[begins]
-
-    def _ids_of_words(self, words: Sequence[str], *, open: bool) -> list[list[int]]:
-        """The ids of words, of characters with the space before them; those of the first words are kept."""
-        kept = self._open_words if open else self._words
-        new = [word for word in words if word not in kept]
-        rows: list[list[int]] = [encoding.ids for encoding in self._batch(new)] if new else []
-        if open:
-            assert self.can_copy
-            rows = [self._with_hashes(word, ids) if UNK in ids else ids for word, ids in zip(new, rows, strict=True)]
-        if self._kind == "characters":
-            space = self._tokenizer.token_to_id(" ")
-            before = space if space is not None else self._hash(" ") if open else UNK
-            rows = [[before, *ids] for ids in rows]
-        same: dict[tuple[int, ...], list[int]] = {}  # most words outside the vocabulary have the same ids
-        found = {word: same.setdefault(tuple(ids), ids) for word, ids in zip(new, rows, strict=True)}
-        if len(kept) < _KEPT:
-            kept.update(found)
-        return [found[word] if word in found else kept[word] for word in words]
-
-    def _with_hashes(self, text: str, ids: Sequence[int]) -> list[int]:
-        """Ids with the hash of its word in place of each `<unk>`; a word is the same with the mark and without."""
-        tokens = zip(self.split(text), ids, strict=True)
-        return [self._hash(token) if number == UNK else number for token, number in tokens]
-
-    def _hash(self, token: str) -> int:
-        return self.size + zlib.crc32(self.plain(token).encode()) % _HASHES
-
-    def normalize(self, text: str) -> str:
-        """A text as it is before it is split: what an output can be compared with."""
-        normalizer = self._tokenizer.normalizer
-        assert normalizer is not None
-        made: str = normalizer.normalize_str(text)
-        return made
-
-    def split(self, text: str) -> list[str]:
-        """What stands at each position of `encode(text)`, spelled with its mark; unknown words are spelled too.
-
-        Subwords are found by looking them up, so a letter that is not known is `<unk>` among them.
-        """
-        if not self.can_copy:
-            return [self._names[number] for number in self.encode(text)]
-        if self._kind == "characters":
-            return list(self.normalize(text))
-        splitter = self._tokenizer.pre_tokenizer
-        assert splitter is not None
-        return [token for token, _ in splitter.pre_tokenize_str(self.normalize(text))]
-
-    def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
-        """The text of ids; `<pad>`, `<go>` and `<stop>` are left out.
-
-        An id from `size` on is copied: `source_words` holds the tokens of the source, as `split` gives them.
-        """
-        kept = [number for number in ids if number not in (PAD, GO, STOP)]
-        tokens = [self._name(number, source_words) for number in kept]
-        if self._kind == "words" and self._split == "spaces":
-            return " ".join(tokens)
-        if self._kind == "words":
-            tokens = [
-                self._spaced(number, before, source_words) for number, before in zip(kept, ["", *tokens], strict=False)
-            ]
-        text = "".join(tokens)
-        return text.replace(MARK, " ").removeprefix(" ") if self._marked else text
-
-    def _spaced(self, number: int, before: str, source_words: Sequence[str]) -> str:
-        """A token as it is joined to the one before it; a copied word goes by what it now follows."""
-        token = self._name(number, source_words)
-        if number == UNK:  # most often a word after a space
-            return f" {token}"
-        word = self.plain(token)
-        if number < self.size or not any(letter.isalnum() for letter in word):
-            return token
-        place = number - self.size
-        as_read = token == word and place > 0 and before == source_words[place - 1]
-        return word if as_read or _leads(before) else f" {word}"
-
-    def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
-        """One readable string for each id, to write beside a heat map; `source_words` as for `decode`."""
-        tokens = [self._name(number, source_words) for number in ids]
-        if self._kind == "characters":
-            return ["␣" if token == " " else token for token in tokens]
-        return [self.plain(token) for token in tokens] if self._kind == "words" else tokens
 
     def word_index(self, texts: Sequence[str]) -> list[list[int]]:
         """For each token of each text, which word between white space it belongs to, counted from 0.
@@ -206,49 +245,9 @@ class TextTokenizer(BaseTokenizer):
         ordinary = {token: number for number, token in enumerate(self._names) if number >= len(SPECIAL)}
         return ordinary | {name: number for number, name in enumerate(SPECIAL)}
 
-    def plain(self, token: str) -> str:
-        """A token as a file of word vectors would spell it: without the mark."""
-        return token.removeprefix(MARK) if self._marked and token != MARK else token
-
-    def adopted(self, token: str, other: "AnyTokenizer") -> str:
-        """A token of another tokenizer as this one spells it: marked where a space came before it, or plain."""
-        spaced = token.startswith(MARK) if other._marked else other._kind == "words"
-        return f"{MARK}{other.plain(token)}" if spaced and self._marked else other.plain(token)
-
-    def to_json(self) -> str:
-        """All of it as text, to be kept in a run."""
-        how = {"format": _FORMAT, "kind": self._kind, "split": self._split, "lowercase": self._lowercase}
-        return json.dumps(how | vars(self._vocabulary), ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> "TextTokenizer":
-        """The opposite of `to_json`; whatever else a stranger put into it is not used."""
-        try:
-            whole = json.loads(text)
-            kind, split, lowercase = whole["kind"], whole["split"], whole["lowercase"]
-            if whole["format"] != _FORMAT or kind not in KINDS or not isinstance(lowercase, bool):
-                raise ValueError(f"format {shown(whole['format'])}, kind {shown(kind)}, lowercase {shown(lowercase)}")
-            if split not in ("punctuation", "spaces"):
-                raise ValueError(f"split {shown(split)}")
-            vocabulary = Vocabulary(whole["tokens"], whole["merges"], whole["scores"])
-            return cls(vocabulary, TokenizerSettings(kind, split, lowercase))
-        except RecursionError:
-            raise RunError("The saved tokenizer is damaged: it is nested too deep.") from None
-        except Exception as error:
-            reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")[:200]
-            raise RunError(f"The saved tokenizer is damaged or of another version: {reason}.") from error
-
 
 AnyTokenizer = TextTokenizer | GivenTokenizer
 """Learned from the training texts, or from a file."""
-
-
-def _leads(token: str) -> bool:
-    """Whether a word follows this without a space: an opening bracket or quote, or a dash or slash inside a word."""
-    if token.startswith(MARK):
-        sign = token.removeprefix(MARK)
-        return sign in ('"', "'") or (len(sign) == 1 and unicodedata.category(sign) in ("Ps", "Pi"))
-    return token == "/" or (len(token) == 1 and unicodedata.category(token) in ("Ps", "Pi", "Pd"))
 
 
 @final
@@ -268,7 +267,7 @@ class TextEncoding:
         """The ids of each text; each segment of a text in segments ends in `<stop>`."""
         return rows_of(self.flat(as_array(texts)))
 
-    def flat(self, texts: Any) -> Flat:
+    def flat(self, texts: Any) -> Any:
         """The same for a `pyarrow` array of texts."""
         if self.segments == "none":
             found = self.tokenizer.encode_flat(texts, open=self.copies)

@@ -220,10 +220,12 @@ class Features:
 
     def __call__(self, pixels: Tensor) -> Tensor:
         """(X, 3, H, W) to (X, N), 16-bit, on the CPU."""
-        return torch.cat([self._features(some) for some in torch.split(pixels, AT_ONCE)])
-
-    def _features(self, pixels: Tensor) -> Tensor:
         with torch.inference_mode():
-            maps_XCHW, vector_XK = self.backbone(pixels.to(self.device))
-            both_XN = torch.cat([maps_XCHW.flatten(1), vector_XK], dim=1) if self.cells else vector_XK
-        return both_XN.clamp(-LARGEST, LARGEST).half().cpu()
+            parts = [self.features(some.to(self.device)).cpu() for some in torch.split(pixels, AT_ONCE)]
+        return torch.cat(parts)
+
+    def features(self, pixels: Tensor) -> Tensor:
+        """The same at once, where the backbone is."""
+        maps_XCHW, vector_XK = self.backbone(pixels)
+        both_XN = torch.cat([maps_XCHW.flatten(1), vector_XK], dim=1) if self.cells else vector_XK
+        return both_XN.clamp(-LARGEST, LARGEST).half()

@@ -70,7 +70,7 @@ class AttentionPooling(Bridge):
             pooled_BF, shares_BP = self._pooled(level.memory, level.mask)
             within_BS = level.weights
             if within_BS is None:
-                within_BS = softmax_in_segments(torch.zeros_like(memory_BSD[..., 0]), mask_BS, level)
+                within_BS = softmax_in_segments(torch.zeros_like(mask_BS, dtype=memory_BSD.dtype), mask_BS, level)
             weights_BS = shares_BP.gather(1, level.segment_of) * within_BS * mask_BS
         return Prepared(self.first(pooled_BF), pooled_BF, memory_BSD, mask_BS, weights_BS)
 

@@ -60,7 +60,7 @@ class PairEncoder(Encoder):
         """Token ids (B, K) and (B, S) to comparisons of the second's words (B, S, M) and of both sentences (B, M)."""
         first, second = self.sentence(sentence1), self.sentence(sentence2)
         scores_BSK = second.memory @ first.memory.transpose(1, 2)
-        weights_BSK = masked_softmax(scores_BSK, first.mask.unsqueeze(1).expand_as(scores_BSK))
+        weights_BSK = masked_softmax(scores_BSK, first.mask.unsqueeze(1))
         aligned_BSD = weights_BSK @ first.memory * second.mask.unsqueeze(-1)
         memory_BSM = _compared(second.memory, aligned_BSD)
         return Encoded(memory_BSM, second.mask, _compared(first.summary, second.summary))

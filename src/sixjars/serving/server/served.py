@@ -8,6 +8,7 @@ from typing import Any, final
 
 from sixjars.data.bad_rows import LEAVE_FILES_OUT
 from sixjars.errors import DataError, RecipeError, SixJarsError
+from sixjars.evaluation.search.scores import order_in_words
 from sixjars.inspection.html import fragment
 from sixjars.inspection.view import view_of
 from sixjars.recipe.sections import SearchSettings
@@ -174,7 +175,7 @@ def _drawn(run: Predictor, asked: Asked, found: Sequence[Prediction]) -> str:
     if not any(one.weights for one in found):
         said = "".join(f"<li>{escape(one.text)} <small>{one.probability:.3g}</small></li>" for one in found)
         return f'<ol class="outputs">{said}</ol>'
-    view = view_of(run, found)
+    view = view_of(run, found, order=order_in_words(asked.how.search) if run.ability.searches else "")
     own = {Path(path).name: name for path, name in asked.names.items()}
     return fragment(replace(view, inputs={key: own.get(text, text) for key, text in view.inputs.items()}))
 

@@ -1,0 +1,276 @@
+"""From what a model is given to the numbers that its encoder takes: texts, points, images, videos, given features.
+
+Dims: B rows, S positions, N numbers of a position, P segments of a row, M segments of all rows, L the longest of them.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixjars_runtime.shared.data.media.images import read_image
+from sixjars_runtime.shared.data.media.videos import read_video
+from sixjars_runtime.shared.data.text.pieces import unknown_named
+from sixjars_runtime.shared.data.text.points import counted, points_of, text_of_points
+from sixjars_runtime.shared.data.text.segments import latest, segments_of, text_of_segments
+from sixjars_runtime.shared.errors import shown
+from sixjars_runtime.shared.flow.special import STOP, UNK
+from sixjars_runtime.tokens import AnyTokenizer, tokenizer_of
+
+Numbers = NDArray[Any]
+
+
+@final
+@dataclass(frozen=True)
+class Row:
+    """One value, read: what stands at each position, (S,) or (S, N)."""
+
+    values: Numbers
+    text: str
+    names: tuple[str, ...] = ()
+    """What a person reads at each position."""
+    lengths: tuple[int, ...] | None = None
+    """Of a text in segments, the positions of each."""
+    copy_ids: NDArray[np.int64] | None = None
+    """Where words are copied, what copying each position outputs."""
+    words: tuple[str, ...] = ()
+    """Where words may be copied, the word at each position as the output spells it."""
+
+    @property
+    def segments(self) -> tuple[int, ...]:
+        """The segment that each position belongs to."""
+        return tuple(at for at, length in enumerate(self.lengths or ()) for _ in range(length))
+
+
+class Reader(Protocol):
+    """Reads the values of one input; whatever is wrong with one is a ValueError with a sentence."""
+
+    def text_of(self, value: object) -> str:
+        """A value as text."""
+        ...
+
+    def read(self, text: str) -> Row:
+        """Its numbers."""
+        ...
+
+
+def padded(rows: Sequence[Row]) -> dict[str, Numbers]:
+    """Rows in one rectangle, as the graphs name its tensors."""
+    lengths_B = np.array([len(row.values) for row in rows])
+    mask_BS = np.arange(lengths_B.max(initial=0)) < lengths_B[:, None]
+
+    def rectangle(parts: Sequence[Numbers]) -> Numbers:
+        whole = np.zeros((*mask_BS.shape, *parts[0].shape[1:]), dtype=parts[0].dtype)
+        whole[mask_BS] = np.concatenate(parts)
+        return whole
+
+    found = {"values": rectangle([row.values for row in rows]), "mask": mask_BS}
+    copies = [row.copy_ids for row in rows if row.copy_ids is not None]
+    found |= {"copy_ids": rectangle(copies)} if copies else {}
+    segments = [row.lengths for row in rows if row.lengths is not None]
+    return found | (packed(segments, mask_BS) if segments else {})
+
+
+def packed(lengths: Sequence[Sequence[int]], mask_BS: NDArray[np.bool_]) -> dict[str, Numbers]:
+    """How positions fall into segments, with all segments of all rows in one rectangle (see the toolkit's `packed`)."""
+    width, most = mask_BS.shape[1], max(1, *(len(row) for row in lengths))
+    lengths_M = np.array([length for row in lengths for length in row], dtype=np.int64)
+    counts_B = np.array([len(row) for row in lengths], dtype=np.int64)
+    rows_M = np.repeat(np.arange(len(lengths)), counts_B)
+    places_M = np.arange(len(rows_M)) - np.repeat(np.cumsum(counts_B) - counts_B, counts_B)
+    inside_ML = np.arange(max(1, lengths_M.max(initial=0))) < lengths_M[:, None]
+    pack_ML = np.full(inside_ML.shape, -1, dtype=np.int64)
+    pack_ML[inside_ML] = np.flatnonzero(mask_BS)
+    index_BP = np.full((len(lengths), most), -1, dtype=np.int64)
+    index_BP[rows_M, places_M] = np.arange(len(rows_M))
+    position_BS, of_BS = (np.zeros((len(lengths), width), dtype=np.int64) for _ in "ab")
+    position_BS[mask_BS], of_BS[mask_BS] = np.flatnonzero(inside_ML), np.repeat(places_M, lengths_M)
+    names = ("packs.0", "segment_index", "position_index", "segment_of")
+    return dict(zip((f"segments.{name}" for name in names), (pack_ML, index_BP, position_BS, of_BS), strict=True))
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise ValueError(f"must be a text, but is {shown(value)}.")
+
+
+@final
+class TextReader:
+    """A text, tokenized as the run's own texts were."""
+
+    def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
+        self.name, self.settings = name, field["settings"]
+        self.kind: str = self.settings["segments"]
+        self.tokenizer = tokenizer_of(learned)
+        self.limit: int = self.settings["max_length"]
+        self.cuts = self.settings["on_long"] in (None, "cut")
+
+    def text_of(self, value: object) -> str:
+        """A text; a list of segments is a line for each."""
+        return text_of_segments(value) if isinstance(value, list) and self.kind != "none" else _plain(value)
+
+    def read(self, text: str) -> Row:
+        """Its ids."""
+        ids = self.ids(text, self.tokenizer)
+        values = np.array([number for number in ids if number != STOP], dtype=np.int64)
+        if not len(values):
+            raise ValueError(f"the {self.name} is empty{': it has no token' if text.strip() else ''}.")
+        if len(ids) > self.limit:
+            raise ValueError(f"the {self.name} is longer than data.{self.name}.max_length.")
+        lengths = None if self.kind == "none" else tuple(map(len, _split(ids)))
+        names = self.tokenizer.tokens(values.tolist())
+        if UNK in ids:
+            names = unknown_named(names, list(map(self.tokenizer.plain, self.words(text, self.tokenizer))))
+        return Row(values, text, tuple(names), lengths)
+
+    def ids(self, text: str, tokenizer: AnyTokenizer, *, open: bool = False) -> list[int]:
+        """By another tokenizer where another vocabulary numbers the words; each segment ends in `<stop>`."""
+        if self.kind == "none":
+            found = tokenizer.encode_many([text], open=open)[0]
+        else:
+            rows = tokenizer.encode_many(segments_of(text, self.kind), open=open)
+            found = [number for row in rows for number in (*row, STOP)]
+        return self._short(found, end=STOP) if self.cuts else found
+
+    def words(self, text: str, tokenizer: AnyTokenizer) -> list[str]:
+        """What stands at each position, as a tokenizer spells it."""
+        parts = segments_of(text, self.kind)
+        row: list[Any] = [word for part in parts for word in (*tokenizer.split(part), None)]
+        return [word for word in (self._short(row, end=None) if self.cuts else row) if word is not None]
+
+    def _short(self, row: list[Any], *, end: Any) -> list[Any]:
+        return latest(row, self.limit, end=end) if self.kind == "turns" else row[: self.limit]
+
+
+def _split(ids: Sequence[int]) -> list[list[int]]:
+    """The segments of ids, each of which ends in `<stop>`; the last may have been cut before it."""
+    found: list[list[int]] = [[]]
+    for number in ids:
+        if number == STOP:
+            found.append([])
+        else:
+            found[-1].append(number)
+    return found if found[-1] else found[:-1]
+
+
+@final
+class PointsReader:
+    """Points, written as `0.12,0.7 0.3,0.25` or as lists of numbers."""
+
+    def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
+        self.name, self.dimensions = name, int(field["settings"]["dimensions"])
+
+    def text_of(self, value: object) -> str:
+        """Their text."""
+        return text_of_points(value)
+
+    def read(self, text: str) -> Row:
+        """Their coordinates."""
+        try:
+            points = points_of(text)
+        except ValueError as error:
+            raise ValueError(f"the {self.name}: {error}") from None
+        if len(points[0]) != self.dimensions:
+            found = counted(len(points[0]))
+            raise ValueError(f"a point has {found}, but data.{self.name}.dimensions is {self.dimensions}.")
+        return Row(np.array(points, dtype=np.float32), text, tuple(text.split()))
+
+
+class Features(Protocol):
+    """The graph of a frozen backbone."""
+
+    def __call__(self, tensors: Mapping[str, Numbers]) -> Mapping[str, Numbers]:
+        """From `pixels`, (F, 3, H, W), to `values`, (F, N)."""
+        ...
+
+
+@final
+class FileReader:
+    """Images or videos, by the names of their files."""
+
+    def __init__(
+        self,
+        name: str,
+        field: Mapping[str, Any],
+        learned: str,
+        *,
+        read: Callable[..., Numbers],
+        keys: Sequence[str] = (),
+    ) -> None:
+        self.name, self.side, self.frames = name, int(field["pixels"]), bool(keys)
+        how = {key: field["settings"][key] for key in ("fit", "max_pixels", *keys)}
+        self._read = partial(read, size=self.side, **how)
+        self.features: Features | None = None
+        """Handed over where a frozen backbone computes them."""
+
+    def text_of(self, value: object) -> str:
+        """Its path."""
+        return os.fspath(value) if isinstance(value, os.PathLike) else _plain(value)
+
+    def read(self, text: str) -> Row:
+        """Its pixels, (F, N)."""
+        path = _file(self.name, text)
+        with path.open("rb") as file:
+            pixels = self._read(file, text)
+        values = pixels.reshape(1 if pixels.ndim == 3 else len(pixels), -1)
+        return Row(values, text, tuple(str(at + 1) for at in range(len(values))) if self.frames else ())
+
+    def computed(self, rows: Sequence[Row]) -> list[Row]:
+        """With features in place of pixels, where a frozen backbone computes them; those of all rows at once."""
+        if self.features is None:
+            return list(rows)
+        pixels = np.concatenate([row.values for row in rows]).reshape(-1, 3, self.side, self.side)
+        ends = np.cumsum([len(row.values) for row in rows])[:-1]
+        found = np.split(self.features({"pixels": pixels})["values"], ends)
+        return [replace(row, values=values) for row, values in zip(rows, found, strict=True)]
+
+
+def _file(name: str, text: str) -> Path:
+    if not text.strip():
+        raise ValueError(f"the {name} is empty.")
+    path = Path(text)
+    if not path.is_file():
+        raise ValueError(f"the {name} file {text[:300]} {'is a folder' if path.is_dir() else 'does not exist'}.")
+    return path
+
+
+@final
+class FeaturesReader:
+    """Features that somebody extracted, as `.npy` files."""
+
+    def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
+        self.name, self.shape = name, json.loads(learned)
+
+    def text_of(self, value: object) -> str:
+        """Its path."""
+        return os.fspath(value) if isinstance(value, os.PathLike) else _plain(value)
+
+    def read(self, text: str) -> Row:
+        """Its vectors, (S, C)."""
+        path = _file(self.name, text if text.endswith(".npy") else f"{text}.npy")
+        found = np.load(path, allow_pickle=False).astype(np.float32)
+        wanted = (*self.shape["positions"], self.shape["channels"])
+        fits = found.ndim == len(wanted) and all(
+            size in (None, own) for size, own in zip(wanted, found.shape, strict=True)
+        )
+        if not fits or not np.isfinite(found).all():
+            raise ValueError(f"the {self.name}: {text} has the shape {found.shape}, but {wanted} is needed.")
+        values = found.reshape(-1, found.shape[-1])
+        return Row(values, text, tuple(str(at + 1) for at in range(len(values))))
+
+
+READERS: Mapping[str, Callable[[str, Mapping[str, Any], str], Reader]] = {
+    "text": TextReader,
+    "points": PointsReader,
+    "image": partial(FileReader, read=read_image),
+    "video": partial(FileReader, read=read_video, keys=("frames", "rate")),
+    "features": FeaturesReader,
+}
+"""By the kind of a field."""

@@ -1,0 +1,255 @@
+"""An exported model in memory: inputs in, predictions out.
+
+Dims: B batch, S source positions, V vocabulary or labels.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixjars_runtime.graphs import Graph
+from sixjars_runtime.inputs import READERS, FileReader, Reader, Row, TextReader, padded
+from sixjars_runtime.outputs import WRITERS, TextWriter
+from sixjars_runtime.prediction import Prediction
+from sixjars_runtime.search import search
+from sixjars_runtime.search.problem import Hypothesis, Tensors
+from sixjars_runtime.search.settings import SearchSettings, SpecialTokens
+from sixjars_runtime.shared.errors import DataError, RunError, SixJarsError, shown
+from sixjars_runtime.shared.flow.special import STOP
+
+FORMAT: Final = 1
+"""Of the files that `sixjars export` writes."""
+SETTINGS, CHOOSE, ENCODER, STEP = "model.json", "choose.onnx", "encoder.onnx", "step.onnx"
+NOTHING: Final = "nothing"
+"""The input of a model that has none: rows without positions."""
+FILES_AT_ONCE: Final = 32
+"""Images or videos that are computed together."""
+LIKELY: Final = math.log(0.5)
+"""One of several labels is chosen from this log probability on."""
+
+
+@final
+class Model:
+    """What `load` gives."""
+
+    def __init__(self, folder: Path, *, threads: int) -> None:
+        self.folder = folder
+        self.about = _read(folder)
+        fields = {**self.about["inputs"], **self.about["output"]}
+        learned = {name: (folder / "fields" / f"{name}.json").read_text(encoding="utf-8") for name in fields}
+        self.readers: dict[str, Reader] = {
+            name: READERS[field["kind"]](name, field, learned[name]) for name, field in self.about["inputs"].items()
+        }
+        for name, reader in self.readers.items():
+            if isinstance(reader, FileReader) and (folder / f"{name}.onnx").is_file():
+                reader.features = Graph(folder / f"{name}.onnx", threads)
+        [(self.output, field)] = self.about["output"].items()
+        self.writer = WRITERS[field["kind"]](field, learned[self.output])
+        self.settings = SearchSettings(**self.about["search"])
+        self.searches: bool = self.about["special"] is not None
+        self.first = Graph(folder / (ENCODER if self.searches else CHOOSE), threads)
+        if self.searches:
+            self.special = SpecialTokens(**{**self.about["special"], "banned": tuple(self.about["special"]["banned"])})
+            self.second = Graph(folder / STEP, threads)
+
+    def predict(self, inputs: Any, *, search: str | None = None, nbest: int | None = None, **settings: Any) -> Any:
+        """The best output for each input of a list, or for one input. For a language model a text is how it begins.
+
+        `search` is `greedy`, `beam` or `sample`, with settings of search beside it; without them, they are the run's.
+        With `nbest=3` there is a list of outputs in place of each best one. An input that cannot be used has a
+        prediction with an `error` and no text.
+        """
+        one = isinstance(inputs, str | Mapping | os.PathLike)
+        if not one and (isinstance(inputs, bytes) or not isinstance(inputs, Iterable)):
+            raise DataError(f"give a text, or a list of inputs, but not {shown(inputs)} ({type(inputs).__name__}).")
+        given = settings if nbest is None else {**settings, "nbest": nbest}
+        found = self.nbest([inputs] if one else inputs, search=search, **given)
+        answers = [few[0] for few in found] if nbest is None else found
+        return answers[0] if one else answers
+
+    def nbest(self, inputs: Iterable[Any], *, search: str | None = None, **given: Any) -> list[list[Prediction]]:
+        """The outputs for each input, always as lists, as many as the settings of search say."""
+        how = self._settings(search, given)
+        asked = [self._prepared(number, one, how) for number, one in enumerate(inputs)]
+        found: dict[int, list[Prediction]] = {at: [one] for at, one in enumerate(asked) if isinstance(one, Prediction)}
+        good = [(at, one) for at, one in enumerate(asked) if not isinstance(one, Prediction)]
+        good.sort(key=lambda pair: sum(len(row.values) for row in pair[1].values()))
+        files = any(isinstance(reader, FileReader) for reader in self.readers.values())
+        size = min(self.about["batch_examples"], FILES_AT_ONCE) if files else self.about["batch_examples"]
+        for begin in range(0, len(good), size):
+            numbers, rows = zip(*good[begin : begin + size], strict=True)
+            found.update(zip(numbers, self._answers(numbers, rows, how), strict=True))
+        return [found[at] for at in range(len(asked))]
+
+    def _settings(self, search: str | None, given: Mapping[str, Any]) -> SearchSettings:
+        if not self.searches and (search is not None or set(given) - {"nbest"}):
+            raise DataError(
+                "this run chooses a label; there is nothing to search. With nbest it gives the most probable."
+            )
+        if self.about["multi_label"] and "nbest" in given:
+            raise DataError("this run chooses all labels that apply to an input, so nbest has nothing to count.")
+        if given.get("unknown") == "replace" and not self.about["has_attention"]:
+            raise DataError("unknown=replace needs attention, but this run has none; its bridge is of another kind.")
+        return self.settings.changed(search, given) if search is not None or given else self.settings
+
+    def _prepared(self, number: int, one: Any, how: SearchSettings) -> dict[str, Row] | Prediction:
+        """What an input is read into, or what is wrong with it."""
+        texts: dict[str, str] = {}
+        try:
+            given = self._by_name(one)
+            texts = {name: self._text_of(name, value) for name, value in given.items()}
+            if not self.readers:
+                return {self.output: self._prefix(texts[self.output], how)}
+            rows = {name: reader.read(texts[name]) for name, reader in self.readers.items()}
+            return self._copied(rows) if self.about["copies"] else rows
+        except (ValueError, SixJarsError) as error:
+            return Prediction("", inputs=texts, error=f"input {number + 1}: {error}")
+
+    def _by_name(self, one: Any) -> Mapping[str, Any]:
+        names = list(self.readers) or [self.output]
+        columns = self.about["columns"]
+        if isinstance(one, str | list | os.PathLike) and len(names) == 1:
+            return {names[0]: one}
+        if isinstance(one, Mapping):
+            if set(one) != set(names) and set(columns.values()) <= set(one):
+                one = {name: one[columns[name]] for name in names}
+            if set(one) != set(names):
+                raise ValueError(f"must name {' and '.join(names)}, but has {', '.join(map(str, one)) or 'no key'}.")
+            return dict(one)
+        how = f"a text, the {names[0]}," if len(names) == 1 else f"a dict of {' and '.join(names)},"
+        raise ValueError(f"must be {how} but is {shown(one)}.")
+
+    def _text_of(self, name: str, value: Any) -> str:
+        try:
+            if name in self.readers:
+                text = self.readers[name].text_of(value)
+            elif isinstance(value, str):
+                text = value
+            else:
+                raise ValueError(f"must be a text, but is {shown(value)}.")
+        except ValueError as error:
+            raise ValueError(f"the {name} {error}") from None
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise ValueError(f"the {name} is not UTF-8 text (it holds half a character).")
+        return text
+
+    def _prefix(self, text: str, how: SearchSettings) -> Row:
+        """How the output of a model without input begins."""
+        assert isinstance(self.writer, TextWriter)
+        ids = self.writer.tokenizer.encode(text)
+        if len(ids) >= how.max_length:
+            message = f"has {len(ids)} tokens, but an output has at most {how.max_length} (max_length)"
+            raise ValueError(f"{message}, so nothing could follow.")
+        return Row(np.array(ids, dtype=np.int64), text)
+
+    def _copied(self, rows: dict[str, Row]) -> dict[str, Row]:
+        """The first input with what copying each of its words would output."""
+        (name, row), *_ = rows.items()
+        source, writer = self.readers[name], self.writer
+        assert isinstance(source, TextReader)
+        assert isinstance(writer, TextWriter)
+        size, first = writer.tokenizer.size, dict[int, int]()
+        ids = [number for number in source.ids(row.text, writer.tokenizer, open=True) if number != STOP]
+        copies = [number if number < size else size + first.setdefault(number, at) for at, number in enumerate(ids)]
+        words = tuple(source.words(row.text, writer.tokenizer))
+        shown = tuple(map(writer.tokenizer.plain, words))
+        return {**rows, name: replace(row, names=shown, copy_ids=np.array(copies, dtype=np.int64), words=words)}
+
+    def _answers(
+        self, numbers: Sequence[int], rows: Sequence[Mapping[str, Row]], how: SearchSettings
+    ) -> Iterator[list[Prediction]]:
+        """The predictions for one batch."""
+        columns = {name: [row[name] for row in rows] for name in self.readers}
+        columns = columns or {NOTHING: [Row(np.zeros(0, dtype=np.int64), "")] * len(rows)}
+        for name, reader in self.readers.items():
+            columns[name] = reader.computed(columns[name]) if isinstance(reader, FileReader) else columns[name]
+        batch = {name: padded(column) for name, column in columns.items()}
+        made = self.first({f"{name}.{part}": value for name, parts in batch.items() for part, value in parts.items()})
+        if not self.searches:
+            found = self._chosen(made, how.nbest)
+        else:
+            prefix = None if self.readers else padded([row[self.output] for row in rows])
+            found = self._searched(made, how, numbers, None if prefix is None else (prefix["values"], prefix["mask"]))
+        for row, few, length in zip(rows, found, made["mask"].sum(1).tolist(), strict=True):
+            yield [self._finished(row, one, length, how) for one in few]
+
+    def _searched(
+        self, made: Tensors, how: SearchSettings, numbers: Sequence[int], prefix: Any
+    ) -> list[list[Hypothesis]]:
+        """What search finds for one encoded batch."""
+        state = {name: value for name, value in made.items() if name.startswith("state.")}
+        prepared = {name: value for name, value in made.items() if name.startswith("prepared.")}
+
+        def step(token: NDArray[Any], state: Tensors, prepared: Tensors) -> Any:
+            made = self.second({"token": token, **state, **prepared})
+            scores, weights = made.pop("log_probabilities"), made.pop("weights", None)
+            return scores, weights, {name.replace("after.", "state.", 1): value for name, value in made.items()}
+
+        beyond = self.about["longest_beyond"]
+        longest = None if beyond is None else made["mask"].shape[1] + beyond
+        more = {"mask": made["mask"], "longest": longest, "prefix": prefix, "seeds": numbers}
+        return search(step, state, prepared, how, self.special, **more)
+
+    def _chosen(self, made: Tensors, nbest: int) -> list[list[Hypothesis]]:
+        """The most probable labels of each row; or one set of all that apply."""
+        weights = made.get("weights")
+        found = []
+        for at, log_V in enumerate(made["log_probabilities"]):
+            own, order_V = None if weights is None else weights[at : at + 1], np.argsort(-log_V, kind="stable")
+            few = [((int(label),), float(log_V[label])) for label in order_V[:nbest]]
+            if self.about["multi_label"]:
+                count = max(1, int((log_V >= LIKELY).sum()))
+                others = np.log1p(-np.exp(log_V[order_V[count:]].astype(np.float64)))
+                whole = float(log_V[order_V[:count]].sum()) + float(others.sum())
+                few = [(tuple(order_V[:count].tolist()), whole)]
+            found.append([Hypothesis(labels, total, total, own) for labels, total in few])
+        return found
+
+    def _finished(self, rows: Mapping[str, Row], one: Hypothesis, length: int, how: SearchSettings) -> Prediction:
+        """A hypothesis as text, with what stands at each position of the source."""
+        source = rows.get(self.about["positions_of"])
+        name, row = next(iter(rows.items()))
+        ids: Sequence[int] = one.tokens
+        words: Sequence[str] = row.words
+        if how.unknown == "replace" and self.readers:
+            ids, words = self.writer.replaced(ids, one.weights, self.readers[name], row)
+        stop = [STOP] if one.finished and self.searches else []
+        more: dict[str, Any] = {} if one.weights is None else {"weights": one.weights[:, :length]}
+        return Prediction(
+            text=self.writer.decode(ids, words),
+            score=one.score,
+            log_probability=one.log_probability,
+            source=() if source is None else source.names,
+            tokens=tuple(self.writer.tokens([*ids, *stop], words)),
+            finished=one.finished,
+            inputs={key: value.text for key, value in rows.items()},
+            layout=tuple(self.about["layout"]),
+            segments=() if source is None else source.segments,
+            **more,
+        )
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    """The settings of an exported model."""
+    if not (folder / SETTINGS).is_file():
+        raise RunError(f"{folder} holds no exported model ({SETTINGS}); write one with: sixjars export RUN {folder}")
+    try:
+        about = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+        wrong = about["format"] != FORMAT
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{folder / SETTINGS} is damaged; export the run again.") from error
+    if wrong:
+        raise RunError(f"{folder} has format {about['format']}, but this runtime reads {FORMAT}; export the run again.")
+    return dict(about)
+
+
+def load(folder: str | os.PathLike[str], *, threads: int = 1) -> Model:
+    """An exported model, ready to be used; `threads` compute one step together."""
+    return Model(Path(folder), threads=threads)

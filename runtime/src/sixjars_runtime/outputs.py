@@ -1,0 +1,102 @@
+"""From the ids that a model outputs to what a person reads: texts, labels, orders."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, final
+
+from sixjars_runtime.inputs import Row, TextReader
+from sixjars_runtime.shared.data.text.segments import SEPARATOR
+from sixjars_runtime.shared.flow.special import SPECIAL, UNK
+from sixjars_runtime.tokens import tokenizer_of
+
+
+class Writer(Protocol):
+    """Writes the outputs of a model."""
+
+    def decode(self, ids: Sequence[int], words: Sequence[str] = ()) -> str:
+        """The text of an output; ids behind the vocabulary are words of the source."""
+        ...
+
+    def tokens(self, ids: Sequence[int], words: Sequence[str] = ()) -> list[str]:
+        """The same token by token."""
+        ...
+
+    def replaced(
+        self, ids: Sequence[int], weights: Any, source: Any, row: Row | None
+    ) -> tuple[Sequence[int], Sequence[str]]:
+        """Ids with `<unk>` replaced by a copy of the position with the most attention, and the words of the source."""
+        ...
+
+
+@final
+class TextWriter:
+    """Texts."""
+
+    def __init__(self, field: Mapping[str, Any], learned: str) -> None:
+        self.tokenizer = tokenizer_of(learned)
+
+    def decode(self, ids: Sequence[int], words: Sequence[str] = ()) -> str:
+        """Joined by the tokenizer."""
+        return self.tokenizer.decode(ids, words)
+
+    def tokens(self, ids: Sequence[int], words: Sequence[str] = ()) -> list[str]:
+        """As the tokenizer shows them."""
+        return self.tokenizer.tokens(ids, words)
+
+    def replaced(
+        self, ids: Sequence[int], weights: Any, source: Any, row: Row | None
+    ) -> tuple[Sequence[int], Sequence[str]]:
+        """Copies are numbered from the vocabulary's size on; a source that is no text has no words to copy."""
+        if not isinstance(source, TextReader) or weights is None or row is None:
+            return ids, ()
+        found = source.words(row.text, source.tokenizer)
+        words = [self.tokenizer.adopted(word, source.tokenizer) for word in found]
+        best = [int(one[: len(words)].argmax()) for one in weights]
+        return [self.tokenizer.size + best[at] if number == UNK else number for at, number in enumerate(ids)], words
+
+
+class _Plain:
+    def replaced(
+        self, ids: Sequence[int], weights: Any, source: Any, row: Row | None
+    ) -> tuple[Sequence[int], Sequence[str]]:
+        return ids, ()
+
+
+@final
+class LabelWriter(_Plain):
+    """Labels of a closed list."""
+
+    def __init__(self, field: Mapping[str, Any], learned: str) -> None:
+        self.names: list[str] = json.loads(learned)["labels"]
+
+    def decode(self, ids: Sequence[int], words: Sequence[str] = ()) -> str:
+        """One, or several with commas between them."""
+        return SEPARATOR.join(sorted(self.names[number] for number in ids))
+
+    def tokens(self, ids: Sequence[int], words: Sequence[str] = ()) -> list[str]:
+        """One text for each."""
+        return [self.names[number] for number in ids]
+
+
+@final
+class OrderWriter(_Plain):
+    """Positions of the input."""
+
+    def __init__(self, field: Mapping[str, Any], learned: str) -> None:
+        pass
+
+    def decode(self, ids: Sequence[int], words: Sequence[str] = ()) -> str:
+        """Special tokens are left out."""
+        return " ".join(str(number - len(SPECIAL)) for number in ids if number >= len(SPECIAL))
+
+    def tokens(self, ids: Sequence[int], words: Sequence[str] = ()) -> list[str]:
+        """One text for each."""
+        return [SPECIAL[number] if number < len(SPECIAL) else str(number - len(SPECIAL)) for number in ids]
+
+
+WRITERS: Mapping[str, Callable[[Mapping[str, Any], str], Writer]] = {
+    "text": TextWriter,
+    "label": LabelWriter,
+    "order": OrderWriter,
+}
+"""By the kind of a field."""

@@ -1,0 +1,174 @@
+"""Scores: how hypotheses are ranked, which tokens are the best, and rules for what may not be output next.
+
+Dims: R rows open in search, V vocabulary, S source positions, t tokens output so far, G n-grams among them (or chunks
+      of the vocabulary, of W tokens each), n their length, C tokens that are wanted, X those compared for it.
+
+The rules are those of the toolkit's search, in numpy. Log probabilities that a step gave are overwritten.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixjars_runtime.search.settings import SearchSettings, SpecialTokens
+from sixjars_runtime.shared.errors import DataError
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Rule = Callable[[Floats, Ints, int], Floats]
+"""`(scores (R, V), output (R, t), t) -> scores (R, V)`: -inf where a token is forbidden."""
+NEVER: Final = np.float32(-np.inf)
+CHUNK: Final = 32
+"""Scores of a row that are compared together."""
+
+
+@final
+@dataclass(frozen=True)
+class Ranking:
+    """log P / |y|^α + β Σ_j log min(Σ_t α_tj, 1), what hypotheses are compared by."""
+
+    length_penalty: float
+    """α."""
+    coverage_penalty: float
+    """β."""
+    mask: Bools | None = None
+    """True where a source position is real, (R, S); absent when all are."""
+
+    def pick(self, rows: Ints) -> "Ranking":
+        """That of some rows."""
+        return self if self.mask is None else replace(self, mask=self.mask[rows])
+
+    def covered(self, before: Floats | None, weights: Floats | None) -> Floats | None:
+        """The weights of all steps so far summed, (R, S); nothing where no penalty asks for them."""
+        if self.coverage_penalty == 0.0:
+            return None
+        if weights is None:
+            raise DataError("coverage_penalty needs attention weights, but this model gives none; set it to 0.")
+        return weights if before is None else before + weights
+
+    def penalty(self, covered: Floats | None) -> Floats | None:
+        """The second term, (R,); nothing where β is 0."""
+        if covered is None:
+            return None
+        terms_RS = np.log(np.clip(covered, np.finfo(np.float32).tiny, 1.0))
+        if self.mask is not None:
+            terms_RS[~self.mask] = 0.0
+        return np.asarray(self.coverage_penalty * terms_RS.sum(1), dtype=np.float32)
+
+    def scores(self, log_probability: Floats, lengths: Any, penalty: Floats | None) -> Floats:
+        """Of hypotheses of these lengths; an empty one scores 0."""
+        share = log_probability / np.maximum(np.float32(lengths), 1) ** np.float32(self.length_penalty)
+        found = share if penalty is None else share + penalty
+        return np.asarray(np.where(np.equal(lengths, 0), np.float32(0), found), dtype=np.float32)
+
+    def bound(self, log_probability: Floats, max_length: int) -> Floats:
+        """The most that a running hypothesis may still score."""
+        return log_probability / np.float32(max_length**self.length_penalty)
+
+
+def highest(values: Floats, count: int) -> tuple[Floats, Ints]:
+    """The highest `count` of each row and their places, the best first; of equal ones the leftmost."""
+    if count == 1:
+        places = values.argmax(1)[:, None]
+    else:
+        places = np.argsort(-values, axis=1, kind="stable")[:, :count]
+    return np.take_along_axis(values, places, 1), places
+
+
+def best_tokens(scores: Floats, count: int) -> tuple[Floats, Ints]:
+    """The highest `count` scores of each row and their tokens, (R, C) each, the best first.
+
+    A long row is compared in chunks: the best tokens are in the chunks with the highest maxima.
+    """
+    rows, size = scores.shape
+    chunks = size // CHUNK
+    if count == 1 or chunks < 2 * count:
+        return highest(scores, count)
+    whole = CHUNK * chunks
+    most_RG = scores[:, :whole].reshape(rows, chunks, CHUNK).max(2)
+    chunk_RC = np.sort(highest(most_RG, count)[1], axis=1)  # in order, so that of equal tokens the first is found
+    token_RX = (chunk_RC[:, :, None] * CHUNK + np.arange(CHUNK)).reshape(rows, -1)
+    rest_RX = np.broadcast_to(np.arange(whole, size), (rows, size - whole))
+    token_RX = np.concatenate([token_RX, rest_RX], axis=1)
+    values, places = highest(np.take_along_axis(scores, token_RX, 1), count)
+    return values, np.take_along_axis(token_RX, places, 1)
+
+
+def rule_of(settings: SearchSettings, special: SpecialTokens, prefix: tuple[Ints, Bools] | None) -> Rule:
+    """All that the settings and the caller forbid, as one rule."""
+    rules: list[Rule] = []
+    never = {*special.banned, special.go} - {special.stop}
+    if special.unknown is not None and settings.unknown == "ban":
+        never.add(special.unknown)
+    if never:
+        rules.append(banned(np.array(sorted(never))))
+    if settings.no_repeat_ngram:
+        rules.append(no_repeated_ngram(settings.no_repeat_ngram))
+    if settings.min_length:  # last, because it must know what the others leave
+        rules.append(min_length(settings.min_length, stop=special.stop))
+
+    def rule(scores: Floats, output: Ints, made: int) -> Floats:
+        for each in rules:
+            scores = each(scores, output, made)
+        return scores
+
+    return rule if prefix is None else forced_prefix(*prefix, otherwise=rule)
+
+
+def banned(tokens: Ints) -> Rule:
+    """These tokens, `(n,)`, are never output."""
+
+    def rule(scores: Floats, output: Ints, made: int) -> Floats:
+        scores[:, tokens] = NEVER
+        return scores
+
+    return rule
+
+
+def min_length(fewest: int, *, stop: int) -> Rule:
+    """No `<stop>` before `fewest` tokens are output, unless nothing else may follow."""
+
+    def rule(scores: Floats, output: Ints, made: int) -> Floats:
+        if made < fewest:
+            stop_R = scores[:, stop].copy()
+            scores[:, stop] = NEVER
+            scores[:, stop] = np.where(scores.max(1) > NEVER, NEVER, stop_R)
+        return scores
+
+    return rule
+
+
+def no_repeated_ngram(length: int) -> Rule:
+    """No n-gram of this length twice in one row."""
+
+    def rule(scores: Floats, output: Ints, made: int) -> Floats:
+        if output.shape[1] < length:
+            return scores
+        ngrams_RGn = np.lib.stride_tricks.sliding_window_view(output, length, axis=1)
+        latest_R1n = output[:, None, output.shape[1] - length + 1 :]
+        rows, places = (ngrams_RGn[..., :-1] == latest_R1n).all(-1).nonzero()
+        scores[rows, ngrams_RGn[rows, places, -1]] = NEVER
+        return scores
+
+    return rule
+
+
+def forced_prefix(values: Ints, mask: Bools, *, otherwise: Rule) -> Rule:
+    """Each row first outputs its prefix, `(R, longest)`, whatever the other rules say; then those hold."""
+
+    def rule(scores: Floats, output: Ints, made: int) -> Floats:
+        if made >= values.shape[1]:
+            return otherwise(scores, output, made)
+        rows = mask[:, made].nonzero()[0]
+        forced = values[rows, made]
+        kept = scores[rows, forced]
+        scores = otherwise(scores, output, made)
+        scores[rows] = NEVER
+        scores[rows, forced] = kept
+        return scores
+
+    return rule

@@ -1,0 +1,92 @@
+"""How outputs are chosen, and the tokens that mean something to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, final
+
+from sixjars_runtime.shared.errors import DataError, shown, unknown
+
+KINDS = ("greedy", "sample", "beam")
+"""Of search."""
+UNKNOWN = ("ban", "allow", "replace")
+"""What becomes of `<unk>`."""
+POSITIVE = {"width", "nbest", "max_length", "temperature", "top_p"}
+"""Numbers that may not be 0."""
+
+
+@final
+@dataclass(frozen=True)
+class SearchSettings:
+    """As in a recipe; all of them are written beside an exported model, so none has a default here."""
+
+    kind: str
+    width: int
+    nbest: int
+    max_length: int
+    min_length: int
+    length_penalty: float
+    coverage_penalty: float
+    no_repeat_ngram: int
+    unknown: str
+    temperature: float
+    top_k: int
+    top_p: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        for name, known in (("kind", KINDS), ("unknown", UNKNOWN)):
+            if getattr(self, name) not in known:
+                raise DataError(unknown(name, getattr(self, name), known))
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.type in (int, float):
+                _check(one.name, value, whole=one.type is int)
+        if self.kind == "beam" and self.nbest > self.width:
+            raise DataError(f"'nbest' is {self.nbest}, but a beam of width {self.width} holds fewer.")
+        if self.min_length >= self.max_length:
+            raise DataError(f"'min_length' is {self.min_length}, but 'max_length' is {self.max_length}.")
+
+    @property
+    def rows(self) -> int:
+        """How many rows of each source search needs, side by side."""
+        return {"greedy": 1, "sample": self.nbest, "beam": self.width}[self.kind]
+
+    def changed(self, search: str | None, given: Mapping[str, Any]) -> "SearchSettings":
+        """With what one call gives on top; several outputs need a beam or sampling."""
+        if wrong := [key for key in given if key not in self.__dataclass_fields__]:
+            raise DataError(unknown("search setting", wrong[0], list(self.__dataclass_fields__)))
+        values = {**vars(self), **({} if search is None else {"kind": search}), **given}
+        nbest = given.get("nbest", 1)
+        if isinstance(nbest, int) and nbest > 1:
+            if values["kind"] == "greedy":
+                if search is not None:
+                    raise DataError(
+                        f"greedy search finds one output, but nbest is {nbest}; search with beam or sample."
+                    )
+                values["kind"] = "beam"
+            values["width"] = given.get("width", max(self.width, nbest))
+        return SearchSettings(**values)
+
+
+def _check(name: str, value: Any, *, whole: bool) -> None:
+    right = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    wanted = f"{'a whole number' if whole else 'a number'}, {'more than 0' if name in POSITIVE else '0 or more'}"
+    if not right or not (value > 0 if name in POSITIVE else value >= 0):
+        raise DataError(f"{name!r} must be {wanted}, but is {shown(value)}.")
+    if name == "top_p" and value > 1:
+        raise DataError(f"'top_p' must be at most 1, but is {value}.")
+
+
+@final
+@dataclass(frozen=True)
+class SpecialTokens:
+    """The tokens that mean something to search."""
+
+    go: int
+    """The input of the first step; never output (unless `<stop>` is the same token)."""
+    stop: int
+    """What ends a hypothesis."""
+    banned: tuple[int, ...] = ()
+    """What else is never output, such as `<pad>`."""
+    unknown: int | None = None
+    """`<unk>`, where there is such a token."""

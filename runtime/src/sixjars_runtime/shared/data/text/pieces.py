@@ -1,0 +1,65 @@
+"""Pieces of words: which tokens of a text a person reads as one word."""
+
+from collections.abc import Callable, Sequence
+from unicodedata import category, name
+
+from sixjars_runtime.shared.flow.special import SPECIAL, UNK
+
+UNSPACED = ("CJK ", "HIRAGANA ", "KATAKANA ", "THAI ", "LAO ", "KHMER ", "MYANMAR ")
+
+Decode = Callable[[Sequence[int], Sequence[str]], str]
+"""Makes a text of ids, and of the words of a source that some of them copy."""
+
+
+def joined(decode: Decode, ids: Sequence[int], words: Sequence[str]) -> list[int]:
+    """For each token, which word it belongs to, counted from 0.
+
+    A token goes on with the word before it where nothing stands between their letters: no space and no punctuation.
+    So subwords and characters become words, and words stay what they are; a space belongs to the word behind it.
+
+    >>> spell = lambda ids, words: "".join("▁un do ▁it ,".split()[at] for at in ids).replace("▁", " ").strip()
+    >>> joined(spell, [0, 1, 2, 3], [])
+    [0, 0, 1, 2]
+    """
+    alone = {number: decode([number], words) for number in set(ids)}
+    found: list[int] = []
+    for at, number in enumerate(ids):
+        before, own = alone[ids[at - 1]] if at else "", alone[number]
+        apart = decode([ids[at - 1], number], words) == f"{before} {own}" if at and before and own else True
+        goes_on = bool(found) and bool(before) and (not before.strip() or (not apart and _meet(before, own)))
+        found.append(found[-1] + (not goes_on) if found else 0)
+    return found
+
+
+def _meet(before: str, own: str) -> bool:
+    """Whether a letter follows a letter; half a character is one too. Scripts without spaces have no words to join."""
+    both = before[-1], own[0]
+    return all(category(letter)[0] in "LMN" or letter == "\ufffd" for letter in both) and not any(map(_unspaced, both))
+
+
+def _unspaced(letter: str) -> bool:
+    """Whether a letter is of a script that writes no spaces between words."""
+    return name(letter, "").startswith(UNSPACED)
+
+
+def unknown_named(tokens: list[str], spelled: list[str]) -> list[str]:
+    """Tokens, those that are unknown with what stands in the text, where that is known.
+
+    >>> unknown_named(["the", "<unk>", "<unk>"], ["the", "jar", "<unk>"])
+    ['the', '<unk:jar>', '<unk>']
+    """
+    if len(tokens) != len(spelled):  # a tokenizer of somebody else's
+        return tokens
+    both = zip(tokens, spelled, strict=True)
+    return [f"<unk:{word}>" if token == SPECIAL[UNK] != word else token for token, word in both]
+
+
+def leads(token: str, mark: str) -> bool:
+    """Whether a word follows a token without a space: an opening bracket or quote, or a dash or slash inside a word.
+
+    `mark` begins a token that follows a space.
+    """
+    if token.startswith(mark):
+        sign = token.removeprefix(mark)
+        return sign in ('"', "'") or (len(sign) == 1 and category(sign) in ("Ps", "Pi"))
+    return token == "/" or (len(token) == 1 and category(token) in ("Ps", "Pi", "Pd"))

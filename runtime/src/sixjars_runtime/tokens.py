@@ -1,0 +1,29 @@
+"""Tokenizers without a column of data: text by text, word by word."""
+
+import json
+from collections.abc import Sequence
+from typing import final
+
+from sixjars_runtime.shared.data.text.given import GivenTokenizer
+from sixjars_runtime.shared.data.text.spelling import Spelling
+
+
+@final
+class Tokenizer(Spelling):
+    """Splits texts as the toolkit does, with Python's own notion of white space."""
+
+    def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
+        """The ids of each text; with `open`, each word outside the vocabulary has a number of its own."""
+        words = [text.split() or [""] for text in texts]
+        skipped = int(self._kind == "characters")  # the first word of a text follows no space
+        rows = [self._ids_of_words(some, open=open) for some in words]
+        return [[number for ids in row for number in ids][skipped:] for row in rows]
+
+
+AnyTokenizer = Tokenizer | GivenTokenizer
+
+
+def tokenizer_of(learned: str) -> AnyTokenizer:
+    """From what a run has kept of a text field: a learned vocabulary, or somebody's own tokenizer."""
+    given = json.loads(learned).get("kind") == "file"
+    return GivenTokenizer.from_json(learned) if given else Tokenizer.from_json(learned)

@@ -1,0 +1,40 @@
+"""The command that writes a run for programs without torch: `export`."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from sixjars.cli.options import AllowOption, RunArgument, note
+from sixjars.errors import DataError
+
+
+def export(
+    run: RunArgument,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="A folder to make.", show_default=False)],
+    precision: Annotated[
+        Literal["32", "int8"], typer.Option(help="Bits of the matrices of the decoder's step.")
+    ] = "32",
+    data: Annotated[
+        Path | None, typer.Option(help="Compare on a file with the same columns.", show_default=False)
+    ] = None,
+    *,
+    check: Annotated[bool, typer.Option("--check", help="Compare the answers with torch's, on the test set.")] = False,
+    web: Annotated[bool, typer.Option("--web", help="Write a page that runs in a browser instead.")] = False,
+    allow: AllowOption = None,
+) -> None:
+    """Write a run as ONNX graphs, for the torch-free package sixjars-runtime, or as a web page."""
+    if web:
+        if check or data is not None or precision != "32":
+            raise DataError("--web writes a page of its own; leave --check, --data and --precision out.")
+        from sixjars.serving.web import export_web
+
+        note(f"wrote {export_web(run, out)}; open index.html in a browser")
+        return
+    from sixjars.serving.export.files import export as export_run
+
+    made = export_run(run, out, precision=precision, check=check, data=data, allow=allow or [])
+    size = sum(file.stat().st_size for file in made.folder.rglob("*") if file.is_file())
+    note(f"wrote {made.folder} ({size:,} bytes); use it: sixjars_runtime.load({str(made.folder)!r}).predict(INPUT)")
+    if made.agreement is not None:
+        typer.echo(str(made.agreement))

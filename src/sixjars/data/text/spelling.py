@@ -1,0 +1,300 @@
+"""How a text is split into tokens of a vocabulary, and how their ids are joined to a text again."""
+
+import json
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from math import isfinite
+from typing import Any, Final, Protocol, Self, final
+
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+from sixjars.data.text.pieces import leads
+from sixjars.errors import RunError, shown
+from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
+
+# Inside, the special tokens are spelled with a leading space. No token of a text can begin with a space and go on
+# (white space is where a text is split), so a text that says `<stop>` never stops anything.
+INSIDE = [f" {name}" for name in SPECIAL]
+MARK: Final = "▁"
+"""Begins a token that follows a space or the start of the text."""
+
+_WHITE = Regex(r"[\s\x1c-\x1f\x85]+")  # what str.split takes for white space
+_PUNCTUATION = Regex(rf"{MARK}?[[\p{{P}}\p{{S}}]&&[^{MARK}]]")  # one punctuation mark or symbol, and the mark before it
+KINDS: Final = ("bpe", "characters", "unigram", "words")
+_FORMAT: Final = 2
+_HASHES: Final = 2**30  # a size and a hash together still fit 32 bits
+_KEPT: Final = 2**17  # words whose ids are kept
+
+
+class TokenSettings(Protocol):
+    """What a tokenizer depends on; the settings of a text field have it."""
+
+    tokens: Any
+    """`words`, `characters`, `bpe` or `unigram`."""
+    split: Any
+    """Whether words end at `punctuation` too, or at `spaces` alone."""
+    lowercase: bool
+    size: int
+    min_count: int
+
+
+@final
+@dataclass
+class TokenizerSettings:
+    """What a tokenizer depends on, where no field's settings are at hand."""
+
+    tokens: str = "words"
+    split: str = "punctuation"
+    lowercase: bool = False
+    size: int = 20_000
+    min_count: int = 1
+
+
+@final
+@dataclass(frozen=True)
+class Vocabulary:
+    """The tokens of a vocabulary in the order of their ids; the special ones come before them and are not listed."""
+
+    tokens: list[str]
+    merges: list[tuple[str, str]] = field(default_factory=list)
+    """For BPE: the pairs of tokens that become one, the most frequent first."""
+    scores: list[float] = field(default_factory=list)
+    """For a unigram language model: the log probability of each token."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.tokens, list) or not all(isinstance(token, str) for token in self.tokens):
+            raise ValueError("its tokens are not a list of texts")
+        known = {*INSIDE, *self.tokens}
+        if len(known) != len(INSIDE) + len(self.tokens):
+            raise ValueError("a token is there twice")
+        if not all({one, two, one + two} <= known for one, two in self.merges):  # the library would panic
+            raise ValueError("a merge is not of tokens, or does not give one")
+        if not all(map(isfinite, self.scores)):
+            raise ValueError("a score is not finite")
+
+
+def tokenizer_of(vocabulary: Vocabulary, settings: TokenSettings) -> Tokenizer:
+    """A tokenizer of the library. All but the vocabulary is made here, so a saved one can bring nothing else along."""
+    numbers = {token: number for number, token in enumerate([*INSIDE, *vocabulary.tokens])}
+    model: models.Model
+    if settings.tokens == "words":
+        model = models.WordLevel(numbers, unk_token=INSIDE[UNK])
+    elif settings.tokens == "unigram":
+        model = unigram_model(vocabulary)
+    else:  # characters are BPE that never merges
+        merges = [(one, two) for one, two in vocabulary.merges] if settings.tokens == "bpe" else []
+        model = models.BPE(numbers, merges, unk_token=INSIDE[UNK])
+    tokenizer = Tokenizer(model)
+    tokenizer.normalizer = normalizer_of(settings)
+    tokenizer.pre_tokenizer = pre_tokenizer_of(settings)
+    return tokenizer
+
+
+def unigram_model(vocabulary: Vocabulary) -> models.Model:
+    """A unigram language model of the library."""
+    scores = [0.0] * len(INSIDE) + vocabulary.scores
+    return models.Unigram(list(zip([*INSIDE, *vocabulary.tokens], scores, strict=True)), UNK)
+
+
+def is_marked(settings: TokenSettings) -> bool:
+    """Whether tokens carry a mark where a space came before them."""
+    return settings.tokens in ("bpe", "unigram") or (settings.tokens == "words" and settings.split == "punctuation")
+
+
+def normalizer_of(settings: TokenSettings) -> normalizers.Normalizer:
+    """What a text is made of before it is split."""
+    steps: list[normalizers.Normalizer] = [normalizers.Lowercase()] if settings.lowercase else []
+    steps += [normalizers.NFC(), normalizers.Replace(_WHITE, " "), normalizers.Strip()]
+    if is_marked(settings):
+        steps.append(normalizers.Replace(MARK, "_"))
+    return normalizers.Sequence(steps)
+
+
+def pre_tokenizer_of(settings: TokenSettings) -> pre_tokenizers.PreTokenizer:
+    """Splits a normalized text into words, or leaves it whole."""
+    if settings.tokens == "characters":
+        return pre_tokenizers.Sequence([])
+    if not is_marked(settings):
+        return pre_tokenizers.WhitespaceSplit()
+    steps: list[pre_tokenizers.PreTokenizer] = [pre_tokenizers.Metaspace(replacement=MARK)]
+    if settings.tokens == "words":
+        steps.append(pre_tokenizers.Split(_PUNCTUATION, "isolated"))
+    return pre_tokenizers.Sequence(steps)
+
+
+class BaseTokenizer(ABC):
+    """What all tokenizers share: tokens by number, the special ones first; ids from `size` on are words of a source."""
+
+    _names: list[str]
+
+    @property
+    def size(self) -> int:
+        """How many tokens there are, the special ones included."""
+        return len(self._names)
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, without `<go>` and `<stop>`."""
+        return self.encode_many([text])[0]
+
+    @abstractmethod
+    def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
+        """The ids of many texts."""
+
+    @abstractmethod
+    def plain(self, token: str) -> str:
+        """A token without the mark of a space."""
+
+    def _name(self, number: int, source_words: Sequence[str]) -> str:
+        return self._names[number] if number < self.size else source_words[number - self.size]
+
+    def word_index(self, texts: Sequence[str]) -> list[list[int]]:
+        """For each token of each text, which word between white space it belongs to, counted from 0."""
+        words = [text.split() for text in texts]
+        different = list(dict.fromkeys(chain.from_iterable(words)))
+        counts = dict(zip(different, map(len, self.encode_many(different)), strict=True))
+        return [[at for at, word in enumerate(some) for _ in range(counts[word])] for some in words]
+
+    def by_word(self) -> dict[str, list[int]]:
+        """Plain spelling -> all ids spelled so (`▁the` and `the` are one word), special tokens left out."""
+        found: dict[str, list[int]] = {}
+        for number in range(len(SPECIAL), self.size):
+            found.setdefault(self.plain(self._names[number]), []).append(number)
+        return found
+
+
+class Spelling(BaseTokenizer):
+    """Splits a text into tokens of a learned vocabulary, and joins ids to a text."""
+
+    def __init__(self, vocabulary: Vocabulary, settings: TokenSettings) -> None:
+        self._vocabulary = vocabulary
+        self._kind: str = settings.tokens
+        self._split: str = settings.split
+        self._lowercase = settings.lowercase
+        self._marked = is_marked(settings)
+        self._names = [*SPECIAL, *vocabulary.tokens]
+        self._tokenizer = tokenizer_of(vocabulary, settings)
+        self._words: dict[str, list[int]] = {}
+        self._open_words: dict[str, list[int]] = {}
+        # Leaves out the offsets, where this version of the library can.
+        self._batch = getattr(self._tokenizer, "encode_batch_fast", self._tokenizer.encode_batch)
+
+    @property
+    def can_copy(self) -> bool:
+        """Whether a word outside the vocabulary is one position, so that it can be copied."""
+        return self._kind in ("words", "characters")
+
+    def _ids_of_words(self, words: Sequence[str], *, open: bool) -> list[list[int]]:
+        """The ids of words, of characters with the space before them; those of the first words are kept."""
+        kept = self._open_words if open else self._words
+        new = [word for word in words if word not in kept]
+        rows: list[list[int]] = [encoding.ids for encoding in self._batch(new)] if new else []
+        if open:
+            assert self.can_copy
+            rows = [self._with_hashes(word, ids) if UNK in ids else ids for word, ids in zip(new, rows, strict=True)]
+        if self._kind == "characters":
+            space = self._tokenizer.token_to_id(" ")
+            before = space if space is not None else self._hash(" ") if open else UNK
+            rows = [[before, *ids] for ids in rows]
+        same: dict[tuple[int, ...], list[int]] = {}  # most words outside the vocabulary have the same ids
+        found = {word: same.setdefault(tuple(ids), ids) for word, ids in zip(new, rows, strict=True)}
+        if len(kept) < _KEPT:
+            kept.update(found)
+        return [found[word] if word in found else kept[word] for word in words]
+
+    def _with_hashes(self, text: str, ids: Sequence[int]) -> list[int]:
+        """Ids with the hash of its word in place of each `<unk>`; a word is the same with the mark and without."""
+        tokens = zip(self.split(text), ids, strict=True)
+        return [self._hash(token) if number == UNK else number for token, number in tokens]
+
+    def _hash(self, token: str) -> int:
+        return self.size + zlib.crc32(self.plain(token).encode()) % _HASHES
+
+    def normalize(self, text: str) -> str:
+        """A text as it is before it is split: what an output can be compared with."""
+        normalizer = self._tokenizer.normalizer
+        assert normalizer is not None
+        made: str = normalizer.normalize_str(text)
+        return made
+
+    def split(self, text: str) -> list[str]:
+        """What stands at each position of `encode(text)`, spelled with its mark; unknown words are spelled too.
+
+        Subwords are found by looking them up, so a letter that is not known is `<unk>` among them.
+        """
+        if not self.can_copy:
+            return [self._names[number] for number in self.encode(text)]
+        if self._kind == "characters":
+            return list(self.normalize(text))
+        splitter = self._tokenizer.pre_tokenizer
+        assert splitter is not None
+        return [token for token, _ in splitter.pre_tokenize_str(self.normalize(text))]
+
+    def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
+        """The text of ids; `<pad>`, `<go>` and `<stop>` are left out.
+
+        An id from `size` on is copied: `source_words` holds the tokens of the source, as `split` gives them.
+        """
+        kept = [number for number in ids if number not in (PAD, GO, STOP)]
+        tokens = [self._name(number, source_words) for number in kept]
+        if self._kind == "words" and self._split == "spaces":
+            return " ".join(tokens)
+        if self._kind == "words":
+            tokens = [
+                self._spaced(number, before, source_words) for number, before in zip(kept, ["", *tokens], strict=False)
+            ]
+        text = "".join(tokens)
+        return text.replace(MARK, " ").removeprefix(" ") if self._marked else text
+
+    def _spaced(self, number: int, before: str, source_words: Sequence[str]) -> str:
+        """A token as it is joined to the one before it; a copied word goes by what it now follows."""
+        token = self._name(number, source_words)
+        if number == UNK:  # most often a word after a space
+            return f" {token}"
+        word = self.plain(token)
+        if number < self.size or not any(letter.isalnum() for letter in word):
+            return token
+        place = number - self.size
+        as_read = token == word and place > 0 and before == source_words[place - 1]
+        return word if as_read or leads(before, MARK) else f" {word}"
+
+    def tokens(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> list[str]:
+        """One readable string for each id, to write beside a heat map; `source_words` as for `decode`."""
+        tokens = [self._name(number, source_words) for number in ids]
+        if self._kind == "characters":
+            return ["␣" if token == " " else token for token in tokens]
+        return [self.plain(token) for token in tokens] if self._kind == "words" else tokens
+
+    def plain(self, token: str) -> str:
+        """A token as a file of word vectors would spell it: without the mark."""
+        return token.removeprefix(MARK) if self._marked and token != MARK else token
+
+    def adopted(self, token: str, other: Any) -> str:
+        """A token of another tokenizer as this one spells it: marked where a space came before it, or plain."""
+        spaced = token.startswith(MARK) if other._marked else other._kind == "words"
+        return f"{MARK}{other.plain(token)}" if spaced and self._marked else other.plain(token)
+
+    def to_json(self) -> str:
+        """All of it as text, to be kept in a run."""
+        how = {"format": _FORMAT, "kind": self._kind, "split": self._split, "lowercase": self._lowercase}
+        return json.dumps(how | vars(self._vocabulary), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The opposite of `to_json`; whatever else a stranger put into it is not used."""
+        try:
+            whole = json.loads(text)
+            kind, split, lowercase = whole["kind"], whole["split"], whole["lowercase"]
+            if whole["format"] != _FORMAT or kind not in KINDS or not isinstance(lowercase, bool):
+                raise ValueError(f"format {shown(whole['format'])}, kind {shown(kind)}, lowercase {shown(lowercase)}")
+            if split not in ("punctuation", "spaces"):
+                raise ValueError(f"split {shown(split)}")
+            vocabulary = Vocabulary(whole["tokens"], whole["merges"], whole["scores"])
+            return cls(vocabulary, TokenizerSettings(kind, split, lowercase))
+        except RecursionError:
+            raise RunError("The saved tokenizer is damaged: it is nested too deep.") from None
+        except Exception as error:
+            reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")[:200]
+            raise RunError(f"The saved tokenizer is damaged or of another version: {reason}.") from error

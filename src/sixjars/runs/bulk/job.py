@@ -1,0 +1,71 @@
+"""One job of a large prediction: what it has to do, what is done already, and doing the rest here."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import final
+
+from sixjars.errors import DataError
+from sixjars.runs.bulk import PART_ROWS
+from sixjars.runs.bulk.plan import PLAN, Part, Shard, facts_of, keep_plan, kept_plan, planned
+from sixjars.runs.bulk.sources import found_files, root_of
+from sixjars.runs.bulk.work import Answered, Order, Worker
+from sixjars.runs.computing import computing
+from sixjars.runs.predict import Predictor
+
+
+@final
+@dataclass(frozen=True)
+class Job:
+    """The parts of one job."""
+
+    order: Order
+    parts: list[Part]
+    left: list[Part]
+    """Those that are not there yet."""
+
+    @property
+    def rows(self) -> int:
+        """How many there are to answer."""
+        return sum(part.rows for part in self.left)
+
+
+def job_of(
+    order: Order,
+    predictor: Predictor,
+    given: Path,
+    *,
+    shard: Shard,
+    part_rows: int | None = None,
+    resume: bool = False,
+) -> Job:
+    """What there is to do for one of several jobs. `order` need not know yet where the inputs are."""
+    output = Path(order.output)
+    if output.exists() and not output.is_dir():
+        raise DataError(f"--output {output} is a file, but these answers need a folder.")
+    files = found_files(given, output)
+    root = root_of(files)
+    facts = facts_of(predictor, order.search.model_dump(mode="json"), order.precision, as_json=order.as_json)
+    plan = kept_plan(output, facts, part_rows, files, root)
+    if plan is None:
+        plan = planned(facts, part_rows or PART_ROWS, files, root=root, predictor=predictor)
+        there = next((part.target for part in plan.parts if (output / part.target).exists()), None)
+        if there is not None and not (output / PLAN).exists():
+            raise DataError(f"--output {output} holds {there} already, from elsewhere; choose another folder.")
+        keep_plan(output, plan)
+        kept_plan(output, facts, part_rows, files, root)  # another job may have been quicker
+    order = replace(order, root=str(root))
+    parts = plan.share(shard)
+    left = [part for part in parts if not order.is_done(part)]
+    if len(left) < len(parts) and not resume:
+        there = f"{len(parts) - len(left)} of its {len(parts)} parts"
+        raise DataError(f"--output {output} holds {there} already; go on with --resume, or choose another folder.")
+    return Job(order, parts, left)
+
+
+def answered_here(job: Job, predictor: Predictor) -> Iterator[tuple[Answered, list[str]]]:
+    """Answer one part after the other, with all cores; each with its notes."""
+    worker = Worker(job.order, predictor)
+    with computing(predictor) as threads:
+        for part in job.left:
+            yield worker.answer(part, threads)

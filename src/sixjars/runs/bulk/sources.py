@@ -1,0 +1,68 @@
+"""The files that `predict --input` means, and how many rows each has."""
+
+import glob
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from sixjars.errors import DataError
+from sixjars.runs.files import DELIMITERS, InputFile, input_file
+from sixjars.runs.given import is_many, raw_lines
+from sixjars.runs.predict import Predictor
+
+ENDINGS: Final = (*DELIMITERS, ".json", ".jsonl", ".parquet", ".txt", ".xlsx")
+"""What is read of a folder; each may be followed by .gz."""
+
+
+def found_files(given: Path, output: Path) -> list[Path]:
+    """A file, the files of a folder and its folders, or those that fit a glob; sorted, without what is written."""
+    if given.is_dir():
+        found = [path for path in _below(given) if _ending(path) in ENDINGS]
+        what = f"folder {given} has no file to read: none ends in {', '.join(ENDINGS)}."
+    elif is_many(given):
+        found = [Path(name) for name in glob.glob(str(given), recursive=True)]
+        what = f"no file fits --input {given}."
+    else:
+        found, what = [given], f"input file {given} does not exist."
+    inside = output.resolve()
+    kept = sorted(path for path in found if path.is_file() and inside not in path.resolve().parents)
+    if not kept and any(path.is_file() for path in found):
+        raise DataError(f"--output {output} is where the inputs are; choose another folder.")
+    if not kept:
+        raise DataError(what)
+    return kept
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Names that begin with a dot or an underscore are those of programs, as `_SUCCESS`."""
+    for path in folder.rglob("*"):
+        if not any(name.startswith((".", "_")) for name in path.relative_to(folder).parts):
+            yield path
+
+
+def _ending(path: Path) -> str:
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def root_of(files: list[Path]) -> Path:
+    """The folder that all of them are in."""
+    return Path(os.path.commonpath([path.resolve().parent for path in files]))
+
+
+def table_in(path: Path, predictor: Predictor) -> InputFile | None:
+    """A file with columns; nothing where it has one input a line."""
+    data = predictor.recipe.data
+    return input_file(path, predictor.columns, header=data.header, sheet=data.sheet)
+
+
+def rows_in(path: Path, table: InputFile | None) -> int:
+    """How many rows it has; it is read to its end for that, unless it tells. Its columns are checked too."""
+    if not path.stat().st_size:
+        return 0
+    if table is None:
+        return sum(1 for _ in raw_lines(path))
+    rows = table.rows()
+    if next(rows, None) is None:
+        return 0
+    return table.count if table.count is not None else 1 + sum(1 for _ in rows)

@@ -1,0 +1,84 @@
+"""One input from one line of text, or from one row of a file with columns."""
+
+import glob
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+if TYPE_CHECKING:
+    from sixjars.runs.answer_files import Row
+    from sixjars.runs.predict import Predictor
+    from sixjars.runs.requests import Input
+
+    Item = tuple[Input, Row | None]
+    """One input, and the row that it comes from where that is in a file with columns."""
+
+
+def is_many(given: Path) -> bool:
+    """Whether this means several files: it is a folder, or a glob."""
+    return given.is_dir() or (glob.has_magic(str(given)) and not given.exists())
+
+
+def is_gzipped(file: Path) -> bool:
+    """By its name."""
+    return file.suffix.lower() == ".gz"
+
+
+def raw_lines(file: Path) -> Iterator[bytes]:
+    """The lines of a file, plain or gzipped."""
+    with cast(BinaryIO, gzip.open(file) if is_gzipped(file) else file.open("rb")) as stream:
+        yield from stream
+
+
+def text_of(line: bytes, number: int) -> str:
+    """A line as text; the first, number 1, may begin with a byte order mark."""
+    return line.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape").rstrip("\r\n")
+
+
+def object_named(predictor: "Predictor", text: str) -> "Mapping[str, Any] | None":
+    """The input that a JSON object gives by the names of columns or fields; nothing of another text."""
+    if not text.lstrip().startswith("{"):
+        return None
+    with suppress(ValueError, RecursionError):  # a text may begin with a brace too
+        found = json.loads(text)
+        names = {field: [str(key), field] for field, key in predictor.columns.items()}
+        held = {field: next((one for one in some if one in found), None) for field, some in names.items()}
+        if any(held.values()):
+            return {field: found[key] for field, key in held.items() if key is not None}
+    return None
+
+
+def parted(predictor: "Predictor", line: str) -> "Input":
+    """The texts of a line with tabs between them."""
+    from sixjars.runs.requests import Unreadable
+
+    names, texts = list(predictor.inputs), line.split("\t")
+    if len(texts) != len(names):
+        return Unreadable(f"must be {' and '.join(names)} with a tab between them.")
+    return dict(zip(names, texts, strict=True))
+
+
+def line_given(predictor: "Predictor", line: str) -> "Input":
+    """What one line says: an object, several texts with tabs between them, or the one input."""
+    named = object_named(predictor, line)
+    if named is not None:
+        return named
+    return parted(predictor, line) if len(predictor.inputs) > 1 else line
+
+
+def row_given(predictor: "Predictor", file: Path, row: "Row") -> "Item":
+    """What one row of a file says; images and videos may be beside the file."""
+    values = row.values
+    media = [name for name, field in predictor.inputs.items() if field.is_media]
+    if isinstance(values, Mapping) and media:
+        values = {**values, **{name: _beside(file, values[name]) for name in media}}
+    return cast("Input", values), row
+
+
+def _beside(file: Path, name: Any) -> Any:
+    """A name from the folder of the file, where a table that was written on Windows may have another slash."""
+    places = [file.parent / str(name), file.parent / str(name).replace("\\", "/")]
+    return next((str(found) for found in places if name and found.exists()), name)

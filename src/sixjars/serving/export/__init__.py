@@ -1,0 +1,1 @@
+"""Runs as graphs of ONNX, for programs without torch: `sixjars export`."""

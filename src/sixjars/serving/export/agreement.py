@@ -1,0 +1,82 @@
+"""How far the answers of an exported run are those of torch."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, final
+
+from sixjars.errors import RunError
+from sixjars.runs.evaluate import file_dataset, scored_dataset
+from sixjars.runs.folder import RunFolder
+from sixjars.runs.predict import Predictor
+
+EXAMPLES = 200
+"""How many are compared at most."""
+LEAST = 0.98
+"""The share of answers that must stay the same with fewer bits."""
+BEGIN = 2
+"""Words of an example that a language model is given."""
+
+
+@final
+@dataclass(frozen=True)
+class Agreement:
+    """What was found on some examples.
+
+    >>> print(Agreement(examples=200, same=199, difference=3e-6))
+    199 of 200 answers are those of torch (99.5 %), with log P at most 3.0e-06 away
+    """
+
+    examples: int
+    same: int
+    """Examples with the same answers, texts of all n best."""
+    difference: float
+    """The largest of log P, among answers that are the same."""
+
+    def check(self) -> None:
+        """Refuse to change too many answers."""
+        if self.same < LEAST * self.examples:
+            raise RunError(f"with int8 only {self}, but {LEAST:.0%} must be; nothing was written. Use --precision 32.")
+
+    def __str__(self) -> str:
+        share = f"{self.same} of {self.examples} answers are those of torch ({self.same / self.examples:.1%})"
+        return f"{share}, with log P at most {self.difference:.1e} away".replace("%)", " %)")
+
+
+def compare(run: RunFolder, predictor: Predictor, folder: Path, data: str | os.PathLike[str] | None) -> Agreement:
+    """The answers of the exported run beside those of torch, with the search of the run."""
+    from sixjars_runtime import load
+
+    with examples_of(run, predictor, data) as inputs:
+        ours, theirs = predictor.nbest(inputs), load(folder).nbest(inputs)
+    same, difference = 0, 0.0
+    for own, other in zip(ours, theirs, strict=True):
+        if [(one.text, one.error) for one in own] == [(one.text, one.error) for one in other]:
+            pairs = zip(own, other, strict=True)
+            difference = max(difference, *(abs(one.log_probability - two.log_probability) for one, two in pairs))
+            same += 1
+    return Agreement(len(inputs), same, difference)
+
+
+@contextmanager
+def examples_of(run: RunFolder, predictor: Predictor, data: str | os.PathLike[str] | None) -> Iterator[list[Any]]:
+    """Inputs of the test set of a run, or of other data; those in files or archives as files of their own."""
+    dataset = scored_dataset(run) if data is None else file_dataset(run, predictor.fields, Path(data))
+    count = min(EXAMPLES, len(dataset))
+    if not dataset.fields.inputs:
+        yield [" ".join(text.split()[:BEGIN]) for text in dataset.targets[:count]]
+        return
+    rows = [dict(dataset.inputs[row]) for row in range(count)]
+    with TemporaryDirectory() as folder:
+        for name, field in dataset.fields.inputs.items():
+            for number, row in enumerate(rows if field.is_media else ()):
+                own: Any = field
+                place = Path(folder) / f"{number}-{Path(row[name]).name}"
+                with own.files.open(row[name]) as file, place.open("wb") as copy:
+                    shutil.copyfileobj(file, copy)
+                row[name] = str(place)
+        yield rows

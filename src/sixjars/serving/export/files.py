@@ -1,0 +1,222 @@
+"""The files of an exported run: its graphs, vocabularies and settings, and a model card."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast, final
+
+import torch
+
+from sixjars.data.dataset import Fields
+from sixjars.data.field import Field
+from sixjars.errors import MissingExtra, RecipeError, RunError, unknown
+from sixjars.flow.contracts import Generator
+from sixjars.flow.values import Encoded, Padded
+from sixjars.model.build import Network
+from sixjars.recipe.outside import Outside
+from sixjars.runs.data import Blueprint
+from sixjars.runs.folder import RunFolder, open_run
+from sixjars.runs.pack import model_card
+from sixjars.runs.predict import Predictor
+from sixjars.serving.export.agreement import Agreement, compare
+from sixjars.serving.export.cells import exportable
+from sixjars.serving.export.examples import SHAPES, inputs_of
+from sixjars.serving.export.graphs import Function, Value, write_graph
+from sixjars.serving.export.int8 import quantise
+
+PRECISIONS = ("32", "int8")
+"""Bits of the numbers that the step multiplies by."""
+
+
+@final
+@dataclass(frozen=True)
+class Exported:
+    """A folder that `sixjars_runtime.load` takes, and how far its answers are those of torch, where that was asked.
+
+    >>> Exported(Path("words")).agreement is None
+    True
+    """
+
+    folder: Path
+    agreement: Agreement | None = None
+
+
+def export(
+    run: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    precision: str = "32",
+    check: bool = False,
+    data: str | os.PathLike[str] | None = None,
+    allow: Iterable[str] = (),
+    components: Iterable[Any] = (),
+) -> Exported:
+    """Write a run as graphs of ONNX into a new folder, with its vocabularies, settings and a model card.
+
+    With `check` the answers are compared with torch's, on the test set of the run or on `data`, a file with the same
+    columns. With `precision="int8"` the matrices of the decoder's step have 8 bits; nothing is written where fewer than
+    98 of 100 answers stay the same.
+
+    >>> export("runs/never-made", "words")
+    Traceback (most recent call last):
+        ...
+    sixjars.errors.RunError: run folder runs/never-made does not exist.
+    """
+    if precision not in PRECISIONS:
+        raise RecipeError([unknown("precision", precision, PRECISIONS)], "export")
+    target = Path(out)
+    if target.exists():
+        raise RunError(f"{target} is there already; remove it, or choose another name.")
+    opened = open_run(run, Outside(tuple(allow), tuple(components)))
+    need_libraries()
+    predictor = Predictor(opened, device="cpu")
+    _check_fields(predictor.fields)
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    beside.mkdir(parents=True)
+    try:
+        _write(opened, predictor, beside)
+        if precision == "int8":
+            quantise(beside)
+        agreement = None
+        if check or precision == "int8" or data is not None:
+            agreement = compare(opened, predictor, beside, data)
+        if agreement is not None and precision == "int8":
+            agreement.check()
+        os.replace(beside, target)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return Exported(target, agreement)
+
+
+def _write(run: RunFolder, predictor: Predictor, folder: Path) -> None:
+    # Not the predictor's own network: on a CPU its matrices are packed, which no graph can hold.
+    network = run.network(Blueprint.of(run.recipe, run.outside), predictor.fields).eval()
+    exportable(network.encoder)
+    with torch.enable_grad():  # without it, a network takes paths that depend on the values that it reads
+        _write_backbones(predictor.fields, folder)
+        about = _write_graphs(predictor, network, folder)
+    (folder / "fields").mkdir()
+    for name, field in predictor.fields.all.items():
+        (folder / "fields" / f"{name}.json").write_text(field.to_json(), encoding="utf-8")
+    (folder / "model.json").write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / "README.md").write_text(model_card(run), encoding="utf-8")
+
+
+def need_libraries() -> None:
+    """Refuse to go on without what is needed."""
+    for name in ("onnx", "onnxscript", "onnxruntime", "sixjars_runtime"):
+        try:
+            __import__(name)
+        except ImportError:
+            raise MissingExtra(name.replace("_", "-"), "export") from None
+
+
+def _check_fields(fields: Fields) -> None:
+    from sixjars_runtime.inputs import READERS
+    from sixjars_runtime.outputs import WRITERS
+
+    for some, known in ((fields.inputs.values(), READERS), ([fields.output], WRITERS)):
+        for field in some:
+            if field.kind not in known:
+                raise RunError(
+                    f"data.{field.name} is of kind {field.kind}, which cannot be exported; the runtime knows "
+                    f"{', '.join(sorted(known))}."
+                )
+
+
+def _write_backbones(fields: Fields, folder: Path) -> None:
+    """The frozen backbones that compute the features of files, each as a graph of its own."""
+    for name, field in fields.inputs.items():
+        extractor: Any = field.equipment.extractor
+        if extractor is None or extractor.fingerprint is None:  # there is none, or it has no weights
+            continue
+        side = extractor.pixels
+        examples = [{"pixels": torch.randint(0, 256, (count, 3, side, side)).byte()} for count in (3, 1, 2, 5)]
+        what = f"the backbone {extractor.name}"
+        write_graph(folder / f"{name}.onnx", _features(extractor), [extractor.backbone], examples, what=what)
+
+
+def _features(extractor: Any) -> Function:
+    return lambda value: {"values": extractor.features(value["pixels"])}
+
+
+def _write_graphs(predictor: Predictor, network: Network, folder: Path) -> dict[str, Any]:
+    """Write the graphs of a network; returns all that the runtime must know besides them."""
+    fields = predictor.fields
+    examples = [inputs_of(fields, *shape) for shape in SHAPES]
+    encoded = [network.encode(example) for example in examples]
+    what = " and ".join(f"the {role} {type(one).__name__}" for role, one in network.named_children())
+    if network.decoder.searches:
+        _write_generator(network, folder, examples, what)
+    else:
+        write_graph(folder / "choose.onnx", lambda value: _chosen(network, value), [network], examples, what=what)
+    generator = cast(Generator, network.decoder)
+    searches = network.decoder.searches
+    return {
+        "format": 1,
+        "task": predictor.recipe.task,
+        "inputs": {name: _described(field) for name, field in fields.inputs.items()},
+        "output": {fields.output.name: _described(fields.output)},
+        "columns": predictor.columns,
+        "positions_of": network.encoder.positions_of(),
+        "layout": [encoded[0].layout.kind, *encoded[0].layout.shape],
+        "has_attention": predictor.has_attention,
+        "multi_label": fields.output.multi_label,
+        "copies": fields.link is not None,
+        "special": asdict(generator.special) if searches else None,
+        "longest_beyond": _beyond(generator, encoded) if searches else None,
+        "search": predictor.recipe.evaluation.search.model_dump(),
+        "batch_examples": predictor.recipe.evaluation.batch_examples,
+    }
+
+
+def _described(field: Field) -> dict[str, Any]:
+    extractor = field.equipment.extractor
+    pixels = {} if extractor is None else {"pixels": extractor.pixels}
+    return {"kind": field.kind, "settings": field.settings.model_dump(mode="json"), **pixels}
+
+
+def _write_generator(network: Network, folder: Path, examples: list[dict[str, Padded]], what: str) -> None:
+    """The step first: what it does not read, the encoder need not give."""
+    generator = cast(Generator, network.decoder)
+
+    def encode(value: Any) -> Value:
+        encoded = network.encode(value)
+        state, prepared = generator.start(encoded)
+        return {"state": state, "prepared": prepared, "mask": encoded.mask.clone()}
+
+    def step(value: Any) -> Value:
+        output, state = generator.step(value["token"], value["state"], value["prepared"])
+        weights = {} if output.weights is None else {"weights": output.weights}
+        return {"log_probabilities": output.log_probabilities, **weights, "after": state}
+
+    states = []
+    for example in examples:
+        begun = dict(encode(example))
+        rows = begun.pop("mask").shape[0]
+        states.append({"token": torch.full((rows,), generator.special.go), **begun})
+    read = write_graph(folder / "step.onnx", step, [generator], states, what=what)
+    write_graph(folder / "encoder.onnx", encode, [network], examples, what=what, keeps={*read, "mask"})
+
+
+def _chosen(network: Network, value: Any) -> Value:
+    """The log probability of every label, which is a target of one token with nothing before it."""
+    encoded = network.encode(value)
+    blank = torch.zeros(encoded.mask.shape[0], 1, dtype=torch.long)
+    output = network.decoder.teach(encoded, Padded(blank, blank == 0))
+    logits = output.logits[:, 0]
+    chances = torch.nn.functional.logsigmoid(logits) if output.multi_label else torch.log_softmax(logits, dim=-1)
+    weights = {} if output.weights is None else {"weights": output.weights[:, 0]}
+    return {"log_probabilities": chances, **weights, "mask": encoded.mask.clone()}
+
+
+def _beyond(generator: Generator, encoded: list[Encoded]) -> int | None:
+    """How many tokens more than the source has positions an output may have, where the source decides."""
+    found = {None if (most := generator.longest(one)) is None else most - one.mask.shape[1] for one in encoded}
+    if len(found) > 1:
+        name = f"the decoder {type(generator).__name__}"
+        raise RunError(f"{name} cannot be exported: the length of its outputs depends on more than the source's.")
+    return found.pop()

@@ -1,0 +1,173 @@
+"""Functions of values as graphs of ONNX: any batch and any length, compared with torch before a file is kept."""
+
+import logging
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sixjars.errors import RunError
+from sixjars.serving.export.flat import filled, flat
+
+TOLERANCE = 1e-4
+"""The most that a number of a graph may differ from torch's, of numbers up to 1; of larger ones in proportion. Numbers
+of 16 bits may differ by a few of their last bit."""
+Value = Mapping[str, Any]
+Function = Callable[[Any], Value]
+Sizes = tuple[int, ...]
+"""Of one dimension, in each of the examples."""
+
+
+@final
+class _Graph(nn.Module):
+    """A function of values as one of tensors, with the modules whose weights it reads."""
+
+    def __init__(self, modules: Sequence[nn.Module], function: Function, like: Value, outputs: Sequence[str]) -> None:
+        super().__init__()
+        self.owned = nn.ModuleList(modules)
+        self.function, self.like, self.outputs = function, like, outputs
+
+    def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        found = flat(self.function(filled(self.like, dict(zip(flat(self.like), tensors, strict=True)))))
+        return tuple(found[name] for name in self.outputs)
+
+
+def write_graph(
+    path: Path,
+    function: Function,
+    modules: Sequence[nn.Module],
+    examples: Sequence[Value],
+    *,
+    what: str,
+    keeps: Collection[str] | None = None,
+) -> list[str]:
+    """Write a function of values, as it is at all examples; returns the names of the inputs that it reads.
+
+    A dimension that differs between examples is symbolic; those that agree in all of them are the same. `what` names
+    the components in messages. `keeps` are the outputs that somebody needs; without it all are kept.
+    """
+    try:
+        return _written(path, function, modules, examples, keeps)
+    except (RunError, MemoryError):
+        raise
+    except Exception as error:  # whatever torch, its exporter or onnxruntime make of a component that is not ours
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:300]
+        raise RunError(f"{what} cannot be exported: {reason}.") from error
+
+
+def _written(
+    path: Path,
+    function: Function,
+    modules: Sequence[nn.Module],
+    examples: Sequence[Value],
+    keeps: Collection[str] | None,
+) -> list[str]:
+    import onnx
+
+    given = [flat(example) for example in examples]
+    made = [flat(function(example)) for example in examples]
+    outputs = [name for name in made[0] if keeps is None or name in keeps]
+    names = Symbols(given)
+    model = _exported(_Graph(modules, function, examples[0], outputs), given, names)
+    names.check(path, model.graph.input, _sizes(given))
+    read = {name for node in model.graph.node for name in node.input} | {one.name for one in model.graph.output}
+    kept = [one for one in model.graph.input if one.name in read]
+    del model.graph.input[:], model.graph.value_info[:]
+    model.graph.input.extend(kept)
+    names.declare(model.graph.input, _sizes(given))
+    names.declare(model.graph.output, _sizes([{name: one[name] for name in outputs} for one in made]))
+    onnx.save_model(model, str(path))
+    compare(path, given, made)
+    return [one.name for one in kept]
+
+
+def _exported(graph: _Graph, given: Sequence[Mapping[str, Tensor]], names: "Symbols") -> Any:
+    """The model as torch writes it."""
+    arguments = tuple(tensor.clone() for tensor in given[0].values())  # one that is there twice would be a constant
+    dimensions = {size: torch.export.Dim(name) for size, name in names.known.items()}
+    dynamic = tuple(
+        {axis: dimensions[size] for axis, size in enumerate(sizes) if size in dimensions}
+        for sizes in _sizes(given).values()
+    )
+    named: dict[str, Any] = {"input_names": list(given[0]), "output_names": list(graph.outputs)}
+    with _quiet():
+        program = torch.onnx.export(
+            graph.eval(), arguments, dynamic_shapes=(dynamic,), **named, dynamo=True, verbose=False
+        )
+    assert program is not None
+    return program.model_proto
+
+
+@final
+class Symbols:
+    """The names of dimensions that differ between examples."""
+
+    def __init__(self, given: Sequence[Mapping[str, Tensor]]) -> None:
+        self.known: dict[Sizes, str] = {}
+        for name, sizes in _sizes(given).items():
+            for axis, size in enumerate(sizes):
+                if len(set(size)) > 1 and size not in self.known:
+                    self.known[size] = f"{name}_{axis}".replace(".", "_") if self.known else "rows"
+
+    def check(self, path: Path, inputs: Any, sizes: Mapping[str, Sequence[Sizes]]) -> None:
+        """Refuse a graph that takes one size alone where there may be any: torch fixes a size without a word."""
+        for value in inputs:
+            for dimension, size in zip(value.type.tensor_type.shape.dim, sizes[value.name], strict=True):
+                if size in self.known and not dimension.dim_param:
+                    raise RunError(
+                        f"the graph {path.name} would take {value.name} with {dimension.dim_value} "
+                        f"{self.known[size]} alone, and not any number; a component of this model cannot be exported."
+                    )
+
+    def declare(self, values: Any, sizes: Mapping[str, Sequence[Sizes]]) -> None:
+        """Write down the dimensions of inputs or outputs, which torch does not always know."""
+        for value in values:
+            for axis, (dimension, size) in enumerate(
+                zip(value.type.tensor_type.shape.dim, sizes[value.name], strict=True)
+            ):
+                if len(set(size)) > 1:
+                    dimension.dim_param = self.known.setdefault(size, f"{value.name}_{axis}".replace(".", "_"))
+                else:
+                    dimension.dim_value = size[0]
+
+
+def _sizes(found: Sequence[Mapping[str, Tensor]]) -> dict[str, list[Sizes]]:
+    """The size of each dimension of each tensor, in every example."""
+    shapes = {name: [one[name].shape for one in found] for name in found[0]}
+    return {name: list(zip(*of, strict=True)) for name, of in shapes.items()}
+
+
+def compare(path: Path, given: Sequence[Mapping[str, Tensor]], made: Sequence[Mapping[str, Tensor]]) -> None:
+    """Refuse a file whose values are not those of torch at every example."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    names, outputs = ([one.name for one in some] for some in (session.get_inputs(), session.get_outputs()))
+    for tensors, wanted in zip(given, made, strict=True):
+        found = session.run(outputs, {name: tensors[name].detach().numpy() for name in names})
+        for name, values in zip(outputs, found, strict=True):
+            true = wanted[name].detach().numpy()
+            near = max(TOLERANCE, 4 * np.finfo(true.dtype).eps) if true.dtype.kind == "f" else 0.0
+            if values.shape != true.shape or not np.allclose(values, true, near, near):
+                shapes = f"{values.shape} and {true.shape}"
+                raise RunError(f"the graph {path.name} gives other values of {name} than torch ({shapes}).")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what torch says of itself while it exports."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

@@ -1,0 +1,59 @@
+"""Every sample recipe, exported: the answers of the runtime are those of torch."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sixjars_runtime
+
+import sixjars
+from sixjars.recipe.files import packaged
+from sixjars.runs.folder import open_run
+from sixjars.runs.predict import Predictor
+from sixjars.serving.export.agreement import examples_of
+
+SAMPLES = [name for name in packaged() if "/sample" in name]
+FEW = ["data.sample.size=64", "data.sample.valid=8", "data.sample.test=16", "learning.steps=3", "expect={}"]
+SAME = ("text", "tokens", "source", "finished", "segments", "error")
+
+
+def ways(predictor: Predictor) -> list[dict[str, Any]]:
+    """How the answers of a run may be asked for."""
+    if predictor.ability.multi_label:
+        return [{}]
+    if not predictor.ability.searches:
+        return [{}, {"nbest": 2}]
+    replaced = {"unknown": "replace", "coverage_penalty": 0.2} if predictor.has_attention else {"unknown": "allow"}
+    return [{}, {"search": "beam", "width": 3, "nbest": 3, **replaced}, {"search": "sample", "nbest": 2}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", SAMPLES)
+def test_an_exported_run_answers_as_torch_does(recipe: str, tmp_path: Path) -> None:
+    run = sixjars.train(recipe, FEW, out=tmp_path / "run")
+    made = sixjars.export(run.folder, tmp_path / "exported", check=True)
+    assert made.agreement is not None
+    assert made.agreement.same == made.agreement.examples
+    assert made.agreement.difference < 1e-4
+    ours, theirs = sixjars.load(run.folder, device="cpu"), sixjars_runtime.load(made.folder)
+    with examples_of(open_run(run.folder), ours, None) as inputs:
+        for how in ways(ours):
+            pairs = zip(ours.nbest(inputs, **how), theirs.nbest(inputs, **how), strict=True)
+            for one, other in ((one, other) for few, others in pairs for one, other in zip(few, others, strict=True)):
+                assert one.score == pytest.approx(other.score, abs=1e-3)
+                if one.text != other.text:  # a model that learned for three steps has outputs that are equally good
+                    assert one.score == pytest.approx(other.score, abs=1e-5)
+                    continue
+                assert [getattr(one, name) for name in SAME] == [getattr(other, name) for name in SAME]
+                assert not one.weights or np.allclose(one.attention, other.weights, atol=1e-3)
+
+
+@pytest.mark.slow
+def test_a_step_of_8_bits_keeps_the_answers(tmp_path: Path) -> None:
+    run = sixjars.train(
+        "transliteration/sample_attention", ["data.sample.size=3000", "expect={}"], out=tmp_path / "run"
+    )
+    made = sixjars.export(run.folder, tmp_path / "exported", precision="int8")
+    assert made.agreement is not None
+    assert made.agreement.same >= 0.98 * made.agreement.examples

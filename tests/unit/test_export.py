@@ -1,0 +1,220 @@
+"""Exported runs: the same answers without torch, whatever the shape; and what cannot be exported is a sentence."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import sixjars_runtime
+import torch
+
+import sixjars
+from sixjars.cli import app
+from sixjars.errors import DataError, MissingExtra, RecipeError, RunError
+from sixjars.serving.export import files
+from sixjars.serving.export.flat import filled, flat
+from sixjars.serving.export.graphs import write_graph
+from tests.conftest import once
+
+WORDS = ["ghar", "namaste", "a", "pa ni", "kitaab ghar", "xyz", "bharat", "!?", "raam", "seeta"]
+HOW: list[dict[str, Any]] = [
+    {},
+    {"search": "beam", "width": 4, "nbest": 3},
+    {"search": "sample", "nbest": 2, "seed": 3},
+    {"min_length": 3, "no_repeat_ngram": 2, "coverage_penalty": 0.2},
+    {"unknown": "replace"},
+]
+
+
+@pytest.fixture(scope="session")
+def exported(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny transliteration run, exported."""
+
+    def make(out: Path) -> sixjars.Run:
+        sixjars.export(run, out)
+        return None  # type: ignore[return-value]
+
+    return once(tmp_path_factory, "exported", make)
+
+
+def pairs(one: Any, other: Any) -> None:
+    """Predictions of torch and of the runtime are the same."""
+    for own, theirs in zip(one, other, strict=True):
+        for here, there in zip(own, theirs, strict=True):
+            same = ("text", "tokens", "source", "finished", "segments", "error")
+            assert [getattr(here, name) for name in same] == [getattr(there, name) for name in same]
+            assert here.log_probability == pytest.approx(there.log_probability, abs=1e-4)
+            assert here.score == pytest.approx(there.score, abs=1e-4)
+            assert not here.weights or np.allclose(here.attention, there.weights, atol=1e-4)
+            assert dict(here.inputs) == dict(there.inputs)
+
+
+@pytest.mark.parametrize("how", HOW, ids=str)
+def test_answers_are_those_of_torch(run: Path, exported: Path, how: dict[str, Any]) -> None:
+    texts = [*WORDS, "", "\t", "long " * 80, 5, "half \ud800"]
+    pairs(sixjars.load(run).nbest(texts, **how), sixjars_runtime.load(exported).nbest(texts, **how))  # type: ignore[arg-type]
+
+
+def test_one_input_has_one_answer(exported: Path) -> None:
+    model = sixjars_runtime.load(exported, threads=2)
+    assert model.predict("ghar").text == model.predict(["ghar"])[0].text
+    assert [one.text for one in model.predict({"source": "ghar"}, nbest=2)] == [
+        one.text for one in model.predict([{"roman": "ghar"}], nbest=2)[0]
+    ]
+    assert 0 < model.predict("ghar").probability < 1
+    assert np.isnan(model.predict("").probability)
+
+
+def test_dimensions_are_symbolic_and_unread_inputs_are_left_out(exported: Path) -> None:
+    step = onnx.load(exported / "step.onnx")
+    dims = {
+        one.name: [dim.dim_param or dim.dim_value for dim in one.type.tensor_type.shape.dim] for one in step.graph.input
+    }
+    assert dims["token"] == ["rows"]
+    assert dims["prepared.keys"] == ["rows", "prepared_memory_1", 8]
+    assert "prepared.summary" not in dims
+    encoder = onnx.load(exported / "encoder.onnx")
+    assert {one.name for one in encoder.graph.output} == {*dims, "mask"} - {"token"}
+    [memory] = [one for one in encoder.graph.output if one.name == "prepared.memory"]
+    assert [dim.dim_param for dim in memory.type.tensor_type.shape.dim] == ["rows", "source_values_1", ""]
+
+
+def test_the_folder_has_all_that_is_needed(exported: Path) -> None:
+    names = {str(path.relative_to(exported)) for path in exported.rglob("*") if path.is_file()}
+    graphs = {"encoder.onnx", "step.onnx"}
+    assert names == {*graphs, "model.json", "README.md", "fields/source.json", "fields/target.json"}
+    assert "transliteration" in (exported / "README.md").read_text()
+
+
+WITHOUT = """
+import sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"torch", "sixjars", "pyarrow", "pydantic", "onnx"}:
+            raise ImportError(name + " is not there")
+sys.meta_path.insert(0, Refuse())
+import sixjars_runtime
+print(sixjars_runtime.load(sys.argv[1]).predict("namaste").text)
+"""
+
+
+def test_the_runtime_needs_no_torch(run: Path, exported: Path) -> None:
+    place = str(Path(sixjars_runtime.__file__).parents[1])
+    command = [sys.executable, "-c", WITHOUT, str(exported)]
+    ran = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": place}, check=False)
+    assert ran.stderr == ""
+    assert ran.stdout == sixjars.load(run).predict("namaste").text + "\n"
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ({"search": "best"}, "kind 'best' is unknown. Known: beam, greedy, sample."),
+        ({"widht": 3}, "search setting 'widht' is unknown. Did you mean 'width'?"),
+        ({"width": 0}, "'width' must be a whole number, more than 0, but is 0."),
+        ({"top_p": 2}, "'top_p' must be at most 1, but is 2."),
+        ({"nbest": True}, "'nbest' must be a whole number, more than 0, but is True."),
+        (
+            {"search": "greedy", "nbest": 2},
+            "greedy search finds one output, but nbest is 2; search with beam or sample.",
+        ),
+        ({"search": "beam", "width": 2, "nbest": 3}, "'nbest' is 3, but a beam of width 2 holds fewer."),
+        ({"min_length": 50}, "'min_length' is 50, but 'max_length' is 12."),
+    ],
+)
+def test_bad_settings_are_a_sentence(exported: Path, how: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(sixjars_runtime.SixJarsError) as error:
+        sixjars_runtime.load(exported).predict("ghar", **how)
+    assert str(error.value).startswith(sentence)
+
+
+def test_bad_inputs_are_a_sentence(exported: Path) -> None:
+    model = sixjars_runtime.load(exported)
+    for bad, sentence in ((b"ghar", "give a text, or a list"), (7, "give a text, or a list")):
+        with pytest.raises(sixjars_runtime.SixJarsError, match=sentence):
+            model.predict(bad)
+    assert model.predict({"word": "x"}).error == "input 1: must name source, but has word."
+
+
+def test_a_damaged_folder_is_a_sentence(exported: Path, tmp_path: Path) -> None:
+    with pytest.raises(sixjars_runtime.SixJarsError, match="holds no exported model"):
+        sixjars_runtime.load(tmp_path)
+    (tmp_path / "model.json").write_text("{")
+    with pytest.raises(sixjars_runtime.SixJarsError, match="is damaged; export the run again"):
+        sixjars_runtime.load(tmp_path)
+    whole = json.loads((exported / "model.json").read_text())
+    (tmp_path / "model.json").write_text(json.dumps({**whole, "format": 9}))
+    with pytest.raises(sixjars_runtime.SixJarsError, match="has format 9, but this runtime reads 1"):
+        sixjars_runtime.load(tmp_path)
+    (tmp_path / "model.json").write_text(json.dumps(whole))
+    (tmp_path / "fields").mkdir()
+    for path in (exported / "fields").iterdir():
+        (tmp_path / "fields" / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "encoder.onnx").write_bytes(b"no graph")
+    with pytest.raises(sixjars_runtime.SixJarsError, match="no graph that onnxruntime can run"):
+        sixjars_runtime.load(tmp_path)
+
+
+def test_what_cannot_be_exported_is_a_sentence(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(RunError, match="is there already; remove it"):
+        sixjars.export(run, tmp_path)
+    with pytest.raises(RunError, match="does not exist"):
+        app(["export", str(tmp_path / "none"), str(tmp_path / "out")], standalone_mode=False)
+    with pytest.raises(RecipeError, match="precision '16' is unknown"):
+        sixjars.export(run, tmp_path / "out", precision="16")
+    with pytest.raises(DataError, match="--web writes a page of its own; leave --check"):
+        app(["export", str(run), str(tmp_path / "out"), "--web", "--check"], standalone_mode=False)
+    monkeypatch.setattr("sixjars_runtime.inputs.READERS", {"image": None})
+    with pytest.raises(
+        RunError, match=r"data\.source is of kind text, which cannot be exported; the runtime knows image\."
+    ):
+        sixjars.export(run, tmp_path / "out")
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    with pytest.raises(MissingExtra, match=r"onnxscript is not installed. Run: pip install 'sixjars\[export\]'"):
+        sixjars.export(run, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_component_that_torch_cannot_export_is_named(tmp_path: Path) -> None:
+    examples = [{"x": torch.ones(rows, 3)} for rows in (4, 2)]
+
+    def bad(value: Any) -> dict[str, torch.Tensor]:
+        raise ValueError("no such thing.\nMore lines.")
+
+    with pytest.raises(RunError, match=r"^the encoder Mine cannot be exported: no such thing\.$"):
+        write_graph(tmp_path / "bad.onnx", bad, [], examples, what="the encoder Mine")
+
+
+def test_int8_must_keep_the_answers() -> None:
+    sixjars.Agreement(100, 98, 0.1).check()
+    with pytest.raises(
+        RunError, match=r"with int8 only 97 of 100 answers are those of torch \(97\.0 %\).* 98% must be"
+    ):
+        sixjars.Agreement(100, 97, 0.1).check()
+
+
+def test_values_are_tensors_by_name_and_back() -> None:
+    value = {"a": sixjars.State(torch.zeros(1), None), "b": (torch.ones(1), torch.ones(2)), "c": 5}
+    named = flat(value)
+    assert list(named) == ["a.hidden", "b.0", "b.1"]
+    made = filled(value, {name: tensor + 1 for name, tensor in named.items()})
+    assert made["a"].hidden.item() == 1
+    assert [tensor.tolist() for tensor in made["b"]] == [[2.0], [2.0, 2.0]]
+    assert made["c"] == 5
+
+
+def test_a_decoder_of_another_limit_cannot_be_exported() -> None:
+    class Odd:
+        def longest(self, encoded: sixjars.Encoded) -> int:
+            return 2 * encoded.mask.shape[1]
+
+    encoded = [sixjars.Encoded(torch.zeros(1, n, 2), torch.ones(1, n).bool(), torch.zeros(1, 2)) for n in (2, 3)]
+    with pytest.raises(RunError, match="the decoder Odd cannot be exported: the length of its outputs depends on more"):
+        files._beyond(Odd(), encoded)  # type: ignore[arg-type]
