@@ -88,7 +88,7 @@ def test_what_was_given_up_takes_no_room_in_the_line() -> None:
         last = asyncio.create_task(batcher.answer(["d", "e"], "x"))
         await asyncio.sleep(0)
         go.set()
-        assert await asyncio.gather(first, last) == [1, 1]
+        assert (await first, await last) == (1, 1)
         await batcher.close()
 
     asyncio.run(main())
