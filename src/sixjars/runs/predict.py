@@ -27,6 +27,7 @@ from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import (
     Ability,
+    Check,
     EncodedRequests,
     Found,
     Input,
@@ -141,18 +142,26 @@ class Predictor:
         return self.answers(requests, how, details=details, threads=threads)
 
     def answers(
-        self, requests: Sequence[Request], how: SearchSettings, *, details: bool, threads: Executor | None = None
+        self,
+        requests: Sequence[Request],
+        how: SearchSettings,
+        *,
+        details: bool,
+        threads: Executor | None = None,
+        check: Check | None = None,
     ) -> list[list[Prediction]]:
-        """The outputs for each request, in batches of those of like length."""
+        """The outputs for each request, in batches of those of like length; what `check` raises ends it."""
         wrong = {at: request.error for at, request in enumerate(requests) if request.error is not None}
         found: dict[int, list[Prediction]] = {}
 
         def answered(rows: list[int]) -> None:
+            if check is not None:
+                check()
             encoded, bad = self.encode([requests[row] for row in rows])
             wrong.update({rows[at]: sentence for at, sentence in bad.items()})
             good = [row for at, row in enumerate(rows) if at not in bad]
             if encoded is not None:
-                outputs = self.run(encoded, how, attention=details)
+                outputs = self.run(encoded, how, attention=details, check=check)
                 found.update(zip(good, self.finish(encoded, outputs, how, details=details), strict=True))
 
         for _ in (map if threads is None else threads.map)(answered, self._portions(requests)):
@@ -241,15 +250,17 @@ class Predictor:
         """What is wrong with some of these, each encoded alone."""
         return {at: sentence for at in rows for sentence in self.encode([requests[at]])[1].values()}
 
-    def run(self, encoded: EncodedRequests, search: SearchSettings, *, attention: bool = True) -> list[Found]:
+    def run(
+        self, encoded: EncodedRequests, search: SearchSettings, *, attention: bool = True, check: Check | None = None
+    ) -> list[Found]:
         """Compute: encoder, bridge, decoder and search; attention weights only where they are wanted."""
         found: dict[int, Found] = {}
-        batches = encoded.dataset.batches()
-        for batch, source in encoded_batches(self.network, batches, examples=len(encoded.requests)):
+        tell = None if check is None or self.device.type != "cpu" else lambda _: check()
+        for batch, source in encoded_batches(self.network, encoded.dataset.batches(), examples=len(encoded.requests)):
             rows = batch.numbers.tolist()
             seeds = [encoded.requests[row].number for row in rows]
             prefix = None if encoded.prefix is None else encoded.prefix.pick(batch.numbers.cpu())
-            outputs = answers(self.network, source, search, seeds=seeds, prefix=prefix, attention=attention)
+            outputs = answers(self.network, source, search, seeds=seeds, prefix=prefix, attention=attention, tell=tell)
             for row, hypotheses, length in zip(rows, outputs, source.mask.sum(1).tolist(), strict=True):
                 found[row] = Found(hypotheses, length, source.layout)
         return [found[row] for row in range(len(encoded.requests))]
@@ -261,13 +272,9 @@ class Predictor:
         finishing = Finishing(encoded.dataset, self.network.encoder.positions_of(), search, details=details)
         ends = self.network.decoder.searches
         return [
-            finishing.predictions(row, one, self._inputs_of(request), ends=ends)
+            finishing.predictions(row, one, {name: request.texts[name] for name in self.inputs}, ends=ends)
             for row, (request, one) in enumerate(zip(encoded.requests, found, strict=True))
         ]
-
-    def _inputs_of(self, request: Request) -> dict[str, str]:
-        """Without the output, where one was given."""
-        return {name: request.texts[name] for name in self.inputs}
 
 
 def load(

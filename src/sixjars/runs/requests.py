@@ -1,7 +1,7 @@
 """What a predictor is asked: inputs that were checked, the search settings of one call, and what search found."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -27,6 +27,9 @@ Input = Value | Mapping[str, Value] | Unreadable
 """What a model is given: its one input, or each input by name."""
 One = str | os.PathLike[str] | Mapping[str, Value]
 """One input alone, which a list would not be."""
+Check = Callable[[], None]
+"""Called before each batch, and on a CPU after each step of search too (on a GPU it would stand in the way of CUDA
+graphs); raises where the rest is no longer wanted."""
 SearchLike = SearchSettings | str | None
 """How outputs are chosen: settings, the kind of search alone, or nothing for the run's own."""
 

@@ -5,6 +5,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
@@ -15,6 +16,10 @@ from sixjars.errors import RequestError
 
 Given = str | list[Any] | os.PathLike[str] | Mapping[str, str | list[Any] | os.PathLike[str]]
 """One input: a text, a list of sentences, turns or points, the path of a file, or those by field."""
+MOST_WAITING = 60
+"""Seconds after which a busy server is asked again, however long it wants."""
+UNQUOTED = str.maketrans(dict.fromkeys('"\\\r\n', "_"))
+"""Signs that the name of a file cannot have in a form."""
 
 
 @final
@@ -112,7 +117,11 @@ class Client:
     def stream(self, one: Given, *, model: str | None = None, **search: Any) -> Iterator[Token | Answer]:
         """Tokens of one output as they are written, and the whole output as the last."""
         body, kind = _body([one], {"model": model, "search": search})
-        answer = self._ask("POST", "/v1/stream", body, kind)
+        # A connection of its own: whoever leaves a stream before its end closes it, and may ask other things meanwhile.
+        with Client(self.address, token=self.token, timeout=self.timeout, tries=self.tries) as own, own._heard():
+            yield from own._events(own._ask("POST", "/v1/stream", body, kind))
+
+    def _events(self, answer: http.client.HTTPResponse) -> Iterator[Token | Answer]:
         name = ""
         while line := answer.readline().decode().rstrip("\n"):
             name = line.removeprefix("event: ")
@@ -125,7 +134,6 @@ class Client:
             else:
                 outputs = values["outputs"]
                 yield _answer(outputs[0]) if outputs else Answer("", finished=False, error=values["error"])
-        answer.read()
         if name != "end":
             raise RequestError(f"{self.address} ended the stream before its end.")
 
@@ -136,7 +144,18 @@ class Client:
         return found
 
     def _json(self, method: str, path: str, body: bytes | None = None, kind: str = "") -> Any:
-        return json.loads(self._ask(method, path, body, kind).read())
+        answer = self._ask(method, path, body, kind)
+        with self._heard():
+            return json.loads(answer.read())
+
+    @contextmanager
+    def _heard(self) -> Iterator[None]:
+        """An answer that breaks off is told as none."""
+        try:
+            yield
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise RequestError(f"{self.address} does not answer: {error}.") from error
 
     def _ask(self, method: str, path: str, body: bytes | None = None, kind: str = "") -> http.client.HTTPResponse:
         """The answer; where a server is busy, it is asked again when it says so."""
@@ -144,9 +163,11 @@ class Client:
             answer = self._sent(method, path, body, kind)
             if answer.status == 200:
                 return answer
-            wait, told = answer.headers.get("Retry-After"), answer.read()
+            wait = answer.headers.get("Retry-After")
+            with self._heard():
+                told = answer.read()
             if answer.status == 503 and left and wait is not None:
-                time.sleep(float(wait))
+                time.sleep(min(int(wait), MOST_WAITING) if wait.isdecimal() else 1)  # it may also be a date
                 continue
             break
         try:
@@ -160,18 +181,16 @@ class Client:
         headers = {"Content-Type": kind} if kind else {}
         headers |= {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         kept = self._open is not None
-        try:
-            connection = self._open = self._open or self._connection()
-            connection.request(method, path, body, headers)
-            return connection.getresponse()
-        except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError) as error:
-            self.close()
-            if not kept:
-                raise RequestError(f"{self.address} closed the connection without an answer.") from error
-            return self._sent(method, path, body, kind)
-        except (OSError, http.client.HTTPException) as error:
-            self.close()
-            raise RequestError(f"{self.address} does not answer: {error}.") from error
+        with self._heard():
+            try:
+                connection = self._open = self._open or self._connection()
+                connection.request(method, path, body, headers)
+                return connection.getresponse()
+            except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError) as error:
+                self.close()
+                if not kept:
+                    raise RequestError(f"{self.address} closed the connection without an answer.") from error
+        return self._sent(method, path, body, kind)
 
     def _connection(self) -> http.client.HTTPConnection:
         parts = urlsplit(self.address)
@@ -205,8 +224,8 @@ def _body(inputs: Sequence[Given], rest: Mapping[str, Any]) -> tuple[bytes, str]
         if not isinstance(value, os.PathLike):
             return value
         path = Path(value)
-        taken = files.get(path.name, path) != path
-        name = f"{len(files) + 1}-{path.name}" if taken else path.name
+        own = path.name.translate(UNQUOTED)
+        name = f"{len(files) + 1}-{own}" if files.get(own, path) != path else own
         files[name] = path
         return name
 
@@ -217,7 +236,6 @@ def _body(inputs: Sequence[Given], rest: Mapping[str, Any]) -> tuple[bytes, str]
     mark = uuid4().hex
     parts = [f'--{mark}\r\nContent-Disposition: form-data; name="request"\r\n\r\n'.encode() + text + b"\r\n"]
     for name, path in files.items():
-        quoted = name.replace("\\", "_").replace('"', "_")
-        head = f'--{mark}\r\nContent-Disposition: form-data; name="files"; filename="{quoted}"\r\n'
+        head = f'--{mark}\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n'
         parts.append(f"{head}Content-Type: application/octet-stream\r\n\r\n".encode() + path.read_bytes() + b"\r\n")
     return b"".join([*parts, f"--{mark}--\r\n".encode()]), f"multipart/form-data; boundary={mark}"

@@ -26,7 +26,7 @@ from sixjars.serving.server.messages import (
 )
 from sixjars.serving.server.metrics import SIZES, Metrics
 from sixjars.serving.server.page import page, policy
-from sixjars.serving.server.requests import Uploads, in_time, inputs_of, message_of, received
+from sixjars.serving.server.requests import Uploads, in_time, inputs_of, message_of, received, while_there
 from sixjars.serving.server.served import Asked, Served, sentence_of
 from sixjars.serving.server.settings import ServerSettings
 from sixjars.serving.server.streams import Stream
@@ -110,21 +110,23 @@ class Serving:
         run = self.named(message.model)
         with told_as(422):
             how = run.how(message)
-        inputs = inputs_of(message, uploads, run.predictor.inputs, self.settings)
+        inputs = inputs_of(message, uploads, how.run.inputs, self.settings)
         return run, Asked(inputs, how, uploads.names)
 
     async def reload(self, name: str | None) -> list[str]:
         """Read one run again, or all; those that cannot be read stay as they were, and it is told why."""
-        runs, faults = [self.named(name)] if name is not None else list(self.runs.values()), []
+        runs = [self.named(name)] if name is not None else list(self.runs.values())
+        faults: dict[str, str] = {}
         async with self.reloading:
             for run in runs:
                 try:
                     await asyncio.to_thread(run.reload)
-                except (SixJarsError, OSError) as error:
-                    faults.append(f"{run.name} stays as it was: {error}")
-                self.metrics.add("sixjars_reloads_total", model=run.name, ok=str(not faults).lower())
+                except Exception as error:  # noqa: BLE001 - a GPU may be full, a file half written
+                    told = sentence_of(error) if isinstance(error, SixJarsError) else f"{type(error).__name__}: {error}"
+                    faults[run.name] = f"{run.name} stays as it was: {told}"
+                self.metrics.add("sixjars_reloads_total", model=run.name, ok=str(run.name not in faults).lower())
         if faults:
-            raise HTTPException(409, " ".join(faults))
+            raise HTTPException(409, " ".join(faults.values()))
         return [run.name for run in runs]
 
     async def close(self) -> None:
@@ -171,7 +173,7 @@ def _answering(app: FastAPI, state: Mapping[str, Serving], settings: ServerSetti
         """Outputs for each input; one that cannot be used has an error of its own."""
         async with received(request, settings) as (message, uploads):
             run, asked = state["serving"].asked(message, uploads)
-            found = await state["serving"].answer(run, asked)
+            found = await while_there(request, state["serving"].answer(run, asked))
         return _json({"model": run.name, "predictions": found})
 
     @app.post("/v1/stream", openapi_extra=STREAM_BODY, responses=EVENTS)
@@ -183,7 +185,7 @@ def _answering(app: FastAPI, state: Mapping[str, Serving], settings: ServerSetti
             with told_as(422):
                 run.check_stream(asked)
             events = Stream(partial(state["serving"].answer, run), asked, stack.pop_all())
-        await events.begin()
+        await while_there(request, events.begin())
         return StreamingResponse(events.lines(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     @app.post("/v1/reload", openapi_extra=RELOAD_BODY, responses={200: {"model": ReloadResponse}})

@@ -69,7 +69,10 @@ class Batcher:
     def waiting(self) -> int:
         """Inputs that wait."""
         with self._change:
-            return sum(len(job.inputs) for job in self._line)
+            return self._waiting()
+
+    def _waiting(self) -> int:
+        return sum(len(job.inputs) for job in self._line)
 
     @property
     def alive(self) -> bool:
@@ -82,7 +85,9 @@ class Batcher:
         with self._change:
             if self._closing:
                 raise Closed
-            if sum(len(one.inputs) for one in self._line) + len(inputs) > self._settings.queue:
+            if self._waiting() + len(inputs) > self._settings.queue:
+                self._line = deque(one for one in self._line if not one.given_up)
+            if self._waiting() + len(inputs) > self._settings.queue:
                 raise Full
             self._line.append(job)
             if self._idle or len(self._line) >= self._wanted:

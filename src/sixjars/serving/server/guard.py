@@ -1,8 +1,9 @@
 """Who may ask, and how much they may send: checked before anything else reads a request.
 
 A page of somebody else that is open in a browser on this machine could send requests to a server on loopback. So there
-the name in `Host` must be that of this machine (a name that somebody made point to it is refused), and whatever changes
-or computes something must not come from a page of another origin.
+the name in `Host` must be that of this machine (a name that somebody made point to it is refused), unless there is a
+token, which no such page knows: a proxy passes its own name on. And whatever changes or computes something must not
+come from a page of another origin.
 """
 
 import asyncio
@@ -10,6 +11,8 @@ import hmac
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any, Final, final
 from urllib.parse import urlsplit
@@ -44,6 +47,8 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics) -> None:
         self.app, self.settings, self.metrics = app, settings, metrics
         self.in_progress = 0
+        self.held = 0
+        """Bytes of all their bodies."""
         self.ending: Callable[[], bool] = lambda: False
         """Whether the server is about to end; then answers tell that their connection does."""
 
@@ -52,7 +57,7 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        began, status = monotonic(), 500
+        began, status, body = monotonic(), 500, _Body(receive)
 
         async def noted(message: Message) -> None:
             nonlocal status
@@ -66,13 +71,15 @@ class Guard:
         try:
             headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
             refused = self.refused(scope["method"], scope["path"], headers)
+            body.most = self._most(headers)
             if refused is not None:
-                await drained(receive, self._most(headers))
+                await drained(receive, body.most)
                 await _refuse(noted, *refused)
             else:
-                await self.app(scope, self._limited(receive, self._most(headers)), noted)
+                await self.app(scope, partial(self._received, body), noted)
         finally:
             self.in_progress -= 1
+            self.held -= body.read
             path = scope["path"] if scope["path"] in KNOWN else "other"
             self.metrics.add("sixjars_requests_total", path=path, status=str(status))
             self.metrics.see("sixjars_request_seconds", monotonic() - began, SECONDS, path=path)
@@ -92,7 +99,11 @@ class Guard:
     def _stranger(self, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, str] | None:
         """Under another name, from a page of others, or without the token."""
         host = headers.get("host", "")
-        if self.settings.loopback and _name(host) not in LOOPBACK | {self.settings.host}:
+        if (
+            self.settings.loopback
+            and self.settings.token is None
+            and _name(host) not in LOOPBACK | {self.settings.host}
+        ):
             return 403, "this server answers on loopback only: ask for http://127.0.0.1 or http://localhost."
         if method not in READS:
             origin, site = headers.get("origin"), headers.get("sec-fetch-site")
@@ -115,20 +126,28 @@ class Guard:
     def _too_large(self, most: int) -> str:
         return f"the request is larger than the {most / (1 << 20):g} megabytes that this server allows; send less."
 
-    def _limited(self, receive: Receive, most: int) -> Receive:
-        """Reads no more than so many bytes, whatever the sender announced."""
-        read = 0
-
-        async def limited() -> Message:
-            nonlocal read
-            message = await receive()
-            read += len(message.get("body", b""))
-            if read > most:
-                await drained(receive, most)
-                raise HTTPException(413, self._too_large(most))
+    async def _received(self, body: "_Body") -> Message:
+        """What comes next of a body, if that is not too much, whatever the sender announced."""
+        message = await body.receive()
+        size = len(message.get("body", b""))
+        body.read, self.held = body.read + size, self.held + size
+        if body.read <= body.most and self.held <= self.settings.held_bytes:
             return message
+        if message.get("more_body", False):
+            await drained(body.receive, body.most)
+        if body.read > body.most:
+            raise HTTPException(413, self._too_large(body.most))
+        raise HTTPException(503, "too large requests at once; try again later.", {"Retry-After": "1"})
 
-        return limited
+
+@final
+@dataclass
+class _Body:
+    """The body of a request: how much of it was read, and how much may be."""
+
+    receive: Receive
+    most: int = 0
+    read: int = 0
 
 
 def _name(host: str) -> str:

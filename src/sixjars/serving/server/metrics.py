@@ -48,7 +48,7 @@ class Metrics:
         """All of it, with values that are measured now."""
         lines: dict[str, list[str]] = defaultdict(list)
         for (name, labels), value in [*self._counters.items(), *gauges.items()]:
-            lines[name].append(f"{name}{_labels(labels)} {value:g}")
+            lines[name].append(f"{name}{_labels(labels)} {value:.15g}")
         for (name, labels), counts in self._histograms.items():
             lines[name] += self._histogram(name, labels, counts)
         whole = []
@@ -63,7 +63,7 @@ class Metrics:
             total += counts[bound]
             yield f"{name}_bucket{_labels((*labels, ('le', f'{bound:g}')))} {total}"
         yield f"{name}_bucket{_labels((*labels, ('le', '+Inf')))} {counts.total()}"
-        yield f"{name}_sum{_labels(labels)} {self._sums[name, labels]:g}"
+        yield f"{name}_sum{_labels(labels)} {self._sums[name, labels]:.15g}"
         yield f"{name}_count{_labels(labels)} {counts.total()}"
 
 

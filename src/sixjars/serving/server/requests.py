@@ -4,7 +4,7 @@ import asyncio
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar, final
@@ -14,6 +14,7 @@ from fastapi import HTTPException, Request
 from pydantic import BaseModel
 from pydantic_core import from_json
 from starlette.datastructures import FormData, UploadFile
+from starlette.requests import ClientDisconnect
 
 from sixjars.data.field import Field
 from sixjars.errors import shown
@@ -23,6 +24,7 @@ from sixjars.serving.server.messages import PredictRequest
 from sixjars.serving.server.settings import ServerSettings
 
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
 FORM, JSON = "multipart/form-data", "application/json"
 
 
@@ -89,12 +91,36 @@ def message_of(schema: type[M], text: bytes | str) -> M:
 
 @asynccontextmanager
 async def in_time(settings: ServerSettings) -> AsyncIterator[None]:
-    """A request must not arrive too slowly."""
+    """A request must not arrive too slowly; one whose sender goes away is no fault of ours."""
     try:
         async with asyncio.timeout(settings.time_limit):
             yield
     except TimeoutError:
         raise HTTPException(408, f"the request took longer than {settings.time_limit:g} seconds to arrive.") from None
+    except ClientDisconnect:
+        raise _went_away() from None
+
+
+async def while_there(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """What is computed; it is given up where the sender of a request that was read goes away."""
+
+    async def gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    tasks = asyncio.create_task(work), asyncio.create_task(gone())
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if not tasks[0].done():
+            raise _went_away()
+        return tasks[0].result()
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _went_away() -> HTTPException:
+    return HTTPException(400, "the sender of this request went away.")
 
 
 @asynccontextmanager
@@ -161,9 +187,9 @@ def _input(one: Any, uploads: Uploads, names: list[str], files: list[str], most:
 
 
 def _size(value: Any) -> int:
-    """Characters of all texts in a value; a number counts as one."""
+    """Characters of all texts in a value; a number counts as one, and so does a list or an object."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):
-        return sum(_size(one) for pair in value.items() for one in pair)
-    return sum(map(_size, value)) if isinstance(value, list) else 1
+        return 1 + sum(_size(one) for pair in value.items() for one in pair)
+    return 1 + sum(map(_size, value)) if isinstance(value, list) else 1

@@ -14,7 +14,7 @@ from sixjars.inspection.view import view_of
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
-from sixjars.runs.requests import Input, search_of
+from sixjars.runs.requests import Check, Input, search_of
 from sixjars.runs.stepwise import stepwise
 from sixjars.serving.pages import titles
 from sixjars.serving.server.batcher import Job, Results
@@ -29,10 +29,16 @@ SHORT = ("text", "score", "log_probability", "probability", "finished")
 
 
 @final
+class _GivenUp(Exception):
+    """Nobody waits for the answer any longer."""
+
+
+@final
 @dataclass(frozen=True)
 class How:
-    """How some inputs are asked."""
+    """How some inputs are asked, and of which predictor: a run may be read again while they wait."""
 
+    run: Predictor
     search: SearchSettings
     weights: bool
     view: bool
@@ -105,35 +111,45 @@ class Served:
             raise DataError(f"search.max_length is {search.max_length}, but this server allows {longest}.")
         if search.coverage_penalty and not run.has_attention:
             raise DataError("search.coverage_penalty needs attention, but this run has none; leave it out.")
-        return How(search, asked.weights, asked.view)
+        return How(run, search, asked.weights, asked.view)
 
     def check_stream(self, asked: Asked) -> None:
         """Refuse what has no beginning before its end."""
         how, count = asked.how, len(asked.inputs)
         if count != 1:
             raise DataError(f"request.inputs: a stream has one input, but there are {count}.")
-        if self.predictor.ability.searches and (how.search.kind == "beam" or how.search.nbest > 1):
+        if how.run.ability.searches and (how.search.kind == "beam" or how.search.nbest > 1):
             raise DataError("a stream has one output, of greedy search or sampling; ask /v1/predict for a beam.")
 
     def work(self, jobs: Sequence[Job]) -> Results:
-        """Answer a batch. Where it fails as a whole, each is tried alone, so that one spoils only its own answer."""
+        """Answer a batch. Where it fails as a whole, each is tried alone, so that one spoils only its own answer.
+
+        It ends where nobody waits any longer: what took too long would hold up all that come after it.
+        """
+
+        def check() -> None:
+            if all(job.given_up for job in jobs):
+                raise _GivenUp
+
         try:
-            return list(zip(jobs, self._answers([job.more for job in jobs]), strict=True))
+            return list(zip(jobs, self._answers([job.more for job in jobs], check), strict=True))
+        except _GivenUp as error:
+            return [(job, error) for job in jobs]
         except Exception as error:  # noqa: BLE001 - told to whoever asked
             if len(jobs) == 1:
                 return [(jobs[0], error)]
             return [result for job in jobs for result in self.work([job])]
 
-    def _answers(self, asked: Sequence[Asked]) -> list[Any]:
+    def _answers(self, asked: Sequence[Asked], check: Check) -> list[Any]:
         """For each request a list of plain values; for a stream one of them."""
-        run, how = self.predictor, asked[0].how
-        tell = asked[0].tell
+        how, tell = asked[0].how, asked[0].tell
+        run = how.run
         if tell is not None:
             return [_row(run, asked[0], [stepwise(run, asked[0].inputs[0], how.search, tell)])]
         requests = [
             run.prepare(one, number=at, search=how.search) for own in asked for at, one in enumerate(own.inputs)
         ]
-        found = iter(run.answers(requests, how.search, details=how.weights or how.view))
+        found = iter(run.answers(requests, how.search, details=how.weights or how.view, check=check))
         return [[_row(run, own, next(found)) for _ in own.inputs] for own in asked]
 
 

@@ -58,8 +58,8 @@ class ServerSettings:
         for name in ("batch", "queue", "max_inputs", "max_text", "max_upload_mb", "max_search"):
             if getattr(self, name) < 1:
                 raise DataError(f"{name} must be at least 1, but is {getattr(self, name)}.")
-        if not self.time_limit > 0 or not 0 <= self.wait_ms <= 1000:
-            raise DataError("time_limit must be above 0 seconds, and wait_ms between 0 and 1000.")
+        if not 0 < self.time_limit <= 86400 or not 0 <= self.wait_ms <= 1000:
+            raise DataError("time_limit must lie between 0 seconds and a day, and wait_ms between 0 and 1000.")
         if self.queue < self.max_inputs:
             raise DataError(f"queue is {self.queue}, but one request may have {self.max_inputs} inputs (max_inputs).")
 
@@ -80,3 +80,8 @@ class ServerSettings:
     def upload_bytes(self) -> int:
         """Most bytes of a request with files."""
         return self.max_upload_mb * MEGABYTE + self.json_bytes
+
+    @property
+    def held_bytes(self) -> int:
+        """Most bytes of all requests at a time."""
+        return 16 * self.upload_bytes

@@ -59,7 +59,12 @@ class Stream:
 
     async def begin(self) -> None:
         """Wait for the first event; where that is an error, it is raised, so that it becomes the status."""
-        self._first = await self._events.get()
+        try:
+            self._first = await self._events.get()
+        except asyncio.CancelledError:  # nobody waits for it any longer
+            self._gone = True
+            self._task.cancel()
+            raise
         if self._first[0] == "error":
             raise self._first[1]
 
