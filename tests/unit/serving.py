@@ -28,7 +28,7 @@ class Server:
         self.app = application(self.served, settings, self.running.append)
         self.socket = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port = int(self.socket.getsockname()[1])
-        config = uvicorn.Config(self.app, log_level="critical", access_log=False, lifespan="on")
+        config = uvicorn.Config(self.app, log_config=None, log_level="critical", access_log=False, lifespan="on")
         self.server = uvicorn.Server(config)
         self.app.ending = lambda: self.server.should_exit
         self.thread = Thread(target=self.server.run, kwargs={"sockets": [self.socket]}, daemon=True)

@@ -153,6 +153,7 @@ def run_until_told(app: "Guard", listener: socket.socket, settings: ServerSettin
 
     config = uvicorn.Config(
         app,
+        log_config=None,  # its own would close the handlers that others in this process have
         log_level="warning",
         access_log=False,
         lifespan="on",
