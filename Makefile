@@ -82,4 +82,4 @@ $(SITE_READY): $(READY)
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info
+	rm -rf $(VENV) build dist src/*.egg-info runtime/build runtime/src/*.egg-info
