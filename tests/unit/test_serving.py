@@ -114,6 +114,27 @@ def test_one_bad_input_spoils_only_its_own_row(server: Server) -> None:
             "search.width is 9, but this server allows 8 (",
         ),
         ({"model": "hi", "inputs": ["a"], "search": {"max_length": 2000}}, 422, "but this server allows 1000."),
+        (
+            {
+                "model": "hi",
+                "inputs": ["a"] * 200,
+                "nbest": 8,
+                "search": {"kind": "beam", "width": 8, "max_length": 1000},
+            },
+            422,
+            "the outputs of this request may have 1,600,000 tokens, but this server allows 1,048,576; ask for fewer",
+        ),
+        (
+            {
+                "model": "hi",
+                "inputs": ["a"] * 200,
+                "nbest": 2,
+                "weights": True,
+                "search": {"kind": "sample", "max_length": 999},
+            },
+            422,
+            "may have 399,600 tokens, but this server allows 262,144 with weights;",
+        ),
         ({"model": "lm", "inputs": ["a"], "search": {"coverage_penalty": 0.5}}, 422, "needs attention, but this run"),
         (b'{"inputs": [', 422, "the request is not JSON: "),
         (b'{"inputs": [NaN]}', 422, "the request is not JSON: "),

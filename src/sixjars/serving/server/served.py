@@ -27,6 +27,9 @@ SHOWN = {"segments", "dimensions", "max_length", "multi_label"}
 SHORT = ("text", "score", "log_probability", "probability", "finished")
 """What is told of an output where nobody asked for its weights."""
 
+WITHOUT, WITH_WEIGHTS = 1 << 20, 1 << 18
+"""The most tokens that all outputs of a request may have, without their weights and with them."""
+
 
 @final
 class _GivenUp(Exception):
@@ -109,6 +112,13 @@ class Served:
         longest = max(run.recipe.evaluation.search.max_length, 1000)
         if search.max_length > longest:
             raise DataError(f"search.max_length is {search.max_length}, but this server allows {longest}.")
+        keeps = asked.weights or asked.view
+        tokens = len(asked.inputs or ()) * search.nbest * search.max_length if run.ability.searches else 0
+        if tokens > (most := WITH_WEIGHTS if keeps else WITHOUT):
+            raise DataError(
+                f"the outputs of this request may have {tokens:,} tokens, but this server allows {most:,}"
+                f"{' with weights' if keeps else ''}; ask for fewer inputs or outputs, or a smaller max_length."
+            )
         if search.coverage_penalty and not run.has_attention:
             raise DataError("search.coverage_penalty needs attention, but this run has none; leave it out.")
         return How(run, search, asked.weights, asked.view)
