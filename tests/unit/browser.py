@@ -71,6 +71,7 @@ class Browser:
         self.order("Page.navigate", url=place if isinstance(place, str) else place.resolve().as_uri())
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self._take()
+        self.ask("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")  # drawn
 
     def order(self, method: str, **parameters: Any) -> Any:
         """Have something done, and its result."""

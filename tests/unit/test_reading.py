@@ -151,7 +151,7 @@ def test_a_wrong_key_is_told_once() -> None:
             translation(data={**FILES, "boxes": "b"}),
             "data: key 'boxes' has no place here; translation reads source and",
         ),
-        (translation(loss={"guide": 1}), "loss.guide: needs true alignments, but data.alignment names no column."),
+        (translation(loss={"guide": 1}), "loss.guide: needs true alignments, but data.alignment names no column; name"),
         (
             translation(data={**FILES, "alignment": "a"}, loss={"guide": 1}, model={"bridge": {"kind": "initial"}}),
             "loss.guide: needs a bridge of kind attention, but it is initial.",
