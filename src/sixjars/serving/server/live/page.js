@@ -74,7 +74,7 @@ async function ask() {
     if (own.signal.aborted) return;
     if (row.error) throw new Error(row.error.replace(/^input 1: /, ""));
     show(row);
-    tell(`answered in ${Math.round(performance.now() - began)} ms`);
+    tell([...row.notes, `answered in ${Math.round(performance.now() - began)} ms`].join(" "));
   } catch (error) {
     if (error.name === "AbortError" || own.signal.aborted) return;
     Object.values(page.controls).forEach((control) => control.failed?.());
