@@ -7,8 +7,10 @@ from threading import Thread
 
 import pytest
 
+import sixjars
 from sixjars.errors import RequestError
-from sixjars.serving.client import Client, Token, _body
+from sixjars.serving.client import Answer, Client, Token, _body
+from tests.unit.conftest import Recipe
 from tests.unit.serving import serving
 
 
@@ -51,3 +53,35 @@ def test_a_client_renames_files_that_a_form_cannot_name(tmp_path: Path) -> None:
     body, _ = _body([path], {})
     assert b'filename="a_b_.png"' in body
     assert json.dumps({"inputs": ["a_b_.png"]}).encode() in body
+
+
+def test_one_input_may_be_given_alone(run: Path) -> None:
+    with serving({"hi": run}) as server, Client(server.address) as client:
+        wanted = client.predict(["ghar"])
+        assert client.predict("ghar") == client.predict({"source": "ghar"}) == wanted
+        assert len(wanted) == 1
+
+
+def test_an_answer_tells_that_its_input_was_cut_or_is_unknown(run: Path) -> None:
+    """In the words of `predict`."""
+    with serving({"hi": run}) as server, Client(server.address) as client:
+        [[plain], [cut], [unknown]] = client.predict(["ghar", "a" * 500, "ЖЖ"])
+        [*_, last] = client.stream("ЖЖ")
+    assert plain.notes == ()
+    assert cut.notes == ("the input was cut, because it is longer than the run reads (max_length).",)
+    poor = "100 % of the input tokens are unknown to the run (<unk>); outputs may be poor."
+    assert unknown.notes == (poor,)
+    assert isinstance(last, Answer)
+    assert last.notes == (poor,)
+
+
+def test_a_stream_is_greedy_where_the_run_itself_searches_with_a_beam(recipe: Recipe, tmp_path: Path) -> None:
+    search = {"kind": "beam", "width": 3, "nbest": 2}
+    run = sixjars.train(recipe(learning={"epochs": 1}, evaluation={"search": search}), out=tmp_path / "run").folder
+    with serving({"hi": run}) as server, Client(server.address) as client:
+        [*_, last] = client.stream("ghar")
+        [[greedy]] = client.predict(["ghar"], kind="greedy", nbest=1)
+        assert last.text == greedy.text
+        for own in ({"kind": "beam"}, {"width": 2}, {"kind": "beam", "nbest": 1}):
+            with pytest.raises(RequestError, match=r"^a stream has one output, of greedy search or sampling; ask"):
+                next(client.stream("ghar", **own))

@@ -200,6 +200,18 @@ def test_what_is_wrong_is_told(visitor: Visitor) -> None:
 
 
 @needs_browser
+def test_a_box_that_is_cleared_has_no_answer(visitor: Visitor) -> None:
+    """Not for a screen reader either; and what is cut or unknown is told with the answer."""
+    visitor.choose("transliteration")
+    visitor.type("source", "ЖЖ")
+    visitor.answer()
+    assert visitor.ask("find('status').textContent").startswith("100 % of the input tokens are unknown to the run")
+    visitor.type("source", "")
+    visitor.until("find('status').textContent.startsWith('There is no answer yet')")
+    assert visitor.ask("find('spoken').textContent + find('answer').textContent") == ""
+
+
+@needs_browser
 def test_a_narrow_and_a_wide_page(visitor: Visitor) -> None:
     """Nothing is wider than a phone; on a projector letters are larger."""
     sizes = {}
@@ -245,8 +257,26 @@ def test_a_token_is_asked_for(chromium: Browser, run: Path, tmp_path: Path) -> N
     with serving({"hi": run}, token="s3cret") as server:
         visitor = Visitor(chromium, server, tmp_path)
         assert visitor.ask("find('form').hidden") is True
+        assert visitor.ask("find('refused').textContent") == ""
+        visitor.ask("find('token').querySelector('input').value = 'other'; find('token').requestSubmit()")
+        visitor.until("find('refused').textContent === 'This token is wrong.'")
         visitor.ask("find('token').querySelector('input').value = 's3cret'; find('token').requestSubmit()")
         visitor.until("!find('form').hidden")
         visitor.choose("hi")
         visitor.fill()
         assert visitor.answer()
+
+
+@needs_browser
+def test_an_address_that_cannot_be_decoded(chromium: Browser, run: Path, tmp_path: Path) -> None:
+    """Names a model as it stands, or none. A server that has ended is told of in a sentence."""
+    with serving({"hi": run, "100%": run}) as server:
+        visitor = Visitor(chromium, server, tmp_path)
+        for part, wanted in (("100%", "100%"), ("100%25", "100%"), ("%", "hi")):
+            chromium.open("about:blank")
+            chromium.open(f"{server.address}/#{part}")
+            visitor.until("page.model !== null")
+            assert visitor.ask("page.model.name") == wanted
+    visitor.type("source", "ghar")
+    visitor.until("find('error').textContent.startsWith('The server does not answer; it may have ended. Start it')")
+    chromium.events.clear()  # the browser tells of it too

@@ -231,16 +231,33 @@ def test_hypotheses_of_a_beam_are_switched(browser: Browser, translation: Path) 
         assert browser.ask("document.querySelector('#tab-2').getAttribute('aria-selected')") == "true"
 
 
-def test_a_page_that_is_opened_as_a_file_is_handed_its_model(browser: Browser, translation: Path) -> None:
+def handed(browser: Browser, file: Path) -> None:
+    """Choose a file as the model."""
+    whole = browser.order("DOM.getDocument")["root"]["nodeId"]
+    node = browser.order("DOM.querySelector", nodeId=whole, selector="#file input")["nodeId"]
+    browser.order("DOM.setFileInputFiles", nodeId=node, files=[str(file)])
+
+
+def test_a_page_that_is_opened_as_a_file_is_handed_its_model(
+    browser: Browser, translation: Path, tmp_path: Path
+) -> None:
     browser.open(translation / "index.html")
     assert shown(browser, "#status").startswith("This page was opened as a file")
-    for file, ready in ((translation / "index.html", "Boolean(model)"), (translation / "model.safetensors", READY)):
-        whole = browser.order("DOM.getDocument")["root"]["nodeId"]
-        node = browser.order("DOM.querySelector", nodeId=whole, selector="#file input")["nodeId"]
-        browser.order("DOM.setFileInputFiles", nodeId=node, files=[str(file)])
+    other = tmp_path / "model.safetensors"
+    content = (translation / "model.safetensors").read_bytes()
+    fingerprint = browser.ask("page.file.dataset.fingerprint").encode()
+    other.write_bytes(content.replace(fingerprint, b"0" * len(fingerprint)))
+    assert other.read_bytes() != content
+    for file, told in (
+        (translation / "index.html", "This file is not a safetensors file, or not all of it."),
+        (other, "This file is the model of another page; open the model.safetensors that was exported with this one."),
+    ):
+        handed(browser, file)
         browser.ask("new Promise(done => setTimeout(done, 50))")
-        found = browser.ask(ready)
-    assert found
+        assert shown(browser, "#status") == told
+        assert not browser.ask("Boolean(model)")
+    handed(browser, translation / "model.safetensors")
+    browser.ask(READY)
     typed(browser, "b a")
     assert shown(browser, "#answer").startswith("dos uno P = ")
     assert browser.complaints() == []

@@ -41,10 +41,13 @@ def test_synthetic_data_has_an_example_that_was_not_trained_on(hull: Path, tmp_p
     assert found["points"] not in [row["points"] for row in rows["train"]]
 
 
-def test_an_example_may_be_given(hull: Path, tmp_path: Path) -> None:
+def test_an_example_may_be_given(hull: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     call = ["export", str(hull), str(tmp_path / "page"), "--example", "0.1,0.2 0.3,0.4"]
     app([*call, "--web"], standalone_mode=False)
     assert example(tmp_path / "page") == {"points": "0.1,0.2 0.3,0.4"}
+    page = tmp_path / "page"
+    how = f"serve it: python -m http.server -d {page}; or open index.html, which asks for the model"
+    assert capfd.readouterr().err == f"wrote {page}; {how}\n"
     with pytest.raises(DataError) as refused:
         app(call, standalone_mode=False)
     assert str(refused.value) == "--example is what a page opens with; say --web too."

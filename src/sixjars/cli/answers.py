@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, final
 from sixjars.cli.options import note
 from sixjars.cli.streaming import Pace
 from sixjars.cli.unknown import UnknownTokens
+from sixjars.runs.notes import CUT
 
 if TYPE_CHECKING:
     from sixjars.runs.prediction import Prediction
@@ -34,7 +35,7 @@ class Notes:
                 self._tell(f"note: {some[0].error}")
             elif some[0].truncated:
                 self.cut += 1
-                self._tell(f"note: input {self.done} was cut, because it is longer than the run reads (max_length).")
+                self._tell(f"note: input {self.done} {CUT}")
 
     def _tell(self, sentence: str) -> None:
         self.told += 1

@@ -1,6 +1,7 @@
 """The command that writes a run for programs without torch: `export`."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Literal
 
 import typer
@@ -32,7 +33,9 @@ def export(
             raise DataError("--web writes a page of its own; leave --check, --data and --precision out.")
         from sixjars.serving.web import export_web
 
-        note(f"wrote {export_web(run, out, example)}; open index.html in a browser")
+        page = export_web(run, out, example)
+        serving = f"python -m http.server -d {quote(str(page))}"
+        note(f"wrote {page}; serve it: {serving}; or open index.html, which asks for the model")
         return
     if example is not None:
         raise DataError("--example is what a page opens with; say --web too.")

@@ -5,19 +5,16 @@ from typing import TYPE_CHECKING, final
 
 from sixjars.cli.options import note
 from sixjars.flow.special import SPECIAL, STOP
+from sixjars.runs.notes import unknown_in_words
 
 if TYPE_CHECKING:
     from sixjars.runs.prediction import Prediction
-
-MUCH = 0.05
-"""The share of unknown tokens from which outputs may be poor."""
 
 
 def note_unknown(share: float | None) -> None:
     """A note where tokens of the inputs are unknown."""
     if share:
-        poor = "; outputs may be poor" if share > MUCH else ""
-        note(f"note: {100 * share:.3g} % of the input tokens are unknown to the run (<unk>){poor}.")
+        note(f"note: {unknown_in_words(share)}")
 
 
 def note_unknown_target(tokens: Sequence[str]) -> None:

@@ -42,6 +42,8 @@ class Answer:
     weights: tuple[tuple[float, ...], ...] = ()
     """Attention: a row for each token, over the positions of the input."""
     error: str | None = None
+    notes: tuple[str, ...] = ()
+    """Sentences about the input: that it was cut, or how many of its tokens are unknown."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """What else the server told."""
 
@@ -96,7 +98,7 @@ class Client:
 
     def predict(
         self,
-        inputs: Sequence[Given],
+        inputs: Given | Sequence[Given],
         *,
         model: str | None = None,
         nbest: int | None = None,
@@ -105,17 +107,19 @@ class Client:
     ) -> list[list[Answer]]:
         """The outputs for each input, best first; `search` are settings of search, such as `kind="beam"`.
 
+        A text, a mapping or a path that is given alone is one input with one row. A list is always a list of inputs.
         An input that cannot be used has one answer with an `error`. Files are given as paths (`pathlib.Path`).
         """
+        inputs = [inputs] if isinstance(inputs, str | Mapping | os.PathLike) else inputs
         body, kind = _body(inputs, {"model": model, "nbest": nbest, "weights": weights, "search": search})
         found = self._json("POST", "/v1/predict", body, kind)["predictions"]
-        return [
-            [_answer(one) for one in row["outputs"]] or [Answer("", finished=False, error=row.get("error"))]
-            for row in found
-        ]
+        return [_answers(row) for row in found]
 
     def stream(self, one: Given, *, model: str | None = None, **search: Any) -> Iterator[Token | Answer]:
-        """Tokens of one output as they are written, and the whole output as the last."""
+        """Tokens of one output as they are written, and the whole output as the last.
+
+        Where the run's own search is a beam, which is written all at once, it is searched greedily instead.
+        """
         body, kind = _body([one], {"model": model, "search": search})
         # A connection of its own: whoever leaves a stream before its end closes it, and may ask other things meanwhile.
         with Client(self.address, token=self.token, timeout=self.timeout, tries=self.tries) as own, own._heard():
@@ -132,8 +136,7 @@ class Client:
             elif name == "error":
                 raise RequestError(values["detail"], values["status"])
             else:
-                outputs = values["outputs"]
-                yield _answer(outputs[0]) if outputs else Answer("", finished=False, error=values["error"])
+                yield _answers(values)[0]
         if name != "end":
             raise RequestError(f"{self.address} ended the stream before its end.")
 
@@ -200,7 +203,13 @@ class Client:
         return kind(parts.hostname, parts.port, timeout=self.timeout)
 
 
-def _answer(values: Mapping[str, Any]) -> Answer:
+def _answers(row: Mapping[str, Any]) -> list[Answer]:
+    """All outputs for one input; each has the notes about it."""
+    notes = tuple(row.get("notes", ()))
+    return [_answer(one, notes) for one in row["outputs"]] or [Answer("", finished=False, error=row.get("error"))]
+
+
+def _answer(values: Mapping[str, Any], notes: tuple[str, ...]) -> Answer:
     own = {name: values[name] for name in ("text", "finished") if name in values}
     own |= {name: values[name] or 0.0 for name in ("score", "log_probability", "probability")}
     weights = tuple(tuple(row) for row in values.get("weights", ()))
@@ -210,6 +219,7 @@ def _answer(values: Mapping[str, Any]) -> Answer:
         source=tuple(values.get("source", ())),
         tokens=tuple(values.get("tokens", ())),
         weights=weights,
+        notes=notes,
         more={name: value for name, value in values.items() if name not in known},
     )
 

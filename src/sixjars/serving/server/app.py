@@ -105,11 +105,11 @@ class Serving:
                 raise
             raise _busy(TOO_LARGE) from None
 
-    def asked(self, message: PredictRequest, uploads: Uploads) -> tuple[Served, Asked]:
+    def asked(self, message: PredictRequest, uploads: Uploads, *, streams: bool = False) -> tuple[Served, Asked]:
         """The run and what it is asked."""
         run = self.named(message.model)
         with told_as(422):
-            how = run.how(message)
+            how = run.how(message, streams=streams)
         inputs = inputs_of(message, uploads, how.run.inputs, self.settings)
         return run, Asked(inputs, how, uploads.names)
 
@@ -181,7 +181,8 @@ def _answering(app: FastAPI, state: Mapping[str, Serving], settings: ServerSetti
         """Server-sent events: tokens with their attention as they are written, for one input."""
         async with AsyncExitStack() as stack:
             message, uploads = await stack.enter_async_context(received(request, settings))
-            run, asked = state["serving"].asked(message.model_copy(update={"weights": True}), uploads)
+            message = message.model_copy(update={"weights": True})
+            run, asked = state["serving"].asked(message, uploads, streams=True)
             with told_as(422):
                 run.check_stream(asked)
             events = Stream(partial(state["serving"].answer, run), asked, stack.pop_all())

@@ -53,6 +53,8 @@ class PredictionMessage(Settings):
 
     outputs: list[OutputMessage]
     error: str | None = None
+    notes: list[str] = []
+    """Sentences about the input: that it was cut, or how many of its tokens are unknown."""
     html: str | None = None
     """Attention, where a view was asked for and the run has any."""
 

@@ -12,6 +12,7 @@ from sixjars.evaluation.search.scores import order_in_words
 from sixjars.inspection.html import fragment
 from sixjars.inspection.view import view_of
 from sixjars.recipe.sections import SearchSettings
+from sixjars.runs.notes import notes_of
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import Check, Input, search_of
@@ -98,18 +99,24 @@ class Served:
             search=run.recipe.evaluation.search.model_dump(),
         )
 
-    def how(self, asked: PredictRequest) -> How:
-        """How a request is to be answered; SixJarsError with a sentence where it cannot be."""
+    def how(self, asked: PredictRequest, *, streams: bool = False) -> How:
+        """How a request is to be answered; SixJarsError with a sentence where it cannot be.
+
+        A stream is greedy where nothing but the run's own settings ask for a beam.
+        """
         run, given, most = self.predictor, dict(asked.search), self.settings.max_search
         kind = given.pop("kind", None)
         given |= {} if asked.nbest is None else {"nbest": asked.nbest}
-        search = search_of(run.recipe.evaluation.search, kind, given, run.ability, "this request")
+        own = run.recipe.evaluation.search
+        if streams and run.ability.searches and own.kind == "beam" and "width" not in given:
+            own = own.model_copy(update={"kind": "greedy", "nbest": 1})
+        search = search_of(own, kind, given, run.ability, "this request")
         for key in ("width", "nbest"):
             if key in given and getattr(search, key) > most:
                 raise DataError(
                     f"search.{key} is {getattr(search, key)}, but this server allows {most} (--max-search)."
                 )
-        longest = max(run.recipe.evaluation.search.max_length, 1000)
+        longest = max(own.max_length, 1000)
         if search.max_length > longest:
             raise DataError(f"search.max_length is {search.max_length}, but this server allows {longest}.")
         keeps = asked.weights or asked.view
@@ -178,9 +185,8 @@ def _row(run: Predictor, asked: Asked, found: Sequence[Prediction]) -> dict[str,
     values = [one.to_json() for one in found]
     if not asked.how.weights:
         values = [{key: value[key] for key in SHORT} for value in values]
-    if not asked.how.view:
-        return {"outputs": values}
-    return {"outputs": values, "html": _drawn(run, asked, found)}
+    row = {"outputs": values, "notes": notes_of(first)}
+    return row | ({"html": _drawn(run, asked, found)} if asked.how.view else {})
 
 
 def _drawn(run: Predictor, asked: Asked, found: Sequence[Prediction]) -> str:

@@ -8,6 +8,7 @@ What the browser can do is what there are files for: a setting such as `bridge.k
 
 import json
 from collections.abc import Collection, Iterator, Mapping
+from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -35,6 +36,8 @@ FILES = ("index.html", "script.js", "model.safetensors")
 """What is written."""
 NOTE = "sixjars_web"
 """Among the notes of the safetensors file: model, search and vocabularies, as JSON."""
+FINGERPRINT = "sixjars_page"
+"""Another note, which the page has too: a hash of the first. A page refuses a file with another one."""
 BEFORE = ("tensors", "recurrent", "bridge", "text")
 AFTER = ("model", "drawing", "page")
 """Parts of the script that every model needs, before and after those of its components."""
@@ -78,8 +81,11 @@ def export_web(run: Path, out: Path, example: str | None = None) -> Path:
     }
     tensors = {name: _plain(tensor) for name, tensor in predictor.network.state_dict().items()}
     parts += SEARCH if model.decoder.searches else ()
-    weights = save(tensors, {NOTE: json.dumps(plan, ensure_ascii=False, separators=(",", ":"))})
-    written = zip(FILES, (_page(opened.recipe, len(weights)), _script(parts), weights), strict=True)
+    note = json.dumps(plan, ensure_ascii=False, separators=(",", ":"))
+    fingerprint = sha256(note.encode()).hexdigest()
+    weights = save(tensors, {NOTE: note, FINGERPRINT: fingerprint})
+    page = _page(opened.recipe, len(weights), fingerprint)
+    written = zip(FILES, (page, _script(parts), weights), strict=True)
     for name, content in written:
         write_whole(out / name, content)
     return out
@@ -133,9 +139,10 @@ def _script(parts: Collection[Part]) -> bytes:
     return "\n".join([script(controls), *(path.read_text("utf-8") for path in paths)]).encode()
 
 
-def _page(recipe: Recipe, size: int) -> bytes:
+def _page(recipe: Recipe, size: int, fingerprint: str) -> bytes:
     task = TASKS[recipe.task]
     names = {"title": escape(task.name.replace("_", " ")), "about": escape(task.title), "size": f"{size / 1e6:.1f} MB"}
+    names["fingerprint"] = fingerprint
     template = Template(SCRIPT.joinpath("index.html").read_text("utf-8"))
     return template.substitute(names, style=style() + SCRIPT.joinpath("page.css").read_text("utf-8")).encode()
 

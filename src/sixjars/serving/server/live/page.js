@@ -9,10 +9,34 @@ async function call(path, body) {
   if (token) headers.Authorization = `Bearer ${token}`;
   if (typeof body === "string") headers["Content-Type"] = "application/json";
   const signal = page.asking ? page.asking.signal : undefined;
-  const answer = await fetch(path, { method: body === undefined ? "GET" : "POST", headers, body, signal });
-  if (answer.status === 401) { find("token").hidden = false; find("form").hidden = true; find("token").querySelector("input").focus(); }
+  const answer = await heard(fetch(path, { method: body === undefined ? "GET" : "POST", headers, body, signal }));
+  if (answer.status === 401) askForToken(Boolean(token));
   if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).detail || `the server answered ${answer.status}.`);
   return answer;
+}
+
+// What a server sends; where it has ended, or cannot be reached, a sentence in place of the browser's own words.
+async function heard(coming) {
+  try {
+    return await coming;
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error("The server does not answer; it may have ended. Start it again, or look at your connection.");
+  }
+}
+
+function askForToken(wrong) {
+  find("token").hidden = false;
+  find("form").hidden = true;
+  find("refused").textContent = wrong ? "This token is wrong." : "";
+  find("token").querySelector("input").focus();
+}
+
+// Takes away what was answered, for screen readers too.
+function clearAnswer() {
+  find("written").hidden = true;
+  find("spoken").textContent = "";
+  find("answer").replaceChildren();
 }
 
 function tell(sentence, wrong) {
@@ -58,8 +82,7 @@ async function ask() {
   if (missing) {
     if (missing.needs()) {
       page.asking?.abort();
-      find("written").hidden = true;
-      find("answer").replaceChildren();
+      clearAnswer();
       tell(missing.needs());
     }
     return;
@@ -74,11 +97,11 @@ async function ask() {
     if (own.signal.aborted) return;
     if (row.error) throw new Error(row.error.replace(/^input 1: /, ""));
     show(row);
-    tell(`answered in ${Math.round(performance.now() - began)} ms`);
+    tell([...row.notes, `answered in ${Math.round(performance.now() - began)} ms`].join(" "));
   } catch (error) {
     if (error.name === "AbortError" || own.signal.aborted) return;
     Object.values(page.controls).forEach((control) => control.failed?.());
-    find("answer").replaceChildren();
+    clearAnswer();
     tell(error.message, true);
   }
   find("written").hidden = true;
@@ -90,7 +113,7 @@ async function streamed(body) {
   const reader = (await call("/v1/stream", body)).body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { done, value } = await reader.read();
+    const { done, value } = await heard(reader.read());
     if (done) throw new Error("the server ended before its answer did.");
     rest += value;
     const events = rest.split("\n\n");
@@ -125,7 +148,7 @@ function choose(name) {
   page.controls = Object.fromEntries(page.model.inputs.map((field) =>
     [field.name, field.file ? fileControl(field, later) : controlOf({ ...field, begins }, later)]));
   find("fields").replaceChildren(...Object.values(page.controls).map((control) => control.element));
-  find("answer").replaceChildren();
+  clearAnswer();
   find("ask").hidden = Object.values(page.controls).some((control) => control.submit); // it has a button of its own
   find("kinds").hidden = !page.model.searches;
   find("search").hidden = page.model.multi_label;
@@ -148,7 +171,16 @@ async function start() {
   find("form").hidden = false;
   find("choice").hidden = page.models.length < 2;
   find("model").replaceChildren(...page.models.map(({ name, task }) => make("option", { value: name }, name === task ? name : `${name} (${task})`)));
-  choose(decodeURIComponent(location.hash.slice(1)));
+  choose(named(location.hash.slice(1)));
+}
+
+// The model that an address names; one that cannot be decoded is taken as it stands.
+function named(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 find("model").addEventListener("change", (event) => choose(event.target.value));
@@ -166,6 +198,7 @@ find("form").addEventListener("keydown", (event) => {
 });
 find("token").addEventListener("submit", (event) => {
   event.preventDefault();
+  find("refused").textContent = ""; // so that the same sentence is heard again
   sessionStorage.setItem("token", find("token").querySelector("input").value);
   start();
 });

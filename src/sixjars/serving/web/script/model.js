@@ -1,8 +1,9 @@
 // A whole model from one safetensors file, whose notes hold the recipe's model, the search and the vocabularies.
 class Model {
-  constructor(buffer) {
+  constructor(buffer, fingerprint) {
     const weights = new Weights(buffer);
     if (!weights.notes.sixjars_web) throw new Error("This file is not a model that `sixjars export --web` wrote.");
+    if (weights.notes.sixjars_page !== fingerprint) throw new Error("This file is the model of another page; open the model.safetensors that was exported with this one.");
     const plan = JSON.parse(weights.notes.sixjars_web), { encoder, bridge, decoder } = plan.model;
     this.search = plan.search;
     this.inputs = plan.inputs.map((field) => new FIELD[known(FIELD, field.settings.kind)](field));

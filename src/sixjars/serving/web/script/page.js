@@ -10,7 +10,7 @@ function say(text, isError = false) {
 
 function openModel(buffer) {
   try {
-    model = new Model(buffer);
+    model = new Model(buffer, page.file.dataset.fingerprint);
   } catch (error) {
     say(error.message, true);
     return;
