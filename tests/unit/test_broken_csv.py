@@ -70,3 +70,15 @@ def test_quotation_marks_that_are_letters(tmp_path: Path) -> None:
     lines = [f'"{row}" is what he said,{"ab"[row % 2]}' if row % 9 == 0 else f"{row} it is,a" for row in range(60)]
     made = started(tmp_path / "a.yaml", task="document_classification", data=written(tmp_path, ["text,label", *lines]))
     assert "quotes: false" in made.path.read_text()
+
+
+@pytest.mark.parametrize("bad", [6, 7])
+def test_a_starter_recipe_that_does_not_skip_says_so(bad: int, tmp_path: Path) -> None:
+    data = written(tmp_path, ["subject,text,label", *GOOD, *["Re: x,,a"] * bad])
+    made = started(tmp_path / "a.yaml", task="document_classification", data=data)
+    sentence = (
+        f"{bad} bad rows to 60 good ones are more than 10%, so the recipe does not skip them (on_bad_row: error): "
+        "training stops at the first. Mend them, or write `on_bad_row: skip` to train without them."
+    )
+    assert (sentence in made.notes) == (bad > 6)
+    assert f"on_bad_row: {'skip' if bad == 6 else 'error'}" in made.path.read_text()
