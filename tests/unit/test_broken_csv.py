@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from sixjars.data.readers import read
 from sixjars.data.readers.quoted import csv_records
 from sixjars.data.readers.rows import Fault
 from sixjars.errors import DataError
+from sixjars.recipe.sections import DataSettings
 from sixjars.runs.starter import started
 
 UNCLOSED = "a quotation mark opens a field here and is never closed; close it, or double it."
@@ -82,3 +84,29 @@ def test_a_starter_recipe_that_does_not_skip_says_so(bad: int, tmp_path: Path) -
     )
     assert (sentence in made.notes) == (bad > 6)
     assert f"on_bad_row: {'skip' if bad == 6 else 'error'}" in made.path.read_text()
+
+
+CURLY = "curly quotation marks do not enclose a text"
+INSIDE = "a delimiter inside a text ends it"
+
+
+@pytest.mark.parametrize(("marks", "why"), [("\u201c\u201d", CURLY), ("\u201e\u201c", CURLY), ("''", INSIDE)])
+def test_rows_that_are_wider_than_the_header(marks: str, why: str, tmp_path: Path) -> None:
+    wide = [f"Re: {row},{marks[0]}well, it is ready{marks[1]},a" for row in range(7)]
+    data = written(tmp_path, ["subject,text,label", *PLAIN, *wide])
+    settings = DataSettings(train="unused")
+    found = read(str(data), {"source": "text", "label": "label"}, settings=settings)
+    sentence = (
+        f"{data}: 7 of the first 67 rows have more values than the header has names, 3 (line 62, 63, 64, 65, 66, ...), "
+        f'so values may be in the wrong columns: {why}. Enclose such texts in straight quotation marks (") and read '
+        "them with `data.quotes: true`, or choose another delimiter."
+    )
+    assert found.notes == (sentence,)
+    assert sentence in started(tmp_path / "a.yaml", task="document_classification", data=data).notes
+    numbered = settings.model_copy(update={"header": True})
+    assert read(str(data), {"source": 2, "label": 3}, settings=numbered).notes == (sentence,)
+
+
+def test_empty_values_behind_the_last_column_are_no_matter(tmp_path: Path) -> None:
+    data = written(tmp_path, ["subject,text,label", *(f"{line},, " for line in PLAIN)])
+    assert read(str(data), {"source": "text"}, settings=DataSettings(train="unused")).notes == ()
