@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixjars.data.readers import Examples, read, rows
-from sixjars.data.readers.delimited import csv_records
+from sixjars.data.readers.quoted import csv_records
 from sixjars.data.readers.rows import Fault
 from sixjars.errors import DataError
 from sixjars.recipe.data import Column

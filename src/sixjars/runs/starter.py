@@ -11,7 +11,7 @@ from sixjars.data.fields import FIELDS
 from sixjars.errors import DataError, RecipeError, shown, unknown
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
-from sixjars.progress import Reporter, listening
+from sixjars.progress import Reporter, listening, number_of
 from sixjars.recipe.data import Column
 from sixjars.recipe.files import inline
 from sixjars.runs.choice import SPEAKERS
@@ -55,6 +55,10 @@ BY_FOLDS = "# learning.folds trains several models; each row is held out by one 
 FEW_ROWS = (
     "{found.rows} rows are few, so the recipe cross-validates (learning.folds: {folds}): a score on a small part of "
     "them would be luck."
+)
+MANY_BAD = (
+    "{bad} to {found.rows:,} good ones are more than {most:.0%}, so the recipe does not skip them "
+    "(on_bad_row: error): training stops at the first. Mend them, or write `on_bad_row: skip` to train without them."
 )
 TINY = 100
 """Rows of labelled examples below which a starter recipe cross-validates."""
@@ -112,7 +116,7 @@ def started(
     with listening(told):
         found = Found(usual_columns(declared)) if data is None else found_in(declared, Path(data), columns)
     files = _files(declared, data, found)
-    found = replace(found, skipped=found.skipped + sum(len(one.faults) for one in files))
+    found, many_bad = replace(found, skipped=found.skipped + sum(len(one.faults) for one in files)), _many_bad(found)
     text = _text(declared, None if data is None else Path(data), found, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
@@ -122,6 +126,7 @@ def started(
             *([found.chosen] if found.chosen else []),
             *told.sentences,
             *found.notes,
+            *many_bad,
             *label_notes(_output(declared, found), found.texts.get(declared.output.name, ())),
             *([FEW_ROWS.format(found=found, folds=_folds(found))] if _cross_validates(declared, found) else []),
             *(sentence for one in files for sentence in one.notes(_on_bad_row(found))),
@@ -223,6 +228,13 @@ def _folds(found: Found) -> int:
 
 def _on_bad_row(found: Found) -> str:
     return "skip" if 0 < found.skipped <= MOST_BAD * (found.rows or 0) else "error"
+
+
+def _many_bad(found: Found) -> list[str]:
+    """Why the recipe does not skip rows that cannot be read, where it does not."""
+    bad = number_of(found.skipped, "bad row")
+    many = found.skipped and _on_bad_row(found) == "error"
+    return [MANY_BAD.format(bad=bad, found=found, most=MOST_BAD)] if many else []
 
 
 def _output(task: Task, found: Found) -> Field:

@@ -9,15 +9,16 @@ from itertools import islice
 from pathlib import Path
 from typing import final
 
+from sixjars.data.bad_rows import SHOWN
 from sixjars.data.readers.captions import read_coco, read_flickr8k
-from sixjars.data.readers.delimited import Fields, read_csv, read_parallel, read_text, read_tsv, records_of
+from sixjars.data.readers.delimited import read_csv, read_parallel, read_text, read_tsv, records_of
 from sixjars.data.readers.dialect import ROWS, has_header
 from sixjars.data.readers.dialogs import read_dialogs
 from sixjars.data.readers.excel import read_xlsx, sheet_rows
 from sixjars.data.readers.folders import read_folders
 from sixjars.data.readers.memory import MEMORY, read_memory
 from sixjars.data.readers.records import HUB, json_unit, read_hub, read_jsonl, read_parquet
-from sixjars.data.readers.rows import Fault, Key, Places, Source, ToText, Wanted, kept
+from sixjars.data.readers.rows import Fault, Fields, Key, Places, Source, ToText, Wanted, kept
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, unknown
 from sixjars.recipe.data import Column, Files, TableSettings
@@ -61,6 +62,7 @@ _KINDS = (
         ),
     }
 )
+_CURLY = ("\u201c", "\u201d", "\u201e")
 _FORMATS: dict[str, Callable[[Places, Wanted], Examples]] = {
     "coco": read_coco,
     "dialogs": read_dialogs,
@@ -102,7 +104,8 @@ def read(
     if settings.sheet is not None and not kind.sheets:
         raise DataError(f"'sheet' names a sheet of an .xlsx workbook, but the data is {place}; remove it.")
     found = kept(kind.read(place, wanted), wanted, name=str(place), unit=kind.unit(place))
-    return replace(found, notes=(*_header_as_data(place, kind, wanted), *found.notes))
+    notes = (*_header_as_data(place, kind, wanted), *_wider_rows(place, kind, wanted), *found.notes)
+    return replace(found, notes=notes)
 
 
 def _header_as_data(path: Path, kind: _Kind, wanted: Wanted) -> list[str]:
@@ -118,6 +121,27 @@ def _header_as_data(path: Path, kind: _Kind, wanted: Wanted) -> list[str]:
     return [
         f"{path}: the first line ({names}) looks like a header, but is read as an example, because columns are given "
         "by number; name them, or write `data.header: true` (`data.header: false` if it is an example)."
+    ]
+
+
+def _wider_rows(path: Path, kind: _Kind, wanted: Wanted) -> list[str]:
+    """A sentence where lines have more values than the header has names: some may be in the wrong columns."""
+    named = any(isinstance(key, str) for key in wanted.keys)
+    if not (named or wanted.table.header) or kind.lines is None or kind.sheets:
+        return []
+    records = islice(kind.lines(path, wanted.table), ROWS)
+    good = [(line, fields) for line, fields in records if not isinstance(fields, Fault)]
+    names = len(good[0][1])
+    wide = [(line, fields) for line, fields in good if any(map(str.strip, fields[names:]))]
+    if not wide:
+        return []
+    curly = any(field.strip().startswith(_CURLY) for _, fields in wide for field in fields)
+    why = "curly quotation marks do not enclose a text" if curly else "a delimiter inside a text ends it"
+    lines = ", ".join(str(line) for line, _ in wide[:SHOWN]) + (", ..." if len(wide) > SHOWN else "")
+    return [
+        f"{path}: {len(wide)} of the first {len(good) - 1} rows have more values than the header has names, {names} "
+        f"(line {lines}), so values may be in the wrong columns: {why}. Enclose such texts in straight quotation "
+        'marks (") and read them with `data.quotes: true`, or choose another delimiter.'
     ]
 
 

@@ -1,11 +1,8 @@
 """Lines that hold columns between delimiters, the whole line as one column, or a file for each column.
 
-Without quotes, as in TSV, a quotation mark is a letter like any other. CSV is what Python's `csv` reads: a field in
-quotes may hold commas, line breaks and doubled quotes; in a field that does not begin with a quotation mark, one is a
-letter.
+Without quotes, as in TSV, a quotation mark is a letter like any other.
 """
 
-import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +13,8 @@ import pyarrow
 import pyarrow.compute
 
 from sixjars.data.flat import spread
-from sixjars.data.readers.rows import Fault, Key, Piece, Record, Source, Wanted, piece_of
+from sixjars.data.readers.quoted import csv_records
+from sixjars.data.readers.rows import Fault, Fields, Key, Piece, Record, Source, Wanted, decoded, piece_of
 from sixjars.data.text.files import blocks_of, lines_of
 from sixjars.errors import DataError, unknown
 
@@ -24,20 +22,6 @@ DELIMITERS: Final = ("\t", ";", "|", ",")
 """What may stand between columns, the least usual in texts first."""
 TEXT: Final = "text"
 """What the one column of a plain text file is called."""
-_RETURN = "\ud800"  # stands for a carriage return, which `csv` would take for a line break; no UTF-8 text has it
-csv.field_size_limit(2**31 - 1)  # a document may be longer than the 131,072 letters that are allowed otherwise
-
-Fields = tuple[int, list[str] | Fault]
-"""The number of the first line of a record, and its fields."""
-
-
-def decoded(number: int, raw: bytes) -> str | Fault:
-    r"""A line of UTF-8 without its end, which is `\n` or `\r\n`."""
-    try:
-        return raw.decode().removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError as error:
-        place = f"byte {error.start + 1} of the line (0x{raw[error.start]:02x})"
-        return Fault(number, f"{place} is not UTF-8; save the file as UTF-8.")
 
 
 def decoded_lines(path: Path) -> Iterator[tuple[int, str | Fault]]:
@@ -220,45 +204,3 @@ def other_delimiter(fields: Sequence[str]) -> str:
 def unused_delimiter(fields: Sequence[str]) -> str:
     """What may stand between the columns of a line that was read as one; nothing where there is no such thing."""
     return next((mark for mark in DELIMITERS if len(fields) == 1 and mark in fields[0]), "")
-
-
-def csv_records(path: Path, delimiter: str = ",") -> Iterator[Fields]:
-    """The fields of every record; one that breaks the rules of `csv` is a fault."""
-    lines: list[str] = []  # of the record that is being read
-    bad: list[Fault] = []
-    number = 0
-
-    def fed() -> Iterator[str]:
-        nonlocal number
-        for number, raw in lines_of(path):
-            line = decoded(number, raw)
-            if isinstance(line, Fault):
-                bad.append(line)
-                line = raw.decode(errors="replace").rstrip("\r\n")  # its quotation marks still open and close fields
-            end = "\r\n" if raw.endswith(b"\r\n") else "\n"
-            lines.append(line.replace("\r", _RETURN) + end)
-            yield lines[-1]
-
-    records = csv.reader(fed(), delimiter=delimiter, strict=True)
-    while True:
-        first = number + 1
-        lines.clear()
-        bad.clear()
-        try:
-            fields = next(records)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            if "unexpected end of data" in str(error):
-                raise DataError(_unclosed(path, number, lines, delimiter)) from None
-            message = f"is not CSV: {error}; double each quotation mark inside a quoted field."
-            yield first, bad[0] if bad else Fault(first, message)
-            continue
-        yield first, bad[0] if bad else [field.replace(_RETURN, "\r") for field in fields] or [""]
-
-
-def _unclosed(path: Path, last: int, lines: Sequence[str], delimiter: str) -> str:
-    """Names the line of a quotation mark behind which all lines to the last belong to one field."""
-    *_, rest = next(csv.reader(lines, delimiter=delimiter))
-    opens = last + 1 - rest.count("\n")
-    return f"{path}, line {opens}: a quotation mark opens a field here and is never closed; close it, or double it."

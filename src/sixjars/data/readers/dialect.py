@@ -3,7 +3,6 @@
 All of it is decided from the first rows, by rules: the same file always gives the same answer.
 """
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from sixjars.data.readers.delimited import DELIMITERS, records_of
+from sixjars.data.readers.quoted import csv_fields
 from sixjars.data.readers.rows import Fault, Key
 from sixjars.data.text.files import lines_of
 from sixjars.errors import DataError
@@ -22,6 +22,8 @@ from sixjars.recipe.data import TableSettings
 ROWS: Final = 1000
 """How many rows are looked at."""
 _BYTES: Final = 1 << 20
+_MOST_BROKEN: Final = 0.1
+"""The share of rows that quotation marks may break where they enclose fields; in one of more they are letters."""
 _USUAL: Final = {".csv": ",", ".tsv": "\t"}
 _NUMBER: Final = re.compile(r"[-+]?(\d[\d,]*)?[.,]?\d+([eE][-+]?\d+)?%?")
 _DATE: Final = re.compile(
@@ -158,9 +160,10 @@ def _consistency(lines: Sequence[str], delimiter: str, quotes: bool) -> float:  
     """
     filled = [line for line in lines if line.strip()]
     rows = [line.split(delimiter) for line in filled]
+    broken = 0
     if quotes:
         rows, broken = _quoted(filled, delimiter)
-        if broken or (delimiter == "\t" and not _needs_quotes(filled)):
+        if broken > _MOST_BROKEN * len(rows) or (delimiter == "\t" and (broken or not _needs_quotes(filled))):
             return 0.0
     if not rows:
         return 0.0
@@ -171,17 +174,24 @@ def _consistency(lines: Sequence[str], delimiter: str, quotes: bool) -> float:  
     spaced = sum(field.startswith(" ") for field in inner) / len(inner)
     enclosed = 0.0 if quotes or delimiter == "\t" else 0.2 * _share_enclosed(rows)
     bonus = 0.05 if quotes and delimiter == "\t" else 0.0
-    return count / len(rows) * (1 - 0.6 * spaced) - enclosed + bonus
+    return count / (len(rows) + broken) * (1 - 0.6 * spaced) - enclosed + bonus
 
 
-def _quoted(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], bool]:
-    """Rows by the rules of CSV, and whether a quotation mark breaks them. The last row may be cut by the sample."""
+def _quoted(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], int]:
+    """Rows by the rules of CSV, and how many quotation marks break them. The last row may be cut by the sample."""
     rows: list[list[str]] = []
+    broken = 0
     try:
-        rows += csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
-    except csv.Error as error:
-        return rows, "unexpected end" not in str(error) or len(lines) < ROWS
-    return rows, False
+        for _, fields in csv_fields(
+            ((at, f"{line}\n".encode()) for at, line in enumerate(lines, 1)), delimiter, Path()
+        ):
+            if isinstance(fields, Fault):
+                broken += 1
+            else:
+                rows.append(fields)
+    except DataError:  # a field is never closed, and all lines behind it are lost
+        broken += len(lines) if len(lines) < ROWS else 0
+    return rows, broken
 
 
 def _needs_quotes(lines: Sequence[str]) -> bool:

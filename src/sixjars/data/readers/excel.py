@@ -10,8 +10,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
-from sixjars.data.readers.delimited import Fields, read_fields
-from sixjars.data.readers.rows import Record, Wanted
+from sixjars.data.readers.delimited import read_fields
+from sixjars.data.readers.rows import Fields, Record, Wanted
 from sixjars.data.text.files import check_file
 from sixjars.errors import DataError, MissingExtra, shown, unknown
 from sixjars.progress import tell

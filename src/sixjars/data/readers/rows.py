@@ -45,6 +45,19 @@ Record = tuple[int, Mapping[Any, Any] | Fault]
 """Where a record was in its file, counted from 1, and its values by column; or what is wrong with it."""
 
 
+Fields = tuple[int, list[str] | Fault]
+"""The number of the first line of a record, and its fields."""
+
+
+def decoded(number: int, raw: bytes) -> str | Fault:
+    r"""A line of UTF-8 without its end, which is `\n` or `\r\n`."""
+    try:
+        return raw.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        place = f"byte {error.start + 1} of the line (0x{raw[error.start]:02x})"
+        return Fault(number, f"{place} is not UTF-8; save the file as UTF-8.")
+
+
 @final
 @dataclass(frozen=True)
 class Piece:

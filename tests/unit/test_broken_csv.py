@@ -1,0 +1,112 @@
+"""CSV files with a few mistakes: one costs its own row, and a starter recipe reads the others as they are meant."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from sixjars.data.readers import read
+from sixjars.data.readers.quoted import csv_records
+from sixjars.data.readers.rows import Fault
+from sixjars.errors import DataError
+from sixjars.recipe.sections import DataSettings
+from sixjars.runs.starter import started
+
+UNCLOSED = "a quotation mark opens a field here and is never closed; close it, or double it."
+GOOD = [f'Re: {row},"the bill, number {row}, is ready",{"ab"[row % 2]}' for row in range(60)]
+PLAIN = [f"Re: {row},the parcel is here,{'ab'[row % 2]}" for row in range(60)]
+OPEN = 'Re: y,"the parcel is broken,a'
+
+
+def written(folder: Path, lines: Sequence[str]) -> Path:
+    path = folder / "a.csv"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+@pytest.mark.parametrize("lines", [GOOD, PLAIN, [*GOOD[:30], 'Re: m,"two\nlines",a', *GOOD[30:]]])
+@pytest.mark.parametrize("at", [20, 30, 59, 60])
+def test_a_field_that_is_never_closed_costs_one_row(lines: list[str], at: int, tmp_path: Path) -> None:
+    whole = [fields for _, fields in csv_records(written(tmp_path, ["subject,text,label", *lines]))]
+    path = written(tmp_path, ["subject,text,label", *lines[:at], OPEN, *lines[at:]])
+    found = list(csv_records(path))
+    line = 2 + "\n".join([*lines[:at], ""]).count("\n")
+    assert [one for one in found if isinstance(one[1], Fault)] == [(line, Fault(line, UNCLOSED))]
+    assert [fields for _, fields in found if not isinstance(fields, Fault)] == whole
+
+
+def test_several_fields_that_are_never_closed(tmp_path: Path) -> None:
+    path = written(tmp_path, ["subject,text,label", *GOOD, OPEN, OPEN, *PLAIN, OPEN, *PLAIN])
+    found = list(csv_records(path))
+    assert [line for line, fields in found if isinstance(fields, Fault)] == [62, 63, 124]
+    assert [line for line, _ in found] == list(range(1, 185))
+
+
+def test_lines_inside_a_quoted_field_are_no_records(tmp_path: Path) -> None:
+    long = 'Re: l,"he said\nthat "this" is wrong\nand more",a'
+    found = list(csv_records(written(tmp_path, ["subject,text,label", *GOOD, long])))
+    assert [fields.sentence[:10] for _, fields in found if isinstance(fields, Fault)] == ["is not CSV"]
+
+
+def test_other_lines_behind_a_field_that_is_never_closed(tmp_path: Path) -> None:
+    path = written(tmp_path, ["subject,text,label", *GOOD, OPEN, "a word", "another"])
+    with pytest.raises(DataError) as raised:
+        list(csv_records(path))
+    assert str(raised.value) == f"{path}, line 62: {UNCLOSED}"
+
+
+@pytest.mark.parametrize("at", [0, 30, 60])
+def test_a_starter_recipe_keeps_quotes(at: int, tmp_path: Path) -> None:
+    data = written(tmp_path, ["subject,text,label", *GOOD[:at], OPEN, *GOOD[at:]])
+    made = started(tmp_path / "a.yaml", task="document_classification", data=data)
+    recipe = made.path.read_text()
+    assert "quotes:" not in recipe
+    assert "delimiter:" not in recipe
+    assert "on_bad_row: skip" in recipe
+    [note] = [note for note in made.notes if "bad row" in note]
+    assert note.startswith(f"{data}: 1 bad row was skipped. Line {at + 2}: ")
+    assert note.endswith(UNCLOSED) == (at > 0)  # what a row looks like is not known at the beginning
+
+
+def test_quotation_marks_that_are_letters(tmp_path: Path) -> None:
+    lines = [f'"{row}" is what he said,{"ab"[row % 2]}' if row % 9 == 0 else f"{row} it is,a" for row in range(60)]
+    made = started(tmp_path / "a.yaml", task="document_classification", data=written(tmp_path, ["text,label", *lines]))
+    assert "quotes: false" in made.path.read_text()
+
+
+@pytest.mark.parametrize("bad", [6, 7])
+def test_a_starter_recipe_that_does_not_skip_says_so(bad: int, tmp_path: Path) -> None:
+    data = written(tmp_path, ["subject,text,label", *GOOD, *["Re: x,,a"] * bad])
+    made = started(tmp_path / "a.yaml", task="document_classification", data=data)
+    sentence = (
+        f"{bad} bad rows to 60 good ones are more than 10%, so the recipe does not skip them (on_bad_row: error): "
+        "training stops at the first. Mend them, or write `on_bad_row: skip` to train without them."
+    )
+    assert (sentence in made.notes) == (bad > 6)
+    assert f"on_bad_row: {'skip' if bad == 6 else 'error'}" in made.path.read_text()
+
+
+CURLY = "curly quotation marks do not enclose a text"
+INSIDE = "a delimiter inside a text ends it"
+
+
+@pytest.mark.parametrize(("marks", "why"), [("\u201c\u201d", CURLY), ("\u201e\u201c", CURLY), ("''", INSIDE)])
+def test_rows_that_are_wider_than_the_header(marks: str, why: str, tmp_path: Path) -> None:
+    wide = [f"Re: {row},{marks[0]}well, it is ready{marks[1]},a" for row in range(7)]
+    data = written(tmp_path, ["subject,text,label", *PLAIN, *wide])
+    settings = DataSettings(train="unused")
+    found = read(str(data), {"source": "text", "label": "label"}, settings=settings)
+    sentence = (
+        f"{data}: 7 of the first 67 rows have more values than the header has names, 3 (line 62, 63, 64, 65, 66, ...), "
+        f'so values may be in the wrong columns: {why}. Enclose such texts in straight quotation marks (") and read '
+        "them with `data.quotes: true`, or choose another delimiter."
+    )
+    assert found.notes == (sentence,)
+    assert sentence in started(tmp_path / "a.yaml", task="document_classification", data=data).notes
+    numbered = settings.model_copy(update={"header": True})
+    assert read(str(data), {"source": 2, "label": 3}, settings=numbered).notes == (sentence,)
+
+
+def test_empty_values_behind_the_last_column_are_no_matter(tmp_path: Path) -> None:
+    data = written(tmp_path, ["subject,text,label", *(f"{line},, " for line in PLAIN)])
+    assert read(str(data), {"source": "text"}, settings=DataSettings(train="unused")).notes == ()
