@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, final
 import typer
 
 from sixjars.cli.answers import MOST_NOTES
-from sixjars.cli.options import note, notes
+from sixjars.cli.options import note, noting
 from sixjars.cli.streaming import Pace
 from sixjars.cli.unknown import note_unknown
 from sixjars.errors import DataError, Interrupted
@@ -78,13 +78,12 @@ class Bulk:
 
     def through(self, order: "Order", predictor: "Predictor") -> None:
         """Answer all parts that are not there yet; rows that cannot be used are blank, a note, and exit code 1."""
-        from sixjars.progress import ConsoleProgress, listening
         from sixjars.runs.bulk.job import answered_here, job_of
         from sixjars.runs.bulk.plan import Shard
 
         assert self.input is not None
         shard = Shard.of(self.shard) if self.shard else Shard()
-        with listening(ConsoleProgress(notes())):
+        with noting():
             job = job_of(order, predictor, self.input, shard=shard, part_rows=self.part_rows, resume=self.resume)
         if len(job.left) < len(job.parts):
             note(f"{len(job.parts) - len(job.left):,} of {len(job.parts):,} parts are there already")

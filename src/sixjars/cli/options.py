@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from rich.console import Console
 
 
@@ -51,6 +53,13 @@ def notes() -> "Console":
     from rich.console import Console
 
     return Console(stderr=True, soft_wrap=True)
+
+
+def noting() -> "AbstractContextManager[None]":
+    """Whatever is told meanwhile about the data is a note."""
+    from sixjars.progress import ConsoleProgress, listening
+
+    return listening(ConsoleProgress(notes()))
 
 
 def note(text: str) -> None:

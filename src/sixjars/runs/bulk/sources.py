@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from sixjars.data.text.files import opened
+from sixjars.data.text.files import is_empty
 from sixjars.errors import DataError
 from sixjars.progress import number_of, tell
 from sixjars.runs.files import DELIMITERS, InputFile, input_file
@@ -59,9 +59,8 @@ def root_of(files: list[Path]) -> Path:
 
 def table_in(path: Path, predictor: Predictor) -> InputFile | None:
     """A file with columns; nothing where it has one input a line, or is empty."""
-    with opened(path) as stream:
-        if not stream.read(1):
-            return None
+    if is_empty(path):
+        return None
     data = predictor.recipe.data
     return input_file(path, predictor.columns, header=data.header, sheet=data.sheet)
 
