@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, Overrides, note, noting, results
+from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, Overrides, note, notes, results
 
 
 def tasks(*, as_json: JsonOption = False) -> None:
@@ -68,10 +68,11 @@ def compare(
 ) -> None:
     """Compare runs: scores with intervals, significance, cost, score by length; recipes are trained first."""
     from sixjars.cli.show import show_comparison
+    from sixjars.progress import ConsoleProgress, listening
     from sixjars.runs.compare import compare as compare_them
     from sixjars.runs.comparison_files import Target
 
-    with noting():
+    with listening(ConsoleProgress(notes())):
         comparison = compare_them(recipes, data=data, out=out, metric=metric, device=device, allow=allow or [])
     if as_json:
         results().print(json.dumps(comparison.to_json(), ensure_ascii=False))

@@ -3,9 +3,11 @@
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, final
 
 import typer
+
+from sixjars.progress import Reporter, listening
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -56,10 +58,14 @@ def notes() -> "Console":
 
 
 def noting() -> "AbstractContextManager[None]":
-    """Whatever is told meanwhile about the data is a note."""
-    from sixjars.progress import ConsoleProgress, listening
+    """Whatever is told meanwhile about the data is a note; without a bar, so that `rich` loads only for a note."""
+    return listening(_Noting())
 
-    return listening(ConsoleProgress(notes()))
+
+@final
+class _Noting(Reporter):
+    def note(self, sentence: str) -> None:
+        note(f"note: {sentence}")
 
 
 def note(text: str) -> None:
