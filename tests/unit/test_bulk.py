@@ -105,13 +105,24 @@ def test_a_folder_or_a_glob_of_files(call: Call, run: Path, tmp_path: Path) -> N
         ("_SUCCESS.txt", "x"),
         (".b.txt", "x"),
         ("d", ""),
+        ("more/e.pdf", "x"),
+        ("empty.csv", ""),
+        ("empty.json", ""),
     ):
         (folder / name).write_text(text)
-    assert call("predict", run, "--input", folder, "--output", out).code == 0
+    (folder / "empty.tsv.gz").write_bytes(gzip.compress(b""))
+    left_out = [
+        f"note: left out because of the ending: 2 files in {folder}",
+        "note: left out because there are no rows: 6 files, "
+        "empty.csv, empty.json, empty.tsv.gz, empty.txt, none.parquet, …",
+    ]
+    said = call("predict", run, "--input", folder, "--output", out)
+    assert (said.code, said.err.splitlines()[:-1]) == (0, left_out)
     assert there(out) == ["a.tsv", "b.txt", "c.parquet", "more/a.tsv"]
     assert len(rows_of(out / "more/a.tsv")) == 2
     again = call("predict", run, "--input", folder, "--output", out, "--resume")
     assert again.err.splitlines() == [
+        *left_out,
         "4 of 4 parts are there already",
         f"rows answered: 0; files written: 0; in {out}",
     ]
@@ -129,7 +140,7 @@ def test_a_folder_or_a_glob_of_files(call: Call, run: Path, tmp_path: Path) -> N
         ".csv, .tsv, .json, .jsonl, .parquet, .txt, .xlsx."
     )
     assert call("predict", run, "--input", f"{folder}/[eo]*.*", "--output", tmp_path / "o").sentence == (
-        "none of the 2 files has rows."
+        "none of the 5 files has rows."
     )
     assert call("predict", run, "--input", folder / "only.csv", "--output", tmp_path / "o", "--resume").sentence == (
         f"{folder / 'only.csv'} has no rows."
@@ -150,7 +161,7 @@ def stopped(run: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPat
     with monkeypatch.context() as patch:
         patch.setattr(Reader, "take", fail)
         said = call("predict", run, "--input", path, "--output", out, "--part-rows", 3)
-    assert (said.code, said.err) == (130, "sixjars: stopped.\n")
+    assert (said.code, said.err) == (130, "sixjars: stopped; the same command with --resume goes on.\n")
     assert there(out) == ["in-00001-of-00003.tsv"]
     (out / ".in-00002-of-00003.tsv.1234abcd.tsv").write_text("half a ro")
     return path, out
@@ -290,8 +301,14 @@ def test_options_that_do_not_go_together(call: Call, run: Path, tmp_path: Path) 
         assert sentence == "--workers and --ray-address are for --engine ray."
     out.write_text("")
     assert call("predict", run, *files, "--shard", "1/2").sentence == (
-        f"--output {out} is a file, but these answers need a folder."
+        f"--output {out} is a file, but these answers need a folder, and work in one file cannot go on; "
+        "begin again with --output FOLDER."
     )
+    for name in ("x.txt", "x.TSV.gz"):
+        wrong = call("predict", run, "--input", path, "--output", tmp_path / name, "--shard", "1/2").sentence
+        assert wrong == (
+            f"--output {tmp_path / name} would be a folder, because these answers are files; name it without ending."
+        )
 
 
 # what Ray calls, without Ray

@@ -88,7 +88,10 @@ def test_the_folder_has_all_that_is_needed(exported: Path) -> None:
     names = {str(path.relative_to(exported)) for path in exported.rglob("*") if path.is_file()}
     graphs = {"encoder.onnx", "step.onnx"}
     assert names == {*graphs, "model.json", "README.md", "fields/source.json", "fields/target.json"}
-    assert "transliteration" in (exported / "README.md").read_text()
+    card = (exported / "README.md").read_text()
+    assert "transliteration" in card
+    assert 'Use it with `sixjars_runtime.load("OUT").predict("INPUT")` in Python' in card
+    assert "sixjars predict" not in card
 
 
 WITHOUT = """
@@ -142,8 +145,14 @@ def test_bad_inputs_are_a_sentence(exported: Path) -> None:
 
 
 def test_a_damaged_folder_is_a_sentence(exported: Path, tmp_path: Path) -> None:
-    with pytest.raises(sixjars_runtime.SixJarsError, match="holds no exported model"):
+    with pytest.raises(sixjars_runtime.SixJarsError) as error:
         sixjars_runtime.load(tmp_path)
+    missing = f"{tmp_path} holds no exported model (model.json); write one with: sixjars export"
+    assert str(error.value) == f"{missing} RUN {tmp_path}"
+    (tmp_path / "recipe.yaml").write_text("")
+    with pytest.raises(sixjars_runtime.SixJarsError) as error:  # a run is not to be written over
+        sixjars_runtime.load(tmp_path)
+    assert str(error.value) == f"{missing} {tmp_path} OUT"
     (tmp_path / "model.json").write_text("{")
     with pytest.raises(sixjars_runtime.SixJarsError, match="is damaged; export the run again"):
         sixjars_runtime.load(tmp_path)

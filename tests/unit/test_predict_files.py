@@ -310,9 +310,26 @@ def test_what_was_saved_by_an_old_excel_can_be_opened_by_it(call: Any, run: Path
     """Windows-1252 comes back in UTF-8, with the mark by which Excel knows it."""
     path, out = tmp_path / "in.csv", tmp_path / "out.csv"
     path.write_bytes("name,roman\nZoë,ghar\nJürgen,ghar\n".encode("cp1252"))
-    assert call("predict", run, "--input", path, "--output", out).code == 0
+    said = call("predict", run, "--input", path, "--output", out)
+    told = f"note: {path} is not UTF-8, so it is read as Windows-1252; if letters look wrong, save it as UTF-8.\n"
+    assert (said.code, said.err) == (0, told)
     assert out.read_bytes().startswith(b"\xef\xbb\xbf")
     assert "Zoë" in out.read_text(encoding="utf-8-sig")
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_lines_in_other_encodings_are_read_as_in_training(encoding: str, call: Any, run: Path, tmp_path: Path) -> None:
+    """Windows-1252 with a note; also where the answers go to a folder."""
+    right, other = tmp_path / "right.txt", tmp_path / "other.txt"
+    right.write_text("ghar\nJürgen\n", encoding="utf-8")
+    other.write_text("ghar\nJürgen\n", encoding=encoding)
+    told = [f"note: {other} is not UTF-8, so it is read as Windows-1252; if letters look wrong, save it as UTF-8."]
+    whole, said = call("predict", run, "--input", right), call("predict", run, "--input", other)
+    assert (said.code, said.out) == (0, whole.out)
+    assert [line for line in said.err.splitlines() if "UTF-8" in line] == (told if encoding == "cp1252" else [])
+    said = call("predict", run, "--input", other, "--output", tmp_path / "out", "--part-rows", 5)
+    assert (tmp_path / "out/other.txt").read_text() == whole.out
+    assert [line for line in said.err.splitlines() if "UTF-8" in line] == (told if encoding == "cp1252" else [])
 
 
 def test_an_input_without_an_answer_has_no_probability(run: Path) -> None:

@@ -239,7 +239,8 @@ class Model:
 def _read(folder: Path) -> dict[str, Any]:
     """The settings of an exported model."""
     if not (folder / SETTINGS).is_file():
-        raise RunError(f"{folder} holds no exported model ({SETTINGS}); write one with: sixjars export RUN {folder}")
+        names = f"{folder} OUT" if (folder / "recipe.yaml").is_file() else f"RUN {folder}"  # never onto a run
+        raise RunError(f"{folder} holds no exported model ({SETTINGS}); write one with: sixjars export {names}")
     try:
         about = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
         wrong = about["format"] != FORMAT

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, final
 import typer
 
 from sixjars.cli.answers import MOST_NOTES
-from sixjars.cli.options import note
+from sixjars.cli.options import note, noting
 from sixjars.cli.streaming import Pace
 from sixjars.cli.unknown import note_unknown
-from sixjars.errors import DataError
+from sixjars.errors import DataError, Interrupted
 from sixjars.runs.bulk import PART_ROWS
 from sixjars.runs.given import is_many
 
@@ -83,7 +83,8 @@ class Bulk:
 
         assert self.input is not None
         shard = Shard.of(self.shard) if self.shard else Shard()
-        job = job_of(order, predictor, self.input, shard=shard, part_rows=self.part_rows, resume=self.resume)
+        with noting():
+            job = job_of(order, predictor, self.input, shard=shard, part_rows=self.part_rows, resume=self.resume)
         if len(job.left) < len(job.parts):
             note(f"{len(job.parts) - len(job.left):,} of {len(job.parts):,} parts are there already")
         answers = answered_here(job, predictor)
@@ -93,8 +94,10 @@ class Bulk:
             answers = answered_on_ray(job, workers=self.workers, address=self.ray_address)
         told = _Told(job.rows)
         try:
-            for answered, notes in answers:
-                told.take(answered, notes)
+            for answered, said in answers:
+                told.take(answered, said)
+        except KeyboardInterrupt:
+            raise Interrupted("stopped; the same command with --resume goes on.") from None
         finally:
             told.pace.clear()
         job.order.clean(job.parts)

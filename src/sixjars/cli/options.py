@@ -3,11 +3,15 @@
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, final
 
 import typer
 
+from sixjars.progress import Reporter, listening
+
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from rich.console import Console
 
 
@@ -51,6 +55,17 @@ def notes() -> "Console":
     from rich.console import Console
 
     return Console(stderr=True, soft_wrap=True)
+
+
+def noting() -> "AbstractContextManager[None]":
+    """Whatever is told meanwhile about the data is a note; without a bar, so that `rich` loads only for a note."""
+    return listening(_Noting())
+
+
+@final
+class _Noting(Reporter):
+    def note(self, sentence: str) -> None:
+        note(f"note: {sentence}")
 
 
 def note(text: str) -> None:

@@ -20,7 +20,7 @@ from sixjars.cli.bulk import (
 )
 from sixjars.cli.chat import hold_conversation
 from sixjars.cli.inputs import Lines, at_terminal, note_file_names, on_one_line, rows_given, texts_given
-from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, check_output, note
+from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, check_output, note, noting
 from sixjars.cli.streaming import Pace, portions
 from sixjars.errors import DataError
 
@@ -163,7 +163,8 @@ def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
         sink = TableSink(predictor, table, output, nbest=settings.nbest, note=note)
     pace = Pace(table or lines, to_terminal=output is None and sys.stdout.isatty())
     waiting = portions(items, typed=typed, slow=lines is not None and asked.input is None)
-    work.through(waiting, sink, Notes(pace))
+    with noting():
+        work.through(waiting, sink, Notes(pace))
 
 
 def with_attention(predictor: "Predictor") -> str:

@@ -1,12 +1,13 @@
 """One input from one line of text, or from one row of a file with columns."""
 
 import glob
-import gzip
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, cast
+
+from sixjars.data.text.files import is_empty, lines_of
 
 if TYPE_CHECKING:
     from sixjars.runs.answer_files import Row
@@ -28,9 +29,9 @@ def is_gzipped(file: Path) -> bool:
 
 
 def raw_lines(file: Path) -> Iterator[bytes]:
-    """The lines of a file, plain or gzipped."""
-    with cast(BinaryIO, gzip.open(file) if is_gzipped(file) else file.open("rb")) as stream:
-        yield from stream
+    """The lines of a file, plain or gzipped, in UTF-8; none of an empty one."""
+    if not is_empty(file):
+        yield from (line for _, line in lines_of(file))
 
 
 def text_of(line: bytes, number: int) -> str:

@@ -50,7 +50,7 @@ def pack(
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         with zipfile.ZipFile(beside, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr(zipfile.ZipInfo(CARD), model_card(opened, licence))
+            archive.writestr(zipfile.ZipInfo(CARD), model_card(opened, licence, use=usage("FILE")))
             for name in kept_files(opened.folder):
                 archive.write(opened.folder / name, name)
         os.replace(beside, target)
@@ -73,16 +73,20 @@ def kept_files(folder: Path) -> list[str]:
     return [name for name in kept if (folder / name).is_file()]
 
 
-def model_card(run: RunFolder, licence: str = "", *, name: str = "FILE") -> str:
-    """What somebody who gets a run, under a name, wants to know, as Markdown."""
+def usage(name: str) -> str:
+    """How a run is used, under a name."""
+    return f'`sixjars predict {name} INPUT`, or in Python with `sixjars.load("{name}").predict("INPUT")`'
+
+
+def model_card(run: RunFolder, licence: str = "", *, use: str) -> str:
+    """What somebody who gets a run wants to know, and how to `use` it, as Markdown."""
     recipe, task = run.recipe, TASKS[run.recipe.task]
     fields = run.restored(Blueprint.of(recipe, run.outside).fields)
     shapes = _shapes(run.weights)
     lines = [
         f"# {task.name}: {task.title}",
         "",
-        f"A model of [sixjars](https://pypi.org/project/sixjars/). Use it with `sixjars predict {name} INPUT`, or in "
-        f'Python with `sixjars.load("{name}").predict("INPUT")`.',
+        f"A model of [sixjars](https://pypi.org/project/sixjars/). Use it with {use}.",
         "",
         "## Licence",
         "",

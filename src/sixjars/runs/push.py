@@ -14,7 +14,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.runs.archive import CARD
 from sixjars.runs.folder import RunFolder
 from sixjars.runs.hub import HUB, checked_name, reaching_the_hub
-from sixjars.runs.pack import kept_files, model_card, scores_of, shareable
+from sixjars.runs.pack import kept_files, model_card, scores_of, shareable, usage
 from sixjars.tasks import TASKS
 
 LICENCES: Final = frozenset(
@@ -76,4 +76,4 @@ def hub_card(run: RunFolder, name: str, licence: str = "") -> str:
         }
         facts["model-index"] = [{"name": name.partition("/")[2], "results": [results]}]
     head = yaml.safe_dump(facts, sort_keys=False, allow_unicode=True)
-    return f"---\n{head}---\n\n{model_card(run, licence, name=f'{HUB}{name}')}"
+    return f"---\n{head}---\n\n{model_card(run, licence, use=usage(f'{HUB}{name}'))}"

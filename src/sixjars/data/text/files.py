@@ -38,6 +38,12 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
+def is_empty(path: Path) -> bool:
+    """Whether there is nothing in it; of a gzipped file, in what it unpacks to."""
+    with opened(path) as stream:
+        return not stream.read(1)
+
+
 def lines_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
     r"""Every line with its number, from 1, as it is in the file. Only `\n` ends a line; an empty file is refused."""
     for number, block in blocks_of(path):

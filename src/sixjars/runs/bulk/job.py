@@ -3,15 +3,19 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import final
+from typing import Final, final
 
 from sixjars.errors import DataError
+from sixjars.progress import number_of, tell
 from sixjars.runs.bulk import PART_ROWS
-from sixjars.runs.bulk.plan import PLAN, Part, Shard, facts_of, keep_plan, kept_plan, planned
-from sixjars.runs.bulk.sources import found_files, root_of
+from sixjars.runs.bulk.plan import PLAN, Part, Plan, Shard, facts_of, keep_plan, kept_plan, planned
+from sixjars.runs.bulk.sources import ENDINGS, ending_of, found_files, root_of
 from sixjars.runs.bulk.work import Answered, Order, Worker
 from sixjars.runs.computing import computing
 from sixjars.runs.predict import Predictor
+
+MOST_NAMES: Final = 5
+"""Files without rows that are named; others are only counted."""
 
 
 @final
@@ -41,8 +45,7 @@ def job_of(
 ) -> Job:
     """What there is to do for one of several jobs. `order` need not know yet where the inputs are."""
     output = Path(order.output)
-    if output.exists() and not output.is_dir():
-        raise DataError(f"--output {output} is a file, but these answers need a folder.")
+    _check(output)
     files = found_files(given, output)
     root = root_of(files)
     facts = facts_of(predictor, order.search.model_dump(mode="json"), order.precision, as_json=order.as_json)
@@ -54,6 +57,7 @@ def job_of(
             raise DataError(f"--output {output} holds {there} already, from elsewhere; choose another folder.")
         keep_plan(output, plan)
         kept_plan(output, facts, part_rows, files, root)  # another job may have been quicker
+    _tell_empty(plan)
     order = replace(order, root=str(root))
     parts = plan.share(shard)
     left = [part for part in parts if not order.is_done(part)]
@@ -61,6 +65,29 @@ def job_of(
         there = f"{len(parts) - len(left)} of its {len(parts)} parts"
         raise DataError(f"--output {output} holds {there} already; go on with --resume, or choose another folder.")
     return Job(order, parts, left)
+
+
+def _check(output: Path) -> None:
+    """Refuse a file, and a new folder that would be called as a file is."""
+    if output.is_dir():
+        return
+    if output.exists():
+        raise DataError(
+            f"--output {output} is a file, but these answers need a folder, and work in one file cannot go on; "
+            "begin again with --output FOLDER."
+        )
+    if ending_of(output) in ENDINGS:
+        raise DataError(
+            f"--output {output} would be a folder, because these answers are files; name it without ending."
+        )
+
+
+def _tell_empty(plan: Plan) -> None:
+    """The files that there is nothing to write for."""
+    empty = [source.name for source in plan.sources if not source.rows]
+    if empty:
+        names = ", ".join(empty[:MOST_NAMES]) + (", …" if len(empty) > MOST_NAMES else "")
+        tell(f"left out because there are no rows: {number_of(len(empty), 'file')}, {names}")
 
 
 def answered_here(job: Job, predictor: Predictor) -> Iterator[tuple[Answered, list[str]]]:

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from sixjars.data.text.files import is_empty
 from sixjars.errors import DataError
+from sixjars.progress import number_of, tell
 from sixjars.runs.files import DELIMITERS, InputFile, input_file
 from sixjars.runs.given import is_many, raw_lines
 from sixjars.runs.predict import Predictor
@@ -17,15 +19,19 @@ ENDINGS: Final = (*DELIMITERS, ".json", ".jsonl", ".parquet", ".txt", ".xlsx")
 
 def found_files(given: Path, output: Path) -> list[Path]:
     """A file, the files of a folder and its folders, or those that fit a glob; sorted, without what is written."""
+    inside = output.resolve()
     if given.is_dir():
-        found = [path for path in _below(given) if _ending(path) in ENDINGS]
+        there = [path for path in _below(given) if path.is_file()]
+        found = [path for path in there if ending_of(path) in ENDINGS]
+        other = sum(ending_of(path) not in ENDINGS and inside not in path.resolve().parents for path in there)
+        if found and other:
+            tell(f"left out because of the ending: {number_of(other, 'file')} in {given}")
         what = f"folder {given} has no file to read: none ends in {', '.join(ENDINGS)}."
     elif is_many(given):
         found = [Path(name) for name in glob.glob(str(given), recursive=True)]
         what = f"no file fits --input {given}."
     else:
         found, what = [given], f"input file {given} does not exist."
-    inside = output.resolve()
     kept = sorted(path for path in found if path.is_file() and inside not in path.resolve().parents)
     if not kept and any(path.is_file() for path in found):
         raise DataError(f"--output {output} is where the inputs are; choose another folder.")
@@ -41,7 +47,8 @@ def _below(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _ending(path: Path) -> str:
+def ending_of(path: Path) -> str:
+    """What its name says about its kind."""
     return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
@@ -51,15 +58,15 @@ def root_of(files: list[Path]) -> Path:
 
 
 def table_in(path: Path, predictor: Predictor) -> InputFile | None:
-    """A file with columns; nothing where it has one input a line."""
+    """A file with columns; nothing where it has one input a line, or is empty."""
+    if is_empty(path):
+        return None
     data = predictor.recipe.data
     return input_file(path, predictor.columns, header=data.header, sheet=data.sheet)
 
 
 def rows_in(path: Path, table: InputFile | None) -> int:
     """How many rows it has; it is read to its end for that, unless it tells. Its columns are checked too."""
-    if not path.stat().st_size:
-        return 0
     if table is None:
         return sum(1 for _ in raw_lines(path))
     rows = table.rows()

@@ -29,6 +29,10 @@ from sixjars.serving.export.int8 import quantise
 
 PRECISIONS = ("32", "int8")
 """Bits of the numbers that the step multiplies by."""
+USAGE = (
+    '`sixjars_runtime.load("OUT").predict("INPUT")` in Python (`pip install sixjars-runtime`), where OUT is this folder'
+)
+"""How an exported run is used."""
 
 
 @final
@@ -102,7 +106,7 @@ def _write(run: RunFolder, predictor: Predictor, folder: Path) -> None:
     for name, field in predictor.fields.all.items():
         (folder / "fields" / f"{name}.json").write_text(field.to_json(), encoding="utf-8")
     (folder / "model.json").write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    (folder / "README.md").write_text(model_card(run), encoding="utf-8")
+    (folder / "README.md").write_text(model_card(run, use=USAGE), encoding="utf-8")
 
 
 def need_libraries() -> None:
