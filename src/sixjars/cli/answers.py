@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, final
 from sixjars.cli.options import note
 from sixjars.cli.streaming import Pace
 from sixjars.cli.unknown import UnknownTokens
-from sixjars.runs.notes import CUT
+from sixjars.runs.notes import cut_in_words
 
 if TYPE_CHECKING:
     from sixjars.runs.prediction import Prediction
@@ -35,7 +35,7 @@ class Notes:
                 self._tell(f"note: {some[0].error}")
             elif some[0].truncated:
                 self.cut += 1
-                self._tell(f"note: input {self.done} {CUT}")
+                self._tell(f"note: {cut_in_words(f'input {self.done}')}")
 
     def _tell(self, sentence: str) -> None:
         self.told += 1

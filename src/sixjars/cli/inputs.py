@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO, final
 from sixjars.cli.options import note
 from sixjars.errors import DataError
 from sixjars.runs.given import is_gzipped, object_named, parted, raw_lines, row_given, text_of
-from sixjars.runs.notes import CUT
+from sixjars.runs.notes import cut_in_words
 
 if TYPE_CHECKING:
     from sixjars.runs.files import InputFile
@@ -74,7 +74,7 @@ def note_fault(prediction: "Prediction") -> bool:
     if prediction.error is not None:
         note(f"note: {prediction.error}")
     elif prediction.truncated:
-        note(f"note: the input {CUT}")
+        note(f"note: {cut_in_words()}")
     return prediction.error is not None
 
 

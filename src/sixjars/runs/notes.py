@@ -7,7 +7,11 @@ if TYPE_CHECKING:
 
 MUCH = 0.05
 """The share of unknown tokens from which outputs may be poor."""
-CUT = "was cut, because it is longer than the run reads (max_length)."
+
+
+def cut_in_words(what: str = "the input") -> str:
+    """That an input was cut, as a sentence."""
+    return f"{what} was cut, because it is longer than the run reads (max_length)."
 
 
 def unknown_in_words(share: float) -> str:
@@ -22,7 +26,7 @@ def unknown_in_words(share: float) -> str:
 
 def notes_of(prediction: "Prediction") -> list[str]:
     """All sentences about the input of one prediction."""
-    found = [f"the input {CUT}"] if prediction.truncated else []
+    found = [cut_in_words()] if prediction.truncated else []
     if prediction.unknown_tokens:
         found.append(unknown_in_words(prediction.unknown_tokens / prediction.tokens_read))
     return found
