@@ -30,19 +30,19 @@ class Metrics:
     """
 
     def __init__(self) -> None:
-        self._counters: Counter[tuple[str, Labels]] = Counter()
+        self._counters: dict[tuple[str, Labels], float] = defaultdict(float)
         self._histograms: dict[tuple[str, Labels], Counter[float]] = defaultdict(Counter)
-        self._sums: Counter[tuple[str, Labels]] = Counter()
+        self._sums: dict[tuple[str, Labels], float] = defaultdict(float)
 
     def add(self, name: str, count: float = 1, **labels: str) -> None:
         """Count on."""
-        self._counters[name, tuple(labels.items())] += count  # type: ignore[assignment]
+        self._counters[name, tuple(labels.items())] += count
 
     def see(self, name: str, value: float, bounds: tuple[float, ...], **labels: str) -> None:
         """One value of a histogram."""
         key = name, tuple(labels.items())
         self._histograms[key][next((bound for bound in bounds if value <= bound), float("inf"))] += 1
-        self._sums[key] += value  # type: ignore[assignment]
+        self._sums[key] += value
 
     def text(self, gauges: Mapping[tuple[str, Labels], float]) -> str:
         """All of it, with values that are measured now."""
