@@ -31,9 +31,8 @@ class _Recorded:
         self.places = _tensors(own)
         self.graph = Graph(lambda: network.encode(own), pool)
 
-    def encoded(self, inputs: Mapping[str, Padded]) -> Encoded:
-        for place, tensor in zip(self.places, _tensors(inputs), strict=True):
-            place.copy_(tensor)
+    def encoded(self, given: list[Tensor]) -> Encoded:
+        torch._foreach_copy_(self.places, given)
         made = self.graph.replay()
         assert isinstance(made, Encoded)
         return made.mapped(Tensor.clone)
@@ -50,7 +49,7 @@ class _Graphs:
         self.recorded: dict[Hashable, _Recorded | None] = {}
         """By shape; nothing where it could not be recorded."""
 
-    def encoded(self, network: Network, inputs: Mapping[str, Padded], key: Hashable) -> Encoded:
+    def encoded(self, network: Network, inputs: Mapping[str, Padded], given: list[Tensor], key: Hashable) -> Encoded:
         """Without a graph the first time, which allocates and compiles what must be."""
         if key not in self.recorded and key in self.met and len(self.recorded) < MOST:
             try:
@@ -59,7 +58,7 @@ class _Graphs:
                 self.recorded[key] = None
         self.met.add(key)
         graph = self.recorded.get(key)
-        return network.encode(inputs) if graph is None else graph.encoded(inputs)
+        return network.encode(inputs) if graph is None else graph.encoded(given)
 
 
 GRAPHS: WeakKeyDictionary[Network, _Graphs] = WeakKeyDictionary()
@@ -78,7 +77,8 @@ def encoded_captured(network: Network, inputs: Mapping[str, Padded]) -> Encoded:
     """
     if any(padded.segments is not None for padded in inputs.values()):
         return network.encode(inputs)
-    shapes = tuple((name, tensor.shape, tensor.dtype) for name in inputs for tensor in inputs[name].tensors())
+    given = _tensors(inputs)
+    shapes = (*inputs, *((tensor.shape, tensor.dtype) for tensor in given))
     weights = tuple(weight.data_ptr() for weight in (*network.encoder.parameters(), *network.encoder.buffers()))
     key = (shapes, weights, torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda"))
     with MAKING:
@@ -86,7 +86,7 @@ def encoded_captured(network: Network, inputs: Mapping[str, Padded]) -> Encoded:
     if not graphs.lock.acquire(blocking=False):
         return network.encode(inputs)
     try:
-        return graphs.encoded(network, inputs, key)
+        return graphs.encoded(network, inputs, given, key)
     finally:
         graphs.lock.release()
 

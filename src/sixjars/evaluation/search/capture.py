@@ -108,26 +108,24 @@ class Captured:
 
         self.replay = recorded(make, pool)
 
-    def walked(self, problem: Problem, running: Any) -> list[Part]:
-        """All steps until nothing is left to do."""
-        torch._foreach_copy_(self.given, _given(problem))
+    def walked(self, problem: Problem, given: list[Tensor], running: Any) -> list[Part]:
+        """All steps until nothing is left to do; what is `given` is that of the problem."""
+        torch._foreach_copy_(self.given, given)
         _copied(running, self.running)
         self.made.zero_()
-        pages: list[Column] = []
+        pages: list[list[Tensor]] = []
         left: list[Callable[[], bool]] = []
         made = 0
         while made < problem.longest:
             self.replay()
-            pages.append(filled(self.like, [tensor.clone() for tensor in self.page]))
+            pages.append([tensor.clone() for tensor in self.page])
             made += len(self.page[0])
             left.append(_arriving(self.left))
             if len(left) > 1 and not left[-2]():  # asked this late, so that the device never waits for the answer
                 break
         rows = torch.arange(problem.state.rows, device=self.made.device)
-        beyond = made - problem.longest
-        if beyond > 0:
-            pages[-1] = pages[-1].mapped(lambda tensor: tensor[:-beyond])
-        return [Part(rows, pages, self.running.mapped(Tensor.clone), together=True)]
+        steps = [torch.cat(tensors)[: problem.longest] for tensors in zip(*pages, strict=True)]
+        return [Part(rows, [filled(self.like, steps)], self.running.mapped(Tensor.clone), together=True)]
 
 
 def _arriving(flag: Tensor) -> Callable[[], bool]:
@@ -194,7 +192,8 @@ def can_capture(generator: Generator, problem: Problem) -> bool:
 
 def walked_captured(generator: Generator, problem: Problem, running: Running, advance: Advance) -> list[Part]:
     """As `walked`, by graphs; without them where another thread is using those of this model."""
-    shapes = tuple((tensor.shape, tensor.dtype) for tensor in [*_given(problem), *problem.state.tensors()])
+    given = _given(problem)
+    shapes = tuple((tensor.shape, tensor.dtype) for tensor in [*given, *problem.state.tensors()])
     weights = tuple(weight.data_ptr() for weight in (*generator.parameters(), *generator.buffers()))
     autocast = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
     settings = problem.settings.model_copy(update={"seed": 0})  # the graph is given seeds as a tensor
@@ -206,6 +205,6 @@ def walked_captured(generator: Generator, problem: Problem, running: Running, ad
     try:
         with CAPTURING:
             graph = graphs.captured(key, problem, running, advance)
-        return graph.walked(problem, running)
+        return graph.walked(problem, given, running)
     finally:
         graphs.lock.release()

@@ -233,9 +233,9 @@ def hypotheses_of(
 ) -> list[list[Hypothesis]]:
     """Plain values of tensors with a hypothesis in each row, `places` for each source; -inf scores are left out."""
     columns = [tensor.tolist() for tensor in (tokens, score, log_probability, count, finished)]
-    attention = [[]] * len(tokens) if weights is None else weights.tolist()
+    attention = [()] * len(tokens) if weights is None else weights.tolist()
     found = [
-        Hypothesis(tuple(output[:length]), worth, total, tuple(map(tuple, rows[: length + ends])), ends)
+        Hypothesis(tuple(output[:length]), worth, total, rows and tuple(map(tuple, rows[: length + ends])), ends)
         for output, worth, total, length, ends, rows in zip(*columns, attention, strict=True)
     ]
     return [[one for one in found[at : at + places] if one.score > NEVER] for at in range(0, len(found), places)]
