@@ -77,8 +77,8 @@ def _rename(graph: Any, part: str, names: Mapping[str, str]) -> None:
 
     for one in (*graph.input, *graph.output, *graph.initializer):
         one.name = new(one.name)
-    for node in graph.node:
-        node.name = f"{part}/{node.name}"
+    for number, node in enumerate(graph.node):
+        node.name = f"{part}/{node.name or number}"
         node.input[:], node.output[:] = map(new, node.input), map(new, node.output)
         for attribute in node.attribute:
             _rename(attribute.g, part, names)

@@ -23,7 +23,7 @@ from sixjars.serving.export.loops import AFTER, MADE, JoinedGraphs
 from sixjars.serving.export.stages import PREFIX, Stages
 
 KINDS = ("greedy", "beam")
-"""Of search that a graph can hold; one that draws needs random numbers that are the same everywhere."""
+"""Of search that a graph can hold."""
 WHOLE = "whole.onnx"
 """The graph of a whole search."""
 STEPS = (7, 2, 4, 3)
@@ -38,6 +38,8 @@ def search_inside(predictor: Predictor, whole: str | None, given: Mapping[str, A
         return None
     if not predictor.ability.searches:
         raise DataError("this run chooses a label, so there is no search to write; leave --whole out.")
+    if whole == "sample":
+        raise DataError("sampling cannot be in a graph, whose random numbers differ everywhere; take greedy or beam.")
     if whole not in KINDS:
         raise RecipeError([unknown("whole", whole, KINDS)], "export")
     if "kind" in given:
