@@ -72,7 +72,13 @@ def test_a_whole_search_has_all_rules_and_8_bits(tmp_path: Path) -> None:
     run = sixjars.train(
         "transliteration/sample_attention", ["data.sample.size=3000", "expect={}"], out=tmp_path / "run"
     )
-    rules = {"min_length": 3, "no_repeat_ngram": 2, "coverage_penalty": 0.2, "unknown": "replace", "width": 3}
+    rules: dict[str, Any] = {
+        "min_length": 3,
+        "no_repeat_ngram": 2,
+        "coverage_penalty": 0.2,
+        "unknown": "replace",
+        "width": 3,
+    }
     made = sixjars.export(run.folder, tmp_path / "rules", whole="beam", check=True, **rules)
     assert made.agreement is not None
     assert made.agreement.same == made.agreement.examples

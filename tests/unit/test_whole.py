@@ -61,7 +61,7 @@ def walked(stages: Stages, given: Any) -> Any:
 @pytest.mark.parametrize("rules", RULES, ids=str)
 @pytest.mark.parametrize("kind", ["greedy", "beam"])
 def test_the_stages_find_what_search_finds(predictor: Predictor, kind: str, rules: dict[str, Any]) -> None:
-    search = search_inside(predictor, kind, rules)
+    search = search_inside(predictor, kind, **rules)
     assert search is not None
     stages = Stages(predictor.network, search, {})
     given = inputs_of(predictor.fields, 4, 6)
@@ -82,7 +82,7 @@ def test_the_stages_find_what_search_finds(predictor: Predictor, kind: str, rule
 
 def graph(nodes: list[Any], inputs: dict[str, Any], outputs: dict[str, Any]) -> Any:
     """A small model."""
-    made = [
+    made: list[Any] = [
         [helper.make_tensor_value_info(name, kind, shape) for name, (kind, shape) in some.items()]
         for some in (inputs, outputs)
     ]
@@ -92,7 +92,8 @@ def graph(nodes: list[Any], inputs: dict[str, Any], outputs: dict[str, Any]) -> 
 
 
 def test_graphs_become_one_with_a_loop(tmp_path: Path) -> None:
-    number, row = (TensorProto.INT64, []), (TensorProto.INT64, ["rows"])
+    number: Any = (TensorProto.INT64, [])
+    row = (TensorProto.INT64, ["rows"])
     first = graph(
         [helper.make_node("Identity", ["x"], ["running.sum"]), helper.make_node("Identity", ["most"], ["longest"])],
         {"x": row, "most": number},
@@ -145,11 +146,11 @@ def test_a_label_needs_no_search(predictor: Predictor, monkeypatch: pytest.Monke
     with pytest.raises(
         DataError, match=r"^this run chooses a label, so there is no search to write; leave --whole out\.$"
     ):
-        search_inside(predictor, "greedy", {})
+        search_inside(predictor, "greedy")
 
 
 def test_a_decoder_that_may_output_every_token_has_no_rule_on_ngrams(predictor: Predictor) -> None:
-    search = search_inside(predictor, "greedy", {"no_repeat_ngram": 2})
+    search = search_inside(predictor, "greedy", no_repeat_ngram=2)
     assert search is not None
     stages = Stages(predictor.network, search, {})
     with (
@@ -164,7 +165,7 @@ def test_the_card_tells_what_flows(predictor: Predictor, tmp_path: Path) -> None
     inputs = {"source.values": ids, "source.mask": real, "source.segments.packs.0": ids, "source.copy_ids": ids}
     outputs = {"tokens": (TensorProto.INT64, ["rows", 5, "steps"]), "score": (TensorProto.FLOAT, ["rows", 5])}
     onnx.save_model(graph([], inputs, outputs), str(tmp_path / WHOLE))
-    search = search_inside(predictor, "beam", {})
+    search = search_inside(predictor, "beam")
     assert search is not None
     card = whole_card(tmp_path, search, predictor.fields)
     assert "Encoder, decoder and beam search of width 5 in one graph" in card
@@ -183,7 +184,7 @@ def test_a_model_that_does_not_run_alone_is_a_sentence(tmp_path: Path) -> None:
 
 def test_a_beam_gives_all_that_it_keeps(predictor: Predictor) -> None:
     for given, nbest in (({}, predictor.recipe.evaluation.search.width), ({"width": 3}, 3), ({"nbest": 2}, 2)):
-        search = search_inside(predictor, "beam", given)
+        search = search_inside(predictor, "beam", **given)
         assert search is not None
         assert search.nbest == nbest
-    assert search_inside(predictor, None, {}) is None
+    assert search_inside(predictor) is None

@@ -52,17 +52,16 @@ class Exported:
     agreement: Agreement | None = None
 
 
-def export(  # noqa: PLR0913 - the options of one export
+def export(
     run: str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
     precision: str = "32",
-    whole: str | None = None,
     check: bool = False,
     data: str | os.PathLike[str] | None = None,
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
-    **settings: Any,
+    **search: Any,
 ) -> Exported:
     """Write a run as graphs of ONNX into a new folder, with its vocabularies, settings and a model card.
 
@@ -70,8 +69,7 @@ def export(  # noqa: PLR0913 - the options of one export
     columns. With `precision="int8"` the matrices of the decoder's step have 8 bits; nothing is written where fewer than
     98 of 100 answers stay the same.
 
-    `whole`, which is `greedy` or `beam`, writes encoder, decoder and search as one graph, for programs that have no
-    search of their own. Its search has the settings of the run, and those that are given on top.
+    With `whole="greedy"` or `"beam"`, encoder, decoder and search are one graph; settings of search may be beside it.
 
     >>> export("runs/never-made", "words")
     Traceback (most recent call last):
@@ -87,16 +85,16 @@ def export(  # noqa: PLR0913 - the options of one export
     need_libraries()
     predictor = Predictor(opened, device="cpu")
     _check_fields(predictor.fields)
-    search = search_inside(predictor, whole, settings)
+    inside = search_inside(predictor, **search)
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     beside.mkdir(parents=True)
     try:
-        _write(opened, predictor, beside, search)
+        _write(opened, predictor, beside, inside)
         if precision == "int8":
             quantise(beside)
         agreement = None
         if check or precision == "int8" or data is not None:
-            agreement = compare(opened, predictor, beside, data, search)
+            agreement = compare(opened, predictor, beside, data, inside)
         if agreement is not None and precision == "int8":
             agreement.check()
         os.replace(beside, target)

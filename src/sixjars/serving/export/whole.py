@@ -1,6 +1,6 @@
 """Encoder, decoder and search in one graph: `sixjars export --whole`, for programs that have no search of their own."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ STEPS = (7, 2, 4, 3)
 """That were made before each example of a later stage; the first is no other size of its example."""
 
 
-def search_inside(predictor: Predictor, whole: str | None, given: Mapping[str, Any]) -> SearchSettings | None:
+def search_inside(predictor: Predictor, whole: str | None = None, **given: Any) -> SearchSettings | None:
     """The search that a graph is to have: the run's own of this kind, with what is given on top; a beam gives all."""
     if whole is None:
         if given:
@@ -95,10 +95,11 @@ def _model(stages: Stages, given: Sequence[dict[str, Padded]]) -> Any:
 def _named(outputs: Any, mask: Any) -> Iterator[Any]:
     """With the sizes that a program knows: the examples, the steps that were made, the positions of the source."""
     for one in outputs:
-        if one.name in ("tokens", "weights"):
-            one.type.tensor_type.shape.dim[2].dim_param = "steps"
-        if one.name == "weights":
-            one.type.tensor_type.shape.dim[3].CopyFrom(mask.type.tensor_type.shape.dim[1])
+        sizes = one.type.tensor_type.shape.dim
+        if len(sizes) > 2:
+            sizes[2].dim_param = "steps"
+        if len(sizes) > 3:
+            sizes[3].CopyFrom(mask.type.tensor_type.shape.dim[1])
         yield one
 
 
