@@ -14,6 +14,7 @@ from torch import Tensor
 import sixjars
 from sixjars.data.packing import packed
 from sixjars.errors import LearningError
+from sixjars.evaluation.search.scores import banned, min_length
 from sixjars.flow.values import Batch, Padded, Segments
 from sixjars.learning import captured, engine
 from sixjars.learning.captured import ROWS, rung, widened
@@ -241,6 +242,25 @@ def test_graphs_change_nothing(tmp_path: Path, more: tuple[str, ...]) -> None:
     fast = losses(tmp_path / "a", *more, device="cuda")
     slow = losses(tmp_path / "b", *more, "learning.fast=false", device="cuda")
     assert fast == pytest.approx(slow, rel=0.02 if "learning.precision=bf16" in more else 2e-3)
+
+
+@ON_CUDA
+@pytest.mark.parametrize("made", [0, 5])
+def test_the_kernel_of_greedy_search_obeys_the_rules(made: int) -> None:
+    from sixjars.evaluation.search.choice_kernels import likeliest
+
+    scores = torch.randn(40, 9_001, device="cuda")
+    scores[:10, 7] = 9.0  # `<stop>` would win
+    scores[10:20, 5] = 9.0  # and here a token that is never output
+    scores[20:25] = -torch.inf  # nothing may follow,
+    scores[22:25, 7] = -1.0  # or only `<stop>`
+    never, now = torch.tensor([3, 5], device="cuda"), torch.tensor(made, device="cuda")
+    ruled = min_length(4, stop=7)(banned(never)(scores, never, now), never, now)
+    token, gained = likeliest(scores, never, 7, 4, now)
+    torch.testing.assert_close(gained, ruled.amax(1))
+    possible = gained > -torch.inf
+    assert (token == ruled.argmax(1))[possible].all()
+    assert (~possible).sum() == 2
 
 
 @ON_CUDA

@@ -58,7 +58,7 @@ def _links(predictor: "Predictor", pairs: "list[Pair]", *, first: int) -> Iterat
 
     source, output = next(iter(predictor.inputs.values())), predictor.fields.output
     outputs = [target or "" for _, target in pairs]
-    found = forced(predictor, [one for one, _ in pairs], outputs, first=first)
+    found = forced(predictor, [one for one, _ in pairs], outputs, first=first, posterior=True)
     wide = source.words([source.normalize(next(iter(one.inputs.values()), "")) for one in found])
     high = output.words([output.normalize(text) for text in outputs])
     for pair, one, left, right in zip(pairs, found, wide, high, strict=True):

@@ -10,13 +10,16 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
+from sixjars.data.annotations import Links
 from sixjars.data.batches import Batches
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.metrics import Metric, Outcome, RationaleWeight, Score, focus_of, rationale_weight, score
-from sixjars.evaluation.metrics.attention import Box, boxes_of, rationale_of
+from sixjars.evaluation.metrics.attention import Box, boxes_of, linked, rationale_of
 from sixjars.evaluation.metrics.table import value_alone
+from sixjars.evaluation.posterior import posterior_of
 from sixjars.evaluation.search import Searcher
 from sixjars.evaluation.search.problem import Tell
+from sixjars.evaluation.search.scores import widened
 from sixjars.flow.values import Batch, Encoded, Hypothesis, Padded
 from sixjars.loss import truth_loss
 from sixjars.model.build import Network
@@ -29,18 +32,23 @@ def encoded_batches(
 ) -> Iterator[tuple[Batch, Encoded]]:
     """All rows (or those given), longest first, each batch with what the encoder made of it.
 
-    The network is in evaluation mode meanwhile; one that is in that mode already is not touched, so that several
-    threads may share it.
+    Meanwhile the network is in evaluation mode; one that is already is not touched, so that threads may share it.
     """
     was_training = network.training
+    encode: Callable[..., Encoded] = network.encode
+    if network.device.type == "cuda":
+        from sixjars.evaluation.encoding import captured
+
+        encode = captured(network)
     if was_training:
         network.eval()
     try:
         for some in batches.in_order(examples, rows):
-            batch = batches.collate(some).to(network.device)
+            batch = batches.collate(some)
+            moved = replace(batch.to(network.device), numbers=batch.numbers)  # to read them, nobody waits for a device
             with torch.inference_mode():
-                encoded = network.encode(batch.inputs)
-            yield batch, encoded
+                encoded = encode(moved.inputs)
+            yield moved, encoded
     finally:
         if was_training:
             network.train()
@@ -86,14 +94,6 @@ def spelled(dataset: Dataset, row: int, found: Hypothesis, search: SearchSetting
         return found.tokens, dataset.source_words(row)
     text = dataset.raw(row)[source.name]
     return dataset.fields.output.replacing_unknown(found.tokens, found.weights, source, text)
-
-
-def widened(settings: SearchSettings, nbest: int) -> SearchSettings:
-    """Search that finds as many hypotheses as a metric needs: greedy search becomes a beam for that."""
-    if nbest <= settings.nbest:
-        return settings
-    kind = "beam" if settings.kind == "greedy" else settings.kind
-    return settings.model_copy(update={"kind": kind, "nbest": nbest, "width": max(settings.width, nbest)})
 
 
 OF_TRUTH = frozenset({"likelihood", "links", "focus", "rationale"})
@@ -246,11 +246,13 @@ class _Judge:
     def _truth(self, batch: Batch, encoded: Encoded) -> tuple[Tensor, Tensor]:
         with torch.inference_mode():
             output = self.network.decoder.teach(encoded, batch.target)
-            loss_B = truth_loss(output, batch.target).sum(1)
-        count_B = batch.target.mask.sum(1)
+            loss_B, count_B = truth_loss(output, batch.target).sum(1), batch.target.mask.sum(1)
+            seen_BTS = posterior_of(self.network.decoder, encoded, batch.target) if "links" in self.needs else None
         rows = zip(batch.numbers.tolist(), loss_B.tolist(), count_B.tolist(), strict=True)
         for at, (row, loss, count) in enumerate(rows):
             attention = {} if output.weights is None else self._attention(row, output.weights[at], encoded, batch, at)
+            if seen_BTS is not None:
+                attention["links"] = self._linked(row, seen_BTS[at])
             self.facts[row] = {"log_probability": -loss, "tokens": count, **attention}
         return loss_B, count_B
 
@@ -258,9 +260,7 @@ class _Judge:
         """Compare the weights of a row with the truth that is known of it."""
         dataset, found = self.dataset, dict[str, Any]()
         if "links" in self.needs:
-            source, target = dataset.source_words_index[row], dataset.target_words_index[row]
-            best = weights_TS.argmax(-1).tolist()
-            found["links"] = frozenset((source[best[place]], word) for place, word in enumerate(target))
+            found["attended"] = self._linked(row, weights_TS)
         if "rationale" in self.needs and self.rationales is not None:
             found["rationale"] = _rationale(self.rationales[row], weights_TS, next(iter(batch.inputs.values())), at)
         if "focus" in self.needs and self.boxes is not None and encoded.layout.kind == "grid":
@@ -269,6 +269,9 @@ class _Judge:
             by_word = [weights[words.index(word)] for word in dict.fromkeys(words)]  # those of its first token
             found["focus"] = focus_of(by_word, (height, width), self.boxes[row])
         return found
+
+    def _linked(self, row: int, weights_TS: Tensor) -> Links:
+        return linked(weights_TS.tolist(), self.dataset.source_words_index[row], self.dataset.target_words_index[row])
 
     def outcome(
         self, group: Sequence[int], search: SearchSettings, count: int, familiar: Collection[str] | None

@@ -77,7 +77,7 @@ def _grown(values: Tensor, shape: tuple[int, ...]) -> Tensor:
 class Graph:
     """What a function launches on the device, recorded; `replay` launches it again."""
 
-    def __init__(self, function: Callable[[], Tensor | None], pool: Any) -> None:
+    def __init__(self, function: Callable[[], Any], pool: Any) -> None:
         self.graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
         # Not `torch.cuda.graph`, which collects all garbage first; and the thread that prepares batches goes on.
@@ -91,7 +91,7 @@ class Graph:
                 raise LearningError(UNRECORDED.format(str(error).partition("\n")[0])) from error
             self.graph.capture_end()
 
-    def replay(self) -> Tensor | None:
+    def replay(self) -> Any:
         """Launch it; what the function returned, computed again."""
         self.graph.replay()
         return self.made
@@ -112,8 +112,7 @@ class Recorded:
         for place, tensor in zip(self.places, batch.tensors(), strict=True):
             place.copy_(tensor, non_blocking=True)
         self.factor.fill_(factor)
-        loss = self.graph.replay()
-        assert loss is not None
+        loss: Tensor = self.graph.replay()
         return loss
 
 

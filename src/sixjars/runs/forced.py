@@ -11,6 +11,7 @@ import torch
 
 from sixjars.data.dataset import Dataset
 from sixjars.errors import SixJarsError, hint, shown, unknown
+from sixjars.evaluation.posterior import posterior_of
 from sixjars.evaluation.score import encoded_batches
 from sixjars.flow.special import SPECIAL, STOP, UNK
 from sixjars.flow.values import Hypothesis, Layout
@@ -43,13 +44,19 @@ class Taught:
     layout: Layout
 
 
-def taught(network: Network, dataset: Dataset, *, examples: int) -> Iterator[tuple[int, Taught]]:
-    """Each row of a dataset that has its outputs, in batches of so many examples and not in their order."""
+def taught(
+    network: Network, dataset: Dataset, *, examples: int, posterior: bool = False
+) -> Iterator[tuple[int, Taught]]:
+    """Each row of a dataset that has its outputs, in batches of so many examples and not in their order.
+
+    With `posterior`, weights are those after each token was seen (`evaluation.posterior`).
+    """
     for batch, encoded in encoded_batches(network, dataset.batches(), examples=examples):
         with torch.inference_mode():
             output = network.decoder.teach(encoded, batch.target)
             losses = truth_loss(output, batch.target).tolist()
-        weights = [[]] * len(losses) if output.weights is None else output.weights.tolist()
+            seen_BTS = posterior_of(network.decoder, encoded, batch.target) if posterior else output.weights
+        weights = [[]] * len(losses) if seen_BTS is None else seen_BTS.tolist()
         counts, lengths = batch.target.mask.sum(1).tolist(), encoded.mask.sum(1).tolist()
         targets = batch.target.values.tolist()
         for at, row in enumerate(batch.numbers.tolist()):
@@ -69,9 +76,12 @@ def taught(network: Network, dataset: Dataset, *, examples: int) -> Iterator[tup
 
 
 def forced(
-    predictor: Predictor, inputs: Iterable[Input], outputs: Sequence[str], *, first: int = 0
+    predictor: Predictor, inputs: Iterable[Input], outputs: Sequence[str], *, first: int = 0, posterior: bool = False
 ) -> list[Prediction]:
-    """A prediction for each input whose output is the given one; `first` is how many came before."""
+    """A prediction for each input whose output is the given one.
+
+    `first` is how many came before, `posterior` that of `taught`.
+    """
     requests = [
         _request(predictor, one, output, first + at)
         for at, (one, output) in enumerate(zip(inputs, outputs, strict=True))
@@ -82,7 +92,7 @@ def forced(
     found |= {good[at]: _failed(predictor, requests[good[at]], sentence) for at, sentence in bad.items()}
     if encoded is not None:
         rows = [row for at, row in enumerate(good) if at not in bad]
-        found |= zip(rows, _predictions(predictor, encoded), strict=True)
+        found |= zip(rows, _predictions(predictor, encoded, posterior=posterior), strict=True)
     return [found[at] for at in range(len(requests))]
 
 
@@ -104,10 +114,10 @@ def _failed(predictor: Predictor, request: Request, sentence: str | None) -> Pre
     return Prediction("", inputs=inputs, error=sentence)
 
 
-def _predictions(predictor: Predictor, encoded: EncodedRequests) -> Iterator[Prediction]:
+def _predictions(predictor: Predictor, encoded: EncodedRequests, *, posterior: bool) -> Iterator[Prediction]:
     """In the order of the requests."""
     examples, name = predictor.recipe.evaluation.batch_examples, predictor.fields.output.name
-    rows = dict(taught(predictor.network, encoded.dataset, examples=examples))
+    rows = dict(taught(predictor.network, encoded.dataset, examples=examples, posterior=posterior))
     found = [_found(rows[row]) for row in range(len(encoded.requests))]
     made = predictor.finish(encoded, found, SearchSettings())
     for at, (request, [one], row) in enumerate(zip(encoded.requests, made, found, strict=True)):

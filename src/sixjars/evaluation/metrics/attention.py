@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final, Literal
 
+from sixjars.data.annotations import Links
 from sixjars.errors import DataError, ShapeError
 from sixjars.evaluation.metrics.outcome import Outcome, RationaleWeight, Rows, Sums
 
@@ -20,7 +22,8 @@ def alignment_error_rate(outcomes: Sequence[Outcome]) -> float:
 
     Och & Ney 2003 (https://aclanthology.org/J03-1002/), each size added up over the corpus.
     Links that are sure count as possible whether `possible` repeats them or not. 0 where there are no links at all.
-    Outcomes whose true links are not known (`sure` is `None`) are left out.
+    Outcomes whose true links are not known (`sure` is `None`) are left out. The links of a model are those of its
+    posterior attention (`evaluation.posterior`); `attention_error_rate` is the same of the weights alone.
 
     >>> right = frozenset({(0, 0), (1, 2)})
     >>> alignment_error_rate([Outcome(("a b c",), links=frozenset({(0, 0), (1, 1)}), sure=right)])
@@ -29,21 +32,56 @@ def alignment_error_rate(outcomes: Sequence[Outcome]) -> float:
     return ALIGNMENT_ERRORS.value([*map(math.fsum, zip(*ALIGNMENT_ERRORS.rows(outcomes), strict=True))])
 
 
-def _links(outcomes: Sequence[Outcome]) -> Rows:
+def linked(weights: Sequence[Sequence[float]], source: Sequence[int], target: Sequence[int]) -> Links:
+    """A link from each target word to the source word with the most weight, as pairs of their numbers.
+
+    `weights` has a row for each target token; `source` and `target` have the word of each token. What tokens of one
+    word have is added up. Rows beyond the target, as that of `<stop>`, have no link.
+
+    >>> linked([[0.4, 0.3, 0.3], [0.9, 0.1, 0.0]], [0, 1, 1], [0])
+    frozenset({(1, 0)})
+    """
+    found: dict[int, dict[int, float]] = {}
+    for row, word in zip(weights, target, strict=False):
+        sums = found.setdefault(word, dict.fromkeys(source, 0.0))
+        for weight, over in zip(row, source, strict=False):
+            sums[over] += weight
+    return frozenset((max(sums, key=sums.__getitem__), word) for word, sums in found.items())
+
+
+def attention_error_rate(outcomes: Sequence[Outcome]) -> float:
+    r"""As `alignment_error_rate`, where each word is linked by the weights that were computed before it was known.
+
+    .. math:: A = \{ (\arg\max_j \alpha_{jt}, t) \}
+
+    Luong et al. 2015 (https://aclanthology.org/D15-1166/), section 5.4.
+
+    >>> attention_error_rate([Outcome(("a b",), attended=frozenset({(0, 0)}), sure=frozenset({(0, 0), (1, 1)}))])
+    0.33333333333333337
+    """
+    return ATTENTION_ERRORS.value([*map(math.fsum, zip(*ATTENTION_ERRORS.rows(outcomes), strict=True))])
+
+
+def _links(outcomes: Sequence[Outcome], *, attended: bool) -> Rows:
     """Links that are right, and how many there are."""
     rows = []
     for outcome in outcomes:
-        assert outcome.links is not None
         if outcome.sure is None:
             rows.append((0, 0))
             continue
+        found = outcome.attended if attended and outcome.attended is not None else outcome.links
+        assert found is not None
         possible = outcome.sure | (outcome.possible or frozenset())
-        right = len(outcome.links & outcome.sure) + len(outcome.links & possible)
-        rows.append((right, len(outcome.links) + len(outcome.sure)))
+        rows.append((len(found & outcome.sure) + len(found & possible), len(found) + len(outcome.sure)))
     return rows
 
 
-ALIGNMENT_ERRORS: Final = Sums(_links, lambda sums: 1 - sums[0] / sums[1] if sums[1] else 0.0)
+def _error(sums: Sequence[float]) -> float:
+    return 1 - sums[0] / sums[1] if sums[1] else 0.0
+
+
+ALIGNMENT_ERRORS: Final = Sums(partial(_links, attended=False), _error)
+ATTENTION_ERRORS: Final = Sums(partial(_links, attended=True), _error)
 
 
 def object_focus(outcomes: Sequence[Outcome]) -> float:

@@ -104,6 +104,7 @@ _SUMS: Final[dict[str, Sums]] = {
     "word_error_rate": overlap.WORD_ERRORS,
     "perplexity": answers.LIKELIHOODS,
     "alignment_error_rate": attention.ALIGNMENT_ERRORS,
+    "attention_error_rate": attention.ATTENTION_ERRORS,
     "novel_bigrams": ngrams.novel_sums(2),
     "novel_trigrams": ngrams.novel_sums(3),
     "copied_words": ngrams.COPIED,
@@ -142,6 +143,7 @@ METRICS: Final[dict[str, Metric]] = {
         Metric("distinct2", partial(ngrams.distinct, n=2), how=_SPACES),
         Metric("perplexity", answers.perplexity, "lower", _LIKELIHOOD, ("first reference", "per token with <stop>")),
         Metric("alignment_error_rate", attention.alignment_error_rate, "lower", _LINKS, attention.how_linked),
+        Metric("attention_error_rate", attention.attention_error_rate, "lower", _LINKS, attention.how_linked),
         Metric("object_focus", attention.object_focus, needs=_FOCUS, how=_FOCUSED),
         Metric("tour_length_ratio", tours.tour_length_ratio, "lower", _INPUT, ("closed", "first reference", _VALID)),
         Metric(

@@ -5,7 +5,7 @@ Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self, final
 
@@ -39,16 +39,6 @@ def beam_rows(settings: SearchSettings) -> int:
     4
     """
     return {"greedy": 1, "sample": settings.nbest, "beam": settings.width}[settings.kind]
-
-
-def in_words(settings: SearchSettings) -> str:
-    """A search in words.
-
-    >>> in_words(SearchSettings()), in_words(SearchSettings(kind="beam", width=4))
-    ('greedy search', 'beam search of width 4')
-    """
-    kinds = {"greedy": "greedy search", "sample": "sampling", "beam": f"beam search of width {settings.width}"}
-    return kinds[settings.kind]
 
 
 @final
@@ -182,20 +172,27 @@ def _check_rows(rows: int, settings: SearchSettings, *, prefix: Padded | None, m
             )
 
 
-def _likeliest(problem: Problem, allowed_RV: Tensor, made: int | Tensor) -> Tensor:
+def _likeliest(problem: Problem, model_RV: Tensor, output: Tensor | None, made: int | Tensor) -> tuple[Tensor, Tensor]:
     r"""Greedy search: at every step the most probable token.
 
     .. math:: \hat y_t = \arg\max_v P(v | \hat y_1 .. \hat y_{t-1}, x)
     """
-    return best_tokens(allowed_RV, 1)[1].squeeze(1)
+    if isinstance(made, Tensor) and model_RV.device.type == "cuda":  # a graph, so no rule reads the output
+        from sixjars.evaluation.search.choice_kernels import likeliest
+
+        return likeliest(model_RV, problem.never, problem.special.stop, problem.settings.min_length, made)
+    gained_R1, token_R1 = best_tokens(problem.allowed(model_RV, output, made), 1)
+    return token_R1.squeeze(1), gained_R1.squeeze(1)
 
 
-def _drawn(problem: Problem, allowed_RV: Tensor, made: int | Tensor) -> Tensor:
+def _drawn(problem: Problem, model_RV: Tensor, output: Tensor | None, made: int | Tensor) -> tuple[Tensor, Tensor]:
+    allowed_RV = problem.allowed(model_RV, output, made)
     settings, scores_RV, tokens_RV = problem.settings, allowed_RV / problem.settings.temperature, None
     assert problem.seeds is not None
     if settings.top_k or settings.top_p < 1.0:
         scores_RV, tokens_RV = likely(scores_RV, top_k=settings.top_k, top_p=settings.top_p)
-    return draw(scores_RV, problem.seeds, made, tokens_RV)
+    token_R = draw(scores_RV, problem.seeds, made, tokens_RV)
+    return token_R, allowed_RV.gather(1, token_R.unsqueeze(1)).squeeze(1)
 
 
 @final
@@ -231,21 +228,19 @@ class RowsRunning(Rows):
         return self.pick(rows)
 
 
-def _advanced(
-    choose: Callable[[Problem, Tensor, int | Tensor], Tensor],
-    problem: Problem,
-    running: RowsRunning,
-    made: int | Tensor,
-) -> tuple[RowsRunning, Column]:
+Choose = Callable[[Problem, Tensor, Tensor | None, int | Tensor], tuple[Tensor, Tensor]]
+"""A token for each row that no rule forbids and its log probability, (R,) each; from the model's log probabilities
+(R, V), what was output (R, t) where a rule reads it, and the number of the step."""
+
+
+def _advanced(choose: Choose, problem: Problem, running: RowsRunning, made: int | Tensor) -> tuple[RowsRunning, Column]:
     """One step of every row.
 
-    `choose` picks one token for each row, (R,), from log probabilities (R, V) and the number of the step. A row ends
-    with `<stop>`, at the limit, or where no token may follow; only the first is finished. Rows that have ended are
-    computed with the others, since a batch keeps its shape, but add to nothing.
+    A row ends with `<stop>`, at the limit, or where no token may follow; only the first is finished. Rows that have
+    ended are computed with the others, since a batch keeps its shape, but add to nothing.
     """
-    allowed_RV, weights_RS, state = problem.step_on(running.token, running.state, running.output, made)
-    token_R = choose(problem, allowed_RV, made)
-    gained_R = allowed_RV.gather(1, token_R.unsqueeze(1)).squeeze(1)
+    model_RV, weights_RS, state = problem.stepped(running.token, running.state)
+    token_R, gained_R = choose(problem, model_RV, running.output, made)
     goes_R = running.open & (gained_R > NEVER)
     if isinstance(made, Tensor):  # a graph has several steps, and may go beyond the last
         goes_R &= made < problem.longest
@@ -259,9 +254,12 @@ def _advanced(
 
 def _gathered(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]:
     """The hypotheses of all rows, in their order, from the parts of the search that each was in."""
-    made, total_R = [part.made() for part in parts], parts[0].running.total
+    problem = replace(problem, ranking=problem.ranking.to("cpu"))
+    parts = [replace(part, places=part.places.cpu()) for part in parts]
+    made = [part.made().to("cpu") for part in parts]  # first of all: many small operations follow
+    total_R = parts[0].running.total.cpu()
     for part in parts[1:]:
-        total_R = total_R.index_copy(0, part.places, part.running.total)
+        total_R = total_R.index_copy(0, part.places, part.running.total.cpu())
     weights_RTS = None if made[0].weights is None else placed(parts, [one.weights for one in made])
     tokens_RT, gained_RT = (placed(parts, [getattr(one, name) for one in made]) for name in ("token", "gained"))
     return hypotheses_of(*row_ends(problem, tokens_RT, gained_RT, total_R, weights_RTS), weights_RTS, problem.rows)

@@ -25,8 +25,8 @@ from sixjars.flow.values import Encoded, Tensors
 
 KEPT = 8
 """Graphs for each model; the one that was not used for the longest time goes first."""
-AT_ONCE = range(10, 3, -1)
-"""How many steps a graph may have; between two graphs, search asks whether anything is left to do."""
+AT_ONCE = range(6, 2, -1)
+"""How many steps a graph may have. It is launched again before search knows whether the last steps left anything."""
 
 
 bucket = partial(padded_size, parts=8)
@@ -86,11 +86,12 @@ class Captured:
         own = iter(self.given)
         seeds = None if problem.seeds is None else next(own)
         problem = replace(problem, prepared=filled(problem.prepared, own), seeds=seeds)
-        self.rule = problem.rule  # the graph reads its tensors, which must not be freed; the problem knows a module
+        # The graph reads the tensors of both, which must not be freed; the problem itself knows a module.
+        self.rules = problem.rule, problem.never
         self.running: Any = running.mapped(Tensor.clone)
         self.page: list[Tensor] = []
         self.like: Column
-        self.left: Tensor | None = None
+        self.left: Tensor
         self.made = torch.zeros((), dtype=torch.long, device=self.given[0].device)
         steps = next((count for count in AT_ONCE if problem.longest % count == 0), AT_ONCE[2])
 
@@ -109,23 +110,40 @@ class Captured:
 
     def walked(self, problem: Problem, running: Any) -> list[Part]:
         """All steps until nothing is left to do."""
-        for tensor, new in zip(self.given, _given(problem), strict=True):
-            tensor.copy_(new)
+        torch._foreach_copy_(self.given, _given(problem))
         _copied(running, self.running)
         self.made.zero_()
         pages: list[Column] = []
+        left: list[Callable[[], bool]] = []
         made = 0
         while made < problem.longest:
             self.replay()
             pages.append(filled(self.like, [tensor.clone() for tensor in self.page]))
             made += len(self.page[0])
-            if not bool(self.left):
+            left.append(_arriving(self.left))
+            if len(left) > 1 and not left[-2]():  # asked this late, so that the device never waits for the answer
                 break
         rows = torch.arange(problem.state.rows, device=self.made.device)
         beyond = made - problem.longest
         if beyond > 0:
             pages[-1] = pages[-1].mapped(lambda tensor: tensor[:-beyond])
         return [Part(rows, pages, self.running.mapped(Tensor.clone), together=True)]
+
+
+def _arriving(flag: Tensor) -> Callable[[], bool]:
+    """A flag on its way from the device; who asks for it waits until it is there."""
+    if flag.device.type == "cpu":
+        return partial(bool, flag.clone())
+    here = torch.empty((), dtype=torch.bool, pin_memory=True)
+    here.copy_(flag, non_blocking=True)
+    copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    copied.record()
+
+    def arrived() -> bool:
+        copied.synchronize()
+        return bool(here)
+
+    return arrived
 
 
 def _given(problem: Problem) -> list[Tensor]:
@@ -135,8 +153,7 @@ def _given(problem: Problem) -> list[Tensor]:
 
 
 def _copied(new: Tensors, into: Tensors) -> None:
-    for tensor, value in zip(into.tensors(), new.tensors(), strict=True):
-        tensor.copy_(value)
+    torch._foreach_copy_(into.tensors(), new.tensors())
 
 
 @final
@@ -180,7 +197,8 @@ def walked_captured(generator: Generator, problem: Problem, running: Running, ad
     shapes = tuple((tensor.shape, tensor.dtype) for tensor in [*_given(problem), *problem.state.tensors()])
     weights = tuple(weight.data_ptr() for weight in (*generator.parameters(), *generator.buffers()))
     autocast = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
-    key = (problem.settings, problem.longest, problem.keeps_weights, shapes, weights, autocast)
+    settings = problem.settings.model_copy(update={"seed": 0})  # the graph is given seeds as a tensor
+    key = (settings, problem.longest, problem.keeps_weights, shapes, weights, autocast)
     with CAPTURING:
         graphs = GRAPHS.setdefault(generator, Graphs())
     if not graphs.lock.acquire(blocking=False):

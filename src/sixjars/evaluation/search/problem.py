@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self, TypeVar, final
 import torch
 from torch import Tensor
 
-from sixjars.evaluation.search.scores import NEVER, Ranking, Rule, rule_of
+from sixjars.evaluation.search.scores import NEVER, Ranking, Rule, never_of, rule_of
 from sixjars.flow.contracts import SpecialTokens
 from sixjars.flow.values import Hypothesis, Padded, Prepared, Rows, StepOutput, Tensors
 from sixjars.recipe.sections import SearchSettings
@@ -63,6 +63,11 @@ class Problem:
         device, own = self.state.device, self.owns_scores
         return rule_of(self.settings, self.special, prefix=self.prefix, device=device, overwrite=own)
 
+    @cached_property
+    def never(self) -> Tensor:
+        """Tokens that are never output, for a kernel that knows such rules by itself."""
+        return torch.tensor(never_of(self.settings, self.special), device=self.state.device)
+
     @property
     def reads_output(self) -> bool:
         """Whether a rule reads what was output, and not only how long it is."""
@@ -79,12 +84,21 @@ class Problem:
 
         `output` is what `made` steps output, (R, t), where a rule reads it.
         """
+        model_RV, weights_RS, state = self.stepped(token, state)
+        return self.allowed(model_RV, output, made), weights_RS, state
+
+    def stepped(self, token: Tensor, state: Rows) -> tuple[Tensor, Tensor | None, Rows]:
+        """The same before any rule."""
         scored, state = self.step(token, state, self.prepared)
         keeps = self.keeps_weights or self.ranking.coverage_penalty
         model_RV = scored.log_probabilities
         model_RV = model_RV.to(torch.promote_types(model_RV.dtype, torch.float32))
-        output = token.new_empty(token.shape[0], 0) if output is None else output
-        return self.rule(model_RV, output, made), scored.weights if keeps else None, state
+        return model_RV, scored.weights if keeps else None, state
+
+    def allowed(self, scores: Tensor, output: Tensor | None, made: int | Tensor) -> Tensor:
+        """Scores (R, V) with -inf where a rule forbids a token."""
+        output = scores.new_empty(scores.shape[0], 0, dtype=torch.long) if output is None else output
+        return self.rule(scores, output, made)
 
     def is_real(self) -> Tensor:
         """Which rows are those of sources that are searched, (R,)."""

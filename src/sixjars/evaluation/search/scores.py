@@ -16,7 +16,7 @@ from torch import Tensor
 
 from sixjars.errors import RecipeError
 from sixjars.flow.contracts import SpecialTokens
-from sixjars.flow.values import Padded
+from sixjars.flow.values import Padded, Tensors
 from sixjars.recipe.sections import SearchSettings
 
 Made = int | Tensor
@@ -34,7 +34,7 @@ SHORT = 128
 
 @final
 @dataclass(frozen=True)
-class Ranking:
+class Ranking(Tensors):
     r"""The score that hypotheses are compared by.
 
     .. math:: \frac{\log P(y | x)}{|y|^{\alpha}} + \beta \sum_j \log \min\left(\sum_t \alpha_{tj}, 1\right)
@@ -146,11 +146,9 @@ def rule_of(
 ) -> Rule:
     """All that the settings and the caller forbid, as one rule; whether it may `overwrite` the scores it is given."""
     rules: list[Rule] = []
-    never = {*special.banned, special.go} - {special.stop}
-    if special.unknown is not None and settings.unknown == "ban":
-        never.add(special.unknown)
+    never = never_of(settings, special)
     if never:
-        rules.append(banned(torch.tensor(sorted(never), device=device), overwrite=overwrite))
+        rules.append(banned(torch.tensor(never, device=device), overwrite=overwrite))
     if settings.no_repeat_ngram:
         rules.append(no_repeated_ngram(settings.no_repeat_ngram))
     if settings.min_length:  # last, because it must know what the others leave
@@ -162,6 +160,16 @@ def rule_of(
         return scores
 
     return rule if prefix is None else forced_prefix(prefix.to(device), otherwise=rule)
+
+
+def never_of(settings: SearchSettings, special: SpecialTokens) -> list[int]:
+    """Tokens that are never output.
+
+    >>> never_of(SearchSettings(), SpecialTokens(go=1, stop=2, banned=(0,), unknown=3))
+    [0, 1, 3]
+    """
+    unknown = {special.unknown} if special.unknown is not None and settings.unknown == "ban" else set()
+    return sorted(({*special.banned, special.go} - {special.stop}) | unknown)
 
 
 def banned(tokens: Tensor, *, overwrite: bool = False) -> Rule:
@@ -240,6 +248,24 @@ def forced_prefix(prefix: Padded, *, otherwise: Rule) -> Rule:
         return torch.where(prefix.mask.index_select(1, now_1), only_RV, otherwise(scores, output, made))
 
     return rule
+
+
+def widened(settings: SearchSettings, nbest: int) -> SearchSettings:
+    """Search that finds as many hypotheses as a metric needs: greedy search becomes a beam for that."""
+    if nbest <= settings.nbest:
+        return settings
+    kind = "beam" if settings.kind == "greedy" else settings.kind
+    return settings.model_copy(update={"kind": kind, "nbest": nbest, "width": max(settings.width, nbest)})
+
+
+def in_words(settings: SearchSettings) -> str:
+    """A search in words.
+
+    >>> in_words(SearchSettings()), in_words(SearchSettings(kind="beam", width=4))
+    ('greedy search', 'beam search of width 4')
+    """
+    kinds = {"greedy": "greedy search", "sample": "sampling", "beam": f"beam search of width {settings.width}"}
+    return kinds[settings.kind]
 
 
 def order_in_words(settings: SearchSettings) -> str:

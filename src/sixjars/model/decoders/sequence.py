@@ -176,7 +176,9 @@ class SequenceDecoder(Generator):
         # The rows of a source take the place of the steps of a target: all share what is prepared for it.
         by = partial(by_source, sources=prepared.rows)
         output = DecoderOutput(self._scores(by(after.hidden[:, -1]), by(embedded_RE), context.mapped(by), prepared))
-        return StepOutput(torch.log_softmax(wide(output.logits.flatten(0, 1)), dim=-1), context.weights), after
+        logits_RV = output.logits.flatten(0, 1)
+        dtype = torch.promote_types(logits_RV.dtype, torch.float32)  # where there are fewer bits, widened on the way
+        return StepOutput(torch.log_softmax(logits_RV, dim=-1, dtype=dtype), context.weights), after
 
     def _embedded(self, tokens: Tensor) -> Tensor:
         """The embeddings of the previous tokens; one that was copied from outside the vocabulary is `<unk>`."""

@@ -1,0 +1,95 @@
+"""Encoders as CUDA graphs, in use: inputs of a shape that comes again are encoded by one launch.
+
+To encode is hundreds of small kernels, which a GPU runs faster than Python launches them. Validation sees the same
+batches again and again, and sorted inputs are often of one shape.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
+from threading import Lock
+from typing import final
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+from sixjars.errors import LearningError
+from sixjars.flow.values import Encoded, Padded
+from sixjars.learning.captured import Graph
+from sixjars.model.build import Network
+
+MOST = 64
+"""Graphs of a network; inputs of other shapes are encoded without."""
+
+
+@final
+class _Recorded:
+    """The graph for inputs of one shape. It holds tensors of its own."""
+
+    def __init__(self, network: Network, inputs: Mapping[str, Padded], pool: object) -> None:
+        own = {name: padded.mapped(Tensor.clone) for name, padded in inputs.items()}
+        self.places = _tensors(own)
+        self.graph = Graph(lambda: network.encode(own), pool)
+
+    def encoded(self, inputs: Mapping[str, Padded]) -> Encoded:
+        for place, tensor in zip(self.places, _tensors(inputs), strict=True):
+            place.copy_(tensor)
+        made = self.graph.replay()
+        assert isinstance(made, Encoded)
+        return made.mapped(Tensor.clone)
+
+
+@final
+class _Graphs:
+    """Those of one network."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()  # of all: they share their memory
+        self.pool = torch.cuda.graph_pool_handle()
+        self.met: set[Hashable] = set()
+        self.recorded: dict[Hashable, _Recorded | None] = {}
+        """By shape; nothing where it could not be recorded."""
+
+    def encoded(self, network: Network, inputs: Mapping[str, Padded], key: Hashable) -> Encoded:
+        """Without a graph the first time, which allocates and compiles what must be."""
+        if key not in self.recorded and key in self.met and len(self.recorded) < MOST:
+            try:
+                self.recorded[key] = _Recorded(network, inputs, self.pool)
+            except LearningError:  # an encoder that reads from the device
+                self.recorded[key] = None
+        self.met.add(key)
+        graph = self.recorded.get(key)
+        return network.encode(inputs) if graph is None else graph.encoded(inputs)
+
+
+GRAPHS: WeakKeyDictionary[Network, _Graphs] = WeakKeyDictionary()
+MAKING = Lock()
+
+
+def captured(network: Network) -> Callable[[Mapping[str, Padded]], Encoded]:
+    """`network.encode`, by graphs."""
+    return partial(encoded_captured, network)
+
+
+def encoded_captured(network: Network, inputs: Mapping[str, Padded]) -> Encoded:
+    """As `network.encode`, by a graph where one can be; without where another thread is using those of this network.
+
+    Texts in segments are packed into rectangles of many shapes, so they are encoded without.
+    """
+    if any(padded.segments is not None for padded in inputs.values()):
+        return network.encode(inputs)
+    shapes = tuple((name, tensor.shape, tensor.dtype) for name in inputs for tensor in inputs[name].tensors())
+    weights = tuple(weight.data_ptr() for weight in (*network.encoder.parameters(), *network.encoder.buffers()))
+    key = (shapes, weights, torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda"))
+    with MAKING:
+        graphs = GRAPHS.setdefault(network, _Graphs())
+    if not graphs.lock.acquire(blocking=False):
+        return network.encode(inputs)
+    try:
+        return graphs.encoded(network, inputs, key)
+    finally:
+        graphs.lock.release()
+
+
+def _tensors(inputs: Mapping[str, Padded]) -> list[Tensor]:
+    return [tensor for padded in inputs.values() for tensor in padded.tensors()]

@@ -1,0 +1,62 @@
+r"""Posterior attention: which source position explains each token of an output that is given.
+
+Dims: B sources, S source positions, R = B * S rows, T target positions, V vocabulary.
+
+The weights of a step are computed before its token is known: they say where the next token may come from. Of a pair
+whose output is known, more can be said.
+"""
+
+from dataclasses import replace
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from sixjars.flow.contracts import Decoder, Generator
+from sixjars.flow.values import Encoded, Padded
+from sixjars.model.layers import wide
+
+LARGEST = 1 << 24
+"""Scores that are computed at once."""
+
+
+def posterior_of(decoder: Decoder, encoded: Encoded, target: Padded) -> Tensor | None:
+    """The posterior attention of a decoder; its plain weights where the source is in segments; nothing without any."""
+    if encoded.segments is not None or not (decoder.searches and decoder.has_attention):
+        return decoder.teach(encoded, target).weights
+    return posterior(cast(Generator, decoder), encoded, target)
+
+
+def posterior(generator: Generator, encoded: Encoded, target: Padded) -> Tensor:
+    r"""The weights after each token of a target was seen, (B, T, S).
+
+    .. math:: P(a_t = j | y_1 .. y_t, x) \propto \alpha_{jt} \, P(y_t | y_1 .. y_{t-1}, c_t = h_j)
+
+    Shankar & Sarawagi 2019 (https://openreview.net/forum?id=BkltNhC9FX) train with it; here a trained model is read by
+    it. To attend to one position alone is to mask all others.
+    """
+    state, prepared = generator.start(encoded)
+    token_B = torch.full_like(target.values[:, 0], generator.special.go)
+    before, weights, size = [], [], 1
+    for truth_B in target.values.unbind(1):
+        before.append((token_B, state))
+        scored, state = generator.step(token_B, state, prepared)
+        assert scored.weights is not None
+        weights.append(wide(scored.weights))
+        token_B, size = truth_B, scored.log_probabilities.shape[1]
+    positions = encoded.mask.shape[1]
+    likely = []
+    for some_B in torch.split(torch.arange(encoded.rows, device=encoded.device), max(1, LARGEST // (positions * size))):
+        alone = prepared.pick(some_B).repeat(positions)
+        one_RS = torch.eye(positions, dtype=torch.bool, device=encoded.device).repeat(len(some_B), 1)
+        alone = replace(alone, mask=alone.mask & one_RS)
+        of_some = []
+        for (token_B, earlier), truth_B in zip(before, target.values.unbind(1), strict=True):
+            token_R, truth_R = (ids.index_select(0, some_B).repeat_interleave(positions) for ids in (token_B, truth_B))
+            scored, _ = generator.step(token_R, earlier.pick(some_B).repeat(positions), alone)
+            like_R = scored.log_probabilities.gather(1, truth_R.unsqueeze(1))
+            of_some.append(like_R.view(len(some_B), positions))
+        likely.append(torch.stack(of_some, dim=1))
+    weights_BTS = torch.stack(weights, dim=1)
+    joint_BTS = weights_BTS.clamp(min=torch.finfo(weights_BTS.dtype).tiny).log() + torch.cat(likely)
+    return torch.softmax(joint_BTS.masked_fill(~encoded.mask.unsqueeze(1), -torch.inf), dim=-1)
