@@ -50,6 +50,44 @@ def test_an_exported_run_answers_as_torch_does(recipe: str, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["greedy", "beam"])
+@pytest.mark.parametrize("recipe", SAMPLES)
+def test_a_whole_search_answers_as_torch_does(recipe: str, kind: str, tmp_path: Path) -> None:
+    run = sixjars.train(recipe, FEW, out=tmp_path / "run")
+    if not sixjars.load(run.folder, device="cpu").ability.searches:
+        with pytest.raises(sixjars.DataError, match="chooses a label, so there is no search to write"):
+            sixjars.export(run.folder, tmp_path / "exported", whole=kind)
+        return
+    made = sixjars.export(run.folder, tmp_path / "exported", whole=kind, check=True)
+    assert made.agreement is not None
+    assert made.agreement.same >= 0.9 * made.agreement.examples  # some outputs of three steps are equally good
+    assert made.agreement.difference < (2e-2 if "pretrained" in recipe else 2e-4)  # features have 16 bits
+    model = sixjars_runtime.load(made.folder)
+    with pytest.raises(sixjars_runtime.SixJarsError, match="inside its graph; to choose another, export without"):
+        model.predict("x", search="sample")
+
+
+@pytest.mark.slow
+def test_a_whole_search_has_all_rules_and_8_bits(tmp_path: Path) -> None:
+    run = sixjars.train(
+        "transliteration/sample_attention", ["data.sample.size=3000", "expect={}"], out=tmp_path / "run"
+    )
+    rules: dict[str, Any] = {
+        "min_length": 3,
+        "no_repeat_ngram": 2,
+        "coverage_penalty": 0.2,
+        "unknown": "replace",
+        "width": 3,
+    }
+    made = sixjars.export(run.folder, tmp_path / "rules", whole="beam", check=True, **rules)
+    assert made.agreement is not None
+    assert made.agreement.same == made.agreement.examples
+    small = sixjars.export(run.folder, tmp_path / "small", whole="greedy", precision="int8")
+    sizes = [(one.folder / "whole.onnx").stat().st_size for one in (made, small)]
+    assert sizes[1] < 0.8 * sizes[0]
+
+
+@pytest.mark.slow
 def test_a_step_of_8_bits_keeps_the_answers(tmp_path: Path) -> None:
     run = sixjars.train(
         "transliteration/sample_attention", ["data.sample.size=3000", "expect={}"], out=tmp_path / "run"

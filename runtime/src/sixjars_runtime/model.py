@@ -19,7 +19,7 @@ from sixjars_runtime.inputs import READERS, FileReader, Reader, Row, TextReader,
 from sixjars_runtime.outputs import WRITERS, TextWriter
 from sixjars_runtime.prediction import Prediction
 from sixjars_runtime.search import search
-from sixjars_runtime.search.problem import Hypothesis, Tensors
+from sixjars_runtime.search.problem import Hypothesis, Tensors, hypotheses_of
 from sixjars_runtime.search.settings import SearchSettings, SpecialTokens
 from sixjars_runtime.shared.errors import DataError, RunError, SixJarsError, shown
 from sixjars_runtime.shared.flow.special import STOP
@@ -27,8 +27,10 @@ from sixjars_runtime.shared.flow.special import STOP
 FORMAT: Final = 1
 """Of the files that `sixjars export` writes."""
 SETTINGS, CHOOSE, ENCODER, STEP = "model.json", "choose.onnx", "encoder.onnx", "step.onnx"
-NOTHING: Final = "nothing"
-"""The input of a model that has none: rows without positions."""
+WHOLE: Final = "whole.onnx"
+"""In place of encoder and step, with the search inside."""
+NOTHING, PREFIX = "nothing", "prefix"
+"""The input of a model that has none: rows without positions; or, where the search is inside, how outputs begin."""
 FILES_AT_ONCE: Final = 32
 """Images or videos that are computed together."""
 LIKELY: Final = math.log(0.5)
@@ -54,8 +56,9 @@ class Model:
         self.writer = WRITERS[field["kind"]](field, learned[self.output])
         self.settings = SearchSettings(**self.about["search"])
         self.searches: bool = self.about["special"] is not None
-        self.first = Graph(folder / (ENCODER if self.searches else CHOOSE), threads)
-        if self.searches:
+        self.whole = (folder / WHOLE).is_file()
+        self.first = Graph(folder / (WHOLE if self.whole else ENCODER if self.searches else CHOOSE), threads)
+        if self.searches and not self.whole:
             self.special = SpecialTokens(**{**self.about["special"], "banned": tuple(self.about["special"]["banned"])})
             self.second = Graph(folder / STEP, threads)
 
@@ -97,7 +100,10 @@ class Model:
             raise DataError("this run chooses all labels that apply to an input, so nbest has nothing to count.")
         if given.get("unknown") == "replace" and not self.about["has_attention"]:
             raise DataError("unknown=replace needs attention, but this run has none; its bridge is of another kind.")
-        return self.settings.changed(search, given) if search is not None or given else self.settings
+        how = self.settings.changed(search, given) if search is not None or given else self.settings
+        if self.whole and how != self.settings:
+            raise DataError("the search of this model is inside its graph; to choose another, export without --whole.")
+        return how
 
     def _prepared(self, number: int, one: Any, how: SearchSettings) -> dict[str, Row] | Prediction:
         """What an input is read into, or what is wrong with it."""
@@ -167,12 +173,16 @@ class Model:
     ) -> Iterator[list[Prediction]]:
         """The predictions for one batch."""
         columns = {name: [row[name] for row in rows] for name in self.readers}
+        if self.whole and not columns:
+            columns = {PREFIX: [row[self.output] for row in rows]}
         columns = columns or {NOTHING: [Row(np.zeros(0, dtype=np.int64), "")] * len(rows)}
         for name, reader in self.readers.items():
             columns[name] = reader.computed(columns[name]) if isinstance(reader, FileReader) else columns[name]
         batch = {name: padded(column) for name, column in columns.items()}
         made = self.first({f"{name}.{part}": value for name, parts in batch.items() for part, value in parts.items()})
-        if not self.searches:
+        if self.whole:
+            found = _given(made)
+        elif not self.searches:
             found = self._chosen(made, how.nbest)
         else:
             prefix = None if self.readers else padded([row[self.output] for row in rows])
@@ -234,6 +244,13 @@ class Model:
             segments=() if source is None else source.segments,
             **more,
         )
+
+
+def _given(made: Tensors) -> list[list[Hypothesis]]:
+    """What a graph with a search inside found, (B, N, …)."""
+    flat = {name: tensor.reshape(-1, *tensor.shape[2:]) for name, tensor in made.items() if name != "mask"}
+    ends = (flat["score"], flat["log_probability"], flat["length"], flat["finished"])
+    return hypotheses_of(flat["tokens"], *ends, flat.get("weights"), made["score"].shape[1])
 
 
 def _read(folder: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from sixjars.cli.options import AllowOption, RunArgument, note
+from sixjars.cli.predict import SettingOption
 from sixjars.errors import DataError
 
 
@@ -16,6 +17,11 @@ def export(
     precision: Annotated[
         Literal["32", "int8"], typer.Option(help="Bits of the matrices of the decoder's step.")
     ] = "32",
+    whole: Annotated[
+        Literal["greedy", "beam"] | None,
+        typer.Option(help="Write encoder, decoder and this search as one graph.", show_default=False),
+    ] = None,
+    setting: SettingOption = None,
     data: Annotated[
         Path | None, typer.Option(help="Compare on a file with the same columns.", show_default=False)
     ] = None,
@@ -29,8 +35,10 @@ def export(
 ) -> None:
     """Write a run as ONNX graphs, for the torch-free package sixjars-runtime, or as a web page."""
     if web:
-        if check or data is not None or precision != "32":
-            raise DataError("--web writes a page of its own; leave --check, --data and --precision out.")
+        if check or data is not None or precision != "32" or whole is not None or setting:
+            raise DataError(
+                "--web writes a page of its own; leave --check, --data, --precision, --whole and --set out."
+            )
         from sixjars.serving.web import export_web
 
         page = export_web(run, out, example)
@@ -39,10 +47,15 @@ def export(
         return
     if example is not None:
         raise DataError("--example is what a page opens with; say --web too.")
+    from sixjars.recipe.files import overridden
     from sixjars.serving.export.files import export as export_run
 
-    made = export_run(run, out, precision=precision, check=check, data=data, allow=allow or [])
+    search = overridden({}, setting or [])
+    made = export_run(run, out, precision=precision, whole=whole, check=check, data=data, allow=allow or [], **search)
     size = sum(file.stat().st_size for file in made.folder.rglob("*") if file.is_file())
-    note(f"wrote {made.folder} ({size:,} bytes); use it: sixjars_runtime.load({str(made.folder)!r}).predict(INPUT)")
+    use = f"sixjars_runtime.load({str(made.folder)!r}).predict(INPUT)"
+    if whole is not None:
+        use = f"{made.folder / 'whole.onnx'} in any ONNX runtime, as {made.folder / 'README.md'} says"
+    note(f"wrote {made.folder} ({size:,} bytes); use it: {use}")
     if made.agreement is not None:
         typer.echo(str(made.agreement))

@@ -6,21 +6,23 @@ Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
-from typing import final
+from functools import partial
+from typing import Self, final
 
 import torch
 from torch import Tensor
 
 from sixjars.errors import ShapeError
-from sixjars.evaluation.search.beam import beam
+from sixjars.evaluation.search.beam import BEAM
 from sixjars.evaluation.search.problem import (
     Column,
     Part,
     Problem,
+    SearchKind,
     Tell,
     Walk,
     hypotheses_of,
+    placed,
     walked,
 )
 from sixjars.evaluation.search.sampling import draw, likely, row_seeds
@@ -149,8 +151,9 @@ def _seeds(settings: SearchSettings, sources: int, seeds: Sequence[int] | None) 
 def _found(problem: Problem, walk: Walk) -> list[list[Hypothesis]]:
     if problem.state.rows == 0:
         return []
+    kind, problem = KINDS[problem.settings.kind], problem.on_device()
     with torch.inference_mode():
-        return KINDS[problem.settings.kind](problem.on_device(), walk)[: problem.real]
+        return kind.found(problem, walk(problem, kind.begun(problem), kind.advanced))[: problem.real]
 
 
 def _check_rows(rows: int, settings: SearchSettings, *, prefix: Padded | None, mask: Tensor | None) -> None:
@@ -169,21 +172,11 @@ def _check_rows(rows: int, settings: SearchSettings, *, prefix: Padded | None, m
             )
 
 
-def greedy(problem: Problem, walk: Walk) -> list[list[Hypothesis]]:
-    r"""One hypothesis for each source: at every step the most probable token.
+def _likeliest(problem: Problem, model_RV: Tensor, output: Tensor | None, made: int | Tensor) -> tuple[Tensor, Tensor]:
+    r"""Greedy search: at every step the most probable token.
 
     .. math:: \hat y_t = \arg\max_v P(v | \hat y_1 .. \hat y_{t-1}, x)
     """
-    return _row_by_row(problem, walk, _likeliest)
-
-
-def sample(problem: Problem, walk: Walk) -> list[list[Hypothesis]]:
-    """As many draws for each source as `nbest` says, the most probable first; two may be the same."""
-    found = _row_by_row(problem, walk, _drawn)
-    return [sorted(drawn, key=lambda each: each.log_probability, reverse=True) for drawn in found]
-
-
-def _likeliest(problem: Problem, model_RV: Tensor, output: Tensor | None, made: int | Tensor) -> tuple[Tensor, Tensor]:
     if isinstance(made, Tensor) and model_RV.device.type == "cuda":  # a graph, so no rule reads the output
         from sixjars.evaluation.search.choice_kernels import likeliest
 
@@ -218,6 +211,14 @@ class RowsRunning(Rows):
     each: int
     """Rows of a source."""
 
+    @classmethod
+    def begun(cls, problem: Problem) -> Self:
+        """`<go>` in every row."""
+        token_R = problem.first()
+        output_Rt = token_R.new_empty(token_R.shape[0], 0) if problem.reads_output else None
+        total_R = torch.zeros(token_R.shape[0], device=token_R.device)
+        return cls(token_R, problem.state, problem.is_real(), total_R, output_Rt, problem.rows)
+
     def going(self) -> Tensor:
         """Sources with an open row."""
         return self.open.view(-1, self.each).any(1)
@@ -232,69 +233,61 @@ Choose = Callable[[Problem, Tensor, Tensor | None, int | Tensor], tuple[Tensor, 
 (R, V), what was output (R, t) where a rule reads it, and the number of the step."""
 
 
-def _row_by_row(problem: Problem, walk: Walk, choose: Choose) -> list[list[Hypothesis]]:
-    """One hypothesis for each row, in their order.
+def _advanced(choose: Choose, problem: Problem, running: RowsRunning, made: int | Tensor) -> tuple[RowsRunning, Column]:
+    """One step of every row.
 
-    A row ends with `<stop>`, at the limit, or where no token may follow; only the first is finished.
+    A row ends with `<stop>`, at the limit, or where no token may follow; only the first is finished. Rows that have
+    ended are computed with the others, since a batch keeps its shape, but add to nothing.
     """
-
-    def advance(problem: Problem, running: RowsRunning, made: int | Tensor) -> tuple[RowsRunning, Column]:
-        # Rows that have ended are computed with the others, since a batch keeps its shape, but add to nothing.
-        model_RV, weights_RS, state = problem.stepped(running.token, running.state)
-        token_R, gained_R = choose(problem, model_RV, running.output, made)
-        goes_R = running.open & (gained_R > NEVER)
-        if isinstance(made, Tensor):  # a graph has several steps, and may go beyond the last
-            goes_R &= made < problem.longest
-        # One after the other: the rounding of a sum of all depends on their number, and that on the other rows.
-        total_R = running.total + torch.where(goes_R, gained_R, 0.0)
-        open_R = goes_R & (token_R != problem.special.stop)
-        output_Rt = None if running.output is None else torch.cat([running.output, token_R.unsqueeze(1)], dim=1)
-        after = RowsRunning(token_R, state, open_R, total_R, output_Rt, running.each)
-        return after, Column(token_R, weights=weights_RS, gained=gained_R)
-
-    token_R = problem.first()
-    output_Rt = token_R.new_empty(len(token_R), 0) if problem.reads_output else None
-    total_R = torch.zeros(len(token_R), device=token_R.device)
-    begun = RowsRunning(token_R, problem.state, problem.is_real(), total_R, output_Rt, problem.rows)
-    return _gathered(problem, walk(problem, begun, advance))
+    model_RV, weights_RS, state = problem.stepped(running.token, running.state)
+    token_R, gained_R = choose(problem, model_RV, running.output, made)
+    goes_R = running.open & (gained_R > NEVER)
+    if isinstance(made, Tensor):  # a graph has several steps, and may go beyond the last
+        goes_R &= made < problem.longest
+    # One after the other: the rounding of a sum of all depends on their number, and that on the other rows.
+    total_R = running.total + torch.where(goes_R, gained_R, 0.0)
+    open_R = goes_R & (token_R != problem.special.stop)
+    output_Rt = None if running.output is None else torch.cat([running.output, token_R.unsqueeze(1)], dim=1)
+    after = RowsRunning(token_R, state, open_R, total_R, output_Rt, running.each)
+    return after, Column(token_R, weights=weights_RS, gained=gained_R)
 
 
 def _gathered(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]:
-    """The hypotheses of all rows, from the parts of the search that each was in."""
-    ranking = problem.ranking.to("cpu")
+    """The hypotheses of all rows, in their order, from the parts of the search that each was in."""
+    problem = replace(problem, ranking=problem.ranking.to("cpu"))
     parts = [replace(part, places=part.places.cpu()) for part in parts]
     made = [part.made().to("cpu") for part in parts]  # first of all: many small operations follow
-    tokens_RT = _placed(parts, [one.token for one in made])
-    gained_RT = _placed(parts, [one.gained for one in made])
-    weights_RTS = None if made[0].weights is None else _placed(parts, [one.weights for one in made])
+    total_R = parts[0].running.total.cpu()
+    for part in parts[1:]:
+        total_R = total_R.index_copy(0, part.places, part.running.total.cpu())
+    weights_RTS = None if made[0].weights is None else placed(parts, [one.weights for one in made])
+    tokens_RT, gained_RT = (placed(parts, [getattr(one, name) for one in made]) for name in ("token", "gained"))
+    return hypotheses_of(*row_ends(problem, tokens_RT, gained_RT, total_R, weights_RTS), weights_RTS, problem.rows)
+
+
+def row_ends(
+    problem: Problem, tokens_RT: Tensor, gained_RT: Tensor, total_R: Tensor, weights_RTS: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The tokens of each row, its score and log probability, how many of them count, and whether it is finished."""
+    ranking, attended_RS = problem.ranking, None
     possible_RT, stops_RT = gained_RT > NEVER, tokens_RT == problem.special.stop
     ends_RT = (stops_RT | ~possible_RT).long()
     own_RT = possible_RT & (ends_RT.cumsum(1) == ends_RT)  # nothing ended before: a token of its own, or `<stop>`
     finished_R, count_R = (own_RT & stops_RT).any(1), (own_RT & ~stops_RT).sum(1)
-    total_R, attended_RS = parts[0].running.total.cpu(), None
-    for part in parts[1:]:
-        total_R = total_R.index_copy(0, part.places, part.running.total.cpu())
     if weights_RTS is not None and ranking.coverage_penalty:
-        attended_RS = reduce(torch.add, (weights_RTS * own_RT.unsqueeze(2)).unbind(1))
+        attended_RS = (weights_RTS * own_RT.unsqueeze(2)).cumsum(1)[:, -1]
     score_R = ranking.scores(total_R, count_R + finished_R, ranking.penalty(ranking.covered(None, attended_RS)))
-    return hypotheses_of(tokens_RT, score_R, total_R, count_R, finished_R, weights_RTS, problem.rows)
+    return tokens_RT, score_R, total_R, count_R, finished_R
 
 
-def _placed(parts: Sequence[Part], made: Sequence[Tensor | None]) -> Tensor:
-    """What the rows of each part made, (T, R, …), as one value (R, T, …) of all rows; 0 where a row was in none."""
-    whole = []
-    for part, tensor in zip(parts, made, strict=True):
-        assert tensor is not None
-        values = tensor.transpose(0, 1)
-        if part is not parts[0]:
-            empty = values.new_zeros(len(parts[0].places), *values.shape[1:])
-            values = empty.index_copy(0, part.places, values)
-        whole.append(values)
-    return torch.cat(whole, dim=1)
+def _ranked(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]:
+    """As many draws for each source as `nbest` says, the most probable first; two may be the same."""
+    found = _gathered(problem, parts)
+    return [sorted(drawn, key=lambda each: each.log_probability, reverse=True) for drawn in found]
 
 
-KINDS: Mapping[str, Callable[[Problem, Walk], list[list[Hypothesis]]]] = {
-    "greedy": greedy,
-    "sample": sample,
-    "beam": beam,
+KINDS: Mapping[str, SearchKind] = {
+    "greedy": SearchKind(RowsRunning.begun, partial(_advanced, _likeliest), _gathered),
+    "sample": SearchKind(RowsRunning.begun, partial(_advanced, _drawn), _ranked),
+    "beam": BEAM,
 }

@@ -15,7 +15,7 @@ from typing import Self, final
 import torch
 from torch import Tensor
 
-from sixjars.evaluation.search.problem import Column, Part, Problem, Walk, hypotheses_of
+from sixjars.evaluation.search.problem import Column, Part, Problem, SearchKind, hypotheses_of
 from sixjars.evaluation.search.scores import NEVER, best_tokens, highest
 from sixjars.flow.values import Hypothesis, Rows, Tensors
 
@@ -72,7 +72,9 @@ class Ended(Rows):
 
     def first(self, most: int) -> Self:
         """The leftmost that are not empty places."""
-        return self.ordered((self.score == NEVER).int().argsort(dim=1, stable=True)[:, :most])
+        size = self.score.shape[1]
+        place_BN = (self.score == NEVER) * size + torch.arange(size, device=self.score.device)
+        return self.ordered(place_BN.argsort(dim=1)[:, :most])
 
 
 def _traced(parts: Sequence[Part], ended: Ended) -> list[list[Hypothesis]]:
@@ -87,12 +89,19 @@ def _traced(parts: Sequence[Part], ended: Ended) -> list[list[Hypothesis]]:
     steps = list(zip(*_columns(parts, made), strict=True))
     for step, (token_R, parent_R) in reversed(list(enumerate(steps))):
         tokens.append(token_R[row_X])
-        # A hypothesis of `count` tokens was in its row before step `count`: only earlier steps moved it there.
-        row_X = torch.where(step < flat.count, parent_R[row_X], row_X)
+        row_X = row_before(step, parent_R, row_X, flat.count)
         rows.append(row_X)
     output_XT, attention = torch.stack(tokens[::-1], dim=1), _attention(parts, made, torch.stack(rows[::-1]))
     places = ended.score.shape[1]
     return hypotheses_of(output_XT, flat.score, flat.log_probability, flat.count, flat.finished, attention, places)
+
+
+def row_before(step: int | Tensor, parent_R: Tensor, row_X: Tensor, count_X: Tensor) -> Tensor:
+    """The row that each hypothesis was in before a step.
+
+    One of `count` tokens was in its row before step `count`: only earlier steps moved it there.
+    """
+    return torch.where(step < count_X, parent_R[row_X], row_X)
 
 
 def _columns(parts: Sequence[Part], made: Sequence[Column]) -> tuple[Tensor, Tensor]:
@@ -177,12 +186,12 @@ class BeamRunning(Tensors):
     def begun(cls, problem: Problem) -> Self:
         """One empty beginning for each source, with log P = 0; K equal ones would all grow the same way."""
         token_R = problem.first()
-        row_BK = torch.arange(len(token_R), device=token_R.device).view(-1, problem.rows)
+        row_BK = torch.arange(token_R.shape[0], device=token_R.device).view(-1, problem.rows)
         log_BK = torch.where((row_BK % problem.rows == 0) & problem.is_real().view_as(row_BK), 0.0, NEVER)
         nothing_BK = torch.zeros_like(row_BK)
         last = Ended(log_BK, log_BK, row_BK, nothing_BK, nothing_BK.bool())
-        pool = Ended.nowhere(len(row_BK), problem.settings.nbest, like=log_BK)
-        output_Rt = token_R.new_empty(len(token_R), 0) if problem.reads_output else None
+        pool = Ended.nowhere(row_BK.shape[0], problem.settings.nbest, like=log_BK)
+        output_Rt = token_R.new_empty(token_R.shape[0], 0) if problem.reads_output else None
         return cls(token_R, problem.state, log_BK, pool, last, None, output_Rt)
 
     def going(self) -> Tensor:
@@ -202,20 +211,18 @@ class BeamRunning(Tensors):
         )
 
 
-def beam(problem: Problem, walk: Walk) -> list[list[Hypothesis]]:
-    """The `nbest` best hypotheses of each source, best first.
-
-    Beginnings of one length are compared by log P, ended ones by their score. Twice the width are compared,
-    so that `width` go on even if as many output `<stop>`; a `<stop>` counts only among the best `width`.
-    A beginning is dropped when nothing it could become would be among the `nbest`. Search ends with the last.
-    So a beam that is wide enough to hold every beginning finds the best hypotheses there are.
-    """
-    parts = walk(problem, BeamRunning.begun(problem), _advanced)
+def _found(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]:
+    """The `nbest` best hypotheses of each source, best first."""
     pool, last = parts[0].running.pool, parts[0].running.last
     for part in parts[1:]:
         sources = part.places[:: problem.rows] // problem.rows
         pool, last = pool.put(sources, part.running.pool), last.put(sources, part.running.last)
-    return _traced(parts, pool.beside(_unfinished(last, pool, problem.longest)).first(problem.settings.nbest))
+    return _traced(parts, best_ends(problem, pool, last))
+
+
+def best_ends(problem: Problem, pool: Ended, last: Ended) -> Ended:
+    """Where the `nbest` best hypotheses of each source ended, (B, N)."""
+    return pool.beside(_unfinished(last, pool, problem.longest)).first(problem.settings.nbest)
 
 
 def _advanced(problem: Problem, running: BeamRunning, made: int | Tensor) -> tuple[BeamRunning, Column]:
@@ -267,3 +274,10 @@ def _unfinished(last: Ended, pool: Ended, max_length: int) -> Ended:
     """
     wanted_BK = (last.count == max_length) | (pool.score[:, :1] == NEVER)
     return replace(last, score=last.score.masked_fill(~wanted_BK, NEVER)).best(last.score.shape[1])
+
+
+BEAM = SearchKind(BeamRunning.begun, _advanced, _found)
+"""Beginnings of one length are compared by log P, ended ones by their score. Twice the width are compared,
+so that `width` go on even if as many output `<stop>`; a `<stop>` counts only among the best `width`.
+A beginning is dropped when nothing it could become would be among the `nbest`. Search ends with the last.
+So a beam that is wide enough to hold every beginning finds the best hypotheses there are."""

@@ -4,7 +4,7 @@ Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S 
       far.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, Self, TypeVar, final
@@ -97,7 +97,8 @@ class Problem:
 
     def allowed(self, scores: Tensor, output: Tensor | None, made: int | Tensor) -> Tensor:
         """Scores (R, V) with -inf where a rule forbids a token."""
-        return self.rule(scores, scores.new_empty(len(scores), 0, dtype=torch.long) if output is None else output, made)
+        output = scores.new_empty(scores.shape[0], 0, dtype=torch.long) if output is None else output
+        return self.rule(scores, output, made)
 
     def is_real(self) -> Tensor:
         """Which rows are those of sources that are searched, (R,)."""
@@ -190,8 +191,33 @@ class Part:
         return torch.searchsorted(self.places, places).clamp(max=len(self.places) - 1)
 
 
+def placed(parts: Sequence[Part], made: Sequence[Tensor | None]) -> Tensor:
+    """What the rows of each part made, (T, R, …), as one value (R, T, …) of all rows; 0 where a row was in none."""
+    whole = []
+    for part, tensor in zip(parts, made, strict=True):
+        assert tensor is not None
+        values = tensor.transpose(0, 1)
+        if part is not parts[0]:
+            empty = values.new_zeros(len(parts[0].places), *values.shape[1:])
+            values = empty.index_copy(0, part.places, values)
+        whole.append(values)
+    return torch.cat(whole, dim=1)
+
+
 Walk = Callable[[Problem, Any, Advance], list[Part]]
 """How all steps are made."""
+
+
+@final
+@dataclass(frozen=True)
+class SearchKind:
+    """A kind of search."""
+
+    begun: Callable[[Problem], Any]
+    """What is running before the first step."""
+    advanced: Advance
+    found: Callable[[Problem, Sequence[Part]], list[list[Hypothesis]]]
+    """For each source the hypotheses that all steps found, the best first."""
 
 
 def walked(problem: Problem, running: Running, advance: Advance, tell: Tell | None = None) -> list[Part]:

@@ -7,7 +7,6 @@ A rule sets the scores of forbidden tokens to -inf and leaves the others as they
 log probabilities.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
@@ -88,12 +87,12 @@ class Ranking(Tensors):
         score = share if penalty is None else share + penalty
         return score.masked_fill(lengths == 0, 0.0)
 
-    def bound(self, log_probability: Tensor, max_length: int) -> Tensor:
+    def bound(self, log_probability: Tensor, max_length: int | Tensor) -> Tensor:
         """The most that a running hypothesis may still score.
 
         log P only falls from here, the greatest length divides it by most, the coverage term is at most 0.
         """
-        return log_probability / math.pow(max_length, self.length_penalty)
+        return log_probability / max_length**self.length_penalty
 
 
 def highest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -115,6 +114,8 @@ def best_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     fraction of the time of `topk` or `argmax`.
     """
     size, scores = scores.shape[1], scores.contiguous()
+    if torch.compiler.is_exporting():  # of a graph that is for any size
+        return highest(scores, count)
     chunks = size // CHUNK
     if chunks < 2 * count or (count == 1 and scores.device.type == "cuda"):
         return highest(scores, count)
@@ -221,10 +222,12 @@ def no_repeated_ngram(length: int) -> Rule:
         if output.shape[1] < length:
             return scores
         ngrams_RGn = output.unfold(1, length, 1)
-        latest_R1n = output[:, output.shape[1] - length + 1 :].unsqueeze(1)
-        seen_RG = (ngrams_RGn[..., :-1] == latest_R1n).all(dim=-1)
+        last_RG, seen_RG = ngrams_RGn[..., -1], torch.ones_like(ngrams_RGn[..., -1], dtype=torch.bool)
+        if length > 1:
+            latest_R1n = output[:, output.shape[1] - length + 1 :].unsqueeze(1)
+            seen_RG = (ngrams_RGn[..., :-1] == latest_R1n).all(dim=-1)
         most_RG = torch.where(seen_RG, NEVER, torch.inf).to(scores.dtype)
-        return scores.scatter_reduce(1, ngrams_RGn[..., -1], most_RG, "amin")
+        return scores.scatter_reduce(1, last_RG, most_RG, "amin")
 
     return rule
 
@@ -232,17 +235,17 @@ def no_repeated_ngram(length: int) -> Rule:
 def forced_prefix(prefix: Padded, *, otherwise: Rule) -> Rule:
     """Each row first outputs its prefix, `(R, longest)`, whatever the other rules say; then those hold.
 
-    Rows with a shorter prefix are free sooner.
+    Rows with a shorter prefix are free sooner. Where the number of steps is a tensor, all are free at the last place.
     """
     longest = prefix.values.shape[1]
 
     def rule(scores: Tensor, output: Tensor, made: Made) -> Tensor:
-        now = int(made)
-        if now >= longest:
+        if isinstance(made, int) and made >= longest:
             return otherwise(scores, output, made)
-        forced_R1 = prefix.values[:, now : now + 1]
+        now_1 = torch.as_tensor(made, device=scores.device).clamp(max=longest - 1).reshape(1)
+        forced_R1 = prefix.values.index_select(1, now_1)
         only_RV = torch.full_like(scores, NEVER).scatter(1, forced_R1, scores.gather(1, forced_R1))
-        return torch.where(prefix.mask[:, now : now + 1], only_RV, otherwise(scores, output, made))
+        return torch.where(prefix.mask.index_select(1, now_1), only_RV, otherwise(scores, output, made))
 
     return rule
 

@@ -1,8 +1,11 @@
 """How far the answers of an exported run are those of torch."""
 
+import json
 import os
 import shutil
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, final
 
 from sixjars.errors import RunError
+from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.evaluate import file_dataset, scored_dataset
 from sixjars.runs.folder import RunFolder
 from sixjars.runs.predict import Predictor
@@ -20,6 +24,17 @@ LEAST = 0.98
 """The share of answers that must stay the same with fewer bits."""
 BEGIN = 2
 """Words of an example that a language model is given."""
+
+ALONE = 16
+"""How many are also given one by one, for an answer must not depend on the others of its batch."""
+PROGRAM = """
+import json, sys
+import sixjars_runtime
+model, inputs = sixjars_runtime.load(sys.argv[1]), json.load(sys.stdin)
+found = model.nbest(inputs) + [model.nbest([one])[0] for one in inputs[:int(sys.argv[2])]]
+json.dump([[[one.text, one.error is None, one.log_probability] for one in few] for few in found], sys.stdout)
+"""
+"""What a process without torch answers."""
 
 
 @final
@@ -47,19 +62,43 @@ class Agreement:
         return f"{share}, with log P at most {self.difference:.1e} away".replace("%)", " %)")
 
 
-def compare(run: RunFolder, predictor: Predictor, folder: Path, data: str | os.PathLike[str] | None) -> Agreement:
-    """The answers of the exported run beside those of torch, with the search of the run."""
-    from sixjars_runtime import load
-
+def compare(
+    run: RunFolder,
+    predictor: Predictor,
+    folder: Path,
+    data: str | os.PathLike[str] | None,
+    search: SearchSettings | None = None,
+) -> Agreement:
+    """The answers of the exported run beside those of torch, with the search of the run or another."""
     with examples_of(run, predictor, data) as inputs:
-        ours, theirs = predictor.nbest(inputs), load(folder).nbest(inputs)
+        ours, theirs = predictor.nbest(inputs, search=search), answers(folder, inputs)
     same, difference = 0, 0.0
-    for own, other in zip(ours, theirs, strict=True):
-        if [(one.text, one.error) for one in own] == [(one.text, one.error) for one in other]:
-            pairs = zip(own, other, strict=True)
-            difference = max(difference, *(abs(one.log_probability - two.log_probability) for one, two in pairs))
+    for at, own in enumerate(ours):
+        others = theirs[at :: len(inputs)]
+        if all([[one.text, one.error is None] for one in own] == [few[:2] for few in other] for other in others):
+            pairs = ((one.log_probability, few[2]) for other in others for one, few in zip(own, other, strict=True))
+            difference = max(difference, *(abs(one - two) for one, two in pairs))
             same += 1
     return Agreement(len(inputs), same, difference)
+
+
+def answers(folder: Path, inputs: Sequence[Any]) -> list[list[list[Any]]]:
+    """Text, whether there is one, and log P of what a process without torch answers.
+
+    Behind the answers to all inputs are those to the first of them, each given alone.
+    """
+    import sixjars_runtime
+
+    place = Path(sixjars_runtime.__file__).parents[1]
+    paths = os.pathsep.join([str(place), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command, given = [sys.executable, "-c", PROGRAM, str(folder), str(ALONE)], json.dumps(inputs)
+    done = subprocess.run(
+        command, input=given, capture_output=True, text=True, encoding="utf-8", env={**os.environ, "PYTHONPATH": paths}
+    )
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1][:300].rstrip(".")
+        raise RunError(f"the exported model does not run in a process of its own: {reason}.")
+    return list(json.loads(done.stdout))
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast, final
@@ -17,15 +17,19 @@ from sixjars.flow.contracts import Generator
 from sixjars.flow.values import Encoded, Padded
 from sixjars.model.build import Network
 from sixjars.recipe.outside import Outside
+from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.pack import model_card
 from sixjars.runs.predict import Predictor
 from sixjars.serving.export.agreement import Agreement, compare
+from sixjars.serving.export.card import whole_card
 from sixjars.serving.export.cells import exportable
 from sixjars.serving.export.examples import SHAPES, inputs_of
 from sixjars.serving.export.graphs import Function, Value, write_graph
 from sixjars.serving.export.int8 import quantise
+from sixjars.serving.export.stages import Stages
+from sixjars.serving.export.whole import search_inside, write_whole
 
 PRECISIONS = ("32", "int8")
 """Bits of the numbers that the step multiplies by."""
@@ -57,12 +61,15 @@ def export(
     data: str | os.PathLike[str] | None = None,
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
+    **search: Any,
 ) -> Exported:
     """Write a run as graphs of ONNX into a new folder, with its vocabularies, settings and a model card.
 
     With `check` the answers are compared with torch's, on the test set of the run or on `data`, a file with the same
     columns. With `precision="int8"` the matrices of the decoder's step have 8 bits; nothing is written where fewer than
     98 of 100 answers stay the same.
+
+    With `whole="greedy"` or `"beam"`, encoder, decoder and search are one graph; settings of search may be beside it.
 
     >>> export("runs/never-made", "words")
     Traceback (most recent call last):
@@ -78,15 +85,16 @@ def export(
     need_libraries()
     predictor = Predictor(opened, device="cpu")
     _check_fields(predictor.fields)
+    inside = search_inside(predictor, **search)
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     beside.mkdir(parents=True)
     try:
-        _write(opened, predictor, beside)
+        _write(opened, predictor, beside, inside)
         if precision == "int8":
             quantise(beside)
         agreement = None
         if check or precision == "int8" or data is not None:
-            agreement = compare(opened, predictor, beside, data)
+            agreement = compare(opened, predictor, beside, data, inside)
         if agreement is not None and precision == "int8":
             agreement.check()
         os.replace(beside, target)
@@ -95,18 +103,19 @@ def export(
     return Exported(target, agreement)
 
 
-def _write(run: RunFolder, predictor: Predictor, folder: Path) -> None:
+def _write(run: RunFolder, predictor: Predictor, folder: Path, search: SearchSettings | None) -> None:
     # Not the predictor's own network: on a CPU its matrices are packed, which no graph can hold.
     network = run.network(Blueprint.of(run.recipe, run.outside), predictor.fields).eval()
     exportable(network.encoder)
     with torch.enable_grad():  # without it, a network takes paths that depend on the values that it reads
-        _write_backbones(predictor.fields, folder)
-        about = _write_graphs(predictor, network, folder)
+        about = _write_graphs(predictor, network, folder, search)
     (folder / "fields").mkdir()
     for name, field in predictor.fields.all.items():
         (folder / "fields" / f"{name}.json").write_text(field.to_json(), encoding="utf-8")
     (folder / "model.json").write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    (folder / "README.md").write_text(model_card(run, use=USAGE), encoding="utf-8")
+    card = model_card(run, use=USAGE if search is None else f"{USAGE}, or with any ONNX runtime as told below")
+    more = "" if search is None else whole_card(folder, search, predictor.fields)
+    (folder / "README.md").write_text(card + more, encoding="utf-8")
 
 
 def need_libraries() -> None:
@@ -131,12 +140,15 @@ def _check_fields(fields: Fields) -> None:
                 )
 
 
-def _write_backbones(fields: Fields, folder: Path) -> None:
-    """The frozen backbones that compute the features of files, each as a graph of its own."""
-    for name, field in fields.inputs.items():
-        extractor: Any = field.equipment.extractor
-        if extractor is None or extractor.fingerprint is None:  # there is none, or it has no weights
-            continue
+def _extractors(fields: Fields) -> dict[str, Any]:
+    """The frozen backbones that compute the features of files, by input; some extractors have no weights."""
+    found = {name: field.equipment.extractor for name, field in fields.inputs.items()}
+    return {name: one for name, one in found.items() if one is not None and one.fingerprint is not None}
+
+
+def _write_backbones(extractors: Mapping[str, Any], folder: Path) -> None:
+    """Each as a graph of its own."""
+    for name, extractor in extractors.items():
         side = extractor.pixels
         examples = [{"pixels": torch.randint(0, 256, (count, 3, side, side)).byte()} for count in (3, 1, 2, 5)]
         what = f"the backbone {extractor.name}"
@@ -147,16 +159,23 @@ def _features(extractor: Any) -> Function:
     return lambda value: {"values": extractor.features(value["pixels"])}
 
 
-def _write_graphs(predictor: Predictor, network: Network, folder: Path) -> dict[str, Any]:
+def _write_graphs(
+    predictor: Predictor, network: Network, folder: Path, search: SearchSettings | None
+) -> dict[str, Any]:
     """Write the graphs of a network; returns all that the runtime must know besides them."""
     fields = predictor.fields
     examples = [inputs_of(fields, *shape) for shape in SHAPES]
     encoded = [network.encode(example) for example in examples]
     what = " and ".join(f"the {role} {type(one).__name__}" for role, one in network.named_children())
-    if network.decoder.searches:
-        _write_generator(network, folder, examples, what)
+    extractors = _extractors(fields)
+    if search is not None:
+        write_whole(Stages(network, search, extractors), fields, folder, what=what)
     else:
-        write_graph(folder / "choose.onnx", lambda value: _chosen(network, value), [network], examples, what=what)
+        _write_backbones(extractors, folder)
+        if network.decoder.searches:
+            _write_generator(network, folder, examples, what)
+        else:
+            write_graph(folder / "choose.onnx", lambda value: _chosen(network, value), [network], examples, what=what)
     generator = cast(Generator, network.decoder)
     searches = network.decoder.searches
     return {
@@ -172,7 +191,7 @@ def _write_graphs(predictor: Predictor, network: Network, folder: Path) -> dict[
         "copies": fields.link is not None,
         "special": asdict(generator.special) if searches else None,
         "longest_beyond": _beyond(generator, encoded) if searches else None,
-        "search": predictor.recipe.evaluation.search.model_dump(),
+        "search": (search or predictor.recipe.evaluation.search).model_dump(),
         "batch_examples": predictor.recipe.evaluation.batch_examples,
     }
 

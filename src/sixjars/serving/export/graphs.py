@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RunError
+from sixjars.errors import RunError, SixJarsError
 from sixjars.serving.export.flat import filled, flat
 
 TOLERANCE = 1e-4
@@ -51,39 +51,50 @@ def write_graph(
     A dimension that differs between examples is symbolic; those that agree in all of them are the same. `what` names
     the components in messages. `keeps` are the outputs that somebody needs; without it all are kept.
     """
+    with naming(what):
+        import onnx
+
+        given, made = [flat(example) for example in examples], [flat(function(example)) for example in examples]
+        model = graph_of(function, modules, examples, name=path.name, keeps=keeps)
+        onnx.save_model(model, str(path))
+        compare(path, given, made)
+        return [one.name for one in model.graph.input]
+
+
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Whatever torch, its exporter or onnxruntime make of a component that is not ours, as a sentence."""
     try:
-        return _written(path, function, modules, examples, keeps)
-    except (RunError, MemoryError):
+        yield
+    except (SixJarsError, MemoryError):
         raise
-    except Exception as error:  # whatever torch, its exporter or onnxruntime make of a component that is not ours
+    except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:300]
         raise RunError(f"{what} cannot be exported: {reason}.") from error
 
 
-def _written(
-    path: Path,
+def graph_of(
     function: Function,
     modules: Sequence[nn.Module],
     examples: Sequence[Value],
-    keeps: Collection[str] | None,
-) -> list[str]:
-    import onnx
-
+    *,
+    name: str,
+    keeps: Collection[str] | None = None,
+) -> Any:
+    """The model of a function of values, compared with nothing yet; inputs that it does not read are left out."""
     given = [flat(example) for example in examples]
     made = [flat(function(example)) for example in examples]
-    outputs = [name for name in made[0] if keeps is None or name in keeps]
+    outputs = [one for one in made[0] if keeps is None or one in keeps]
     names = Symbols(given)
     model = _exported(_Graph(modules, function, examples[0], outputs), given, names)
-    names.check(path, model.graph.input, _sizes(given))
-    read = {name for node in model.graph.node for name in node.input} | {one.name for one in model.graph.output}
+    names.check(name, model.graph.input, _sizes(given))
+    read = {one for node in model.graph.node for one in node.input} | {one.name for one in model.graph.output}
     kept = [one for one in model.graph.input if one.name in read]
     del model.graph.input[:], model.graph.value_info[:]
     model.graph.input.extend(kept)
     names.declare(model.graph.input, _sizes(given))
     names.declare(model.graph.output, _sizes([{name: one[name] for name in outputs} for one in made]))
-    onnx.save_model(model, str(path))
-    compare(path, given, made)
-    return [one.name for one in kept]
+    return model
 
 
 def _exported(graph: _Graph, given: Sequence[Mapping[str, Tensor]], names: "Symbols") -> Any:
@@ -114,13 +125,13 @@ class Symbols:
                 if len(set(size)) > 1 and size not in self.known:
                     self.known[size] = f"{name}_{axis}".replace(".", "_") if self.known else "rows"
 
-    def check(self, path: Path, inputs: Any, sizes: Mapping[str, Sequence[Sizes]]) -> None:
+    def check(self, graph: str, inputs: Any, sizes: Mapping[str, Sequence[Sizes]]) -> None:
         """Refuse a graph that takes one size alone where there may be any: torch fixes a size without a word."""
         for value in inputs:
             for dimension, size in zip(value.type.tensor_type.shape.dim, sizes[value.name], strict=True):
                 if size in self.known and not dimension.dim_param:
                     raise RunError(
-                        f"the graph {path.name} would take {value.name} with {dimension.dim_value} "
+                        f"the graph {graph} would take {value.name} with {dimension.dim_value} "
                         f"{self.known[size]} alone, and not any number; a component of this model cannot be exported."
                     )
 
@@ -144,11 +155,7 @@ def _sizes(found: Sequence[Mapping[str, Tensor]]) -> dict[str, list[Sizes]]:
 
 def compare(path: Path, given: Sequence[Mapping[str, Tensor]], made: Sequence[Mapping[str, Tensor]]) -> None:
     """Refuse a file whose values are not those of torch at every example."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    session = session_of(path)
     names, outputs = ([one.name for one in some] for some in (session.get_inputs(), session.get_outputs()))
     for tensors, wanted in zip(given, made, strict=True):
         found = session.run(outputs, {name: tensors[name].detach().numpy() for name in names})
@@ -158,6 +165,15 @@ def compare(path: Path, given: Sequence[Mapping[str, Tensor]], made: Sequence[Ma
             if values.shape != true.shape or not np.allclose(values, true, near, near):
                 shapes = f"{values.shape} and {true.shape}"
                 raise RunError(f"the graph {path.name} gives other values of {name} than torch ({shapes}).")
+
+
+def session_of(path: Path) -> Any:
+    """A file, ready to be run."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
 @contextmanager

@@ -6,22 +6,31 @@ weights are unsigned, each output with a scale of its own: with signs, sums of t
 
 import logging
 from pathlib import Path
+from typing import Any
 
 from sixjars.errors import RunError
+from sixjars.serving.export.whole import WHOLE
 
 
 def quantise(folder: Path) -> None:
-    """Replace the step of an exported run."""
+    """Replace the step of an exported run, alone or as the body of a loop."""
+    import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    step, whole = folder / "step.onnx", folder / "step32.onnx"
-    if not step.is_file():
+    step = next((path for name in (WHOLE, "step.onnx") if (path := folder / name).is_file()), None)
+    if step is None:
         raise RunError("this run chooses a label and has no step to quantise; leave --precision out.")
-    step.rename(whole)
-    before = logging.root.manager.disable
+    before = folder / "before.onnx"
+    step.rename(before)
+    how: dict[str, Any] = {"weight_type": QuantType.QUInt8, "per_channel": True}
+    if step.name == WHOLE:
+        around = [node.name for node in onnx.load(before).graph.node]
+        around += [f"{name}_MatMul" for name in around]  # what a Gemm is replaced by
+        how |= {"nodes_to_exclude": around, "extra_options": {"EnableSubgraph": True}}
+    disabled = logging.root.manager.disable
     logging.disable(logging.WARNING)  # it advises to preprocess what torch has optimised already
     try:
-        quantize_dynamic(whole, step, weight_type=QuantType.QUInt8, per_channel=True)
+        quantize_dynamic(before, step, **how)
     finally:
-        logging.disable(before)
-    whole.unlink()
+        logging.disable(disabled)
+    before.unlink()

@@ -1,0 +1,87 @@
+"""What the model card says of a graph with a search inside: the names, types, shapes and meaning of what flows."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from sixjars.data.dataset import Fields
+from sixjars.evaluation.search.scores import in_words, order_in_words
+from sixjars.flow.special import SPECIAL
+from sixjars.recipe.sections import SearchSettings
+from sixjars.serving.export.whole import WHOLE
+
+VALUES = {
+    "int64": "token ids, 0 behind the end of a row",
+    "uint8": "pixels of each image or frame: red, green and blue, row by row",
+}
+"""What the values of an input are, by their type."""
+INPUTS = {
+    "values": "the numbers of each position, 0 behind the end of a row",
+    "mask": "true where a position is real; in every row those come first",
+    "copy_ids": "what copying a position outputs: the id of its word, or the size of the output's vocabulary plus the "
+    "first position of that word",
+    "packs.0": "a row for each segment of all rows: row · positions + position of its tokens, -1 behind its end",
+    "segment_index": "which of those is the p-th of each row, -1 where there is none",
+    "position_index": "where each position stands among them, flattened; 0 where padded",
+    "segment_of": "which segment of its row each position is in; 0 where padded",
+}
+"""By the end of their names."""
+OUTPUTS = {
+    "tokens": "token ids of each hypothesis, the best first, without `<stop>`; 0 behind its end",
+    "length": "how many tokens it has",
+    "log_probability": "its natural logarithm, `<stop>` included",
+    "score": "what hypotheses are ordered by; -inf is an empty place",
+    "finished": "whether `<stop>` was reached before the limit",
+    "weights": "attention at each token, and at `<stop>` behind them, over the positions of the source",
+    "mask": "true where such a position is real",
+}
+
+
+def whole_card(folder: Path, search: SearchSettings, fields: Fields) -> str:
+    """A section of the model card."""
+    import onnx
+
+    graph = onnx.load(folder / WHOLE).graph
+    limit = f"at most {search.max_length} tokens, `<stop>` included"
+    ranked = f" {order_in_words(search)}" if search.kind == "beam" else ""
+    lines = [
+        "",
+        f"## {WHOLE}",
+        "",
+        f"Encoder, decoder and {in_words(search)} in one graph, for any number of rows of any length. "
+        f"An output has {limit if fields.output.facts().get('vocabulary') else 'each position at most once'}.{ranked}",
+        "",
+        *_table("input", graph.input),
+        "",
+        *_table("output", graph.output),
+        "",
+        *_ids(fields),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(what: str, values: Iterable[Any]) -> list[str]:
+    """A row for each."""
+    from onnx import TensorProto
+
+    rows = []
+    for one in values:
+        kind = TensorProto.DataType.Name(one.type.tensor_type.elem_type).lower()
+        shape = ", ".join(dim.dim_param or str(dim.dim_value) for dim in one.type.tensor_type.shape.dim)
+        own = one.name.partition(".")[2].removeprefix("segments.")
+        meaning = INPUTS[own] if own else OUTPUTS[one.name]
+        meaning = VALUES.get(kind, meaning) if own == "values" else meaning
+        rows.append(f"| `{one.name}` | {kind} | {shape} | {meaning} |")
+    return [f"| {what} | type | shape | what it is |", "| --- | --- | --- | --- |", *rows]
+
+
+def _ids(fields: Fields) -> list[str]:
+    """What the ids stand for."""
+    first, size = len(SPECIAL), fields.output.facts().get("vocabulary")
+    lines = [f"- ids: {', '.join(f'{number} is `{name}`' for number, name in enumerate(SPECIAL))}"]
+    lines.append(f"- {first} is the first of the `tokens` in `fields/NAME.json`, {first + 1} the second, and so on")
+    if not size:
+        lines.append(f"- of the output, {first} is the first position of the input, {first + 1} the second, and so on")
+    if fields.link is not None:
+        lines.append(f"- of the output, {size} is the word at the first position of the input, copied, and so on")
+    return lines

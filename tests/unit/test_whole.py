@@ -1,0 +1,190 @@
+"""A whole search in one graph: its stages are the toolkit's search, and what it cannot hold is a sentence."""
+
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from onnx import TensorProto, helper
+
+import sixjars
+from sixjars.errors import DataError, RecipeError, RunError
+from sixjars.flow.contracts import SpecialTokens
+from sixjars.runs.predict import Predictor
+from sixjars.runs.requests import Ability
+from sixjars.serving.export.agreement import answers
+from sixjars.serving.export.card import whole_card
+from sixjars.serving.export.examples import inputs_of
+from sixjars.serving.export.loops import MADE, JoinedGraphs
+from sixjars.serving.export.stages import Stages
+from sixjars.serving.export.whole import WHOLE, search_inside
+
+RULES: list[dict[str, Any]] = [
+    {},
+    {"min_length": 3, "no_repeat_ngram": 2, "coverage_penalty": 0.2},
+    {"no_repeat_ngram": 1, "unknown": "allow", "length_penalty": 0.5, "max_length": 5},
+]
+
+
+@pytest.fixture(scope="module")
+def predictor(run: Path) -> Predictor:
+    return sixjars.load(run, device="cpu")
+
+
+def walked(stages: Stages, given: Any) -> Any:
+    """What the stages find, one after the other, as the whole graph runs them."""
+    value = dict(stages.begin(given))
+    columns, traces = [], []
+    for made in range(int(value["longest"])):
+        after = stages.step({**value, MADE: torch.tensor(made)})
+        columns.append(after["column"])
+        value["running"] = after["after"]
+        if not after["goes"]:
+            break
+    stacked = iter([torch.stack(tensors) for tensors in zip(*(one.tensors() for one in columns), strict=True)])
+    value["column"] = columns[0].mapped(lambda _: next(stacked))
+    if stages.settings.kind == "greedy":
+        return stages.greedy(value)
+    value |= stages.ends(value)
+    for made in range(int(value["steps"])):
+        after = stages.back({**value, MADE: torch.tensor(made)})
+        traces.append(after["trace"])
+        value["row"] = after["after"]
+    value["trace"] = {name: torch.stack([one[name] for one in traces]) for name in traces[0]}
+    return stages.beam(value)
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+@pytest.mark.parametrize("kind", ["greedy", "beam"])
+def test_the_stages_find_what_search_finds(predictor: Predictor, kind: str, rules: dict[str, Any]) -> None:
+    search = search_inside(predictor, kind, **rules)
+    assert search is not None
+    stages = Stages(predictor.network, search, {})
+    given = inputs_of(predictor.fields, 4, 6)
+    with torch.no_grad():
+        found, wanted = walked(stages, given), stages.searched(given)
+    for row, few in enumerate(wanted):
+        for place, one in enumerate(few):
+            length = int(found["length"][row, place])
+            assert tuple(found["tokens"][row, place, :length].tolist()) == one.tokens
+            assert not found["tokens"][row, place, length:].any()
+            assert found["log_probability"][row, place].item() == pytest.approx(one.log_probability, abs=1e-5)
+            assert found["score"][row, place].item() == pytest.approx(one.score, abs=1e-5)
+            assert bool(found["finished"][row, place]) == one.finished
+            own = found["weights"][row, place, : len(one.weights)]
+            assert np.allclose(own, one.weights, atol=1e-5)
+        assert (found["score"][row, len(few) :] == -torch.inf).all()
+
+
+def graph(nodes: list[Any], inputs: dict[str, Any], outputs: dict[str, Any]) -> Any:
+    """A small model."""
+    made: list[Any] = [
+        [helper.make_tensor_value_info(name, kind, shape) for name, (kind, shape) in some.items()]
+        for some in (inputs, outputs)
+    ]
+    return helper.make_model(
+        helper.make_graph(nodes, "part", *made), opset_imports=[helper.make_opsetid("", 18)], ir_version=10
+    )
+
+
+def test_graphs_become_one_with_a_loop(tmp_path: Path) -> None:
+    number: Any = (TensorProto.INT64, [])
+    row = (TensorProto.INT64, ["rows"])
+    first = graph(
+        [helper.make_node("Identity", ["x"], ["running.sum"]), helper.make_node("Identity", ["most"], ["longest"])],
+        {"x": row, "most": number},
+        {"running.sum": row, "longest": number},
+    )
+    nodes = [
+        helper.make_node("Add", ["running.sum", "made"], ["after.sum"]),
+        helper.make_node("Identity", ["after.sum"], ["column"]),
+        helper.make_node("ReduceMax", ["after.sum"], ["high"], keepdims=0),
+        helper.make_node("Less", ["high", "limit"], ["goes"]),
+    ]
+    step = graph(
+        nodes, {MADE: number, "running.sum": row}, {"after.sum": row, "column": row, "goes": (TensorProto.BOOL, [])}
+    )
+    step.graph.initializer.append(helper.make_tensor("limit", TensorProto.INT64, [], [10]))
+    last = graph([helper.make_node("Neg", ["running.sum"], ["sum"])], {"running.sum": row}, {"sum": row})
+    whole = JoinedGraphs(first)
+    whole.loop("step", step, times="longest", carried="running")
+    whole.add("found", last)
+    column = helper.make_tensor_value_info("column", TensorProto.INT64, ["steps", "rows"])
+    onnx.checker.check_model(model := whole.model([*last.graph.output, column]), full_check=True)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    for start, most, wanted in (([1, 2], 3, [[1, 2], [2, 3], [4, 5]]), ([7], 9, [[7], [8], [10]])):
+        found = session.run(None, {"x": np.array(start), "most": np.array(most)})
+        assert found[1].tolist() == wanted
+        assert found[0].tolist() == [-one for one in wanted[-1]]
+
+
+@pytest.mark.parametrize(
+    ("whole", "given", "sentence"),
+    [
+        ("sample", {}, "sampling cannot be in a graph, whose random numbers differ everywhere; take greedy or beam."),
+        ("best", {}, "whole 'best' is unknown. Known: beam, greedy."),
+        (None, {"width": 3}, "width is of a search; only a whole one is written, so say --whole too."),
+        ("beam", {"kind": "greedy"}, "--whole is the kind of search; do not set another."),
+        ("greedy", {"nbest": 2}, "greedy search finds one output, but nbest is 2"),
+        ("beam", {"widht": 2}, "key 'widht' is unknown. Did you mean 'width'"),
+    ],
+)
+def test_a_search_that_a_graph_cannot_hold_is_a_sentence(
+    run: Path, tmp_path: Path, whole: str | None, given: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises((DataError, RecipeError), match=sentence.replace(".", r"\.")):
+        sixjars.export(run, tmp_path / "out", whole=whole, **given)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_label_needs_no_search(predictor: Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Predictor, "ability", Ability(searches=False, has_attention=True, multi_label=False))
+    with pytest.raises(
+        DataError, match=r"^this run chooses a label, so there is no search to write; leave --whole out\.$"
+    ):
+        search_inside(predictor, "greedy")
+
+
+def test_a_decoder_that_may_output_every_token_has_no_rule_on_ngrams(predictor: Predictor) -> None:
+    search = search_inside(predictor, "greedy", no_repeat_ngram=2)
+    assert search is not None
+    stages = Stages(predictor.network, search, {})
+    with (
+        mock.patch.object(type(stages.generator), "special", SpecialTokens(go=2, stop=2)),
+        pytest.raises(RunError, match=r"no_repeat_ngram cannot be in a graph of this decoder.*; set it to 0\."),
+    ):
+        stages.begin(inputs_of(predictor.fields, 2, 3))
+
+
+def test_the_card_tells_what_flows(predictor: Predictor, tmp_path: Path) -> None:
+    ids, real = (TensorProto.INT64, ["rows", "length"]), (TensorProto.BOOL, ["rows", "length"])
+    inputs = {"source.values": ids, "source.mask": real, "source.segments.packs.0": ids, "source.copy_ids": ids}
+    outputs = {"tokens": (TensorProto.INT64, ["rows", 5, "steps"]), "score": (TensorProto.FLOAT, ["rows", 5])}
+    onnx.save_model(graph([], inputs, outputs), str(tmp_path / WHOLE))
+    search = search_inside(predictor, "beam")
+    assert search is not None
+    card = whole_card(tmp_path, search, predictor.fields)
+    assert "Encoder, decoder and beam search of width 5 in one graph" in card
+    assert "Ordered by score: log probability / tokens." in card
+    assert "| `source.values` | int64 | rows, length | token ids, 0 behind the end of a row |" in card
+    assert "| `tokens` | int64 | rows, 5, steps | token ids of each hypothesis, the best first" in card
+    assert "- ids: 0 is `<pad>`, 1 is `<go>`, 2 is `<stop>`, 3 is `<unk>`" in card
+
+
+def test_a_model_that_does_not_run_alone_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(
+        RunError, match=r"^the exported model does not run in a process of its own: .*holds no exported"
+    ):
+        answers(tmp_path, ["ghar"])
+
+
+def test_a_beam_gives_all_that_it_keeps(predictor: Predictor) -> None:
+    for given, nbest in (({}, predictor.recipe.evaluation.search.width), ({"width": 3}, 3), ({"nbest": 2}, 2)):
+        search = search_inside(predictor, "beam", **given)
+        assert search is not None
+        assert search.nbest == nbest
+    assert search_inside(predictor) is None
