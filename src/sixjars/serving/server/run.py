@@ -151,8 +151,12 @@ def run_until_told(app: "Guard", listener: socket.socket, settings: ServerSettin
     """Answer until a signal says to end; a second one ends at once."""
     import uvicorn
 
+    from sixjars.serving.server.connections import bounded, most_of
+
     config = uvicorn.Config(
         app,
+        http=bounded(most_of(settings)),
+        ws="none",
         log_config=None,  # its own would close the handlers that others in this process have
         log_level="warning",
         access_log=False,
