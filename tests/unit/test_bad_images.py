@@ -151,13 +151,25 @@ def test_warnings_of_others_are_left_alone() -> None:
 def test_moving_images(kind: str) -> None:
     more = [noise(seed=1), noise(seed=2)]
     content = saved(noise(), kind, save_all=True, append_images=more, duration=100)
-    assert message(content) == ("x.jpg moves: it has 3 frames. Videos belong to the video systems; an image is still.")
+    assert message(content) == (
+        "x.jpg moves: it has several frames. Videos belong to the video systems; an image is still."
+    )
     assert read(saved(noise(), kind, save_all=True)).shape == (3, 16, 16)
+
+
+def test_very_many_scans() -> None:
+    """A JPEG may go over its image again and again, in a few bytes each time."""
+    content = saved(noise(), "JPEG", progressive=True)
+    again = content[content.rindex(b"\xff\xda") : -2]
+    assert read(content[:-2] + again * 50 + content[-2:]).shape == (3, 16, 16)
+    assert message(content[:-2] + again * 200 + content[-2:]) == (
+        "x.jpg has more than 100 scans, which would take very long to decode; save it again."
+    )
 
 
 def test_pages_and_previews() -> None:
     content = saved(noise(), "TIFF", save_all=True, append_images=[noise(seed=1)])
-    assert message(content) == "x.jpg has 2 pages; save the one that is meant as a file of its own."
+    assert message(content) == "x.jpg has several pages; save the one that is meant as a file of its own."
     photo = saved(noise(), "MPO", save_all=True, append_images=[noise(seed=1)])
     assert np.array_equal(read(photo), read(saved(noise(), "JPEG")))
 
