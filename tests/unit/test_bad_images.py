@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import PIL.Image
 import pytest
 from numpy.typing import NDArray
 
+from sixjars.data.media import images
 from sixjars.data.media.images import IMAGE_ENDINGS, read_image, upright
 from sixjars.errors import DataError, MissingExtra
 
@@ -155,6 +157,24 @@ def test_moving_images(kind: str) -> None:
         "x.jpg moves: it has several frames. Videos belong to the video systems; an image is still."
     )
     assert read(saved(noise(), kind, save_all=True)).shape == (3, 16, 16)
+
+
+def test_few_very_large_images_are_decoded_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once, most, real = 0, list[int](), images.framed
+
+    def framed(*given: Any, **how: Any) -> NDArray[np.uint8]:
+        nonlocal at_once
+        at_once += 1
+        most.append(at_once)
+        time.sleep(0.02)
+        at_once -= 1
+        return real(*given, **how)
+
+    monkeypatch.setattr(images, "framed", framed)
+    monkeypatch.setattr(images, "LARGE", 10)
+    with ThreadPoolExecutor(8) as pool:
+        assert len(list(pool.map(read, [saved(noise(), "PNG")] * 8))) == 8
+    assert max(most) <= 2
 
 
 def test_very_many_scans() -> None:

@@ -7,7 +7,8 @@ Dims: C the colours red, green and blue, H rows, W columns.
 
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 
 import numpy as np
@@ -28,6 +29,10 @@ LONGEST: Final = 65_535
 """Pixels of a side, as in JPEG: a thread of millions of pixels would be decoded for nothing."""
 SCANS: Final = 100
 """Of a JPEG: a progressive one has about ten, and each takes as long as the whole image."""
+LARGE: Final = 16_000_000
+"""Pixels of an image that takes hundreds of megabytes while it is decoded."""
+_FEW: Final = BoundedSemaphore(2)
+"""How many of those are decoded at a time, in all threads."""
 _FORMATS: Final = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF", "JPEG2000")
 """What is read; Pillow knows more, but some of it starts other programs."""
 _GREY: Final = 128
@@ -46,7 +51,8 @@ def read_image(file: BinaryIO, name: str, *, size: int, fit: Fit, max_pixels: in
     with _refusing(name):
         image = _opened(file, name, max_pixels)
         side = max(image.size) if fit == "pad" else min(image.size)
-        return framed(_unpacked(image, name, size / side), size=size, fit=fit)
+        with decoding(*image.size):
+            return framed(_unpacked(image, name, size / side), size=size, fit=fit)
 
 
 def size_of(file: BinaryIO, name: str, *, max_pixels: int) -> tuple[int, int]:
@@ -108,6 +114,11 @@ def in_colour(image: "Image", name: str) -> "Image":
         clear = image.convert("RGBA")
         image = PIL.Image.alpha_composite(PIL.Image.new("RGBA", clear.size, "white"), clear)
     return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def decoding(width: int, height: int) -> AbstractContextManager[object]:
+    """While something of this size is decoded; what is very large waits for others, or memory would run out."""
+    return _FEW if width * height > LARGE else nullcontext()
 
 
 def need_pillow() -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars_runtime.shared.data.media.images import Fit, check_size, framed, in_colour, need_pillow
+from sixjars_runtime.shared.data.media.images import Fit, check_size, decoding, framed, in_colour, need_pillow
 from sixjars_runtime.shared.errors import DataError, MissingExtra, ShapeError
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Video:
         import av
 
         count = 0
-        with self._opened() as (container, stream):
+        with self._opened() as (container, stream), decoding(stream.width, stream.height):
             check_size(self.name, stream.width, stream.height, self.max_pixels)
             try:
                 for packet in container.demux(stream):
