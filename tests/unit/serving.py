@@ -14,6 +14,7 @@ import uvicorn
 import sixjars
 from sixjars.runs.predict import Predictor
 from sixjars.serving.server.app import Serving, application
+from sixjars.serving.server.connections import bounded, most_of
 from sixjars.serving.server.served import Served
 from sixjars.serving.server.settings import ServerSettings
 
@@ -28,7 +29,10 @@ class Server:
         self.app = application(self.served, settings, self.running.append)
         self.socket = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port = int(self.socket.getsockname()[1])
-        config = uvicorn.Config(self.app, log_config=None, log_level="critical", access_log=False, lifespan="on")
+        own = bounded(most_of(settings))
+        config = uvicorn.Config(
+            self.app, http=own, ws="none", log_config=None, log_level="critical", access_log=False, lifespan="on"
+        )
         self.server = uvicorn.Server(config)
         self.app.ending = lambda: self.server.should_exit
         self.thread = Thread(target=self.server.run, kwargs={"sockets": [self.socket]}, daemon=True)

@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import PIL.Image
 import pytest
 from numpy.typing import NDArray
 
+from sixjars.data.media import images
 from sixjars.data.media.images import IMAGE_ENDINGS, read_image, upright
 from sixjars.errors import DataError, MissingExtra
 
@@ -151,13 +153,43 @@ def test_warnings_of_others_are_left_alone() -> None:
 def test_moving_images(kind: str) -> None:
     more = [noise(seed=1), noise(seed=2)]
     content = saved(noise(), kind, save_all=True, append_images=more, duration=100)
-    assert message(content) == ("x.jpg moves: it has 3 frames. Videos belong to the video systems; an image is still.")
+    assert message(content) == (
+        "x.jpg moves: it has several frames. Videos belong to the video systems; an image is still."
+    )
     assert read(saved(noise(), kind, save_all=True)).shape == (3, 16, 16)
+
+
+def test_few_very_large_images_are_decoded_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once, most, real = 0, list[int](), images.framed
+
+    def framed(*given: Any, **how: Any) -> NDArray[np.uint8]:
+        nonlocal at_once
+        at_once += 1
+        most.append(at_once)
+        time.sleep(0.02)
+        at_once -= 1
+        return real(*given, **how)
+
+    monkeypatch.setattr(images, "framed", framed)
+    monkeypatch.setattr(images, "LARGE", 10)
+    with ThreadPoolExecutor(8) as pool:
+        assert len(list(pool.map(read, [saved(noise(), "PNG")] * 8))) == 8
+    assert max(most) <= 2
+
+
+def test_very_many_scans() -> None:
+    """A JPEG may go over its image again and again, in a few bytes each time."""
+    content = saved(noise(), "JPEG", progressive=True)
+    again = content[content.rindex(b"\xff\xda") : -2]
+    assert read(content[:-2] + again * 50 + content[-2:]).shape == (3, 16, 16)
+    assert message(content[:-2] + again * 200 + content[-2:]) == (
+        "x.jpg has more than 100 scans, which would take very long to decode; save it again."
+    )
 
 
 def test_pages_and_previews() -> None:
     content = saved(noise(), "TIFF", save_all=True, append_images=[noise(seed=1)])
-    assert message(content) == "x.jpg has 2 pages; save the one that is meant as a file of its own."
+    assert message(content) == "x.jpg has several pages; save the one that is meant as a file of its own."
     photo = saved(noise(), "MPO", save_all=True, append_images=[noise(seed=1)])
     assert np.array_equal(read(photo), read(saved(noise(), "JPEG")))
 

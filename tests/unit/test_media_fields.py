@@ -48,7 +48,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     def counting(file: Any, name: str, **settings: Any) -> NDArray[np.uint8]:
         count[name] += 1
-        return read_image(file, name, **settings)
+        return read_image(file, name, **settings)[None]
 
     monkeypatch.setattr(ImageField, "read", staticmethod(counting))
     return count

@@ -128,6 +128,26 @@ def test_reloads_are_counted_each_by_its_own_outcome(run: Path, tmp_path: Path) 
     assert 'sixjars_reloads_total{model="good",ok="true"} 1' in text
 
 
+def test_runs_are_read_again_once_at_a_time(run: Path) -> None:
+    with serving({"hi": run}) as server:
+        release, begun, found = Event(), Event(), list[Any]()
+
+        def slow() -> None:
+            begun.set()
+            assert release.wait(20)
+
+        server.served[0].reload = slow  # type: ignore[method-assign]
+        first = Thread(target=lambda: found.append(server.ask("/v1/reload", {})))
+        first.start()
+        assert begun.wait(20)
+        status, _, told = server.ask("/v1/reload", {})
+        assert (status, told["detail"]) == (409, "runs are being read again already; ask again when that has ended.")
+        release.set()
+        first.join(20)
+        assert found[0][2] == {"reloaded": ["hi"]}
+        assert server.ask("/v1/reload", {})[0] == 200
+
+
 def test_counters_stay_exact_when_they_are_large() -> None:
     metrics = Metrics()
     metrics.add("sixjars_inputs_total", 12_345_678, model="hi")

@@ -397,6 +397,23 @@ def test_files_beside_texts_are_named(images: Server, tmp_path: Path) -> None:
     assert told["detail"]
 
 
+def test_files_are_not_decoded_for_nobody(images: Server, tmp_path: Path) -> None:
+    path = tmp_path / "cat.png"
+    path.write_bytes(png())
+    run, calls = images.served[0].predictor, list[int]()
+
+    def check() -> None:
+        calls.append(1)
+        if len(calls) == 3:  # before the batch, and before its first file
+            raise InterruptedError
+
+    path_2 = path.with_name("dog.png")
+    path_2.write_bytes(png(25))
+    requests = [run.prepare(str(one)) for one in (path, path_2)]
+    with pytest.raises(InterruptedError):
+        run.answers(requests, run.recipe.evaluation.search, details=False, check=check)
+
+
 def test_forms_of_other_parts_are_refused(images: Server) -> None:
     head = b'--x\r\nContent-Disposition: form-data; name="'
     for part, sentence in (

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.media.images import Fit, read_image
-from sixjars.data.media.videos import VIDEO_ENDINGS, read_video, write_video
+from sixjars.data.media.videos import VIDEO_ENDINGS, Video, read_video, write_video
 from sixjars.errors import DataError, MissingExtra, ShapeError
 
 NO_VIDEO = "x.mp4 is not a video, or is cut off or damaged from its first bytes."
@@ -251,6 +251,20 @@ def test_a_frame_that_is_too_large() -> None:
     limit = "make it smaller or raise that."
     assert message(content, max_pixels=2047) == f"x.mp4 has 64 x 32 pixels, but 'max_pixels' is 2047; {limit}"
     assert read(content, max_pixels=2048).shape == (3, 3, 16, 16)
+
+
+@pytest.mark.parametrize("rate", [None, 5.0])
+def test_decoding_can_be_ended(rate: float | None) -> None:
+    left = iter(range(15))
+
+    def check() -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+
+    content = written(corners(40))
+    video = Video(io.BytesIO(content), "x.mp4", 16, "crop", 10**6, check)
+    with pytest.raises(KeyboardInterrupt):
+        video.frames(8, rate)
 
 
 def test_a_disk_that_fails() -> None:

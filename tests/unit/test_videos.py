@@ -147,7 +147,7 @@ def test_a_video_that_starts_late_starts_with_its_first_frame() -> None:
 def test_a_wrong_count_is_put_right(monkeypatch: pytest.MonkeyPatch) -> None:
     file = packed("mp4", VALUES)
     for lie in (0, 7, 26, 1000):
-        monkeypatch.setattr(videos._Video, "packets", lambda _, lie=lie: lie)
+        monkeypatch.setattr(videos.Video, "packets", lambda _, lie=lie: lie)
         assert brightness(read(file, frames=4)) == pytest.approx([VALUES[at] for at in (0, 8, 16, 24)], abs=3)
 
 
@@ -166,7 +166,7 @@ def test_a_header_that_lies() -> None:
 def test_little_stays_in_memory(rate: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """2,000 frames that would be 75 MB in colour; of all that is decoded, only two at a time are alive."""
     alive, most, seen = 0, 0, 0
-    decoded = videos._Video._decoded
+    decoded = videos.Video._decoded
 
     class Watched:
         def __init__(self, frame: Any) -> None:
@@ -186,7 +186,7 @@ def test_little_stays_in_memory(rate: float | None, monkeypatch: pytest.MonkeyPa
         yield from (Watched(frame) for frame in decoded(video))
 
     file = written(np.broadcast_to(np.uint8(99), (2000, 96, 128, 3)))
-    monkeypatch.setattr(videos._Video, "_decoded", watched)
+    monkeypatch.setattr(videos.Video, "_decoded", watched)
     tracemalloc.start()
     try:
         taken_FCHW = read(file, frames=16, rate=rate)

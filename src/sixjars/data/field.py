@@ -8,7 +8,7 @@ Dims: B rows, S positions, N numbers of a position.
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
@@ -72,6 +72,8 @@ class Equipment:
     learned_from: tuple[str, ...] = ()
     """The fields whose values it learns from; itself where none are named."""
     reporter: Reporter = default(default_factory=Reporter)
+    check: Callable[[], None] = lambda: None
+    """Called before each file, and each frame of a video, is decoded; what it raises ends that."""
 
 
 @final
@@ -266,8 +268,6 @@ class Field(ABC):
     def backdrop(self, text: str) -> Any:
         """What a picture of attention is drawn on: the image, the frames, the points; nothing for a text."""
         return None
-
-    # What a network and a reader must know.
 
     def facts(self) -> dict[str, Any]:
         """What a network must know: sizes of vocabularies, of points, of images; as `fact_names` names them."""

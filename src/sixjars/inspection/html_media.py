@@ -109,9 +109,9 @@ def _line(points: list[tuple[float, ...]], order: list[int]) -> str:
         f'<circle class="shape" cx="{x:.1f}" cy="{y:.1f}" r="13"/><text x="{x:.1f}" y="{y + 4.5:.1f}">{at}</text></g>'
         for at, (x, y) in enumerate(spots)
     )
-    begin, end = (edge(spots, axis=0) for edge in (np.min, np.max))  # who was moved apart may lie outside
-    (left, top), (right, bottom) = np.minimum(begin - 16, 0.0), np.maximum(end + 16, 500.0)
-    box = f"{left:.0f} {top:.0f} {right - left:.0f} {bottom - top:.0f}"
+    (left, top), (right, bottom) = (edge(spots, axis=0) for edge in (np.min, np.max))
+    width = max(right - left + 32, 500.0)  # who was moved apart may lie outside
+    box = f"{(left + right - width) / 2:.0f} {top - 16:.0f} {width:.0f} {bottom - top + 32:.0f}"
     moved = f'<p class="note">{MOVED}</p>' if spots != places else ""
     return f'<svg class="tour" viewBox="{box}" role="group" aria-label="points">{ways}{dots}</svg>{moved}'
 

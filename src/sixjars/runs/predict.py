@@ -8,6 +8,7 @@ called from several threads at once.
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, final, overload
 
@@ -29,6 +30,7 @@ from sixjars.runs.requests import (
     Ability,
     Check,
     EncodedRequests,
+    Encoding,
     Found,
     Input,
     One,
@@ -113,8 +115,7 @@ class Predictor:
         run's own. With `nbest=3` there is a list of outputs in place of each best one. An input that cannot be used
         has a prediction with an `error` and no text.
         """
-        one = is_one(inputs)
-        more = settings if nbest is None else {**settings, "nbest": nbest}
+        one, more = is_one(inputs), settings if nbest is None else {**settings, "nbest": nbest}
         found = self.nbest([inputs] if one else inputs, search=search, **more)
         answers = [few[0] for few in found] if nbest is None else found
         return answers[0] if one else answers
@@ -157,15 +158,14 @@ class Predictor:
         def answered(rows: list[int]) -> None:
             if check is not None:
                 check()
-            encoded, bad = self.encode([requests[row] for row in rows])
+            encoded, bad = self.encode([requests[row] for row in rows], check)
             wrong.update({rows[at]: sentence for at, sentence in bad.items()})
             good = [row for at, row in enumerate(rows) if at not in bad]
             if encoded is not None:
                 outputs = self.run(encoded, how, attention=details, check=check)
                 found.update(zip(good, self.finish(encoded, outputs, how, details=details), strict=True))
 
-        for _ in (map if threads is None else threads.map)(answered, self._portions(requests)):
-            pass
+        list((map if threads is None else threads.map)(answered, self._portions(requests)))
         found |= {row: [Prediction("", inputs=requests[row].texts, error=sentence)] for row, sentence in wrong.items()}
         return [found[row] for row in range(len(requests))]
 
@@ -210,12 +210,14 @@ class Predictor:
         for at in range(0, len(order), size):
             yield order[at : at + size]
 
-    def encode(self, requests: Sequence[Request]) -> tuple[EncodedRequests | None, dict[int, str]]:
+    def encode(self, requests: Sequence[Request], check: Check | None = None) -> Encoding:
         """Requests encoded as training data is, and a sentence for each that cannot be used.
 
         Fields are copied, so that a call keeps the features of its files to itself, and they go with it.
         """
-        fields = self.fields.mapped(lambda own: own.equipped(own.equipment))
+        fields = self.fields.mapped(
+            lambda own: own.equipped(replace(own.equipment, check=check or own.equipment.check))
+        )
         columns = {name: [request.texts[name] for request in requests] for name in requests[0].texts}
         examples = Examples.of(columns, where="input")
         try:
@@ -227,28 +229,26 @@ class Predictor:
             if len(requests) == 1:
                 message = str(error).removeprefix("input, line 1: ").replace(" of line 1 ", " ", 1)
                 return None, {0: f"input {requests[0].number + 1}: {message}"}
-            wrong = self._each(requests, range(len(requests)))
+            wrong = self._each(requests, range(len(requests)), check)
             if not wrong:  # no input is to blame
                 raise
-            return self._without(wrong, requests)
+            return self._without(wrong, requests, check)
         kept = {dataset.table.line(row) - 1 for row in range(len(dataset))}
         if len(kept) == len(requests) and not bad:
             prefix = None if fields.inputs else Padded.of(self._prefix(next(iter(columns.values()))))
             return EncodedRequests(tuple(requests), dataset, prefix), {}
         wrong = {at: f"input {requests[at].number + 1}: {sentence}" for at, sentence in bad.items()}
-        wrong |= self._each(requests, set(range(len(requests))) - kept)
-        return self._without(wrong, requests)
+        wrong |= self._each(requests, set(range(len(requests))) - kept, check)
+        return self._without(wrong, requests, check)
 
-    def _without(
-        self, wrong: dict[int, str], requests: Sequence[Request]
-    ) -> tuple[EncodedRequests | None, dict[int, str]]:
+    def _without(self, wrong: dict[int, str], requests: Sequence[Request], check: Check | None) -> Encoding:
         """The other requests encoded."""
         good = [request for at, request in enumerate(requests) if at not in wrong]
-        return (self.encode(good)[0] if good else None), wrong
+        return (self.encode(good, check)[0] if good else None), wrong
 
-    def _each(self, requests: Sequence[Request], rows: Iterable[int]) -> dict[int, str]:
+    def _each(self, requests: Sequence[Request], rows: Iterable[int], check: Check | None) -> dict[int, str]:
         """What is wrong with some of these, each encoded alone."""
-        return {at: sentence for at in rows for sentence in self.encode([requests[at]])[1].values()}
+        return {at: sentence for at in rows for sentence in self.encode([requests[at]], check)[1].values()}
 
     def run(
         self, encoded: EncodedRequests, search: SearchSettings, *, attention: bool = True, check: Check | None = None

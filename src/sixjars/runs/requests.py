@@ -28,8 +28,8 @@ Input = Value | Mapping[str, Value] | Unreadable
 One = str | os.PathLike[str] | Mapping[str, Value]
 """One input alone, which a list would not be."""
 Check = Callable[[], None]
-"""Called before each batch, and on a CPU after each step of search too (on a GPU it would stand in the way of CUDA
-graphs); raises where the rest is no longer wanted."""
+"""Called before each batch and each file or frame of one, and on a CPU after each step of search too (on a GPU it would
+stand in the way of CUDA graphs); raises where the rest is no longer wanted."""
 SearchLike = SearchSettings | str | None
 """How outputs are chosen: settings, the kind of search alone, or nothing for the run's own."""
 
@@ -54,6 +54,10 @@ class EncodedRequests:
     dataset: Dataset
     prefix: Padded | None
     """What each output must begin with, where a model has no input."""
+
+
+Encoding = tuple[EncodedRequests | None, dict[int, str]]
+"""Those requests that can be used, encoded; and a sentence for each other, by its row."""
 
 
 @final

@@ -11,7 +11,7 @@ from functools import cached_property
 from glob import glob, has_magic
 from os.path import isdir, isfile
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, final
+from typing import Annotated, Any, BinaryIO, ClassVar, Literal, Self, final
 
 import numpy as np
 import pyarrow
@@ -158,14 +158,14 @@ class MediaField(FileField):
         """What else the pixels of a file depend on."""
         return {key: getattr(self.settings, key) for key in self.taken}
 
-    @staticmethod
     @abstractmethod
-    def read(*given: Any, **how: Any) -> Pixels:
-        """The pixels of a file, given it and its name, the size of a side, and the settings that they depend on."""
+    def read(self, file: BinaryIO, name: str, **how: Any) -> Pixels:
+        """The frames of a file, (F, 3, H, W), given the size of a side and the settings that they depend on."""
 
     def unpacked(self, name: str) -> Pixels:
         """One file as frames, (F, 3, H, W)."""
         how = {"fit": self.settings.fit, "max_pixels": self.settings.max_pixels, **self.plan()}
+        self.equipment.check()
         with self.files.open(name) as file:
             return self.read(file, name, size=self.extractor.pixels, **how)
 
@@ -252,11 +252,10 @@ class ImageField(MediaField):
     settings_class = ImageSettings
     endings = IMAGE_ENDINGS
     block = 256
-    read = staticmethod(read_image)
 
-    def unpacked(self, name: str) -> Pixels:
+    def read(self, file: BinaryIO, name: str, **how: Any) -> Pixels:
         """(1, 3, H, W)."""
-        return super().unpacked(name)[None]
+        return read_image(file, name, **how)[None]
 
     def backdrop(self, text: str) -> Any:
         """The whole image (H, W, 3), and the box of it that the network got."""

@@ -33,6 +33,7 @@ from sixjars.serving.server.streams import Stream
 from sixjars.version import version_of
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Refusal, "description": "A form that cannot be read."},
     401: {"model": Refusal, "description": "The token is missing or wrong."},
     403: {"model": Refusal, "description": "From a page of another origin, or under another name."},
     404: {"model": Refusal, "description": "There is no such model."},
@@ -43,6 +44,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     503: {"model": Refusal, "description": "Too many wait; come again after the seconds in Retry-After."},
     504: {"model": Refusal, "description": "It took longer than the time limit."},
 }
+STAYED = {"model": Refusal, "description": "A run stays as it was, or they are being read again already."}
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {}}, "description": "`token` after each step, then `end` (or `error`)."}
 }
@@ -65,7 +67,7 @@ class Serving:
         self.settings, self.metrics = settings, metrics
         self.runs = {run.name: run for run in runs}
         self.batchers = {run.name: Batcher(run.work, settings, self._told(run.name)) for run in runs}
-        self.reloading = asyncio.Lock()
+        self.reloading = False
 
     def _told(self, name: str) -> Callable[[Sequence[Job], float], None]:
         def told(jobs: Sequence[Job], seconds: float) -> None:
@@ -116,18 +118,27 @@ class Serving:
     async def reload(self, name: str | None) -> list[str]:
         """Read one run again, or all; those that cannot be read stay as they were, and it is told why."""
         runs = [self.named(name)] if name is not None else list(self.runs.values())
-        faults: dict[str, str] = {}
-        async with self.reloading:
-            for run in runs:
-                try:
-                    await asyncio.to_thread(run.reload)
-                except Exception as error:  # noqa: BLE001 - a GPU may be full, a file half written
-                    told = sentence_of(error) if isinstance(error, SixJarsError) else f"{type(error).__name__}: {error}"
-                    faults[run.name] = f"{run.name} stays as it was: {told}"
-                self.metrics.add("sixjars_reloads_total", model=run.name, ok=str(run.name not in faults).lower())
+        if self.reloading:
+            raise HTTPException(409, "runs are being read again already; ask again when that has ended.")
+        self.reloading = True
+        try:
+            faults = [fault for run in runs if (fault := await self._reloaded(run)) is not None]
+        finally:
+            self.reloading = False
         if faults:
-            raise HTTPException(409, " ".join(faults.values()))
+            raise HTTPException(409, " ".join(faults))
         return [run.name for run in runs]
+
+    async def _reloaded(self, run: Served) -> str | None:
+        """Why it stays as it was, if it does."""
+        fault = None
+        try:
+            await asyncio.to_thread(run.reload)
+        except Exception as error:  # noqa: BLE001 - a GPU may be full, a file half written
+            told = sentence_of(error) if isinstance(error, SixJarsError) else f"{type(error).__name__}: {error}"
+            fault = f"{run.name} stays as it was: {told}"
+        self.metrics.add("sixjars_reloads_total", model=run.name, ok=str(fault is None).lower())
+        return fault
 
     async def close(self) -> None:
         """Answer what was accepted."""
@@ -189,7 +200,7 @@ def _answering(app: FastAPI, state: Mapping[str, Serving], settings: ServerSetti
         await while_there(request, events.begin())
         return StreamingResponse(events.lines(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
-    @app.post("/v1/reload", openapi_extra=RELOAD_BODY, responses={200: {"model": ReloadResponse}})
+    @app.post("/v1/reload", openapi_extra=RELOAD_BODY, responses={200: {"model": ReloadResponse}, 409: STAYED})
     async def reload(request: Request) -> Response:
         """Read runs again from their folders, without losing a request."""
         async with in_time(settings):

@@ -145,6 +145,7 @@ def _body(examples: dict[str, Any]) -> dict[str, Any]:
             "request": {"type": "string", "description": "The same JSON as text; may be left out."},
             "files": {"type": "array", "items": file},
         },
+        "additionalProperties": False,
     }
     return {
         "required": True,

@@ -1,6 +1,7 @@
 """`serve`: runs are read, a socket is opened, and requests are answered until the process is told to end."""
 
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 SWITCHING = 0.001
 """Seconds after which the thread that computes makes way for the one that reads requests; with Python's own 0.005 the
 slowest of a hundred answers takes twice as long."""
+BLOCKS = "40m"
+"""In which Pillow takes memory: blocks of more than 32 megabytes go back to the system when an image is done with, and
+smaller ones pile up, gigabytes of them after a few very large images."""
 BACKLOG = 2048
 """Connections that the system keeps until they are accepted."""
 
@@ -51,6 +55,8 @@ def serve(
     wanted = checked_settings(settings)
     places = named([runs] if isinstance(runs, str | os.PathLike) else runs)
     need_libraries()
+    os.environ.setdefault("PILLOW_BLOCK_SIZE", BLOCKS)
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # who sent a damaged form is told
     allowed, given = tuple(allow), tuple(components)
 
     def opened(place: Path) -> Callable[[], Predictor]:
@@ -151,8 +157,12 @@ def run_until_told(app: "Guard", listener: socket.socket, settings: ServerSettin
     """Answer until a signal says to end; a second one ends at once."""
     import uvicorn
 
+    from sixjars.serving.server.connections import bounded, most_of
+
     config = uvicorn.Config(
         app,
+        http=bounded(most_of(settings)),
+        ws="none",
         log_config=None,  # its own would close the handlers that others in this process have
         log_level="warning",
         access_log=False,

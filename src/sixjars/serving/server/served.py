@@ -16,7 +16,7 @@ from sixjars.runs.notes import notes_of
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import Check, Input, search_of
-from sixjars.runs.stepwise import stepwise
+from sixjars.runs.stepwise import Tell, stepwise
 from sixjars.serving.pages import titles
 from sixjars.serving.server.batcher import Job, Results
 from sixjars.serving.server.messages import FieldMessage, ModelMessage, PredictRequest
@@ -57,7 +57,7 @@ class Asked:
     how: How
     names: Mapping[str, str] = field(default_factory=dict)
     """Paths of uploaded files, and the names that their sender gave them."""
-    tell: Callable[[Prediction], None] | None = None
+    tell: Tell | None = None
     """Of a stream: who is told of each step."""
 
     def plain(self, sentence: str) -> str:
@@ -162,7 +162,7 @@ class Served:
         how, tell = asked[0].how, asked[0].tell
         run = how.run
         if tell is not None:
-            return [_row(run, asked[0], [stepwise(run, asked[0].inputs[0], how.search, tell)])]
+            return [_row(run, asked[0], [stepwise(run, asked[0].inputs[0], how.search, tell, check)])]
         requests = [
             run.prepare(one, number=at, search=how.search) for own in asked for at, one in enumerate(own.inputs)
         ]

@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, final
 
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
-from sixjars.runs.prediction import Prediction
+from sixjars.runs.stepwise import Written
 from sixjars.serving.server.served import Asked
 
 LAST = ("end", "error")
@@ -32,18 +32,17 @@ class Stream:
     def __init__(self, answer: Callable[[Asked], Awaitable[Any]], asked: Asked, kept: AsyncExitStack) -> None:
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
-        self._gone, self._steps = False, 0
+        self._gone = False
         self._first: tuple[str, Any] | None = None
         self._task = asyncio.create_task(self._compute(answer, replace(asked, tell=self._tell), kept))
 
-    def _tell(self, so_far: Prediction) -> None:
+    def _tell(self, step: Written) -> None:
         """Called by the thread that computes."""
         if self._gone:
             raise _Gone
-        values = {"at": self._steps, "text": so_far.text, "log_probability": so_far.log_probability}
-        values |= {"token": so_far.tokens[-1], "weights": so_far.weights[-1] if so_far.weights else []}
-        values |= {"source": so_far.source} if self._steps == 0 else {}
-        self._steps += 1
+        values = asdict(step)
+        if step.at > 0:
+            del values["source"]
         self._loop.call_soon_threadsafe(self._events.put_nowait, ("token", values))
 
     async def _compute(self, answer: Callable[[Asked], Awaitable[Any]], asked: Asked, kept: AsyncExitStack) -> None:

@@ -7,7 +7,8 @@ Dims: C the colours red, green and blue, H rows, W columns.
 
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 
 import numpy as np
@@ -26,6 +27,12 @@ IMAGE_ENDINGS: Final = frozenset(
 """How the names of images end, lowercased."""
 LONGEST: Final = 65_535
 """Pixels of a side, as in JPEG: a thread of millions of pixels would be decoded for nothing."""
+SCANS: Final = 100
+"""Of a JPEG: a progressive one has about ten, and each takes as long as the whole image."""
+LARGE: Final = 16_000_000
+"""Pixels of an image that takes hundreds of megabytes while it is decoded."""
+_FEW: Final = BoundedSemaphore(2)
+"""How many of those are decoded at a time, in all threads."""
 _FORMATS: Final = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF", "JPEG2000")
 """What is read; Pillow knows more, but some of it starts other programs."""
 _GREY: Final = 128
@@ -44,7 +51,8 @@ def read_image(file: BinaryIO, name: str, *, size: int, fit: Fit, max_pixels: in
     with _refusing(name):
         image = _opened(file, name, max_pixels)
         side = max(image.size) if fit == "pad" else min(image.size)
-        return framed(_unpacked(image, name, size / side), size=size, fit=fit)
+        with decoding(*image.size):
+            return framed(_unpacked(image, name, size / side), size=size, fit=fit)
 
 
 def size_of(file: BinaryIO, name: str, *, max_pixels: int) -> tuple[int, int]:
@@ -108,6 +116,11 @@ def in_colour(image: "Image", name: str) -> "Image":
     return image if image.mode == "RGB" else image.convert("RGB")
 
 
+def decoding(width: int, height: int) -> AbstractContextManager[object]:
+    """While something of this size is decoded; what is very large waits for others, or memory would run out."""
+    return _FEW if width * height > LARGE else nullcontext()
+
+
 def need_pillow() -> None:
     """Refuses to go on without Pillow."""
     try:
@@ -141,12 +154,25 @@ def _opened(file: BinaryIO, name: str, max_pixels: int) -> "Image":
         raise DataError(f"{name} is empty.")
     image = _identified(file)
     check_size(name, *image.size, max_pixels)
-    count = getattr(image, "n_frames", 1)
-    if count > 1 and image.format == "TIFF":
-        raise DataError(f"{name} has {count} pages; save the one that is meant as a file of its own.")
-    if count > 1 and image.format != "MPO":  # a photo with previews of itself
-        raise DataError(f"{name} moves: it has {count} frames. Videos belong to the video systems; an image is still.")
+    several = getattr(image, "is_animated", False)  # to count them would take minutes, where there are very many
+    if several and image.format == "TIFF":
+        raise DataError(f"{name} has several pages; save the one that is meant as a file of its own.")
+    if several and image.format != "MPO":  # a photo with previews of itself
+        raise DataError(f"{name} moves: it has several frames. Videos belong to the video systems; an image is still.")
+    if image.format in {"JPEG", "MPO"} and _scans(file) > SCANS:
+        raise DataError(f"{name} has more than {SCANS} scans, which would take very long to decode; save it again.")
     return image
+
+
+def _scans(file: BinaryIO) -> int:
+    """How often a JPEG file goes over its image; in its data this marker is never anything else."""
+    place, count, before = file.tell(), 0, b""
+    file.seek(0)
+    while block := file.read(1 << 20):
+        count += (before + block).count(b"\xff\xda")
+        before = block[-1:]
+    file.seek(place)
+    return count
 
 
 def _identified(file: BinaryIO) -> "Image":

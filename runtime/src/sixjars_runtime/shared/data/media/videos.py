@@ -5,7 +5,7 @@ A video is decoded as a stream: whatever its length, only the frames that are ta
 Dims: F frames, C the colours red, green and blue, H rows, W columns.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars_runtime.shared.data.media.images import Fit, check_size, framed, in_colour, need_pillow
+from sixjars_runtime.shared.data.media.images import Fit, check_size, decoding, framed, in_colour, need_pillow
 from sixjars_runtime.shared.errors import DataError, MissingExtra, ShapeError
 
 if TYPE_CHECKING:
@@ -47,16 +47,7 @@ def read_video(
     the screen every 1/rate seconds from the first frame on, at most `frames` times. A video that is found to be
     damaged on the way is refused; a Matroska file or a GIF that was cut off looks like a shorter video.
     """
-    need_pillow()
-    _need_av()
-    video = _Video(file, name, size, fit, max_pixels)
-    if rate is not None:
-        return np.stack(list(video.every(1 / Fraction(rate), frames)))
-    count = video.packets()
-    taken, found = video.take(evenly(count, frames))
-    if found != count:  # some packets hold no frame, or two
-        taken, _ = video.take(evenly(found, frames))
-    return np.stack(taken)
+    return Video(file, name, size, fit, max_pixels).frames(frames, rate)
 
 
 def write_video(target: str | Path | BinaryIO, frames: NDArray[np.uint8], *, rate: float) -> None:
@@ -102,7 +93,7 @@ def evenly(count: int, frames: int) -> list[int]:
 
 @final
 @dataclass(frozen=True)
-class _Video:
+class Video:
     """A video file, and what becomes of its frames."""
 
     file: BinaryIO
@@ -110,6 +101,20 @@ class _Video:
     size: int
     fit: Fit
     max_pixels: int
+    check: Callable[[], None] = lambda: None
+    """Called for each packet and frame; what it raises ends it."""
+
+    def frames(self, most: int, rate: float | None) -> NDArray[np.uint8]:
+        """Some of them, as `read_video` says."""
+        need_pillow()
+        _need_av()
+        if rate is not None:
+            return np.stack(list(self.every(1 / Fraction(rate), most)))
+        count = self.packets()
+        taken, found = self.take(evenly(count, most))
+        if found != count:  # some packets hold no frame, or two
+            taken, _ = self.take(evenly(found, most))
+        return np.stack(taken)
 
     def packets(self) -> int:
         """How many frames the video seems to have; none is decoded for it."""
@@ -119,6 +124,7 @@ class _Video:
             count = 0
             with suppress(av.FFmpegError):  # decoding will meet it too, and tell where
                 for packet in container.demux(stream):
+                    self.check()
                     count += packet.size > 0
             return count
 
@@ -163,13 +169,14 @@ class _Video:
         import av
 
         count = 0
-        with self._opened() as (container, stream):
+        with self._opened() as (container, stream), decoding(stream.width, stream.height):
             check_size(self.name, stream.width, stream.height, self.max_pixels)
             try:
                 for packet in container.demux(stream):
                     if packet.is_corrupt:
                         raise self._damaged(count)
                     for frame in packet.decode():
+                        self.check()
                         if frame.is_corrupt:
                             raise self._damaged(count)
                         check_size(self.name, frame.width, frame.height, self.max_pixels)
