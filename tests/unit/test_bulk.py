@@ -278,6 +278,17 @@ def test_an_excel_file_is_answered_in_csv(call: Call, run: Path, tmp_path: Path)
     assert [len(rows_of(tmp_path / "out" / name)) for name in there(tmp_path / "out")] == [2, 1]
 
 
+def test_a_workbook_without_cells_is_left_out(call: Call, run: Path, tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    (tmp_path / "in").mkdir()
+    openpyxl.Workbook().save(tmp_path / "in/empty.xlsx")
+    (tmp_path / "in/a.txt").write_text("ghar\n")
+    said = call("predict", run, "--input", tmp_path / "in", "--output", tmp_path / "out")
+    assert said.code == 0
+    assert "left out because there are no rows: 1 file, empty.xlsx" in said.err
+    assert there(tmp_path / "out") == ["a.txt"]
+
+
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "-1/2", "1/0"])
 def test_shards_are_counted_from_one(shard: str) -> None:
     with pytest.raises(DataError) as caught:

@@ -23,7 +23,7 @@ from sixjars.learning.checkpoints import (
     save_tensors,
     write_whole,
 )
-from sixjars.learning.resuming import optimizer_memory, unpack_optimizer
+from sixjars.learning.resuming import optimizer_memory, unpacked_optimizer
 
 TENSORS = {
     "float": torch.tensor([[1.5, -2.0], [float("inf"), 0.25]]),
@@ -200,7 +200,7 @@ def test_an_optimizer_goes_on_as_if_nothing_was(kind: str, tmp_path: Path) -> No
     save_tensors(tmp_path / "a", {**packed_optimizer(before), "other": torch.zeros(1)}, {})
     second.load_state_dict(first.state_dict())
     after = OPTIMIZERS[kind](second.parameters())
-    unpack_optimizer(after, load_tensors(tmp_path / "a")[0], updates=4)
+    after.load_state_dict(unpacked_optimizer(after, load_tensors(tmp_path / "a")[0], updates=4))
     stepped(second, after, 3)
     assert torch.equal(second.weight, whole.weight)
     assert torch.equal(second.bias, whole.bias)
@@ -221,9 +221,9 @@ def test_an_optimizer_that_counted_other_updates(count: float) -> None:
     optimizer = optim.Adam(network.parameters())
     stepped(network, optimizer, 4)
     packed = packed_optimizer(optimizer)
-    unpack_optimizer(optimizer, packed, updates=4)
+    optimizer.load_state_dict(unpacked_optimizer(optimizer, packed, updates=4))
     with pytest.raises(ValueError, match=f"^optimizer.1.step is {count:g}, after 4 steps$"):
-        unpack_optimizer(optimizer, {**packed, "optimizer.1.step": torch.tensor(count)}, updates=4)
+        unpacked_optimizer(optimizer, {**packed, "optimizer.1.step": torch.tensor(count)}, updates=4)
 
 
 def test_a_write_leaves_the_old_or_the_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

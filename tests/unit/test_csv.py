@@ -14,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sixjars.data.readers import Examples, read, rows
+from sixjars.data.readers.dialect import dialect_of
 from sixjars.data.readers.quoted import csv_records
 from sixjars.data.readers.rows import Fault
+from sixjars.data.text.files import lines_of
 from sixjars.errors import DataError
 from sixjars.recipe.data import Column
 from sixjars.recipe.sections import DataSettings
@@ -77,6 +79,18 @@ def test_a_byte_order_mark_and_quotes_in_the_header(tmp_path: Path) -> None:
     content = b'\xef\xbb\xbf"en","de ""x"", y"\r\na,b\r\n'
     assert read_rows(tmp_path, content, {"source": "en", "target": 'de "x", y'}) == [("a", "b", 2)]
     assert read_rows(tmp_path, b'"e\nn",de\na,b\n', {"source": "e\nn", "target": "de"}) == [("a", "b", 3)]
+
+
+@pytest.mark.parametrize("begin", [b"sep=;\r\n", b"\xef\xbb\xbfsep=;\r\n", b"sep=;\n"])
+def test_the_line_that_excel_begins_with_is_no_row(begin: bytes, tmp_path: Path) -> None:
+    """It names the delimiter; lines are counted as they are in the file."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(begin + b"en;de\r\na;b\r\n")
+    assert list(lines_of(path)) == [(2, b"en;de\r\n"), (3, b"a;b\r\n")]
+    assert dialect_of(path).names == ["en", "de"]
+    other = tmp_path / "a.txt"
+    other.write_bytes(begin)
+    assert [number for number, _ in lines_of(other)] == [1]
 
 
 def test_a_field_longer_than_the_csv_module_allows(tmp_path: Path) -> None:

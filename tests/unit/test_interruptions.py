@@ -166,6 +166,30 @@ def stopped(*arguments, **more):
             assert (out / file).read_bytes() == (whole / file).read_bytes()
 
 
+def test_a_stopped_file_of_answers_says_how_work_can_go_on(server: Any, run: Path, tmp_path: Path) -> None:
+    """The other way is tried: with a folder, the same command goes on."""
+    before = """
+import os, signal, sixjars.runs.predict as place
+real = place.answers
+def stopped(*arguments, **more):
+    os.kill(os.getpid(), signal.SIGINT)
+    return real(*arguments, **more)
+place.answers = stopped
+"""
+    (tmp_path / "in.txt").write_text("ghar\nnadi\n")
+    given = ["predict", run, "--input", tmp_path / "in.txt", "--output"]
+    said = server.run(*given, tmp_path / "out.txt", before=before)
+    assert said.code == 130
+    assert said.complaints == [
+        f"sixjars: stopped; {tmp_path / 'out.txt'} cannot be gone on with, but a folder can: "
+        "--output FOLDER --part-rows 10000, and after a stop the same with --resume."
+    ]
+    parts = [*given, tmp_path / "out", "--part-rows", 10000]
+    assert server.run(*parts, before=before).code == 130
+    assert server.run(*parts, "--resume").code == 0
+    assert len((tmp_path / "out" / "in.txt").read_text().splitlines()) == 2
+
+
 def test_a_second_wish_does_not_wait(server: Any, recipe: Maker, tmp_path: Path) -> None:
     """An update that never ends is left by one more Ctrl-C."""
     before = """

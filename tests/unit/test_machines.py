@@ -81,7 +81,7 @@ def test_a_machine_is_lost_and_the_work_goes_on_with_others(
     if rank == 0:
         sixjars.train(name, out=out, device="cpu", resume=True)
     else:
-        again = machines(name, "--out", out, "--device", "cpu", "--resume", each=2)
+        again = machines(name, "--out", out, "--device", "cpu", "--resume", "--fsdp", each=2)
         err = again[0].communicate(timeout=200)[1]
         again[1].communicate(timeout=60)
         assert [one.returncode for one in again] == [0, 0], err

@@ -18,7 +18,7 @@ from torch import nn, optim
 from sixjars.errors import RunError
 from sixjars.learning import checkpoints
 from sixjars.learning.checkpoints import RunFiles, TrainingState, copied, packed_optimizer
-from sixjars.learning.resuming import state_of, unpack_optimizer
+from sixjars.learning.resuming import state_of, unpacked_optimizer
 
 VALUES = st.floats(-5, 5).map(lambda value: round(value, 1))
 SCORES = st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=12)
@@ -139,7 +139,7 @@ def test_no_space_for_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def keep_all(files: RunFiles, network: nn.Module, optimizer: optim.Optimizer, state: TrainingState) -> None:
     files.keep_best(network, state, is_best=True, average=2)
-    files.save(network, optimizer, state, None)
+    files.save(network, packed_optimizer(optimizer), state, None)
     files.done()
 
 
@@ -180,6 +180,6 @@ def test_a_fused_optimizer_goes_on_with_weights_that_are_not_contiguous() -> Non
     first = optim.Adam([parts], lr=0.1, fused=True)
     steps(parts, first, 2)
     second = optim.Adam([parts], lr=0.1, fused=True)
-    unpack_optimizer(second, copied(packed_optimizer(first)), updates=2)
+    second.load_state_dict(unpacked_optimizer(second, copied(packed_optimizer(first)), updates=2))
     steps(parts, second, 2)
     torch.testing.assert_close(parts, whole)

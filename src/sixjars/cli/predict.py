@@ -22,7 +22,8 @@ from sixjars.cli.chat import hold_conversation
 from sixjars.cli.inputs import Lines, at_terminal, note_file_names, on_one_line, rows_given, texts_given
 from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, check_output, note, noting
 from sixjars.cli.streaming import Pace, portions
-from sixjars.errors import DataError
+from sixjars.errors import DataError, Interrupted
+from sixjars.runs.bulk import PART_ROWS
 
 if TYPE_CHECKING:
     from sixjars.recipe.sections import SearchSettings
@@ -163,8 +164,16 @@ def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
         sink = TableSink(predictor, table, output, nbest=settings.nbest, note=note)
     pace = Pace(table or lines, to_terminal=output is None and sys.stdout.isatty())
     waiting = portions(items, typed=typed, slow=lines is not None and asked.input is None)
-    with noting():
-        work.through(waiting, sink, Notes(pace))
+    try:
+        with noting():
+            work.through(waiting, sink, Notes(pace))
+    except KeyboardInterrupt:
+        if asked.input is None or output is None:
+            raise
+        raise Interrupted(
+            f"stopped; {output} cannot be gone on with, but a folder can: "
+            f"--output FOLDER --part-rows {PART_ROWS}, and after a stop the same with --resume."
+        ) from None
 
 
 def with_attention(predictor: "Predictor") -> str:

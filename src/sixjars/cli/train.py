@@ -89,6 +89,9 @@ def train(
     seed: Annotated[int | None, typer.Option(help="The same as learning.seed=N.", min=0, show_default=False)] = None,
     device: DeviceOption = "auto",
     devices: Annotated[int, typer.Option(help="Processes that train one model together.", min=1)] = 1,
+    fsdp: Annotated[
+        bool, typer.Option("--fsdp", help="Each has a share of the weights (FSDP).", show_default=False)
+    ] = False,
     allow: AllowOption = None,
 ) -> None:
     """Train what a recipe describes."""
@@ -107,6 +110,7 @@ def train(
         from_run=from_run,
         device=device,
         devices=devices,
+        fsdp=fsdp,
         reporter=ConsoleProgress(notes()),
         allow=allow or [],
     )

@@ -230,12 +230,9 @@ class RunFiles:
         """What training took so far; before `save`, so that no state is there without it."""
         self._later(write_whole, self.log.with_name(FILE), json.dumps([asdict(part) for part in parts]).encode())
 
-    def save(
-        self, network: nn.Module, optimizer: optim.Optimizer, state: TrainingState, scaler: "Precision | None"
-    ) -> None:
+    def save(self, network: nn.Module, memory: Tensors, state: TrainingState, scaler: "Precision | None") -> None:
         """The whole state, down to the optimizer's memory."""
-        tensors = {f"model.{name}": tensor for name, tensor in network.state_dict().items()}
-        tensors |= packed_optimizer(optimizer)
+        tensors = {f"model.{name}": tensor for name, tensor in network.state_dict().items()} | memory
         notes = {"state": asdict(state), "precision": {} if scaler is None else scaler.state_dict()}
         self._later(write_tensors, self.last, copied(tensors), notes)
         self._later(self.sweep, replace(state, best=[*state.best]))

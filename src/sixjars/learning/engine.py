@@ -19,14 +19,14 @@ from sixjars.model.recurrent import Recurrent
 from sixjars.recipe.sections import LearningSettings
 
 if TYPE_CHECKING:
-    from lightning_fabric import Fabric
     from lightning_fabric.loggers.logger import Logger
     from lightning_fabric.plugins.precision import Precision
 
     from sixjars.learning.captured import Captured
+    from sixjars.learning.several import Several
 
 T = TypeVar("T")
-Engine: TypeAlias = "OneDevice | Fabric"
+Engine: TypeAlias = "OneDevice | Several"
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
 
@@ -34,12 +34,8 @@ def device_named(device: Device) -> torch.device:
     """The device that `--device` means on this machine."""
     if device not in get_args(Device):
         raise RecipeError([unknown("device", device, get_args(Device))], "the command line")
-    there: dict[str, Any] = {
-        "cuda": torch.cuda.is_available,
-        "mps": torch.backends.mps.is_available,
-        "cpu": lambda: True,
-    }
-    found = next((name for name, is_there in there.items() if device in (name, "auto") and is_there()), None)
+    has: dict[str, Any] = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available, "cpu": lambda: True}
+    found = next((name for name, is_there in has.items() if device in (name, "auto") and is_there()), None)
     if found is None:
         missing = "CUDA device" if device == "cuda" else "Apple GPU (mps)"
         raise RecipeError([f"--device {device} was asked for, but torch sees no {missing} here."], "the command line")
@@ -52,6 +48,7 @@ class OneDevice:
 
     world_size = 1
     global_rank = 0
+    shares = False
 
     def __init__(self, device: torch.device, precision: str, loggers: "Sequence[Logger]") -> None:
         self.device = device
@@ -78,7 +75,7 @@ class OneDevice:
         """There is no other process to add its gradients."""
         return nullcontext()
 
-    rank_zero_first = no_backward_sync
+    rank_zero_first = whole = no_backward_sync
 
     def broadcast(self, value: T) -> T:
         """What the first process has."""
@@ -100,7 +97,9 @@ def precision_on(device: str, precision: str) -> str:
     return "bf16" if device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False) else "32"
 
 
-def fabric_for(*, device: Device, devices: int, precision: str, loggers: "Sequence[Logger]" = ()) -> Engine:
+def fabric_for(
+    *, device: Device, devices: int, precision: str, fsdp: bool = False, loggers: "Sequence[Logger]" = ()
+) -> Engine:
     """What training runs on, launched: with several devices this process becomes one of as many."""
     where = device_named(device).type
     precision = precision_on(where, precision)
@@ -108,11 +107,11 @@ def fabric_for(*, device: Device, devices: int, precision: str, loggers: "Sequen
         this = "a CPU" if where == "cpu" else "an Apple GPU"
         raise RecipeError([f"learning.precision: fp16 needs a CUDA device; use bf16 or 32 on {this}."])
     elastic = torch.distributed.is_available() and torch.distributed.is_torchelastic_launched()
-    if devices == 1 and not elastic and precision != "fp16":  # whose loss is scaled by Fabric
+    if devices == 1 and not elastic and not fsdp and precision != "fp16":  # whose loss is scaled by Fabric
         return OneDevice(torch.empty(0, device=where).device, precision, loggers)
     from sixjars.learning.processes import launched
 
-    return launched(where, devices, precision, loggers)
+    return launched(where, devices, precision, fsdp=fsdp, loggers=loggers)
 
 
 def together(fabric: Engine) -> AbstractContextManager[None]:

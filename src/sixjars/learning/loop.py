@@ -20,7 +20,7 @@ from torch import Tensor
 from sixjars.data.batches import Batches
 from sixjars.data.flat import ahead
 from sixjars.errors import Interrupted, LearningError, RunError
-from sixjars.learning.checkpoints import RunFiles, TrainingState, signals_to
+from sixjars.learning.checkpoints import RunFiles, TrainingState, packed_optimizer, signals_to
 from sixjars.learning.cost import Part, TrainingCost, read_cost
 from sixjars.learning.engine import Engine, Load, OneDevice, Update, Updates, learning_rate
 from sixjars.learning.parameters import parameter_groups
@@ -82,7 +82,6 @@ class Trainer:
         self.updates = Updates(objective, trained, settings, fabric)
         if self.updates.captured is not None:
             batches.have_few_shapes()
-        self.optimizer = self.updates.optimizer
         self.per_epoch = batches.updates_per_epoch(settings.accumulate)
         self.total = min(settings.steps or self.per_epoch * settings.epochs, self.per_epoch * settings.epochs)
         self.rate = settings.rate
@@ -99,7 +98,7 @@ class Trainer:
         if self.files.last.is_file():
             from sixjars.learning.resuming import resumed
 
-            self.state = state = resumed(self.files, self.network, self.optimizer, self.updates.scaler)
+            self.state = state = resumed(self.files, self.network, self.updates)
             self.cost = read_cost(self.around.folder)  # where it is not known of the first part, it never will be
             here = state.epoch * self.per_epoch + state.done_in_epoch
             if extended:
@@ -134,7 +133,8 @@ class Trainer:
                     self.files.done()  # while signals are minded: the echo of one would end the process
         finally:
             self.around.reporter.end()
-        self._finish()
+        with self.fabric.whole():
+            self._finish()
 
     def _one_epoch(self) -> None:
         state = self.state
@@ -207,7 +207,8 @@ class Trainer:
         validates = at_end or (state.done_in_epoch == 0 if every is None else state.step % every == 0)
         if validates:
             self._report()
-            self._validate()
+            with self.fabric.whole():
+                self._validate()
             self.reported_at = time.monotonic()
             state.finished = self._ends()
         stop, due = self._agreed(
@@ -246,12 +247,14 @@ class Trainer:
 
     def _save(self) -> None:
         self.saved_at = time.monotonic()
-        if self.leads:
-            if self.cost is not None:
-                device, seconds = self.fabric.device, round(self.saved_at - self.begun_at, 3)
-                name = f"cuda ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else device.type
-                self.files.keep_cost([*self.cost.parts, Part(seconds, name, self.fabric.world_size)])
-            self.files.save(self.network, self.optimizer, self.state, self.updates.scaler)
+        memory = packed_optimizer(self.updates.optimizer)  # of all processes, where each has a share
+        if self.leads and self.cost is not None:
+            device, seconds = self.fabric.device, round(self.saved_at - self.begun_at, 3)
+            name = f"cuda ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else device.type
+            self.files.keep_cost([*self.cost.parts, Part(seconds, name, self.fabric.world_size)])
+        with self.fabric.whole():
+            if self.leads:
+                self.files.save(self.network, memory, self.state, self.updates.scaler)
 
     def _settle(self) -> None:
         """All is on the disk, and every process knows it: one that ends before takes the others with it."""

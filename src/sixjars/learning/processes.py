@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
     from lightning_fabric.loggers.logger import Logger
 
+    from sixjars.learning.several import Several
+
 PRECISIONS: Final[Mapping[str, Literal["32-true", "bf16-mixed", "16-mixed"]]] = {
     "32": "32-true",
     "bf16": "bf16-mixed",
@@ -47,7 +49,7 @@ _KEY: Final = 16  # bytes
 _FIRST: Final = "SIXJARS_FIRST_PROCESS"
 
 
-def launched(where: str, devices: int, precision: str, loggers: "Sequence[Logger]") -> "Fabric":
+def launched(where: str, devices: int, precision: str, *, fsdp: bool, loggers: "Sequence[Logger]") -> "Several":
     """Fabric, with as many processes as devices: this one is the first of them, or was started as one of them."""
     here, machines = _processes(devices)
     if where == "cuda" and here > torch.cuda.device_count():
@@ -56,18 +58,23 @@ def launched(where: str, devices: int, precision: str, loggers: "Sequence[Logger
     if where == "mps" and here * machines > 1:
         fault = f"--devices is {here}, but an Apple GPU (mps) trains in one process; leave it out, or use --device cpu."
         raise RecipeError([fault], "the command line")
+    several = here * machines > 1
+    if fsdp and not several:
+        fault = "--fsdp divides the weights among processes, but there is one; say --devices 2, or leave it out."
+        raise RecipeError([fault], "the command line")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from lightning_fabric import Fabric
         from lightning_fabric.strategies.ddp import DDPStrategy
 
+        from sixjars.learning.several import Several, Sharded
+
         logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # its import sets its own level
-        several = here * machines > 1
-        fabric = Fabric(
+        kind = Sharded if fsdp else DDPStrategy
+        fabric = Several(
             accelerator=where,
             devices=here,
             num_nodes=machines,
-            strategy=DDPStrategy(timeout=timedelta(days=1)) if several else "auto",
+            strategy=kind(timeout=timedelta(days=1)) if several else "auto",
             precision=PRECISIONS[precision],
             loggers=list(loggers),
         )

@@ -14,8 +14,7 @@ from sixjars.errors import RunError, shown
 from sixjars.learning.checkpoints import RunFiles, Tensors, TrainingState, check_shapes, load_tensors
 
 if TYPE_CHECKING:
-    from lightning_fabric.plugins.precision import Precision
-
+    from sixjars.learning.engine import Updates
 
 MEMORY: Mapping[type[optim.Optimizer], tuple[str, ...]] = {
     optim.Adam: ("step", "exp_avg", "exp_avg_sq"),
@@ -39,8 +38,8 @@ def optimizer_memory(optimizer: optim.Optimizer) -> Tensors:
     }
 
 
-def unpack_optimizer(optimizer: optim.Optimizer, tensors: Mapping[str, Tensor], *, updates: int) -> None:
-    """Back from `packed_optimizer`, after so many updates; ValueError where an optimizer has counted others."""
+def unpacked_optimizer(optimizer: optim.Optimizer, tensors: Mapping[str, Tensor], *, updates: int) -> dict[str, Any]:
+    """Its state, from `packed_optimizer`, after so many updates; ValueError where an optimizer has counted others."""
     state: dict[int, dict[str, Tensor]] = {}
     for full, like in optimizer_memory(optimizer).items():
         _, number, name = full.split(".")
@@ -49,7 +48,7 @@ def unpack_optimizer(optimizer: optim.Optimizer, tensors: Mapping[str, Tensor], 
         # Laid out as the weight is, which a fused update relies on.
         found = tensors[full] if name == "step" else torch.empty_like(like).copy_(tensors[full])
         state.setdefault(int(number), {})[name] = found
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    return {"state": state, "param_groups": optimizer.state_dict()["param_groups"]}
 
 
 def state_of(values: Any) -> TrainingState:
@@ -67,24 +66,25 @@ def state_of(values: Any) -> TrainingState:
     return state
 
 
-def resumed(
-    files: RunFiles, network: nn.Module, optimizer: optim.Optimizer, scaler: "Precision | None"
-) -> TrainingState:
+def resumed(files: RunFiles, network: nn.Module, updates: "Updates") -> TrainingState:
     """Back from `RunFiles.save`; returns where training stood. Nothing is changed by a file that does not fit."""
-    weights = {f"model.{name}": tensor for name, tensor in network.state_dict().items()}
-    check_shapes(weights | optimizer_memory(optimizer), files.last)
-    tensors, notes = load_tensors(files.last)
-    try:
-        state = state_of(notes["state"])
-        scale = dict(notes["precision"])  # of the gradients, with fp16
-        fits = scale.keys() == ({} if scaler is None else scaler.state_dict()).keys()
-        if not fits or not all(type(value) in (int, float) and value < math.inf for value in scale.values()):
-            raise ValueError(f"precision is {shown(scale)}")
-        unpack_optimizer(optimizer, tensors, updates=state.step)
-    except (KeyError, TypeError, ValueError) as error:
-        fault = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise RunError(f"{files.last} has a training state that cannot be right: {fault}.") from None
+    optimizer, scaler = updates.optimizer, updates.scaler
+    with updates.fabric.whole(change=True):
+        weights = {f"model.{name}": tensor for name, tensor in network.state_dict().items()}
+        check_shapes(weights | optimizer_memory(optimizer), files.last)
+        tensors, notes = load_tensors(files.last)
+        try:
+            state = state_of(notes["state"])
+            scale = dict(notes["precision"])  # of the gradients, with fp16
+            fits = scale.keys() == ({} if scaler is None else scaler.state_dict()).keys()
+            if not fits or not all(type(value) in (int, float) and value < math.inf for value in scale.values()):
+                raise ValueError(f"precision is {shown(scale)}")
+            memory = unpacked_optimizer(optimizer, tensors, updates=state.step)
+        except (KeyError, TypeError, ValueError) as error:
+            fault = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            raise RunError(f"{files.last} has a training state that cannot be right: {fault}.") from None
+        network.load_state_dict({name: tensors[f"model.{name}"] for name in network.state_dict()})
+    optimizer.load_state_dict(memory)
     if scaler is not None:
         scaler.load_state_dict(scale)
-    network.load_state_dict({name: tensors[f"model.{name}"] for name in network.state_dict()})
     return state

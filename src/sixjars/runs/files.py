@@ -15,7 +15,7 @@ from typing import Any, Final, final
 
 from sixjars.data.readers.delimited import DELIMITERS as MARKS
 from sixjars.data.readers.delimited import unused_delimiter
-from sixjars.data.readers.excel import sheet_names, sheet_rows
+from sixjars.data.readers.excel import is_blank, sheet_names, sheet_rows
 from sixjars.data.readers.records import DECODER, wrapped_list
 from sixjars.data.readers.rows import Fault, Key, value_of
 from sixjars.data.text.files import MARK, UTF16, check_file, is_windows, lines_of, opened
@@ -37,6 +37,8 @@ class InputFile(ABC):
         check_file(path)
         self.path = path
         self.wanted = wanted
+        self.blank = False
+        """Whether a workbook has no value, not even a header."""
         self.read = 0
         """Bytes, or rows of a Parquet file, so far."""
         self.size: int | None = None if path.suffix.lower() == ".gz" else path.stat().st_size
@@ -157,6 +159,7 @@ class ExcelFile(Cells):
         self.size = None
         self.answer_ending = ".csv"
         self.mark = "\ufeff"  # what was made with Excel is opened with Excel
+        self.blank = is_blank(path, self.sheet)
 
     def records(self) -> Iterator[list[str]]:
         """As rows are read; those without a value are left out."""

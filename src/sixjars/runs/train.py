@@ -47,6 +47,7 @@ def train(  # noqa: PLR0913 - the options of one training
     from_run: str | Path | None = None,
     device: Device = "auto",
     devices: int = 1,
+    fsdp: bool = False,
     reporter: Reporter | None = None,
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
@@ -54,11 +55,11 @@ def train(  # noqa: PLR0913 - the options of one training
     """Train what a recipe describes; the run's folder can then be loaded.
 
     `recipe` is a file, the name of one that comes with the package, or a dict; `overrides` are `KEY=VALUE` strings.
-    `data` is a table in memory in place of the recipe's training file: pandas, Arrow, or a list of dicts; or one for
-    each split, `{"train": …, "valid": …}`. `components` are classes of yours that the recipe names by their name or
-    path (`kind: my_package.module.MyEncoder`), and functions that are metrics; `allow` names packages that such classes
-    may be imported from. With `from_run`, training starts from the weights and vocabularies of that run, and the
-    recipe may leave out the model. Without a `reporter`, progress is shown in a terminal and in a notebook.
+    `data` is a table in memory instead of the training file: pandas, Arrow, or a list of dicts; or one for each split,
+    `{"train": …, "valid": …}`. `components` are classes of yours that the recipe names, and functions that are metrics;
+    `allow` names packages that such classes may be imported from. With `from_run`, training starts from the weights and
+    vocabularies of that run, and the recipe may leave out the model. `devices` are processes that train one model, with
+    `fsdp` a share of it each. Without a `reporter`, progress is shown in a terminal and in a notebook.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -73,11 +74,10 @@ def train(  # noqa: PLR0913 - the options of one training
     begins, resume = resume and not has_run(folder), resume and has_run(folder)
     wanted, start = recipe_of_training(recipe, overrides, outside, folder if resume else None, from_run)
     loggers = loggers_for(wanted.learning.loggers, folder) if wanted.learning.loggers else []
-    fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision, loggers=loggers)
-    reporter = reporter or usual_reporter()
+    fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision, fsdp=fsdp, loggers=loggers)
+    reporter = (reporter or usual_reporter()) if fabric.global_rank == 0 else Reporter()
     try:
         with given_tables(tables) if tables else nullcontext(), together(fabric), listening(reporter):
-            reporter = reporter if fabric.global_rank == 0 else Reporter()
             if begins:
                 reporter.note(f"there is no run in {folder} to resume yet, so one is begun.")
             how = _train if wanted.learning.folds is None else _cross_validated
@@ -157,7 +157,8 @@ def fit(
         run.keep_fields(splits.fields)
     if resume:
         _take_up(trainer, run, extension)
-    reporter.summary(summary_of(run, splits, trainer, fabric))
+    with fabric.whole():
+        reporter.summary(summary_of(run, splits, trainer, fabric))
     for sentence in notes_on(splits) if recipe.learning.folds is None and recipe.data.fold is None else ():
         reporter.note(sentence)
     _run(trainer)
@@ -193,6 +194,7 @@ def summary_of(run: RunFolder, splits: Splits, trainer: Trainer, fabric: Engine)
     """The block that is shown before training."""
     recipe = run.recipe
     several = f" × {fabric.world_size} processes" if fabric.world_size > 1 else ""
+    several += ", each with a share of the weights" if fabric.shares else ""
     facts = {
         "device": f"{fabric.device.type}{several}, {BITS[precision_on(fabric.device.type, recipe.learning.precision)]}",
         **splits.facts(recipe),

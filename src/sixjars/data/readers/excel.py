@@ -40,17 +40,28 @@ def sheet_rows(path: Path, sheet: str | None = None) -> Iterator[Fields]:
     Rows without a value are left out, and so is a title above the table. Without a name it is the first sheet.
     """
     with _opened(path) as book:
-        sheets = {found.title: found for found in book.worksheets}  # a chart sheet has no cells
-        if sheet is not None and sheet not in sheets:
-            raise DataError(f"{path}: {unknown('sheet', sheet, list(sheets))}")
-        found = sheets[sheet] if sheet is not None else book.worksheets[0]
-        found.reset_dimensions()  # some programs write a wrong size
-        width = 0
+        found, width = _sheet(book, path, sheet), 0
         for number, cells in _below_title(_filled(path, found), path):
             width = width or max(at for at, cell in enumerate(cells, 1) if cell)
             yield number, (cells + [""] * width)[: max(width, len(cells))]
     if not width:
         raise DataError(f"{path} is empty: the sheet {found.title!r} has no cell with a value.")
+
+
+def is_blank(path: Path, sheet: str | None = None) -> bool:
+    """Whether a sheet has no cell with a value."""
+    with _opened(path) as book:
+        return next(_filled(path, _sheet(book, path, sheet)), None) is None
+
+
+def _sheet(book: Any, path: Path, sheet: str | None) -> Any:
+    """The one of this name, or the first."""
+    sheets = {found.title: found for found in book.worksheets}  # a chart sheet has no cells
+    if sheet is not None and sheet not in sheets:
+        raise DataError(f"{path}: {unknown('sheet', sheet, list(sheets))}")
+    found = sheets[sheet] if sheet is not None else book.worksheets[0]
+    found.reset_dimensions()  # some programs write a wrong size
+    return found
 
 
 def sheet_names(path: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -38,6 +39,10 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
+SEPARATOR = re.compile(rb"(?:\xef\xbb\xbf)?sep=[,;|\t]\r?\n")
+"""A first line that Excel writes and reads in CSV files; which mark it names is seen in the rows too."""
+
+
 def is_empty(path: Path) -> bool:
     """Whether there is nothing in it; of a gzipped file, in what it unpacks to."""
     with opened(path) as stream:
@@ -57,6 +62,8 @@ def blocks_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
         size = max(path.stat().st_size, 1)
         for block in _as_utf8(stream, path):
             reached(min(getattr(stream, "fileobj", stream).tell() / size, 1.0))  # of a gzip file, what was unpacked
+            if number == 1 and (told := SEPARATOR.match(block)) and ".csv" in path.name.lower():
+                number, block = 2, block[told.end() :]
             yield number, block.removeprefix(MARK) if number == 1 else block
             number += block.count(b"\n")
     if block is None:

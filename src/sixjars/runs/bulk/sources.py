@@ -70,6 +70,6 @@ def rows_in(path: Path, table: InputFile | None) -> int:
     if table is None:
         return sum(1 for _ in raw_lines(path))
     rows = table.rows()
-    if next(rows, None) is None:
+    if table.blank or next(rows, None) is None:
         return 0
     return table.count if table.count is not None else 1 + sum(1 for _ in rows)

@@ -1,0 +1,108 @@
+"""Several processes as Fabric sees them: each has all weights (DDP), or a share of them (FSDP).
+
+Fully sharded data parallelism is that of Zhao et al. 2023 (https://arxiv.org/abs/2304.11277). The whole network is one
+unit: its weights are together while an update, a validation or a save needs them; in between each process has its share
+of them, and always only its share of what the optimizer remembers, which for Adam is twice as much.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, final
+
+from lightning_fabric import Fabric
+from lightning_fabric.strategies.fsdp import FSDPStrategy
+from torch import nn, optim
+
+if TYPE_CHECKING:
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+
+@final
+class Several(Fabric):
+    """Fabric, and all weights on demand."""
+
+    @property
+    def shares(self) -> bool:
+        """Whether each process has a share of the weights."""
+        return isinstance(self.strategy, Sharded)
+
+    def whole(self, *, change: bool = False) -> AbstractContextManager[None]:
+        """In which the first process has all weights of the network, or every process, to `change` them.
+
+        All processes enter it.
+        """
+        strategy = self.strategy
+        return strategy.whole(change=change) if isinstance(strategy, Sharded) else nullcontext()
+
+
+@final
+class Sharded(FSDPStrategy):
+    """FSDP, also on CPUs, which Fabric's own refuses.
+
+    To others the optimizer looks as if there was one process: its state is that of whole weights, by their numbers.
+    """
+
+    unit: "FullyShardedDataParallel"
+
+    def setup_module(self, module: nn.Module) -> nn.Module:
+        """Divide its weights. They stay in 32 bits, as with one process: only what is computed has fewer."""
+        from torch.distributed.fsdp import (
+            FullOptimStateDictConfig,
+            FullStateDictConfig,
+            FullyShardedDataParallel,
+            StateDictType,
+        )
+
+        self.unit = FullyShardedDataParallel(module, device_id=self.root_device, use_orig_params=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            FullyShardedDataParallel.set_state_dict_type(
+                self.unit,
+                StateDictType.FULL_STATE_DICT,
+                FullStateDictConfig(rank0_only=True, offload_to_cpu=True),
+                FullOptimStateDictConfig(rank0_only=True, offload_to_cpu=True),
+            )
+        return self.unit
+
+    def setup_optimizer(self, optimizer: optim.Optimizer) -> optim.Optimizer:
+        """Let its state be saved and loaded as a whole."""
+        optimizer.register_state_dict_post_hook(self._gathered)
+        optimizer.register_load_state_dict_pre_hook(self._divided)
+        return optimizer
+
+    def setup_module_and_optimizers(self, module: Any, optimizers: Any, scheduler: Any = None) -> Any:
+        """Both."""
+        return self.setup_module(module), [self.setup_optimizer(one) for one in optimizers], scheduler
+
+    @contextmanager
+    def whole(self, *, change: bool) -> Iterator[None]:
+        """All weights are together meanwhile."""
+        with self.unit.summon_full_params(self.unit, writeback=change, rank0_only=not change):
+            yield
+
+    def _gathered(self, optimizer: optim.Optimizer, state: dict[str, Any]) -> dict[str, Any]:
+        """From the shares of all processes, on the first one; others have nothing then."""
+        numbers = {name: number for number, name in self._named(optimizer).items()}
+        memory: dict[int, dict[str, Any]] = {}
+        for kind in sorted({kind for some in state["state"].values() for kind in some if some[kind] is not None}):
+            # One after the other: on CPUs torch gathers all into the same place.
+            part = {number: {kind: some[kind]} for number, some in state["state"].items()}
+            found = self.unit.optim_state_dict(self.unit, optimizer, {**state, "state": part})
+            for name, some in found.get("state", {}).items():
+                memory.setdefault(numbers[name], {})[kind] = some[kind].clone()
+        return {**state, "state": memory}
+
+    def _divided(self, optimizer: optim.Optimizer, state: dict[str, Any]) -> dict[str, Any]:
+        """The share of this process."""
+        names = self._named(optimizer)
+        groups = [{**group, "params": [names[at] for at in group["params"]]} for group in state["param_groups"]]
+        by_name = {names[number]: memory for number, memory in state["state"].items()}
+        whole = {"state": by_name, "param_groups": groups}
+        return self.unit.optim_state_dict_to_load(self.unit, optimizer, whole)
+
+    def _named(self, optimizer: optim.Optimizer) -> dict[int, str]:
+        """The names of the weights by their numbers in an optimizer."""
+        names = {id(weight): name for name, weight in self.unit.module.named_parameters()}
+        weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+        return {number: names[id(weight)] for number, weight in enumerate(weights)}
