@@ -1,5 +1,6 @@
 """Shared by the tests of the page that runs in a browser: small runs, a static host, and what the script answers."""
 
+import gzip
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -68,6 +69,12 @@ def answers(browser: Browser, inputs: Sequence[dict[str, str]], search: dict[str
     cases = [[list(one.values()), search] for one in inputs]
     found: list[Any] = browser.ask(f"{ASK}({json.dumps(cases)})")
     return found
+
+
+def header_of(page: Path) -> Any:
+    """What a page holds besides its weights."""
+    content = gzip.decompress((page / "model.bin").read_bytes())
+    return json.loads(content[4 : 4 + int.from_bytes(content[:4], "little")])
 
 
 def shown(browser: Browser, selector: str) -> Any:

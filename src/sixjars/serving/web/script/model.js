@@ -1,10 +1,8 @@
-// A whole model from one safetensors file, whose notes hold the recipe's model, the search and the vocabularies.
+// A whole model from one file, whose header holds the recipe's model section, the search and the vocabularies.
 class Model {
-  constructor(buffer, fingerprint) {
-    const weights = new Weights(buffer);
-    if (!weights.notes.sixjars_web) throw new Error("This file is not a model that `sixjars export --web` wrote.");
-    if (weights.notes.sixjars_page !== fingerprint) throw new Error("This file is the model of another page; open the model.safetensors that was exported with this one.");
-    const plan = JSON.parse(weights.notes.sixjars_web), { encoder, bridge, decoder } = plan.model;
+  constructor(weights, fingerprint) {
+    const { page: own, ...plan } = weights.header, { encoder, bridge, decoder } = plan.model;
+    if (own !== fingerprint) throw new Error("This file is the model of another page; open the model.bin that was exported with this one.");
     this.search = plan.search;
     this.inputs = plan.inputs.map((field) => new FIELD[known(FIELD, field.settings.kind)](field));
     this.output = new FIELD[known(FIELD, plan.output.settings.kind)](plan.output);
