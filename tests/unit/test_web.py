@@ -338,12 +338,6 @@ def test_the_script_has_only_what_the_model_needs(translation: Path, tmp_path: P
     ("recipe", "settings", "sentence"),
     [
         (
-            "image_classification/sample_plain",
-            (),
-            "model.encoder.kind is image, which cannot run in a browser yet; what can is hierarchy, none, pair, "
-            "points, text.",
-        ),
-        (
             "transliteration/sample_attention",
             ("data.source.tokens={file: letters.json}",),
             "data.source.tokens is a file of your own, which cannot run in a browser yet; what can is bpe, characters, "

@@ -5,8 +5,8 @@ from importlib.resources import files
 from sixjars.inspection.html import LIVE, live_files
 from sixjars.runs.predict import Predictor
 
-INPUTS = ("inputs", "talk", "points")
-"""Inputs: a text, a conversation, and points."""
+INPUTS = ("inputs", "talk", "points", "files")
+"""Inputs: a text, a conversation, points, and files."""
 
 
 def live(package: str, name: str) -> str:

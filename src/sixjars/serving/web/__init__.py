@@ -6,21 +6,28 @@ The script has only the parts that a model needs, so it is small and can be read
 """
 
 import json
+from base64 import b64encode
 from collections.abc import Mapping
 from hashlib import sha256
 from html import escape
+from mimetypes import guess_type
 from pathlib import Path
 from string import Template
+from tempfile import TemporaryDirectory
 from typing import Any
+
+from torch import Tensor
 
 from sixjars.data.field import Field
 from sixjars.errors import DataError, RunError
 from sixjars.learning.checkpoints import write_whole
+from sixjars.model.backbones.pretrained import Features
+from sixjars.model.visual import VisualInput
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import open_run
 from sixjars.runs.predict import Predictor
-from sixjars.samples import generate, sample_columns
+from sixjars.samples import generate, materialise, sample_columns
 from sixjars.serving.pages import titles
 from sixjars.serving.web.packing import packed, planes
 from sixjars.serving.web.parts import SCRIPT, parts_of, script, style
@@ -28,7 +35,10 @@ from sixjars.tasks import TASKS
 
 FILES = ("index.html", "script.js", "model.bin")
 """What is written."""
-PUBLIC = ("kind", "segments", "max_length", "on_long", "dimensions", "multi_label")
+PUBLIC = (
+    *("kind", "segments", "max_length", "on_long", "dimensions", "multi_label"),
+    *("fit", "max_pixels", "frames", "rate"),
+)
 """Settings of a field that the page needs; others, such as names of files, are nobody else's business."""
 
 
@@ -52,7 +62,7 @@ def export_web(run: Path, out: Path, example: str | None = None) -> Path:
     parts = parts_of(opened.recipe)
     model, predictor = Blueprint.of(opened.recipe, opened.outside).plan, Predictor(opened, device="cpu")
     fields, columns = predictor.fields, titles(predictor)
-    tensors = {name: tensor.float().numpy() for name, tensor in predictor.network.state_dict().items()}
+    tensors = {name: tensor.float().numpy() for name, tensor in _weights(predictor).items()}
     plan = {
         "model": {role: dict(section) for role, section in model.settings.items()},
         "inputs": [_field(field, columns) for field in fields.inputs.values()],
@@ -71,21 +81,46 @@ def export_web(run: Path, out: Path, example: str | None = None) -> Path:
     return out
 
 
+def _weights(run: Predictor) -> dict[str, Tensor]:
+    """Those of the network, and of a frozen backbone that computes what it reads, where that would be in it."""
+    found = dict(run.network.state_dict())
+    extractors = [field.equipment.extractor for field in run.fields.inputs.values()]
+    for path, module in run.network.named_modules():
+        if isinstance(module, VisualInput) and module.backbone is None:
+            [frozen] = [one.backbone for one in extractors if isinstance(one, Features)]
+            found |= {f"{path}.backbone.{name}": tensor for name, tensor in frozen.state_dict().items()}
+    return found
+
+
 def _example(run: Predictor, given: str | None) -> dict[str, str]:
-    """What the page opens with, a text for each input: what is given, or a row that a generator draws."""
+    """What the page opens with, by input: what is given, or a row that a generator draws; a file is a data URI."""
     sample, names = run.recipe.data.sample, list(run.inputs)
     if given is not None:
-        texts = given.split("\t") if len(names) > 1 else [given]
-        found = run.prepare(dict(zip(names, texts, strict=False)))
+        parts = given.split("\t") if len(names) > 1 else [given]
+        found = run.prepare(dict(zip(names, parts, strict=False)))
         if found.error is not None:
             raise DataError(f"the example cannot be used: {found.error.removeprefix('input 1: ')}")
-        return dict(found.texts)
+        return {name: _shown(run.inputs[name], text) for name, text in found.texts.items()}
     if sample is None or not run.fields.inputs:
         return {}
     drawn = generate(
         run.recipe.task, size=0, valid=0, test=1, seed=sample.seed, longest=sample.longest, kind=sample.kind
     )
-    return {name: drawn["test"][0][column] for name, column in sample_columns(run.recipe).items() if name in names}
+    [row], columns = drawn["test"], sample_columns(run.recipe)
+    with TemporaryDirectory() as folder:
+        texts = {name: row[columns[name]] for name in names}
+        for name in names:
+            if run.inputs[name].is_media:
+                materialise(run.recipe.task, [texts[name]], Path(folder))
+                texts[name] = str(Path(folder) / texts[name])
+        return {name: _shown(run.inputs[name], text) for name, text in texts.items()}
+
+
+def _shown(field: Field, text: str) -> str:
+    """A text, or the file that it names as a data URI."""
+    if not field.is_media:
+        return text
+    return f"data:{guess_type(text)[0]};base64,{b64encode(Path(text).read_bytes()).decode()}"
 
 
 def _page(recipe: Recipe, size: int, fingerprint: str, looks: str) -> bytes:
@@ -99,5 +134,6 @@ def _field(field: Field, columns: Mapping[str, str]) -> dict[str, Any]:
     """A field with what it learned."""
     values = field.settings.model_dump(mode="json")
     settings = {key: values[key] for key in PUBLIC if key in values}
+    settings |= {"pixels": field.facts()["pixels"]} if "pixels" in field.fact_names else {}
     learned = json.loads(field.to_json()) if field.learns else None
     return {"name": field.name, "column": columns[field.name], "settings": settings, "learned": learned}

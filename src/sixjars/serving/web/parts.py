@@ -22,14 +22,35 @@ BEFORE, AFTER = ("tensors", "recurrent", "bridge"), ("model", "page")
 SEARCH = ("search/rules", "search/greedy", "search/beam", "search/sample", "choice")
 """Files of search: what its kinds share, then all of them, for the page lets one choose."""
 TEXT: Collection[Part] = [("field", "text"), ("field", "points")]
-SEQUENCES: Collection[Part] = [("encoder", kind) for kind in ("text", "pair", "hierarchy", "points")]
+FILES: Collection[Part] = [("field", "image"), ("field", "video")]
+VISUAL: Collection[Part] = [("encoder", kind) for kind in ("image", "image_question", "video")]
+ASKED: Collection[Part] = [("encoder", "image_question")]
+SEQUENCES: Collection[Part] = [
+    ("encoder", kind) for kind in ("text", "pair", "hierarchy", "points", "image_question", "video")
+]
 SCORES: Collection[Part] = [("bridge", "attention"), ("bridge", "two_level"), ("decoder", "pointer")]
-SHARED: Mapping[str, Collection[Part]] = {"text": TEXT, "directional": SEQUENCES, "score": SCORES}
+SHARED: Mapping[str, Collection[Part]] = {
+    "text": TEXT,
+    "pixels": FILES,
+    "visual": VISUAL,
+    "directional": SEQUENCES,
+    "score": SCORES,
+    "encoder/image": ASKED,
+}
 """Files that several parts share, by their names."""
-CONTROLS: Mapping[Part, str] = {("segments", "turns"): "talk", ("field", "points"): "points"}
-"""What is not given as a text, by the part of a model that reads it."""
+CONTROLS: Mapping[str, Collection[Part]] = {
+    "talk": [("segments", "turns")],
+    "points": [("field", "points")],
+    "files": FILES,
+}
+"""What is not given as a text, by the parts of models that read it."""
 DOCUMENTS: Collection[Part] = [("decoder", "label"), *(("segments", kind) for kind in ("lines", "sentences", "turns"))]
-VIEWS: Mapping[str, Collection[Part]] = {"tour": [("field", "points")], "document": DOCUMENTS}
+VIEWS: Mapping[str, Collection[Part]] = {
+    "tour": [("field", "points")],
+    "image": [("field", "image")],
+    "frames": [("field", "video")],
+    "document": DOCUMENTS,
+}
 """Views of attention that some models need beside a heat map, by the parts of these."""
 KEYS = ("tokens", "segments")
 """Settings of a field whose values have files."""
@@ -52,20 +73,22 @@ def _wanted(recipe: Recipe) -> Iterator[tuple[str, str, Any]]:
     model = {"encoder": recipe.model.encoder, "bridge": recipe.model.bridge, "decoder": recipe.model.decoder}
     yield from ((f"model.{role}.kind", role, section["kind"]) for role, section in model.items())
     for role, section in model.items():
-        yield from _cells(f"model.{role}", section)
+        yield from _inner(f"model.{role}", section)
     for name, settings in recipe.data.fields.items():
         values = settings.model_dump(mode="json")
         yield f"data.{name}.kind", "field", settings.kind
         yield from ((f"data.{name}.{key}", key, values[key]) for key in KEYS if key in values)
 
 
-def _cells(where: str, section: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Those of a component, and of the components that it is made of."""
+def _inner(where: str, section: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """The cells and backbones of a component, and of the components that it is made of."""
     for key, value in section.items():
         if key == "cell":
             yield f"{where}.{key}", key, value
         elif isinstance(value, Mapping):
-            yield from _cells(f"{where}.{key}", value)
+            if key == "backbone":
+                yield f"{where}.{key}.name", key, value["name"]
+            yield from _inner(f"{where}.{key}", value)
 
 
 def script(parts: Collection[Part], *, searches: bool, attends: bool) -> bytes:
@@ -88,7 +111,7 @@ def style(parts: Collection[Part], *, attends: bool) -> str:
 
 
 def _controls(parts: Collection[Part]) -> list[str]:
-    return [control for part, control in CONTROLS.items() if part in parts]
+    return [name for name, users in CONTROLS.items() if _meet(users, parts)]
 
 
 def _views(parts: Collection[Part]) -> list[str]:

@@ -15,18 +15,19 @@ class Model {
     this.copies = Boolean(decoder.copying);
   }
 
-  // The best outputs for one input, a text for each field; null where `stopped` said that nobody waits any more.
-  async predict(texts, search = this.search, stopped = () => false) {
-    const read = this.inputs.map((field, at) => field.encode(texts[at])), encoded = this.encoder.encode(...read);
-    const copied = this.copies ? this.inputs[0].encode(texts[0], this.output.tokenizer) : null;
+  // The best outputs for one input, a text or a file for each field; null where `stopped` said that nobody waits any more.
+  async predict(given, search = this.search, stopped = () => false) {
+    const read = await Promise.all(this.inputs.map((field, at) => field.encode(given[at])));
+    const encoded = await this.encoder.encode(...read);
+    const copied = this.copies ? this.inputs[0].encode(given[0], this.output.tokenizer) : null;
     let found;
     if (this.searches) {
-      const prefix = this.inputs.length ? [] : this.prefix(texts[0], search);
+      const prefix = this.inputs.length ? [] : this.prefix(given[0], search);
       const begin = this.decoder.start(encoded, copied && this.output.copyable(copied));
       found = await SEARCH[search.kind](new Problem(this.decoder, search, begin, prefix, stopped));
     } else found = this.decoder.choose(encoded, search.nbest, this.output.multiLabel);
     const place = this.inputs.findIndex(({ name }) => name === this.positionsOf), source = read[place];
-    return found && found.map((one) => this.prediction(one, source, read, copied, search));
+    return found && found.map((one) => ({ ...this.prediction(one, source, read, copied, search), ...drawable(source, encoded) }));
   }
 
   // The ids that an output must begin with.
@@ -54,12 +55,16 @@ class Model {
       copied: [...ids, ...stop].map((id) => (id >= size ? id - size : null)),
       source: copied ? copied.words.map((word) => this.output.tokenizer.plain(word)) : source ? source.shown : [],
       segments: source && source.inSegments ? source.segments.flatMap((own, at) => own.map(() => at)) : [],
-      points: source && source.points ? source.points.map((point) => Array.from(point)) : null,
       truncated: read.some(({ truncated }) => truncated),
       tokensRead: read.reduce((sum, { ids: own = [] }) => sum + own.length, 0),
       unknownTokens: read.reduce((sum, { unknown = 0 }) => sum + unknown, 0),
     };
   }
+}
+
+// What an output is drawn on: points, an image and its cells, or frames.
+function drawable({ points, picture, strip } = {}, { grid }) {
+  return { points: points ? points.map((point) => Array.from(point)) : null, picture, strip, grid };
 }
 
 function known(table, kind) {

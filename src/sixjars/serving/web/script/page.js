@@ -2,6 +2,7 @@
 const PARTS = ["inputs", "file", "status", "answer", "views", "took"];
 const page = Object.fromEntries(PARTS.map((id) => [id, document.getElementById(id)]));
 let model = null, controls = [], asked = 0, answered = 0; // how often somebody typed, and which of these was answered last
+const seen = new WeakSet(); // files that were answered
 
 function say(text, isError = false) {
   page.status.textContent = text;
@@ -38,8 +39,10 @@ async function answer() {
   let found = [], told = missing ? missing.needs() : "", isError = false;
   const began = performance.now();
   if (!missing) {
+    const given = controls.map((control) => control.value());
     try {
-      found = await model.predict(controls.map((control) => control.value()), wanted(), () => number !== asked);
+      await painted(given);
+      found = await model.predict(given, wanted(), () => number !== asked);
     } catch (error) {
       [told, isError] = [`There is no answer: ${error.message}`, true];
     }
@@ -51,6 +54,15 @@ async function answer() {
   say(found.length ? notes(found[0]) : told, isError);
   page.took.textContent = found.length ? `${(performance.now() - began).toFixed(0)} ms` : "";
   controls.forEach((control) => { if (found.length) control.answered?.(found[0].text); else if (isError) control.failed?.(); });
+}
+
+// A new file takes a while, so a person is told, and the browser given the time to show it.
+async function painted(given) {
+  const files = given.filter((one) => one instanceof File && !seen.has(one));
+  if (!files.length) return;
+  files.forEach((file) => seen.add(file));
+  say("Computing …");
+  await new Promise((done) => { setTimeout(done, 20); });
 }
 
 function show(found) {
@@ -91,4 +103,7 @@ async function load() {
   }
 }
 
+document.addEventListener("paste", ({ clipboardData: { files: [file] } }) => {
+  if (file) controls.find((control) => control.paste)?.paste(file);
+});
 load();

@@ -3,7 +3,8 @@
 "use strict";
 
 // Filled by the files of the components that this model has.
-const ENCODER = {}, BRIDGE = {}, DECODER = {}, CELL = {}, FIELD = {}, TOKENS = {}, SEGMENTS = {}, SEARCH = {}, VIEW = [];
+const ENCODER = {}, BRIDGE = {}, DECODER = {}, CELL = {}, BACKBONE = {}, FIELD = {}, TOKENS = {};
+const SEGMENTS = {}, SEARCH = {}, VIEW = [];
 const SPECIAL = ["<pad>", "<go>", "<stop>", "<unk>"], PAD = 0, GO = 1, STOP = 2, UNK = 3;
 
 class Weights {
