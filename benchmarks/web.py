@@ -13,21 +13,24 @@ import statistics
 import sys
 import tempfile
 from contextlib import ExitStack
+from math import prod
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.unit.browser import Browser
-from tests.unit.web_pages import READY, hosted, inputs_of
+from tests.unit.web_pages import READY, header_of, hosted, inputs_of, uri
 
 import sixjars
+from sixjars.samples import materialise
 from sixjars.serving.web import export_web
 
 TIME = """(async (cases) => {
     const found = [];
     for (const [texts, search] of cases) {
-        const began = performance.now(), [best] = await model.predict(texts, {...model.search, ...search});
+        const given = texts.map(text => text.startsWith("data:") ? fileOf(text) : text);
+        const began = performance.now(), [best] = await model.predict(given, {...model.search, ...search});
         found.push([performance.now() - began, best.text.length]);
     }
     return found;
@@ -39,11 +42,15 @@ WARM = 20
 
 
 def sizes(run: Path, page: Path) -> str:
-    """The folder beside the run's own weights in 32 bits, and what travels where the host compresses texts.
+    """The folder beside the weights in 32 bits, and what travels where the host compresses texts.
 
-    Hosts compress by the kind of a file: texts, and not what they do not know.
+    Weights are the run's own file, and those of a frozen backbone, which its page
+    needs too. Hosts compress by the kind of a file: texts, and not what they do not know.
     """
-    weights = (run / "model.safetensors").stat().st_size
+    content = (run / "model.safetensors").read_bytes()
+    own = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    frozen = [size for name, size in header_of(page)["tensors"].items() if name not in own]
+    weights = len(content) + 4 * sum(map(prod, frozen))
     files = {path.name: path.read_bytes() for path in page.iterdir()}
     whole = sum(map(len, files.values()))
     sent = sum(len(gzip.compress(one) if Path(name).suffix in TEXTS else one) for name, one in files.items())
@@ -63,14 +70,18 @@ def timed(browser: Browser, cases: list[Any]) -> str:
 def tried(browser: Browser, run: Path, page: Path, count: int) -> None:
     """Print how fast a page is."""
     predictor = sixjars.load(run, device="cpu")
-    inputs = [list(one.values()) for one in inputs_of(predictor)[:count]]
+    inputs = inputs_of(predictor)[:count]
+    with tempfile.TemporaryDirectory() as folder:
+        for name in (name for name, field in predictor.inputs.items() if field.is_media):
+            materialise(predictor.recipe.task, [one[name] for one in inputs], Path(folder))
+            inputs = [{**one, name: uri(Path(folder) / one[name])} for one in inputs]
     with hosted(page) as address:
         browser.open(address)
         browser.ask(READY)
         print(f"  ready after {browser.ask('performance.now()'):.0f} ms")
         for kind in ("greedy", "beam") if predictor.network.decoder.searches else ("label",):
             search = {} if kind == "label" else {"kind": kind}
-            print(f"  {kind}: {timed(browser, [[one, search] for one in inputs])}")
+            print(f"  {kind}: {timed(browser, [[list(one.values()), search] for one in inputs])}")
 
 
 def main() -> None:

@@ -1,8 +1,6 @@
 """Images and videos on a static page: read and answered as in Python. Skipped where there is no browser."""
 
 import json
-from base64 import b64encode
-from mimetypes import guess_type
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from sixjars.samples import materialise
 from sixjars.serving.web import export_web
 from sixjars.serving.web.parts import SCRIPT
 from tests.unit.browser import CHROMIUM, Browser
-from tests.unit.web_pages import READY, header_of, hosted, inputs_of, settled, shown, trained
+from tests.unit.web_pages import READY, header_of, hosted, inputs_of, settled, shown, trained, uri
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 PIL = pytest.importorskip("PIL.Image")
@@ -51,11 +49,6 @@ RUNS: dict[str, tuple[str, tuple[str, ...], float]] = {
     "clips": ("video_captioning/sample_both", (*FRAMES, "evaluation.search.max_length=6"), 5e-2),
 }
 """A recipe, settings, and how far log P and weights may lie from Python's: of videos a browser has other colours."""
-
-
-def uri(path: Path) -> str:
-    """A file as a data URI."""
-    return f"data:{guess_type(path.name)[0]};base64,{b64encode(path.read_bytes()).decode()}"
 
 
 @pytest.fixture

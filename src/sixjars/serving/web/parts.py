@@ -44,14 +44,15 @@ CONTROLS: Mapping[str, Collection[Part]] = {
     "files": FILES,
 }
 """What is not given as a text, by the parts of models that read it."""
-DOCUMENTS: Collection[Part] = [("decoder", "label"), *(("segments", kind) for kind in ("lines", "sentences", "turns"))]
+LABELS: Collection[Part] = [("decoder", "label")]
+SEGMENTS: Collection[Part] = [("segments", kind) for kind in ("lines", "sentences", "turns")]
 VIEWS: Mapping[str, Collection[Part]] = {
     "tour": [("field", "points")],
     "image": [("field", "image")],
     "frames": [("field", "video")],
-    "document": DOCUMENTS,
+    "document": [*LABELS, *SEGMENTS],
 }
-"""Views of attention that some models need beside a heat map, by the parts of these."""
+"""Views of attention that some models need beside or in place of a heat map, by the parts of these."""
 KEYS = ("tokens", "segments")
 """Settings of a field whose values have files."""
 
@@ -94,7 +95,7 @@ def _inner(where: str, section: Mapping[str, Any]) -> Iterator[tuple[str, str, A
 def script(parts: Collection[Part], *, searches: bool, attends: bool) -> bytes:
     """All that a model needs in one file, in the order in which its parts need each other."""
     shared = [name for name, users in SHARED.items() if _meet(users, parts)]
-    views = ["figure", *(f"view/{name}" for name in _views(parts)), "view/heat"] if attends else []
+    views = ["figure", *(f"view/{name}" for name in _views(parts))] if attends else []
     components = [f"{folder}/{name}" for folder, name in parts]
     names = [*BEFORE, *shared, *components, *(SEARCH if searches else ()), *views, *AFTER]
     controls = [live("serving", f"{name}.js") for name in ("inputs", *_controls(parts))]
@@ -115,7 +116,11 @@ def _controls(parts: Collection[Part]) -> list[str]:
 
 
 def _views(parts: Collection[Part]) -> list[str]:
-    return [name for name, users in VIEWS.items() if _meet(users, parts)]
+    """In the order in which they are tried; what is drawn on files, and labels of segments, are never a heat map."""
+    found = [name for name, users in VIEWS.items() if _meet(users, parts)]
+    if _meet(FILES, parts):
+        return found[:1]
+    return found if _meet(LABELS, parts) and _meet(SEGMENTS, parts) else [*found, "heat"]
 
 
 def _meet(some: Iterable[Part], parts: Collection[Part]) -> bool:

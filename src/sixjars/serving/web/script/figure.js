@@ -39,16 +39,10 @@ function table({ tokens, source, weights }) {
 
 const drawn = (output) => VIEW.find(({ fits }) => fits(output)).draws(output);
 
-// What a person reads at each position; a cell has its row and column.
-function positionNames({ weights: [first], source, grid, strip }) {
-  if (grid) return first.map((_, at) => `row ${Math.floor(at / grid[1]) + 1}, column ${at % grid[1] + 1}`);
-  return strip ? source.map((name) => `frame ${name}`) : source;
-}
-
 // A figure of all outputs that have attention weights, the best first: a tab for each where there are several.
 function figure(predictions) {
   const outputs = predictions.filter(({ weights }) => weights.length && weights[0].length).map((one) => ({
-    ...one, source: positionNames(one),
+    ...one, source: VIEW.find(({ fits }) => fits(one)).names?.(one) ?? one.source, // what a person reads at each position
     tokens: one.weights.length === 1 ? [one.tokens.join(", ")] : one.tokens,
   }));
   const view = make("figure", { class: "view" }), several = outputs.length > 1;

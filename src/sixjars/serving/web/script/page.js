@@ -2,7 +2,6 @@
 const PARTS = ["inputs", "file", "status", "answer", "views", "took"];
 const page = Object.fromEntries(PARTS.map((id) => [id, document.getElementById(id)]));
 let model = null, controls = [], asked = 0, answered = 0; // how often somebody typed, and which of these was answered last
-const seen = new WeakSet(); // files that were answered
 
 function say(text, isError = false) {
   page.status.textContent = text;
@@ -41,7 +40,7 @@ async function answer() {
   if (!missing) {
     const given = controls.map((control) => control.value());
     try {
-      await painted(given);
+      await FIRST?.(given);
       found = await model.predict(given, wanted(), () => number !== asked);
     } catch (error) {
       [told, isError] = [`There is no answer: ${error.message}`, true];
@@ -54,15 +53,6 @@ async function answer() {
   say(found.length ? notes(found[0]) : told, isError);
   page.took.textContent = found.length ? `${(performance.now() - began).toFixed(0)} ms` : "";
   controls.forEach((control) => { if (found.length) control.answered?.(found[0].text); else if (isError) control.failed?.(); });
-}
-
-// A new file takes a while, so a person is told, and the browser given the time to show it.
-async function painted(given) {
-  const files = given.filter((one) => one instanceof File && !seen.has(one));
-  if (!files.length) return;
-  files.forEach((file) => seen.add(file));
-  say("Computing …");
-  await new Promise((done) => { setTimeout(done, 20); });
 }
 
 function show(found) {
@@ -103,7 +93,4 @@ async function load() {
   }
 }
 
-document.addEventListener("paste", ({ clipboardData: { files: [file] } }) => {
-  if (file) controls.find((control) => control.paste)?.paste(file);
-});
 load();

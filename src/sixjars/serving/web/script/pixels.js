@@ -123,3 +123,17 @@ function photo({ canvas, width, height }, most) {
 function checkSize(name, width, height, most) {
   if (width * height > most) throw new Error(`the ${name} has ${width} x ${height} pixels, but this model reads at most ${most}.`);
 }
+
+// A new file takes a while, so a person is told, and the browser given the time to show it.
+const seen = new WeakSet();
+FIRST = async (given) => {
+  const files = given.filter((one) => one instanceof File && !seen.has(one));
+  if (!files.length) return;
+  files.forEach((file) => seen.add(file));
+  say("Computing …");
+  await new Promise((done) => { setTimeout(done, 20); });
+};
+
+document.addEventListener("paste", ({ clipboardData: { files: [file] } }) => {
+  if (file) controls.find((control) => control.paste)?.paste(file);
+});

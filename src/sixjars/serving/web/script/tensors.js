@@ -5,6 +5,7 @@
 // Filled by the files of the components that this model has.
 const ENCODER = {}, BRIDGE = {}, DECODER = {}, CELL = {}, BACKBONE = {}, FIELD = {}, TOKENS = {};
 const SEGMENTS = {}, SEARCH = {}, VIEW = [];
+let FIRST = null; // what comes before an answer, where there are files
 const SPECIAL = ["<pad>", "<go>", "<stop>", "<unk>"], PAD = 0, GO = 1, STOP = 2, UNK = 3;
 
 class Weights {

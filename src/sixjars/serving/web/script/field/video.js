@@ -1,6 +1,6 @@
 // A video: some of its frames, which the browser decodes. Which ones is counted in an MP4 file; of others the frames are
 // taken to be 1/25 of a second apart.
-const USUAL = 25, PATIENCE = 10_000, BOXES = ["moov", "trak", "mdia", "minf", "stbl"];
+const USUAL = 25, PATIENCE = 10_000, UNCHANGED = 250, BOXES = ["moov", "trak", "mdia", "minf", "stbl"];
 
 FIELD.video = class {
   read = new WeakMap();
@@ -23,7 +23,9 @@ FIELD.video = class {
       checkSize(this.name, video.videoWidth, video.videoHeight, most);
       const times = this.times(await middles(file) ?? regular(video.duration)), frames = [];
       for (const time of times) {
+        const drawn = presented(video);
         await arrived(video, "seeked", () => { video.currentTime = time; });
+        await drawn;
         frames.push(planesOf(video, video.videoWidth, video.videoHeight));
       }
       const squares = frames.map((frame) => framed(frame, pixels, fit));
@@ -57,6 +59,14 @@ function arrived(video, event, begin) {
     video.addEventListener("error", refuse, { once: true });
     setTimeout(refuse, PATIENCE);
     begin();
+  });
+}
+
+// Waits until a frame can be drawn: a browser says that it has sought before. Where the frame stays the same, none comes.
+function presented(video) {
+  return new Promise((done) => {
+    video.requestVideoFrameCallback?.(done);
+    setTimeout(done, UNCHANGED);
   });
 }
 

@@ -11,4 +11,4 @@ function framesView({ tokens, weights, source, strip }) {
   return [make("div", { class: "scroll" }, table), note(`Height: the attention weight, from 0 to ${peak.toFixed(2)}.`)];
 }
 
-VIEW.push({ fits: ({ strip }) => strip, draws: framesView });
+VIEW.push({ fits: ({ strip }) => strip, draws: framesView, names: ({ source }) => source.map((name) => `frame ${name}`) });

@@ -54,4 +54,9 @@ function splines(pixels, cells) {
   });
 }
 
-VIEW.push({ fits: ({ picture }) => picture, draws: imageView });
+// A cell has its row and column.
+VIEW.push({
+  fits: ({ picture }) => picture,
+  draws: imageView,
+  names: ({ weights: [first], grid: [, columns] }) => first.map((_, at) => `row ${Math.floor(at / columns) + 1}, column ${at % columns + 1}`),
+});
