@@ -134,6 +134,6 @@ def _field(field: Field, columns: Mapping[str, str]) -> dict[str, Any]:
     """A field with what it learned."""
     values = field.settings.model_dump(mode="json")
     settings = {key: values[key] for key in PUBLIC if key in values}
-    settings |= {"pixels": field.facts()["pixels"]} if "pixels" in field.fact_names else {}
+    settings |= {"pixels": field.facts()["pixels"]} if field.is_media else {}
     learned = json.loads(field.to_json()) if field.learns else None
     return {"name": field.name, "column": columns[field.name], "settings": settings, "learned": learned}

@@ -42,7 +42,7 @@ const drawn = (output) => VIEW.find(({ fits }) => fits(output)).draws(output);
 // A figure of all outputs that have attention weights, the best first: a tab for each where there are several.
 function figure(predictions) {
   const outputs = predictions.filter(({ weights }) => weights.length && weights[0].length).map((one) => ({
-    ...one, source: VIEW.find(({ fits }) => fits(one)).names?.(one) ?? one.source, // what a person reads at each position
+    ...one, source: VIEW.find(({ fits }) => fits(one))?.names?.(one) ?? one.source, // what a person reads at each position
     tokens: one.weights.length === 1 ? [one.tokens.join(", ")] : one.tokens,
   }));
   const view = make("figure", { class: "view" }), several = outputs.length > 1;
