@@ -12,36 +12,51 @@ import json
 import statistics
 import sys
 import tempfile
+from contextlib import ExitStack
+from math import prod
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.unit.browser import Browser
-from tests.unit.web_pages import READY, hosted, inputs_of
+from tests.unit.web_pages import READY, header_of, hosted, inputs_of, uri
 
 import sixjars
+from sixjars.samples import materialise
 from sixjars.serving.web import export_web
 
 TIME = """(async (cases) => {
     const found = [];
     for (const [texts, search] of cases) {
-        const began = performance.now(), [best] = await model.predict(texts, {...model.search, ...search});
+        const given = texts.map(text => text.startsWith("data:") ? fileOf(text) : text);
+        const began = performance.now(), [best] = await model.predict(given, {...model.search, ...search});
         found.push([performance.now() - began, best.text.length]);
     }
     return found;
 })"""
+TEXTS = (".html", ".js")
+"""What hosts compress."""
 WARM = 20
 """Answers before the browser has compiled the script."""
 
 
 def sizes(run: Path, page: Path) -> str:
-    """The download beside the weights, as it is and compressed as most hosts send it."""
-    weights = (run / "model.safetensors").stat().st_size
-    files = [path.read_bytes() for path in page.iterdir()]
-    whole, packed = sum(map(len, files)), sum(len(gzip.compress(content)) for content in files)
-    share = f"{whole / weights:.3f} times the weights, {packed / weights:.3f} compressed"
-    return f"weights {weights:,} bytes, download {whole:,}: {share}"
+    """The folder beside the weights in 32 bits, and what travels where the host compresses texts.
+
+    Weights are the run's own file, and those of a frozen backbone, which its page
+    needs too. Hosts compress by the kind of a file: texts, and not what they do not know.
+    """
+    content = (run / "model.safetensors").read_bytes()
+    own = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    frozen = [size for name, size in header_of(page)["tensors"].items() if name not in own]
+    weights = len(content) + 4 * sum(map(prod, frozen))
+    files = {path.name: path.read_bytes() for path in page.iterdir()}
+    whole = sum(map(len, files.values()))
+    sent = sum(len(gzip.compress(one) if Path(name).suffix in TEXTS else one) for name, one in files.items())
+    each = ", ".join(f"{name} {len(one):,}" for name, one in sorted(files.items()))
+    share = f"{whole / weights:.3f} times the weights, {sent / weights:.3f} where the host compresses texts"
+    return f"weights {weights:,} bytes, folder {whole:,} ({each}): {share}"
 
 
 def timed(browser: Browser, cases: list[Any]) -> str:
@@ -52,27 +67,37 @@ def timed(browser: Browser, cases: list[Any]) -> str:
     return f"{statistics.median(took):.1f} ms an answer (median), {rate:,.0f} characters a second"
 
 
+def tried(browser: Browser, run: Path, page: Path, count: int) -> None:
+    """Print how fast a page is."""
+    predictor = sixjars.load(run, device="cpu")
+    inputs = inputs_of(predictor)[:count]
+    with tempfile.TemporaryDirectory() as folder:
+        for name in (name for name, field in predictor.inputs.items() if field.is_media):
+            materialise(predictor.recipe.task, [one[name] for one in inputs], Path(folder))
+            inputs = [{**one, name: uri(Path(folder) / one[name])} for one in inputs]
+    with hosted(page) as address:
+        browser.open(address)
+        browser.ask(READY)
+        print(f"  ready after {browser.ask('performance.now()'):.0f} ms")
+        for kind in ("greedy", "beam") if predictor.network.decoder.searches else ("label",):
+            search = {} if kind == "label" else {"kind": kind}
+            print(f"  {kind}: {timed(browser, [[list(one.values()), search] for one in inputs])}")
+
+
 def main() -> None:
     """Print sizes and times of each run."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("runs", type=Path, nargs="+", help="folders of trained runs of a synthetic corpus")
     parser.add_argument("--inputs", type=int, default=100)
+    parser.add_argument("--only-sizes", action="store_true", help="do not open a browser")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, Browser(Path(folder) / "profile") as browser:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        browser = None if given.only_sizes else stack.enter_context(Browser(Path(folder) / "profile"))
         for run in given.runs:
             page = export_web(run, Path(folder) / run.name)
-            predictor = sixjars.load(run, device="cpu")
-            inputs = [list(one.values()) for one in inputs_of(predictor)[: given.inputs]]
-            print(f"{run.name}\n  {sizes(run, page)}")
-            with hosted(page) as address:
-                browser.open(address)
-                browser.ask(READY)
-                ready = browser.ask("performance.now()")
-                print(f"  ready after {ready:.0f} ms")
-                kinds = ("greedy", "beam") if predictor.network.decoder.searches else ("label",)
-                for kind in kinds:
-                    search = {} if kind == "label" else {"kind": kind}
-                    print(f"  {kind}: {timed(browser, [[one, search] for one in inputs])}")
+            print(f"{run.name}\n  {sizes(run, page)}", flush=True)
+            if browser is not None:
+                tried(browser, run, page, given.inputs)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,22 @@
 """A run as a page: in a real browser its answers are those of Python. Skipped where there is no browser."""
 
+import gzip
 import runpy
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 import sixjars
 from sixjars.errors import RunError
 from sixjars.serving.web import export_web
+from sixjars.serving.web.packing import packed
 from sixjars.tasks import TASKS
 from tests.unit.browser import CHROMIUM, Browser
-from tests.unit.web_pages import READY, answers, hosted, inputs_of, shown, trained, typed
+from tests.unit.web_pages import READY, answers, header_of, hosted, inputs_of, shown, trained, typed
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 
@@ -238,25 +242,32 @@ def handed(browser: Browser, file: Path) -> None:
     browser.order("DOM.setFileInputFiles", nodeId=node, files=[str(file)])
 
 
+def sizes(page: Path) -> list[list[int]]:
+    """Of the tensors of a page."""
+    return list(header_of(page)["tensors"].values())
+
+
 def test_a_page_that_is_opened_as_a_file_is_handed_its_model(
     browser: Browser, translation: Path, tmp_path: Path
 ) -> None:
     browser.open(translation / "index.html")
     assert shown(browser, "#status").startswith("This page was opened as a file")
-    other = tmp_path / "model.safetensors"
-    content = (translation / "model.safetensors").read_bytes()
-    fingerprint = browser.ask("page.file.dataset.fingerprint").encode()
-    other.write_bytes(content.replace(fingerprint, b"0" * len(fingerprint)))
-    assert other.read_bytes() != content
+    broken, other = tmp_path / "broken.bin", tmp_path / "model.bin"
+    content = (translation / "model.bin").read_bytes()
+    broken.write_bytes(content[:-100])
+    header, numbers = header_of(translation), [np.zeros(int(np.prod(size)), np.float32) for size in sizes(translation)]
+    other.write_bytes(packed({**header, "page": "0"}, numbers))
+    unreadable = "This file is not a model that `sixjars export --web` wrote, or not all of it."
     for file, told in (
-        (translation / "index.html", "This file is not a safetensors file, or not all of it."),
-        (other, "This file is the model of another page; open the model.safetensors that was exported with this one."),
+        (translation / "index.html", unreadable),
+        (broken, unreadable),
+        (other, "This file is the model of another page; open the model.bin that was exported with this one."),
     ):
         handed(browser, file)
         browser.ask("new Promise(done => setTimeout(done, 50))")
         assert shown(browser, "#status") == told
         assert not browser.ask("Boolean(model)")
-    handed(browser, translation / "model.safetensors")
+    handed(browser, translation / "model.bin")
     browser.ask(READY)
     typed(browser, "b a")
     assert shown(browser, "#answer").startswith("dos uno P = ")
@@ -288,22 +299,44 @@ def test_what_a_person_hears_of_the_page_has_names(browser: Browser, translation
     assert asked == set()
 
 
-def test_the_folder_is_little_more_than_its_weights(translation: Path) -> None:
-    """What comes on top of the weights is the same for every model: a page and a script."""
-    sizes = {path.name: path.stat().st_size for path in translation.iterdir()}
-    assert sizes["index.html"] + sizes["script.js"] < 70_000
-    assert "http" not in (translation / "index.html").read_text(encoding="utf-8").replace("http-equiv", "")
+def test_weights_are_stored_smaller_and_come_back_to_the_last_bit(translation: Path) -> None:
+    network = sixjars.load(translation.parent / "run", device="cpu").network.state_dict()
+    content = gzip.decompress((translation / "model.bin").read_bytes())
+    count = sum(tensor.numel() for tensor in network.values())
+    turned = np.frombuffer(content[-4 * count :], np.uint8).reshape(4, count).T.copy().view(">u4").astype("<u4").ravel()
+    stored = (turned >> np.uint32(1) | turned << np.uint32(31)).view("<f4")
+    assert np.array_equal(stored, torch.cat([tensor.flatten() for tensor in network.values()]).numpy())
+    assert [list(tensor.shape) for tensor in network.values()] == sizes(translation)
+    random = np.random.default_rng(0).normal(size=100_000).astype(np.float32)
+    assert len(packed({}, [random])) < 0.86 * random.nbytes
+
+
+def test_a_browser_that_cannot_decompress_says_so(browser: Browser, translation: Path) -> None:
+    browser.open(translation / "index.html")
+    browser.ask("delete globalThis.DecompressionStream")
+    handed(browser, translation / "model.bin")
+    browser.ask("new Promise(done => setTimeout(done, 50))")
+    told = "This browser is too old to open the model: it has no DecompressionStream."
+    assert shown(browser, "#status") == told
+
+
+def test_the_script_has_only_what_the_model_needs(translation: Path, tmp_path: Path) -> None:
+    """What comes on top of the weights is a page and a script; a model without attention has no views."""
+    script, page = ((translation / name).read_text("utf-8") for name in ("script.js", "index.html"))
+    assert len(script) + len(page) < 62_000
+    parts = ("CELL.gru", "CELL.lstm", "SEARCH.beam", "function livenView", "function documentView", "function tour")
+    assert [part in script for part in parts] == [True, False, True, True, False, False]
+    assert "http" not in page.replace("http-equiv", "")
+    run = trained("document_classification/sample_flat_initial", (), tmp_path / "run")
+    other = export_web(run, tmp_path / "page")
+    whole = (other / "script.js").read_text("utf-8") + (other / "index.html").read_text("utf-8")
+    assert len(whole) < 36_000
+    assert not any(part in whole for part in ("function livenView", "function figure", ".heat", "SEARCH.beam"))
 
 
 @pytest.mark.parametrize(
     ("recipe", "settings", "sentence"),
     [
-        (
-            "image_classification/sample_plain",
-            (),
-            "model.encoder.kind is image, which cannot run in a browser yet; what can is hierarchy, none, pair, "
-            "points, text.",
-        ),
         (
             "transliteration/sample_attention",
             ("data.source.tokens={file: letters.json}",),
@@ -334,7 +367,7 @@ def test_a_folder_with_something_else_is_left_alone(translation: Path, tmp_path:
 
 
 def test_names_of_files_stay_at_home(translation: Path) -> None:
-    assert str(translation.parent).encode() not in (translation / "model.safetensors").read_bytes()
+    assert str(translation.parent).encode() not in gzip.decompress((translation / "model.bin").read_bytes())
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """What a static page opens with: an example where one may be published, points to drag, or what is to be typed."""
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,10 @@ import pytest
 import sixjars
 from sixjars.cli import app
 from sixjars.errors import DataError
-from sixjars.serving.web import NOTE, export_web
+from sixjars.serving.web import export_web
 from tests.unit.browser import CHROMIUM, MIDDLE, Browser
 from tests.unit.test_web import BEAM, SAMPLE, SMALL, compared
-from tests.unit.web_pages import READY, hosted, settled, shown, trained, typed
+from tests.unit.web_pages import READY, header_of, hosted, settled, shown, trained, typed
 
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 POINTS = "document.querySelector('textarea').value.split(' ')"
@@ -26,10 +25,8 @@ def hull(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def example(page: Path) -> Any:
-    """What a page holds."""
-    content = (page / "model.safetensors").read_bytes()
-    size = int.from_bytes(content[:8], "little")
-    return json.loads(json.loads(content[8 : 8 + size])["__metadata__"][NOTE])["example"]
+    """What a page opens with."""
+    return header_of(page)["example"]
 
 
 def test_synthetic_data_has_an_example_that_was_not_trained_on(hull: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from sixjars.data.text import sentences
 from sixjars.data.text.segments import segments_of
 from sixjars.data.text.spelling import TokenizerSettings
 from sixjars.data.text.tokenizer import TextTokenizer
-from sixjars.serving.web import SCRIPT
+from sixjars.serving.web.parts import SCRIPT
 from tests.unit.browser import CHROMIUM, Browser
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")

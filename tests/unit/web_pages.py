@@ -1,10 +1,13 @@
 """Shared by the tests of the page that runs in a browser: small runs, a static host, and what the script answers."""
 
+import gzip
 import json
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from mimetypes import guess_type
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -68,6 +71,17 @@ def answers(browser: Browser, inputs: Sequence[dict[str, str]], search: dict[str
     cases = [[list(one.values()), search] for one in inputs]
     found: list[Any] = browser.ask(f"{ASK}({json.dumps(cases)})")
     return found
+
+
+def header_of(page: Path) -> Any:
+    """What a page holds besides its weights."""
+    content = gzip.decompress((page / "model.bin").read_bytes())
+    return json.loads(content[4 : 4 + int.from_bytes(content[:4], "little")])
+
+
+def uri(path: Path) -> str:
+    """A file as a data URI."""
+    return f"data:{guess_type(path.name)[0]};base64,{b64encode(path.read_bytes()).decode()}"
 
 
 def shown(browser: Browser, selector: str) -> Any:

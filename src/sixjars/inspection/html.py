@@ -7,6 +7,7 @@ is escaped. A browser is told to load nothing: what is not in the file cannot be
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
+from typing import Literal
 
 from sixjars.inspection.choice import chosen
 from sixjars.inspection.draw import order_of, probability_of
@@ -27,6 +28,8 @@ BODIES: Mapping[str, Callable[[View], Body]] = {
     "copying": copying_body,
 }
 """By the name of the view."""
+LIVE = ("colours", "view", "lines", "document", "image", "frames", "tour")
+"""What views look like, and what lights them: the names of styles and scripts."""
 HINT = "Point at a word, or press an arrow key, to see what it attends to; a click keeps it."
 
 
@@ -54,18 +57,15 @@ def fragment(view: View, name: str | None = None, *, key: str = "view-1") -> str
     return f'<figure class="view" id="{key}" data-view="{shown}">{caption}{tablist}{panels}</figure>'
 
 
-def page(fragments: Iterable[str], *, title: str, live: Sequence[str] = ("view",)) -> str:
+def page(fragments: Iterable[str], *, title: str, live: Sequence[str] = ()) -> str:
     """A whole document of fragments, which may be views or any other HTML; it needs no network.
 
-    `live` names the styles and scripts that are in it.
+    `live` names styles and scripts that are in it besides those of views.
 
     >>> page(["<p>one</p>"], title="<x>").count("&lt;x&gt;")
     2
     """
-    folder = files("sixjars.inspection").joinpath("live")
-    style, script = (
-        "".join(folder.joinpath(f"{name}.{ending}").read_text("utf-8") for name in live) for ending in ("css", "js")
-    )
+    style, script = (live_files((*LIVE, *live), ending) for ending in ("css", "js"))
     head = (
         f'<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
@@ -77,6 +77,17 @@ def page(fragments: Iterable[str], *, title: str, live: Sequence[str] = ("view",
         f"<main>\n{body}\n</main>\n"
         f"<script>\n{script}</script>\n</body></html>\n"
     )
+
+
+def live_files(names: Iterable[str], ending: Literal["css", "js"]) -> str:
+    """The styles or the scripts of these names, where there are some.
+
+    >>> live_files(["tour"], "js")
+    ''
+    """
+    folder = files("sixjars.inspection").joinpath("live")
+    paths = (folder.joinpath(f"{name}.{ending}") for name in names)
+    return "".join(path.read_text("utf-8") for path in paths if path.is_file())
 
 
 def _probability(view: View, rank: int) -> str:

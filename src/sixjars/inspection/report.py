@@ -33,7 +33,7 @@ def report_page(found: Report) -> str:
         parts.append(
             f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{name}</h2>{made(found)}</section>'
         )
-    return page(parts, title=found.title, live=("view", "report"))
+    return page(parts, title=found.title, live=("report",))
 
 
 def _lead(found: Report) -> str:

@@ -1,12 +1,12 @@
 """What the page of a server and a static page share: the inputs, what they are called, and views of attention."""
 
-from collections.abc import Iterable
 from importlib.resources import files
 
+from sixjars.inspection.html import LIVE, live_files
 from sixjars.runs.predict import Predictor
 
-CONTROLS = ("talk", "points")
-"""Inputs beside a text: a conversation, and points."""
+INPUTS = ("inputs", "talk", "points", "files")
+"""Inputs: a text, a conversation, points, and files."""
 
 
 def live(package: str, name: str) -> str:
@@ -15,14 +15,13 @@ def live(package: str, name: str) -> str:
 
 
 def style() -> str:
-    """Colours, views and inputs."""
-    return live("inspection", "view.css") + live("serving", "inputs.css")
+    """Colours, all views and all inputs."""
+    return live_files(LIVE, "css") + "".join(live("serving", f"{name}.css") for name in INPUTS)
 
 
-def script(controls: Iterable[str] = CONTROLS) -> str:
+def script() -> str:
     """What lights views, and what inputs are given with."""
-    names = ["inputs.js", *(f"{name}.js" for name in controls)]
-    return "\n".join([live("inspection", "view.js"), *(live("serving", name) for name in names)])
+    return "\n".join([live_files(LIVE, "js"), *(live("serving", f"{name}.js") for name in INPUTS)])
 
 
 def titles(run: Predictor) -> dict[str, str]:

@@ -1,5 +1,5 @@
 // What each kind of field is asked with, on the page of a server and on a static one. A control has
-//   element, value() (the text of the input; nothing while there is none), put(text) (gives it an example),
+//   element, value() (the text or file of the input; nothing while there is none), put(text) (gives it an example),
 //   needs() (what to do while there is no input; nothing where what is shown still holds),
 // calls `changed` when there is something new, and may have submit(), answered(text) and failed().
 const SVG = "http://www.w3.org/2000/svg", SHAPES = ["svg", "g", "circle", "rect", "text", "line", "polygon"];
@@ -22,6 +22,7 @@ function make(tag, attributes = {}, ...inside) {
 const button = (name, onclick) => make("button", { type: "button", onclick }, name);
 
 function controlOf(field, changed) {
+  if (field.settings.pixels !== undefined) return fileControl({ ...field, kind: field.settings.kind }, changed);
   if (field.settings.segments === "turns") return talkControl(field, changed);
   if (field.settings.dimensions !== undefined) return pointsControl(field, changed);
   return textControl(field, changed);

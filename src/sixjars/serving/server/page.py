@@ -25,4 +25,4 @@ def policy() -> str:
 
 
 def _script() -> str:
-    return script() + live("serving.server", "files.js") + live("serving.server", "page.js")
+    return script() + live("serving.server", "page.js")

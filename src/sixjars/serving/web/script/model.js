@@ -1,10 +1,8 @@
-// A whole model from one safetensors file, whose notes hold the recipe's model, the search and the vocabularies.
+// A whole model from one file, whose header holds the recipe's model section, the search and the vocabularies.
 class Model {
-  constructor(buffer, fingerprint) {
-    const weights = new Weights(buffer);
-    if (!weights.notes.sixjars_web) throw new Error("This file is not a model that `sixjars export --web` wrote.");
-    if (weights.notes.sixjars_page !== fingerprint) throw new Error("This file is the model of another page; open the model.safetensors that was exported with this one.");
-    const plan = JSON.parse(weights.notes.sixjars_web), { encoder, bridge, decoder } = plan.model;
+  constructor(weights, fingerprint) {
+    const { page: own, ...plan } = weights.header, { encoder, bridge, decoder } = plan.model;
+    if (own !== fingerprint) throw new Error("This file is the model of another page; open the model.bin that was exported with this one.");
     this.search = plan.search;
     this.inputs = plan.inputs.map((field) => new FIELD[known(FIELD, field.settings.kind)](field));
     this.output = new FIELD[known(FIELD, plan.output.settings.kind)](plan.output);
@@ -17,18 +15,19 @@ class Model {
     this.copies = Boolean(decoder.copying);
   }
 
-  // The best outputs for one input, a text for each field; null where `stopped` said that nobody waits any more.
-  async predict(texts, search = this.search, stopped = () => false) {
-    const read = this.inputs.map((field, at) => field.encode(texts[at])), encoded = this.encoder.encode(...read);
-    const copied = this.copies ? this.inputs[0].encode(texts[0], this.output.tokenizer) : null;
+  // The best outputs for one input, a text or a file for each field; null where `stopped` said that nobody waits any more.
+  async predict(given, search = this.search, stopped = () => false) {
+    const read = await Promise.all(this.inputs.map((field, at) => field.encode(given[at])));
+    const encoded = await this.encoder.encode(...read);
+    const copied = this.copies ? this.inputs[0].encode(given[0], this.output.tokenizer) : null;
     let found;
     if (this.searches) {
-      const prefix = this.inputs.length ? [] : this.prefix(texts[0], search);
+      const prefix = this.inputs.length ? [] : this.prefix(given[0], search);
       const begin = this.decoder.start(encoded, copied && this.output.copyable(copied));
       found = await SEARCH[search.kind](new Problem(this.decoder, search, begin, prefix, stopped));
     } else found = this.decoder.choose(encoded, search.nbest, this.output.multiLabel);
     const place = this.inputs.findIndex(({ name }) => name === this.positionsOf), source = read[place];
-    return found && found.map((one) => this.prediction(one, source, read, copied, search));
+    return found && found.map((one) => ({ ...this.prediction(one, source, read, copied, search), ...drawable(source, encoded) }));
   }
 
   // The ids that an output must begin with.
@@ -56,12 +55,16 @@ class Model {
       copied: [...ids, ...stop].map((id) => (id >= size ? id - size : null)),
       source: copied ? copied.words.map((word) => this.output.tokenizer.plain(word)) : source ? source.shown : [],
       segments: source && source.inSegments ? source.segments.flatMap((own, at) => own.map(() => at)) : [],
-      points: source && source.points ? source.points.map((point) => Array.from(point)) : null,
       truncated: read.some(({ truncated }) => truncated),
       tokensRead: read.reduce((sum, { ids: own = [] }) => sum + own.length, 0),
       unknownTokens: read.reduce((sum, { unknown = 0 }) => sum + unknown, 0),
     };
   }
+}
+
+// What an output is drawn on: points, an image and its cells, or frames.
+function drawable({ points, picture, strip } = {}, { grid }) {
+  return { points: points ? points.map((point) => Array.from(point)) : null, picture, strip, grid };
 }
 
 function known(table, kind) {

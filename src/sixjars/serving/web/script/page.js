@@ -8,9 +8,9 @@ function say(text, isError = false) {
   page.status.classList.toggle("error", isError);
 }
 
-function openModel(buffer) {
+async function openModel(file) {
   try {
-    model = new Model(buffer, page.file.dataset.fingerprint);
+    model = new Model(await Weights.from(file), page.file.dataset.fingerprint);
   } catch (error) {
     say(error.message, true);
     return;
@@ -22,22 +22,6 @@ function openModel(buffer) {
     if (model.example[name] !== undefined) controls[at].put(model.example[name]); else controls[at].begin?.();
   });
   answer();
-}
-
-// How an output is searched for: the run's own way first.
-function choice() {
-  const { kind, width } = model.search;
-  const names = { greedy: "greedy search", beam: `beam search, width ${width}`, sample: "sampling" };
-  const options = Object.entries(names).map(([value, name]) => make("option", { value }, name));
-  const select = make("select", { name: "search" }, ...options);
-  select.value = kind;
-  const seed = make("input", { name: "seed", type: "number", min: 0, step: 1, value: model.search.seed });
-  const drawing = make("label", { class: "seed" }, " seed ", seed);
-  const changed = () => { drawing.hidden = select.value !== "sample"; answer(); };
-  select.addEventListener("change", changed);
-  seed.addEventListener("input", answer);
-  drawing.hidden = kind !== "sample";
-  return make("p", { id: "search" }, make("label", {}, "search ", select), drawing);
 }
 
 // As the page asks for it: of a beam the best three, of labels the best five.
@@ -54,8 +38,10 @@ async function answer() {
   let found = [], told = missing ? missing.needs() : "", isError = false;
   const began = performance.now();
   if (!missing) {
+    const given = controls.map((control) => control.value());
     try {
-      found = await model.predict(controls.map((control) => control.value()), wanted(), () => number !== asked);
+      await FIRST?.(given);
+      found = await model.predict(given, wanted(), () => number !== asked);
     } catch (error) {
       [told, isError] = [`There is no answer: ${error.message}`, true];
     }
@@ -70,12 +56,14 @@ async function answer() {
 }
 
 function show(found) {
-  const shown = figure(found), [best] = found;
+  const shown = VIEW.length ? figure(found) : null, [best] = found;
   const text = best && (best.text || make("small", {}, "The output is empty."));
   page.answer.replaceChildren(...(best ? [text, " ", make("small", {}, probability(best))] : []));
   page.views.replaceChildren(...(shown ? [shown] : []));
   if (shown) livenView(shown);
 }
+
+const probability = ({ logProbability }) => `P = ${Math.exp(logProbability).toPrecision(3)}`;
 
 function notes({ unknownTokens, tokensRead, truncated, finished }) {
   const told = [];
@@ -88,7 +76,7 @@ function notes({ unknownTokens, tokensRead, truncated, finished }) {
 // A page that was opened as a file may not read the files beside it, so a person hands it the model.
 async function load() {
   page.file.querySelector("input").addEventListener("change", async ({ target }) => {
-    if (target.files.length) openModel(await target.files[0].arrayBuffer());
+    if (target.files.length) await openModel(target.files[0]);
   });
   if (location.protocol === "file:") {
     page.file.hidden = false;
@@ -96,12 +84,12 @@ async function load() {
     return;
   }
   try {
-    const reply = await fetch("model.safetensors");
+    const reply = await fetch("model.bin");
     if (!reply.ok) throw new Error(`${reply.status} ${reply.statusText}`);
-    openModel(await reply.arrayBuffer());
+    await openModel(await reply.blob());
   } catch (error) {
     page.file.hidden = false;
-    say(`model.safetensors cannot be loaded: ${error.message}`, true);
+    say(`model.bin cannot be loaded: ${error.message}`, true);
   }
 }
 

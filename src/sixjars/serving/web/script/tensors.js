@@ -1,34 +1,49 @@
-// The weights of a safetensors file, and what a recurrent network computes with them. Vectors have 32-bit numbers; sums
+// The weights of a model, and what a recurrent network computes with them. Vectors have 32-bit numbers; sums
 // are accumulated in 64 bits and rounded once, so they are at least as exact as torch's.
 "use strict";
 
 // Filled by the files of the components that this model has.
-const ENCODER = {}, BRIDGE = {}, DECODER = {}, FIELD = {}, TOKENS = {}, SEGMENTS = {}, SEARCH = {};
+const ENCODER = {}, BRIDGE = {}, DECODER = {}, CELL = {}, BACKBONE = {}, FIELD = {}, TOKENS = {};
+const SEGMENTS = {}, SEARCH = {}, VIEW = [];
+let FIRST = null; // what comes before an answer, where there are files
 const SPECIAL = ["<pad>", "<go>", "<stop>", "<unk>"], PAD = 0, GO = 1, STOP = 2, UNK = 3;
 
 class Weights {
+  // What the gzip stream of a file holds: the length of the header, the header, and four planes of bytes.
+  static async from(file) {
+    if (!globalThis.DecompressionStream) throw new Error("This browser is too old to open the model: it has no DecompressionStream.");
+    try {
+      return new Weights(await new Response(file.stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
+    } catch {
+      throw new Error("This file is not a model that `sixjars export --web` wrote, or not all of it.");
+    }
+  }
+
   constructor(buffer) {
-    const size = buffer.byteLength < 8 ? Infinity : Number(new DataView(buffer).getBigUint64(0, true));
-    if (size > buffer.byteLength - 8) throw new Error("This file is not a safetensors file, or not all of it.");
-    this.header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, size)));
-    this.notes = this.header.__metadata__ || {};
-    this.buffer = buffer;
-    this.begin = 8 + size;
+    const size = new DataView(buffer).getUint32(0, true), begin = 4 + size, count = (buffer.byteLength - begin) / 4;
+    this.header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, size)));
+    const [one, two, three, four] = [0, 1, 2, 3].map((plane) => new Uint8Array(buffer, begin + plane * count, count));
+    const bits = new Uint32Array(count); // turned left by one in the file, where a byte holds a whole exponent
+    for (let at = 0; at < count; at++) {
+      const turned = (one[at] << 24) | (two[at] << 16) | (three[at] << 8) | four[at];
+      bits[at] = (turned >>> 1) | (turned << 31);
+    }
+    let from = 0;
+    this.tensors = new Map(Object.entries(this.header.tensors).map(([name, shape]) => {
+      const length = shape.reduce((product, side) => product * side, 1);
+      from += length;
+      return [name, { values: new Float32Array(bits.buffer, 4 * (from - length), length), shape }];
+    }));
   }
 
   has(name) {
-    return Object.hasOwn(this.header, name);
+    return this.tensors.has(name);
   }
 
   tensor(name) {
     if (!this.has(name)) throw new Error(`This model has no weights called ${name}.`);
-    const { dtype, shape, data_offsets: [from, to] } = this.header[name];
-    const Kind = { F32: Float32Array, BOOL: Uint8Array }[dtype], bytes = Kind.BYTES_PER_ELEMENT;
-    const aligned = (this.begin + from) % bytes === 0;
-    const values = aligned
-      ? new Kind(this.buffer, this.begin + from, (to - from) / bytes)
-      : new Kind(this.buffer.slice(this.begin + from, this.begin + to));
-    return { values, rows: shape[0], columns: shape[1] };
+    const { values, shape } = this.tensors.get(name);
+    return { values, shape, rows: shape[0], columns: shape[1] };
   }
 
   vector(name) {

@@ -26,7 +26,14 @@ function fileControl({ name, kind: own, column }, changed) {
   return {
     element: zone,
     value: () => file,
+    put: (text) => take(fileOf(text)),
     needs: () => `There is no answer yet: give a file for the ${column}.`,
     paste: (found) => take(found),
   };
+}
+
+// The file that a data address holds.
+function fileOf(address) {
+  const [, type, content] = address.match(/^data:([^;]*);base64,(.*)$/s);
+  return new File([Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0))], "example", { type });
 }

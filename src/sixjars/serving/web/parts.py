@@ -1,0 +1,127 @@
+"""The parts of the script that a model needs.
+
+What the browser can run is what there are files for: a setting such as `bridge.kind: attention` needs the file
+`script/bridge/attention.js`.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from sixjars.errors import RunError
+from sixjars.inspection.html import live_files
+from sixjars.recipe.sections import Recipe
+from sixjars.serving.pages import live
+
+Part = tuple[str, str]
+"""A folder and a file in it: what a setting is, and its value."""
+SCRIPT = files("sixjars.serving.web").joinpath("script")
+BEFORE, AFTER = ("tensors", "recurrent", "bridge"), ("model", "page")
+"""Files that every model needs, before and after those of its components."""
+SEARCH = ("search/rules", "search/greedy", "search/beam", "search/sample", "choice")
+"""Files of search: what its kinds share, then all of them, for the page lets one choose."""
+TEXT: Collection[Part] = [("field", "text"), ("field", "points")]
+FILES: Collection[Part] = [("field", "image"), ("field", "video")]
+VISUAL: Collection[Part] = [("encoder", kind) for kind in ("image", "image_question", "video")]
+ASKED: Collection[Part] = [("encoder", "image_question")]
+SEQUENCES: Collection[Part] = [
+    ("encoder", kind) for kind in ("text", "pair", "hierarchy", "points", "image_question", "video")
+]
+SCORES: Collection[Part] = [("bridge", "attention"), ("bridge", "two_level"), ("decoder", "pointer")]
+SHARED: Mapping[str, Collection[Part]] = {
+    "text": TEXT,
+    "pixels": FILES,
+    "visual": VISUAL,
+    "directional": SEQUENCES,
+    "score": SCORES,
+    "encoder/image": ASKED,
+}
+"""Files that several parts share, by their names."""
+CONTROLS: Mapping[str, Collection[Part]] = {
+    "talk": [("segments", "turns")],
+    "points": [("field", "points")],
+    "files": FILES,
+}
+"""What is not given as a text, by the parts of models that read it."""
+LABELS: Collection[Part] = [("decoder", "label")]
+SEGMENTS: Collection[Part] = [("segments", kind) for kind in ("lines", "sentences", "turns")]
+VIEWS: Mapping[str, Collection[Part]] = {
+    "tour": [("field", "points")],
+    "image": [("field", "image")],
+    "frames": [("field", "video")],
+    "document": [*LABELS, *SEGMENTS],
+}
+"""Views of attention that some models need beside or in place of a heat map, by the parts of these."""
+KEYS = ("tokens", "segments")
+"""Settings of a field whose values have files."""
+
+
+def parts_of(recipe: Recipe) -> list[Part]:
+    """The files of all components of a model, each once; refuses what the browser cannot run."""
+    found: dict[Part, None] = {}
+    for key, folder, value in _wanted(recipe):
+        known = {Path(file.name).stem for file in SCRIPT.joinpath(folder).iterdir()}
+        if not isinstance(value, str) or value not in known:
+            shown, allowed = value if isinstance(value, str) else "a file of your own", ", ".join(sorted(known))
+            raise RunError(f"{key} is {shown}, which cannot run in a browser yet; what can is {allowed}.")
+        found[folder, value] = None
+    return list(found)
+
+
+def _wanted(recipe: Recipe) -> Iterator[tuple[str, str, Any]]:
+    """The key of each setting that has a file, the folder of its files, and its value."""
+    model = {"encoder": recipe.model.encoder, "bridge": recipe.model.bridge, "decoder": recipe.model.decoder}
+    yield from ((f"model.{role}.kind", role, section["kind"]) for role, section in model.items())
+    for role, section in model.items():
+        yield from _inner(f"model.{role}", section)
+    for name, settings in recipe.data.fields.items():
+        values = settings.model_dump(mode="json")
+        yield f"data.{name}.kind", "field", settings.kind
+        yield from ((f"data.{name}.{key}", key, values[key]) for key in KEYS if key in values)
+
+
+def _inner(where: str, section: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """The cells and backbones of a component, and of the components that it is made of."""
+    for key, value in section.items():
+        if key == "cell":
+            yield f"{where}.{key}", key, value
+        elif isinstance(value, Mapping):
+            if key == "backbone":
+                yield f"{where}.{key}.name", key, value["name"]
+            yield from _inner(f"{where}.{key}", value)
+
+
+def script(parts: Collection[Part], *, searches: bool, attends: bool) -> bytes:
+    """All that a model needs in one file, in the order in which its parts need each other."""
+    shared = [name for name, users in SHARED.items() if _meet(users, parts)]
+    views = ["figure", *(f"view/{name}" for name in _views(parts))] if attends else []
+    components = [f"{folder}/{name}" for folder, name in parts]
+    names = [*BEFORE, *shared, *components, *(SEARCH if searches else ()), *views, *AFTER]
+    controls = [live("serving", f"{name}.js") for name in ("inputs", *_controls(parts))]
+    lit = [live_files(["view"], "js")] if attends else []
+    first, *others = (SCRIPT.joinpath(f"{name}.js").read_text("utf-8") for name in names)
+    return "\n".join([first, *lit, *controls, *others]).encode()
+
+
+def style(parts: Collection[Part], *, attends: bool) -> str:
+    """What the page of a model looks like."""
+    views = live_files(["colours", *(["view", *_views(parts)] if attends else [])], "css")
+    inputs = [live("serving", f"{name}.css") for name in ("inputs", *_controls(parts))]
+    return "".join([views, *inputs, SCRIPT.joinpath("page.css").read_text("utf-8")])
+
+
+def _controls(parts: Collection[Part]) -> list[str]:
+    return [name for name, users in CONTROLS.items() if _meet(users, parts)]
+
+
+def _views(parts: Collection[Part]) -> list[str]:
+    """In the order in which they are tried; what is drawn on files, and labels of segments, are never a heat map."""
+    found = [name for name, users in VIEWS.items() if _meet(users, parts)]
+    if _meet(FILES, parts):
+        return found[:1]
+    return found if _meet(LABELS, parts) and _meet(SEGMENTS, parts) else [*found, "heat"]
+
+
+def _meet(some: Iterable[Part], parts: Collection[Part]) -> bool:
+    return any(part in parts for part in some)

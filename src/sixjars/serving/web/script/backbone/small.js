@@ -1,0 +1,29 @@
+// For each width: a ← relu(GroupNorm(W * a + b)) at every second cell, then a ← relu(GroupNorm(W' * a + b')). At the end
+// v = relu(LayerNorm(V [a_1, …, a_S] + b_v)). The first convolution is also given the coordinates x and y.
+BACKBONE.small = class {
+  static pretrained = false;
+
+  constructor(weights, name) {
+    this.layers = [];
+    for (let block = 0; weights.has(`${name}.blocks.${block}.0.weight`); block++) {
+      for (const [at, kernel, stride] of [[0, 3, 2], [3, 5, 1]]) {
+        const own = `${name}.blocks.${block}.${at}`, norm = `${name}.blocks.${block}.${at + 1}`;
+        this.layers.push({
+          weight: weights.vector(`${own}.weight`), bias: weights.vector(`${own}.bias`),
+          how: { kernel, stride, before: (kernel - 1) / 2 },
+          norm: { scale: weights.vector(`${norm}.weight`), shift: weights.vector(`${norm}.bias`) },
+        });
+      }
+    }
+    this.vector = new Linear(weights, `${name}.vector`);
+    this.even = new LayerNorm(weights, `${name}.even`);
+  }
+
+  of({ values, height, width }) {
+    const place = (at) => 2 * at / (width - 1) - 1, x = new Float32Array(height * width), y = new Float32Array(height * width);
+    x.forEach((_, at) => { [x[at], y[at]] = [place(at % width), place(Math.floor(at / width))]; });
+    let maps = { values: concat([values, x, y]), channels: 5, height, width };
+    for (const { weight, bias, how, norm } of this.layers) maps = clipped(groupNorm(convolved(maps, weight, bias, how), norm));
+    return { maps, vector: this.even.of(this.vector.of(maps.values)).map((value) => Math.max(value, 0)) };
+  }
+};

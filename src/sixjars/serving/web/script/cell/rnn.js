@@ -1,0 +1,1 @@
+CELL.rnn = (given, recurrent) => ({ hidden: given.map((value, at) => Math.tanh(value + recurrent[at])) });

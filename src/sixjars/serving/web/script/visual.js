@@ -1,0 +1,122 @@
+// What convolutional networks compute. Maps are { values, channels, height, width }, with `values` (C, H, W).
+const STEADY = 1e-5;
+
+// γ (x - μ) / sqrt(σ² + ε) + δ, over all that is given.
+class LayerNorm {
+  constructor(weights, name) {
+    this.scale = weights.vector(`${name}.weight`);
+    this.shift = weights.vector(`${name}.bias`);
+  }
+
+  of(vector) {
+    const [mean, spread] = moments(vector, 0, vector.length);
+    return vector.map((value, at) => (value - mean) / spread * this.scale[at] + this.shift[at]);
+  }
+}
+
+function moments(values, from, to) {
+  let sum = 0, squares = 0;
+  for (let at = from; at < to; at++) sum += values[at];
+  const mean = sum / (to - from);
+  for (let at = from; at < to; at++) squares += (values[at] - mean) ** 2;
+  return [mean, Math.sqrt(squares / (to - from) + STEADY)];
+}
+
+// The same over the cells of some channels at a time, of which there are at most eight groups.
+function groupNorm(maps, { scale, shift }) {
+  const { values, channels, height, width } = maps, cells = height * width;
+  let groups = 8;
+  while (channels % groups) groups /= 2; // the greatest common divisor of both
+  for (let group = 0, size = values.length / groups; group < groups; group++) {
+    const from = group * size, [mean, spread] = moments(values, from, from + size);
+    for (let at = from; at < from + size; at++) {
+      const channel = Math.floor(at / cells);
+      values[at] = (values[at] - mean) / spread * scale[channel] + shift[channel];
+    }
+  }
+  return maps;
+}
+
+function clipped(maps, most = Infinity) {
+  const { values } = maps;
+  for (let at = 0; at < values.length; at++) values[at] = Math.min(Math.max(values[at], 0), most);
+  return maps;
+}
+
+// W * x + b at every `stride`-th cell. `weight` has (C', C / groups, k, k) numbers; `before` zeros lie before each side.
+function convolved(maps, weight, bias, { kernel, stride = 1, before = 0, groups = 1 }) {
+  const outputs = bias.length, high = Math.ceil(maps.height / stride), wide = Math.ceil(maps.width / stride), cells = high * wide;
+  const columns = kernel === 1 && stride === 1 ? maps.values : unfolded(maps, { kernel, stride, before, high, wide });
+  const depth = maps.channels / groups * kernel * kernel, values = new Float32Array(outputs * cells), sums = new Float64Array(cells);
+  for (let output = 0; output < outputs; output++) {
+    const first = Math.floor(output * groups / outputs) * depth, own = output * depth;
+    sums.fill(bias[output]);
+    let at = 0;
+    for (; at + 3 < depth; at += 4) { // four at once: the sums are read and written less often
+      const [a, b, c, d] = weight.subarray(own + at, own + at + 4), from = (first + at) * cells;
+      for (let cell = 0, i = from, j = i + cells, k = j + cells, l = k + cells; cell < cells; cell++, i++, j++, k++, l++) {
+        sums[cell] += a * columns[i] + b * columns[j] + c * columns[k] + d * columns[l];
+      }
+    }
+    for (; at < depth; at++) {
+      const share = weight[own + at], from = (first + at) * cells;
+      for (let cell = 0; cell < cells; cell++) sums[cell] += share * columns[from + cell];
+    }
+    values.set(sums, output * cells);
+  }
+  return { values, channels: outputs, height: high, width: wide };
+}
+
+// For each channel and each place in the kernel, what lies there for every output cell.
+function unfolded({ values, channels, height, width }, { kernel, stride, before, high, wide }) {
+  const found = new Float32Array(channels * kernel * kernel * high * wide);
+  let at = 0;
+  for (let channel = 0; channel < channels; channel++) {
+    for (let down = -before; down < kernel - before; down++) {
+      for (let right = -before; right < kernel - before; right++) {
+        for (let row = down, end = down + high * stride; row < end; row += stride, at += wide) {
+          if (row < 0 || row >= height) continue;
+          for (let own = 0, column = right; own < wide && column < width; own++, column += stride) {
+            if (column >= 0) found[at + own] = values[(channel * height + row) * width + column];
+          }
+        }
+      }
+    }
+  }
+  return found;
+}
+
+// The vectors of all cells, row by row.
+function cellsOf({ values, channels, height, width }) {
+  const cells = height * width;
+  return Array.from({ length: cells }, (_, cell) => Float32Array.from({ length: channels }, (_, at) => values[at * cells + cell]));
+}
+
+// Colours from -1 to 1.
+function coloured(square) {
+  const side = Math.sqrt(square.length / 3);
+  return { values: Float32Array.from(square, (value) => value / 127.5 - 1), channels: 3, height: side, width: side };
+}
+
+// What frozen networks compute is stored in 16 bits, so it is rounded to those.
+function halved(values) {
+  return values.map((value) => {
+    const size = Math.min(Math.abs(value), 65504), unit = 2 ** Math.max(Math.floor(Math.log2(size)) - 10, -24);
+    const units = size / unit, down = Math.floor(units), up = units - down > 0.5 || (units - down === 0.5 && down % 2);
+    return size ? Math.sign(value) * (down + (up ? 1 : 0)) * unit : 0;
+  });
+}
+
+// r_1..r_S, v = CNN(I): the maps and the vector of one square of pixels.
+class VisualInput {
+  constructor(weights, { name: kind, layer, frozen }, name) {
+    const Backbone = BACKBONE[known(BACKBONE, kind)];
+    this.backbone = new Backbone(weights, `${name}.backbone`, layer);
+    this.rounds = frozen && Backbone.pretrained;
+  }
+
+  of(square) {
+    const { maps, vector } = this.backbone.of(coloured(square));
+    return this.rounds ? { maps: { ...maps, values: halved(maps.values) }, vector: halved(vector) } : { maps, vector };
+  }
+}
