@@ -15,11 +15,10 @@ from sixjars.data.batches import Batches
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.metrics import Metric, Outcome, RationaleWeight, Score, focus_of, rationale_weight, score
 from sixjars.evaluation.metrics.attention import Box, boxes_of, linked, rationale_of
-from sixjars.evaluation.metrics.table import value_alone
+from sixjars.evaluation.metrics.table import value_alone, widened
 from sixjars.evaluation.posterior import posterior_of
 from sixjars.evaluation.search import Searcher
 from sixjars.evaluation.search.problem import Tell
-from sixjars.evaluation.search.scores import widened
 from sixjars.flow.values import Batch, Encoded, Hypothesis, Padded
 from sixjars.loss import truth_loss
 from sixjars.model.build import Network

@@ -7,8 +7,9 @@ from sixjars.errors import RunError
 from sixjars.evaluation.bootstrap import difference, interval, statistics_of
 from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
 from sixjars.evaluation.metrics import Metric
+from sixjars.evaluation.metrics.table import widened
 from sixjars.evaluation.score import nbest_of
-from sixjars.evaluation.search.scores import in_words, widened
+from sixjars.evaluation.search import in_words
 from sixjars.learning.cost import read_cost
 from sixjars.runs.comparison import Cost, Measured
 from sixjars.runs.evaluate import JudgedRun

@@ -11,7 +11,7 @@ from sixjars.data.readers.memory import given_tables, tables_of, with_tables
 from sixjars.errors import Interrupted, LearningError
 from sixjars.evaluation.metrics import Metric, metric_named, missed_of
 from sixjars.evaluation.score import judged
-from sixjars.evaluation.search.scores import in_words
+from sixjars.evaluation.search import in_words
 from sixjars.learning.engine import Device, Engine, fabric_for, precision_on, together
 from sixjars.learning.loggers import loggers_for
 from sixjars.learning.loop import Surroundings, Trainer

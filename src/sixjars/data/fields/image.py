@@ -158,16 +158,20 @@ class MediaField(FileField):
         """What else the pixels of a file depend on."""
         return {key: getattr(self.settings, key) for key in self.taken}
 
+    @staticmethod
     @abstractmethod
-    def read(self, file: BinaryIO, name: str, **how: Any) -> Pixels:
-        """The frames of a file, (F, 3, H, W), given the size of a side and the settings that they depend on."""
+    def read(*given: Any, **how: Any) -> Pixels:
+        """The frames of a file, (F, 3, H, W), given it and its name, and how: the size of a side, settings, `check`.
+
+        That is called on the way, and may end it.
+        """
 
     def unpacked(self, name: str) -> Pixels:
         """One file as frames, (F, 3, H, W)."""
         how = {"fit": self.settings.fit, "max_pixels": self.settings.max_pixels, **self.plan()}
         self.equipment.check()
         with self.files.open(name) as file:
-            return self.read(file, name, size=self.extractor.pixels, **how)
+            return self.read(file, name, size=self.extractor.pixels, check=self.equipment.check, **how)
 
     def examined(self, names: Sequence[str]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
         """The keys of all files that can be decoded; their numbers are then in the store."""
@@ -253,8 +257,10 @@ class ImageField(MediaField):
     endings = IMAGE_ENDINGS
     block = 256
 
-    def read(self, file: BinaryIO, name: str, **how: Any) -> Pixels:
-        """(1, 3, H, W)."""
+    @staticmethod
+    def read(file: BinaryIO, name: str, **how: Any) -> Pixels:
+        """(1, 3, H, W); nothing ends the decoding of one image."""
+        del how["check"]
         return read_image(file, name, **how)[None]
 
     def backdrop(self, text: str) -> Any:

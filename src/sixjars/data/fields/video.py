@@ -4,11 +4,11 @@ Dims: F frames, H and W pixels, C the colours red, green and blue.
 """
 
 from collections.abc import Sequence
-from typing import Any, BinaryIO, final
+from typing import Any, final
 
 from sixjars.data.field import Positions
 from sixjars.data.fields.image import MediaField, MediaSettings, Pixels
-from sixjars.data.media.videos import VIDEO_ENDINGS, Video
+from sixjars.data.media.videos import VIDEO_ENDINGS, read_video
 from sixjars.data.storage.cache import Table
 from sixjars.flow.limits import AboveZero, Positive
 from sixjars.recipe.data import Column as ColumnName
@@ -37,12 +37,8 @@ class VideoField(MediaField):
     settings_class = VideoSettings
     endings = VIDEO_ENDINGS
     block = 16
+    read = staticmethod(read_video)
     taken = ("frames", "rate")
-
-    def read(self, file: BinaryIO, name: str, **how: Any) -> Pixels:
-        """(F, 3, H, W); a video may have very many more, so that it must be possible to end that."""
-        most, rate = how.pop("frames"), how.pop("rate")
-        return Video(file, name, check=self.equipment.check, **how).frames(most, rate)
 
     def positions(self, table: Table, row: int, count: int) -> Positions:
         """The numbers of the frames, from 1."""

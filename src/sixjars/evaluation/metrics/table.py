@@ -12,6 +12,7 @@ from sixjars.evaluation.metrics import answers, attention, ngrams, overlap, tour
 from sixjars.evaluation.metrics.ngrams import NOVELTY, WORDS
 from sixjars.evaluation.metrics.outcome import Compute, Metric, Need, Outcome, Score, Sums
 from sixjars.recipe.outside import NOTHING, Outside
+from sixjars.recipe.sections import SearchSettings
 from sixjars.version import version_of
 
 _ACCURACY: Final = "accuracy@"
@@ -245,6 +246,14 @@ def _all_named(names: Sequence[str | Metric | Compute]) -> list[Metric]:
     if faults:
         raise RecipeError(faults, where="the list of metrics")
     return found
+
+
+def widened(settings: SearchSettings, nbest: int) -> SearchSettings:
+    """Search that finds as many hypotheses as a metric needs: greedy search becomes a beam for that."""
+    if nbest <= settings.nbest:
+        return settings
+    kind = "beam" if settings.kind == "greedy" else settings.kind
+    return settings.model_copy(update={"kind": kind, "nbest": nbest, "width": max(settings.width, nbest)})
 
 
 def _signature(metric: Metric, outcomes: Sequence[Outcome]) -> str:

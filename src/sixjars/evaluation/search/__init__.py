@@ -12,7 +12,6 @@ from typing import Self, final
 import torch
 from torch import Tensor
 
-from sixjars.errors import ShapeError
 from sixjars.evaluation.search.beam import BEAM
 from sixjars.evaluation.search.problem import (
     Column,
@@ -21,6 +20,7 @@ from sixjars.evaluation.search.problem import (
     SearchKind,
     Tell,
     Walk,
+    check_rows,
     hypotheses_of,
     placed,
     walked,
@@ -39,6 +39,16 @@ def beam_rows(settings: SearchSettings) -> int:
     4
     """
     return {"greedy": 1, "sample": settings.nbest, "beam": settings.width}[settings.kind]
+
+
+def in_words(settings: SearchSettings) -> str:
+    """A search in words.
+
+    >>> in_words(SearchSettings()), in_words(SearchSettings(kind="beam", width=4))
+    ('greedy search', 'beam search of width 4')
+    """
+    kinds = {"greedy": "greedy search", "sample": "sampling", "beam": f"beam search of width {settings.width}"}
+    return kinds[settings.kind]
 
 
 @final
@@ -121,7 +131,7 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
     (1, 2, 3, 4)
     """
     rows = beam_rows(settings)
-    _check_rows(state.rows, settings, prefix=prefix, mask=mask)
+    check_rows(state.rows, settings.kind, rows, prefix=prefix, mask=mask)
     problem = Problem(
         step=lambda token, state, _: step(token, state),
         state=state,
@@ -154,22 +164,6 @@ def _found(problem: Problem, walk: Walk) -> list[list[Hypothesis]]:
     kind, problem = KINDS[problem.settings.kind], problem.on_device()
     with torch.inference_mode():
         return kind.found(problem, walk(problem, kind.begun(problem), kind.advanced))[: problem.real]
-
-
-def _check_rows(rows: int, settings: SearchSettings, *, prefix: Padded | None, mask: Tensor | None) -> None:
-    count = beam_rows(settings)
-    if rows % count:
-        raise ShapeError(
-            f"search of kind {settings.kind} needs {count} rows for each source, side by side, but got {rows} rows in "
-            "all. Repeat the state, and what the step knows, by beam_rows(settings)."
-        )
-    given = {"prefix": None if prefix is None else prefix.values, "mask": mask}
-    for name, tensor in given.items():
-        if tensor is not None and tensor.shape[0] != rows:
-            raise ShapeError(
-                f"the {name} has {tensor.shape[0]} rows, but the state has {rows}. "
-                f"Repeat the {name} by beam_rows(settings) too."
-            )
 
 
 def _likeliest(problem: Problem, model_RV: Tensor, output: Tensor | None, made: int | Tensor) -> tuple[Tensor, Tensor]:

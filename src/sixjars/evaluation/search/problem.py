@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self, TypeVar, final
 import torch
 from torch import Tensor
 
+from sixjars.errors import ShapeError
 from sixjars.evaluation.search.scores import NEVER, Ranking, Rule, never_of, rule_of
 from sixjars.flow.contracts import SpecialTokens
 from sixjars.flow.values import Hypothesis, Padded, Prepared, Rows, StepOutput, Tensors
@@ -122,6 +123,22 @@ class Problem:
             prefix=None if self.prefix is None else self.prefix.pick(rows),
             ranking=replace(self.ranking, mask=None if mask is None else mask.index_select(0, rows)),
         )
+
+
+def check_rows(rows: int, kind: str, count: int, *, prefix: Padded | None, mask: Tensor | None) -> None:
+    """Refuse rows that are not `count` for each source, or not as many as those of what is given with them."""
+    if rows % count:
+        raise ShapeError(
+            f"search of kind {kind} needs {count} rows for each source, side by side, but got {rows} rows in "
+            "all. Repeat the state, and what the step knows, by beam_rows(settings)."
+        )
+    given = {"prefix": None if prefix is None else prefix.values, "mask": mask}
+    for name, tensor in given.items():
+        if tensor is not None and tensor.shape[0] != rows:
+            raise ShapeError(
+                f"the {name} has {tensor.shape[0]} rows, but the state has {rows}. "
+                f"Repeat the {name} by beam_rows(settings) too."
+            )
 
 
 Kind = TypeVar("Kind", bound=Tensors)

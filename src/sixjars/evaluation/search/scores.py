@@ -250,24 +250,6 @@ def forced_prefix(prefix: Padded, *, otherwise: Rule) -> Rule:
     return rule
 
 
-def widened(settings: SearchSettings, nbest: int) -> SearchSettings:
-    """Search that finds as many hypotheses as a metric needs: greedy search becomes a beam for that."""
-    if nbest <= settings.nbest:
-        return settings
-    kind = "beam" if settings.kind == "greedy" else settings.kind
-    return settings.model_copy(update={"kind": kind, "nbest": nbest, "width": max(settings.width, nbest)})
-
-
-def in_words(settings: SearchSettings) -> str:
-    """A search in words.
-
-    >>> in_words(SearchSettings()), in_words(SearchSettings(kind="beam", width=4))
-    ('greedy search', 'beam search of width 4')
-    """
-    kinds = {"greedy": "greedy search", "sample": "sampling", "beam": f"beam search of width {settings.width}"}
-    return kinds[settings.kind]
-
-
 def order_in_words(settings: SearchSettings) -> str:
     """What hypotheses are in the order of, and their score, which is that of `Ranking`.
 
