@@ -173,6 +173,7 @@ def test_the_card_tells_what_flows(predictor: Predictor, tmp_path: Path) -> None
     assert "| `source.values` | int64 | rows, length | token ids, 0 behind the end of a row |" in card
     assert "| `tokens` | int64 | rows, 5, steps | token ids of each hypothesis, the best first" in card
     assert "- ids: 0 is `<pad>`, 1 is `<go>`, 2 is `<stop>`, 3 is `<unk>`" in card
+    assert "so `▁home` is a word with a space before it" in card
 
 
 def test_a_model_that_does_not_run_alone_is_a_sentence(tmp_path: Path) -> None:

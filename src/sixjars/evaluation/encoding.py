@@ -14,12 +14,15 @@ import torch
 from torch import Tensor
 
 from sixjars.errors import LearningError
+from sixjars.evaluation.search.capture import CAPTURING
 from sixjars.flow.values import Encoded, Padded
 from sixjars.learning.captured import Graph
 from sixjars.model.build import Network
 
 MOST = 64
 """Graphs of a network; inputs of other shapes are encoded without."""
+LARGEST = 1 << 22
+"""Bytes of inputs that a graph is made for: to encode more, as images have, takes longer than to launch it."""
 
 
 @final
@@ -29,6 +32,7 @@ class _Recorded:
     def __init__(self, network: Network, inputs: Mapping[str, Padded], pool: object) -> None:
         own = {name: padded.mapped(Tensor.clone) for name, padded in inputs.items()}
         self.places = _tensors(own)
+        network.encode(own)  # libraries allocate what they need at the first call of a thread
         self.graph = Graph(lambda: network.encode(own), pool)
 
     def encoded(self, given: list[Tensor]) -> Encoded:
@@ -45,15 +49,23 @@ class _Graphs:
     def __init__(self) -> None:
         self.lock = Lock()  # of all: they share their memory
         self.pool = torch.cuda.graph_pool_handle()
+        self.weights: tuple[int, ...] = ()
+        """Where they are: graphs of weights elsewhere would never be used again."""
         self.met: set[Hashable] = set()
         self.recorded: dict[Hashable, _Recorded | None] = {}
         """By shape; nothing where it could not be recorded."""
 
     def encoded(self, network: Network, inputs: Mapping[str, Padded], given: list[Tensor], key: Hashable) -> Encoded:
-        """Without a graph the first time, which allocates and compiles what must be."""
+        """Without a graph the first time: most shapes come once."""
+        weights = tuple(weight.data_ptr() for weight in (*network.encoder.parameters(), *network.encoder.buffers()))
+        if weights != self.weights:
+            self.weights = weights
+            self.met.clear()
+            self.recorded.clear()
         if key not in self.recorded and key in self.met and len(self.recorded) < MOST:
             try:
-                self.recorded[key] = _Recorded(network, inputs, self.pool)
+                with CAPTURING:
+                    self.recorded[key] = _Recorded(network, inputs, self.pool)
             except LearningError:  # an encoder that reads from the device
                 self.recorded[key] = None
         self.met.add(key)
@@ -62,7 +74,6 @@ class _Graphs:
 
 
 GRAPHS: WeakKeyDictionary[Network, _Graphs] = WeakKeyDictionary()
-MAKING = Lock()
 
 
 def captured(network: Network) -> Callable[[Mapping[str, Padded]], Encoded]:
@@ -75,13 +86,13 @@ def encoded_captured(network: Network, inputs: Mapping[str, Padded]) -> Encoded:
 
     Texts in segments are packed into rectangles of many shapes, so they are encoded without.
     """
-    if any(padded.segments is not None for padded in inputs.values()):
-        return network.encode(inputs)
     given = _tensors(inputs)
+    packed = any(padded.segments is not None for padded in inputs.values())
+    if packed or sum(tensor.nbytes for tensor in given) > LARGEST:
+        return network.encode(inputs)
     shapes = (*inputs, *((tensor.shape, tensor.dtype) for tensor in given))
-    weights = tuple(weight.data_ptr() for weight in (*network.encoder.parameters(), *network.encoder.buffers()))
-    key = (shapes, weights, torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda"))
-    with MAKING:
+    key = (shapes, torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda"))
+    with CAPTURING:
         graphs = GRAPHS.setdefault(network, _Graphs())
     if not graphs.lock.acquire(blocking=False):
         return network.encode(inputs)

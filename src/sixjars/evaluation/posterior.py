@@ -17,18 +17,18 @@ from sixjars.flow.values import Encoded, Padded
 from sixjars.model.layers import wide
 
 LARGEST = 1 << 24
-"""Scores that are computed at once."""
+"""Numbers that are computed at once."""
 
 
 def posterior_of(decoder: Decoder, encoded: Encoded, target: Padded) -> Tensor | None:
-    """The posterior attention of a decoder; its plain weights where the source is in segments; nothing without any."""
+    """The posterior attention of a decoder; nothing where it has none, and where the source is in segments."""
     if encoded.segments is not None or not (decoder.searches and decoder.has_attention):
-        return decoder.teach(encoded, target).weights
+        return None
     return posterior(cast(Generator, decoder), encoded, target)
 
 
 def posterior(generator: Generator, encoded: Encoded, target: Padded) -> Tensor:
-    r"""The weights after each token of a target was seen, (B, T, S).
+    r"""The weights after each token of a target was seen, (B, T, S); 0 where it is padded.
 
     .. math:: P(a_t = j | y_1 .. y_t, x) \propto \alpha_{jt} \, P(y_t | y_1 .. y_{t-1}, c_t = h_j)
 
@@ -45,8 +45,9 @@ def posterior(generator: Generator, encoded: Encoded, target: Padded) -> Tensor:
         weights.append(wide(scored.weights))
         token_B, size = truth_B, scored.log_probabilities.shape[1]
     positions = encoded.mask.shape[1]
+    each = positions * max(size, 3 * positions * encoded.memory.shape[2])  # the scores of a source, or its copies
     likely = []
-    for some_B in torch.split(torch.arange(encoded.rows, device=encoded.device), max(1, LARGEST // (positions * size))):
+    for some_B in torch.split(torch.arange(encoded.rows, device=encoded.device), max(1, LARGEST // max(1, each))):
         alone = prepared.pick(some_B).repeat(positions)
         one_RS = torch.eye(positions, dtype=torch.bool, device=encoded.device).repeat(len(some_B), 1)
         alone = replace(alone, mask=alone.mask & one_RS)
@@ -59,4 +60,5 @@ def posterior(generator: Generator, encoded: Encoded, target: Padded) -> Tensor:
         likely.append(torch.stack(of_some, dim=1))
     weights_BTS = torch.stack(weights, dim=1)
     joint_BTS = weights_BTS.clamp(min=torch.finfo(weights_BTS.dtype).tiny).log() + torch.cat(likely)
-    return torch.softmax(joint_BTS.masked_fill(~encoded.mask.unsqueeze(1), -torch.inf), dim=-1)
+    seen_BTS = torch.softmax(joint_BTS.masked_fill(~encoded.mask.unsqueeze(1), -torch.inf), dim=-1)
+    return seen_BTS.masked_fill(~target.mask.unsqueeze(2), 0.0)

@@ -250,8 +250,8 @@ class _Judge:
         rows = zip(batch.numbers.tolist(), loss_B.tolist(), count_B.tolist(), strict=True)
         for at, (row, loss, count) in enumerate(rows):
             attention = {} if output.weights is None else self._attention(row, output.weights[at], encoded, batch, at)
-            if seen_BTS is not None:
-                attention["links"] = self._linked(row, seen_BTS[at])
+            if "attended" in attention:
+                attention["links"] = attention["attended"] if seen_BTS is None else self._linked(row, seen_BTS[at])
             self.facts[row] = {"log_probability": -loss, "tokens": count, **attention}
         return loss_B, count_B
 

@@ -55,7 +55,8 @@ def taught(
         with torch.inference_mode():
             output = network.decoder.teach(encoded, batch.target)
             losses = truth_loss(output, batch.target).tolist()
-            seen_BTS = posterior_of(network.decoder, encoded, batch.target) if posterior else output.weights
+            seen_BTS = posterior_of(network.decoder, encoded, batch.target) if posterior else None
+            seen_BTS = output.weights if seen_BTS is None else seen_BTS
         weights = [[]] * len(losses) if seen_BTS is None else seen_BTS.tolist()
         counts, lengths = batch.target.mask.sum(1).tolist(), encoded.mask.sum(1).tolist()
         targets = batch.target.values.tolist()

@@ -180,10 +180,10 @@ def how_known(outcomes: Sequence[Outcome], *, how: str, need: Known) -> tuple[st
     return how, f"with {'boxes' if need == 'focus' else 'rationales'}:{len(_known(outcomes, need))}"
 
 
-def how_linked(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    """How many outcomes have true links, where some have none."""
+def how_linked(outcomes: Sequence[Outcome], *, by: str) -> tuple[str, ...]:
+    """What links words, and how many outcomes have true links, where some have none."""
     known = sum(outcome.sure is not None for outcome in outcomes)
-    return ("corpus",) if known == len(outcomes) else ("corpus", f"with links:{known}")
+    return ("corpus", by) if known == len(outcomes) else ("corpus", by, f"with links:{known}")
 
 
 def _known(outcomes: Sequence[Outcome], need: Known) -> list[Any]:

@@ -7,6 +7,7 @@ Dims: B sources, N rows of each, R = B * N rows open in search, V vocabulary, S 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from typing import Self, final
 
 import torch
@@ -171,7 +172,7 @@ def _likeliest(problem: Problem, model_RV: Tensor, output: Tensor | None, made: 
 
     .. math:: \hat y_t = \arg\max_v P(v | \hat y_1 .. \hat y_{t-1}, x)
     """
-    if isinstance(made, Tensor) and model_RV.device.type == "cuda":  # a graph, so no rule reads the output
+    if isinstance(made, Tensor) and model_RV.is_cuda and find_spec("triton") is not None:  # in a graph
         from sixjars.evaluation.search.choice_kernels import likeliest
 
         return likeliest(model_RV, problem.never, problem.special.stop, problem.settings.min_length, made)

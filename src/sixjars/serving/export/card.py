@@ -13,7 +13,7 @@ from sixjars.serving.export.whole import WHOLE
 
 VALUES = {
     "int64": "token ids, 0 behind the end of a row",
-    "uint8": "pixels of each image or frame: red, green and blue, row by row",
+    "uint8": "pixels of each image or frame, 0 to 255: all of red, then green, then blue, each from the top row by row",
 }
 """What the values of an input are, by their type."""
 INPUTS = {
@@ -80,7 +80,12 @@ def _ids(fields: Fields) -> list[str]:
     """What the ids stand for."""
     first, size = len(SPECIAL), fields.output.facts().get("vocabulary")
     lines = [f"- ids: {', '.join(f'{number} is `{name}`' for number, name in enumerate(SPECIAL))}"]
-    lines.append(f"- {first} is the first of the `tokens` in `fields/NAME.json`, {first + 1} the second, and so on")
+    if any(field.facts().get("vocabulary") for field in fields.all.values()):
+        lines.append(f"- {first} is the first of the `tokens` in `fields/NAME.json`, {first + 1} the second, and so on")
+        lines.append("- there `▁` stands for a space, so `▁home` is a word with a space before it")
+    for name, field in fields.inputs.items():
+        if field.is_media:
+            lines.append(f"- `{name}`: a square; `pixels` (its side) and `fit` (how it is cut) are in `model.json`")
     if not size:
         lines.append(f"- of the output, {first} is the first position of the input, {first + 1} the second, and so on")
     if fields.link is not None:
