@@ -196,7 +196,9 @@ def test_a_bad_image_in_folders_is_named_without_a_line(tmp_path: Path) -> None:
     with pytest.raises(DataError) as error:
         data_of(recipe_of({"task": "image_classification", "data": data}, "a test"))
     assert str(error.value).startswith(f"{tmp_path / 'album'}: the image: red/x.png is not an image, or damaged from")
-    assert str(error.value).endswith(". Mend or remove it, or leave such files out with data.on_bad_row=skip.")
+    assert str(error.value).endswith(
+        ". Mend or remove it, or train with data.on_bad_row=skip, which leaves such files out."
+    )
     data["on_bad_row"] = "skip"
     [note] = data_of(recipe_of({"task": "image_classification", "data": data}, "a test")).notes
     assert note.startswith(f"{tmp_path / 'album'}: 1 bad row was skipped. The image: red/x.png is not an image, or ")
