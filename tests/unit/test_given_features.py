@@ -267,8 +267,8 @@ def test_the_validation_set_has_the_shape_of_the_training_set(tmp_path: Path) ->
         sixjars.train(recipe, out=tmp_path / "run")
     assert str(error.value) == (
         f"{tmp_path / 'valid.tsv'}, line 2: the image: other.npy has vectors of 5 numbers, but the training set has "
-        "vectors of 6 numbers; all must have the same. Mend or remove it, or leave such files out with "
-        "data.on_bad_row=skip."
+        "vectors of 6 numbers; all must have the same. Mend or remove it, or train with "
+        "data.on_bad_row=skip, which leaves such files out."
     )
     (tmp_path / "valid.tsv").write_text("image\tcaption\nother.npy\ta cat\nfeat/0.npy\ta cat\n")
     recipe["data"]["on_bad_row"] = "skip"

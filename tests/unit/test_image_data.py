@@ -100,6 +100,17 @@ def test_a_bad_image_is_an_error_unless_it_may_be_skipped(tmp_path: Path) -> Non
     assert note.count("broken.png") == 1
 
 
+def test_a_bad_image_is_counted_once_where_all_rows_are_validated_on(tmp_path: Path) -> None:
+    (tmp_path / "broken.png").write_bytes(b"no image")
+    lines = captions("red", "broken", "blue", "white", "broken")
+    made = with_images(tmp_path, lines, on_bad_row="skip", valid=None)
+    learning = made.learning.model_copy(update={"folds": 2, "steps": 1})
+    splits = data_of(made.model_copy(update={"learning": learning}))
+    assert (len(splits.train), len(splits.valid), splits.skipped) == (3, 3, 2)
+    [note] = splits.notes
+    assert note.startswith(f"{tmp_path / 'captions.jsonl'}: 2 bad rows were skipped. Line 2: the image: broken.png ")
+
+
 def test_no_image_is_left(tmp_path: Path) -> None:
     made = with_images(tmp_path, captions("gone", "lost"), on_bad_row="skip")
     with pytest.raises(DataError, match=r"captions\.jsonl: no row is left of 2; all were bad: the image: There is no "):
@@ -196,7 +207,9 @@ def test_a_bad_image_in_folders_is_named_without_a_line(tmp_path: Path) -> None:
     with pytest.raises(DataError) as error:
         data_of(recipe_of({"task": "image_classification", "data": data}, "a test"))
     assert str(error.value).startswith(f"{tmp_path / 'album'}: the image: red/x.png is not an image, or damaged from")
-    assert str(error.value).endswith(". Mend or remove it, or leave such files out with data.on_bad_row=skip.")
+    assert str(error.value).endswith(
+        ". Mend or remove it, or train with data.on_bad_row=skip, which leaves such files out."
+    )
     data["on_bad_row"] = "skip"
     [note] = data_of(recipe_of({"task": "image_classification", "data": data}, "a test")).notes
     assert note.startswith(f"{tmp_path / 'album'}: 1 bad row was skipped. The image: red/x.png is not an image, or ")

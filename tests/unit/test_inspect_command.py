@@ -226,6 +226,10 @@ REFUSED: dict[str, tuple[list[str], str]] = {
         ["and", "--out", "a.html", "--view", "json"],
         "--view json is written to a .json file, but --out is a.html.",
     ),
+    "alignments as a page": (
+        ["and", "--target", "und", "--view", "pharaoh", "--out", "a.html"],
+        "--view pharaoh is written as lines of text, but --out is a.html; name a .txt file.",
+    ),
     "alignments of nothing": (
         ["and", "--view", "pharaoh"],
         "--view pharaoh aligns an input with a given output: add --target TEXT, or --input FILE with the columns en "

@@ -109,6 +109,11 @@ def test_empty_cells_and_bad_rows_have_blank_answers(call: Any, run: Path, tmp_p
     assert [bool(row[2]) for row in rows[1:]] == [True, False, False, False, True]
     lines = call("predict", run, "--input", path, "--nbest", 2).out.split("\n")
     assert [bool(line) for line in lines] == [True, True, *[False] * 6, True, True, False]
+    found = [
+        json.loads(line) for line in call("predict", run, "--input", path, "--nbest", 2, "--json").out.splitlines()
+    ]
+    errors = [None, None, *(f"input {number}: the source is empty." for number in (2, 3, 4)), None, None]
+    assert [one.get("error") for one in found] == errors
     path = tmp_path / "in.jsonl"
     path.write_text('{"roman": "namaste"}\n\n[1\n7\n{"roman": null}\n{"other": "x"}\n')
     said = call("predict", run, "--input", path, "--output", tmp_path / "out.jsonl")

@@ -119,6 +119,31 @@ def test_evaluate_finds_the_delimiter_of_another_file(capsys: pytest.CaptureFixt
     assert sixjars.evaluate("numbers", data="semicolons.csv").examples == len(ROWS)
 
 
+def test_each_of_several_files_is_read_by_its_own_delimiter(capsys: pytest.CaptureFixture[str]) -> None:
+    files = [write("semicolons.csv", ";"), write("tabs.tsv", "\t")]
+    data = {**LABELS["data"], "train": files, "valid": write("file.csv"), "delimiter": ";"}
+    Path("mine.yaml").write_text(sixjars.read_recipe({**LABELS, "data": data}).to_yaml(), encoding="utf-8")
+    app(["train", "mine.yaml", "--out", "run"], standalone_mode=False)
+    said = capsys.readouterr().err
+    assert f"{2 * len(ROWS)} training, {len(ROWS)} validation" in said
+    assert [line for line in said.splitlines() if "between its columns" in line] == [
+        "note: tabs.tsv has '\\t' between its columns, and is read so; expected was ';'.",
+        "note: file.csv has ',' between its columns, and is read so; expected was ';'.",
+    ]
+    data["train"] = ["semicolons.csv", write("typo.tsv", "\t", "txt")]
+    assert told(DataError, sixjars.train, {**LABELS, "data": data}, out="typo") == (
+        "typo.tsv: column 'text' is unknown. Did you mean 'txt'? Known: label, txt. "
+        'Is the delimiter "\\t"? Then write `data.delimiter: "\\t"`.'
+    )
+
+
+def test_a_header_that_is_not_divided_is_shown_whole() -> None:
+    assert told(DataError, sixjars.train, of_file(write("semicolons.csv", ";")), out="run") == (
+        "semicolons.csv: the header is one column, 'text;label'. Is the delimiter ';'? Then write "
+        "`data.delimiter: ';'`."
+    )
+
+
 def test_a_misspelt_header_is_shown_in_columns() -> None:
     assert told(DataError, sixjars.train, of_file(write("typo.csv", ";", "txt")), out="run") == (
         "typo.csv: column 'text' is unknown. Did you mean 'txt'? Known: label, txt. Is the delimiter ';'? Then write "

@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import PIL.Image
 import pytest
 
 import sixjars
@@ -55,6 +56,20 @@ def test_an_example_that_cannot_be_used_is_refused(hull: Path, tmp_path: Path) -
         export_web(hull, tmp_path / "page", "hello")
     wanted = "the example cannot be used: the points: 'hello' of point 'hello' is not a number; write points like"
     assert str(refused.value) == f"{wanted} 0.12,0.7 0.3,0.25."
+    assert not (tmp_path / "page").exists()
+
+
+def test_an_example_that_is_a_broken_image_is_refused(tmp_path: Path) -> None:
+    sizes = ("data.image.size=16", "model.encoder.backbone={name: small, widths: [4, 6]}")
+    run = trained("image_captioning/sample_attention", ("model.decoder.size=12", *sizes), tmp_path / "run")
+    broken = tmp_path / "broken.jpg"
+    PIL.Image.effect_noise((64, 64), 50).save(broken)
+    broken.write_bytes(broken.read_bytes()[:-500])
+    with pytest.raises(DataError) as refused:
+        export_web(run, tmp_path / "page", str(broken))
+    wanted = f"the example cannot be used: the image: {broken} is broken or cut off: image file is truncated"
+    assert str(refused.value).startswith(wanted)
+    assert "on_bad_row" not in str(refused.value)
     assert not (tmp_path / "page").exists()
 
 

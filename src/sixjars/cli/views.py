@@ -105,7 +105,10 @@ def _check_out(out: Path | None, view: str | None) -> None:
     if out is None:
         return
     ending = out.suffix.lower()
-    if view != "pharaoh" and ending not in (*PICTURES, PAGE, DATA):
+    drawn = ending in (*PICTURES, PAGE, DATA)
+    if view == "pharaoh" and drawn:
+        raise DataError(f"--view pharaoh is written as lines of text, but --out is {out}; name a .txt file.")
+    if view != "pharaoh" and not drawn:
         raise DataError(f"--out {out} should end in {', '.join([*PICTURES, PAGE])} or {DATA}.")
     if view == "json" and ending != DATA:
         raise DataError(f"--view json is written to a {DATA} file, but --out is {out}.")

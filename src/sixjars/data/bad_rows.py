@@ -12,8 +12,8 @@ from sixjars.errors import DataError
 
 SHOWN: Final = 5
 """Bad rows that a note names."""
-LEAVE_FILES_OUT: Final = " Mend or remove it, or leave such files out with data.on_bad_row=skip."
-"""What to do about a file that cannot be used."""
+LEAVE_FILES_OUT: Final = " Mend or remove it, or train with data.on_bad_row=skip, which leaves such files out."
+"""What to do about a file of a data set that cannot be used."""
 
 
 def without_bad(examples: Examples, faults: Mapping[int, str], *, skip: bool, advice: str = "") -> Examples:

@@ -233,7 +233,8 @@ def admitted(blueprint: Blueprint) -> dict[str, Examples]:
     skip = recipe.data.on_bad_row == "skip"
     train = fields.admit(examples.pop("train"), skip=skip)
     settled = fields.mapped(lambda field: field.settled(train))
-    return {"train": train, **{name: settled.admit(found, skip=skip) for name, found in examples.items()}}
+    again: dict[str, Any] = {"skipped": 0, "notes": ()} if recipe.learning.folds else {}  # validated on the same rows
+    return {"train": train} | {name: replace(settled.admit(one, skip=skip), **again) for name, one in examples.items()}
 
 
 def raw_examples(recipe: Recipe, fields: Fields) -> dict[str, Examples]:

@@ -31,7 +31,7 @@ class Sink(ABC):
 
 @final
 class LineSink(Sink):
-    """A line for each output; an input that cannot be used has as many empty ones."""
+    """A line for each output; an input that cannot be used has as many empty ones, or in JSON one with its error."""
 
     def __init__(self, predictor: "Predictor", file: Path | None, *, nbest: int, as_json: bool) -> None:
         self.predictor = predictor
@@ -45,7 +45,7 @@ class LineSink(Sink):
         if self.stream is None:
             assert self.file is not None
             self.stream = self.file.open("w", encoding="utf-8", errors="backslashreplace")
-        times = [self.nbest if some[0].error is not None else 1 for some in found]
+        times = [self.nbest if some[0].error is not None and not self.as_json else 1 for some in found]
         lines = [self._line(one) for some, count in zip(found, times, strict=True) for one in [*some] * count]
         self.stream.write("".join(f"{line}\n" for line in lines))
         self.stream.flush()

@@ -101,7 +101,7 @@ def read_splits(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
     # All questions about an image stay together, and all turns of a conversation: the latter by their line.
     if recipe.learning.folds is not None:  # the model that is kept learns from all rows; its scores are of the folds
         rows = without_weights(found["train"])
-        return found | {"valid": replace(rows, skipped=0, notes=(), where=f"the training set of {rows.where}")}
+        return found | {"valid": replace(rows, where=f"the training set of {rows.where}")}
     by_line = data.format == "dialogs" or not fields.inputs
     together = [LINE, DRAWN] if by_line else [next(iter(fields.inputs))]
     if data.fold is not None:

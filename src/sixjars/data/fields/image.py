@@ -82,7 +82,8 @@ class FileField(Field):
         columns, faults = self.examined(names)
         bad = {at: f"the {self.name}: {faults[name]}" for at, name in enumerate(names) if name in faults}
         if bad:
-            examples = without_bad(examples, bad, skip=skip, advice=LEAVE_FILES_OUT)
+            advice = LEAVE_FILES_OUT if self.equipment.stored else ""
+            examples = without_bad(examples, bad, skip=skip, advice=advice)
         kept, table = [name for name in names if name not in faults], examples.table
         for column, values in columns.items():
             table = table.append_column(column, pyarrow.array([values[name] for name in kept], pyarrow.string()))

@@ -12,7 +12,7 @@ from typing import final
 from sixjars.data.bad_rows import SHOWN
 from sixjars.data.readers.captions import read_coco, read_flickr8k
 from sixjars.data.readers.delimited import read_csv, read_parallel, read_text, read_tsv, records_of
-from sixjars.data.readers.dialect import ROWS, has_header
+from sixjars.data.readers.dialect import ROWS, has_header, refitted
 from sixjars.data.readers.dialogs import read_dialogs
 from sixjars.data.readers.excel import read_xlsx, sheet_rows
 from sixjars.data.readers.folders import read_folders
@@ -103,6 +103,9 @@ def read(
     kind = _kind(place)
     if settings.sheet is not None and not kind.sheets:
         raise DataError(f"'sheet' names a sheet of an .xlsx workbook, but the data is {place}; remove it.")
+    if files != settings.train:  # the delimiter of the recipe may be that of another file
+        own = settings.model_copy(update=refitted(place, wanted.keys, settings))
+        wanted = replace(wanted, table=own)
     found = kept(kind.read(place, wanted), wanted, name=str(place), unit=kind.unit(place))
     notes = (*_header_as_data(place, kind, wanted), *_wider_rows(place, kind, wanted), *found.notes)
     return replace(found, notes=notes)

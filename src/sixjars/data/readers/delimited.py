@@ -16,7 +16,7 @@ from sixjars.data.flat import spread
 from sixjars.data.readers.quoted import csv_records
 from sixjars.data.readers.rows import Fault, Fields, Key, Piece, Record, Source, Wanted, decoded, piece_of
 from sixjars.data.text.files import blocks_of, lines_of
-from sixjars.errors import DataError, unknown
+from sixjars.errors import DataError, shown, unknown
 
 DELIMITERS: Final = ("\t", ";", "|", ",")
 """What may stand between columns, the least usual in texts first."""
@@ -186,7 +186,9 @@ def _header(path: Path, line: int, names: list[str] | Fault, keys: Sequence[Key]
         if key not in names:
             mark = unused_delimiter(names)
             known = [name.strip('"') for name in names[0].split(mark)] if mark else names
-            raise DataError(f"{path}: {unknown('column', key, known)}{other_delimiter(names)}")
+            whole = f"the header is one column, {shown(names[0])}."
+            fault = whole if key in known else unknown("column", key, known)
+            raise DataError(f"{path}: {fault}{other_delimiter(names)}")
     return {key: names.index(str(key)) + 1 for key in keys}
 
 

@@ -6,7 +6,6 @@ from html import escape
 from pathlib import Path
 from typing import Any, final
 
-from sixjars.data.bad_rows import LEAVE_FILES_OUT
 from sixjars.errors import DataError, RecipeError, SixJarsError
 from sixjars.evaluation.search.scores import order_in_words
 from sixjars.inspection.html import fragment
@@ -61,8 +60,7 @@ class Asked:
     """Of a stream: who is told of each step."""
 
     def plain(self, sentence: str) -> str:
-        """A sentence with the names of the sender, and without advice for who trains."""
-        sentence = sentence.removesuffix(LEAVE_FILES_OUT)
+        """A sentence with the names of the sender."""
         for path, name in self.names.items():
             sentence = sentence.replace(path, name)
         return sentence

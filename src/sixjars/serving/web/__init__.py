@@ -98,8 +98,9 @@ def _example(run: Predictor, given: str | None) -> dict[str, str]:
     if given is not None:
         parts = given.split("\t") if len(names) > 1 else [given]
         found = run.prepare(dict(zip(names, parts, strict=False)))
-        if found.error is not None:
-            raise DataError(f"the example cannot be used: {found.error.removeprefix('input 1: ')}")
+        error = found.error or run.encode([found])[1].get(0)
+        if error is not None:
+            raise DataError(f"the example cannot be used: {error.removeprefix('input 1: ')}")
         return {name: _shown(run.inputs[name], text) for name, text in found.texts.items()}
     if sample is None or not run.fields.inputs:
         return {}
