@@ -194,11 +194,30 @@ def test_what_cannot_be_exported_is_a_sentence(
 def test_a_component_that_torch_cannot_export_is_named(tmp_path: Path) -> None:
     examples = [{"x": torch.ones(rows, 3)} for rows in (4, 2)]
 
-    def bad(value: Any) -> dict[str, torch.Tensor]:
-        raise ValueError("no such thing.\nMore lines.")
+    def fails(error: Exception) -> str:
+        def bad(value: Any) -> dict[str, torch.Tensor]:
+            raise error
 
-    with pytest.raises(RunError, match=r"^the encoder Mine cannot be exported: no such thing\.$"):
-        write_graph(tmp_path / "bad.onnx", bad, [], examples, what="the encoder Mine")
+        with pytest.raises(RunError) as caught:
+            write_graph(tmp_path / "bad.onnx", bad, [], examples, what="the encoder Mine")
+        return str(caught.value)
+
+    sentence = "the encoder Mine cannot be exported: no such thing."
+    assert fails(ValueError("no such thing.\nMore lines.")) == sentence
+    assert fails(ValueError("\x1b[0m\n\x1b[1;31mno such\x1b[0m thing.\x1b[K\nMore lines.")) == sentence
+    assert fails(ValueError("\x1b[0m")) == "the encoder Mine cannot be exported: ValueError."
+
+
+def test_what_torch_says_in_colour_is_told_without(tmp_path: Path) -> None:
+    """Its exporter does so where a path depends on a value."""
+
+    def branches(value: Any) -> dict[str, torch.Tensor]:
+        return {"y": value["x"] + 1 if value["x"].sum() > 0 else value["x"]}
+
+    with pytest.raises(RunError) as caught:
+        write_graph(tmp_path / "bad.onnx", branches, [], [{"x": torch.ones(rows, 3)} for rows in (4, 2)], what="Mine")
+    assert str(caught.value).startswith("Mine cannot be exported: ")
+    assert str(caught.value).isprintable()
 
 
 def test_int8_must_keep_the_answers() -> None:

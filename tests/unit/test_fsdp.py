@@ -68,6 +68,18 @@ def test_shares_are_stopped_and_go_on(two: Any, recipe: Callable[..., str], tmp_
     assert_same(out, tmp_path / "whole")
 
 
+def test_fewer_bits_on_cpus(two: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
+    """They are computed with: the weights are near those of 32 bits, but differ by more than 32 bits round."""
+    plain = {"optimizer": "sgd", "rate": 0.5, "epochs": 1}
+    sixjars.train(recipe(learning={**plain, "precision": "32"}), out=tmp_path / "one", device="cpu")
+    name = recipe(learning={**plain, "precision": "bf16"})
+    first, second = (process.wait() for process in two(name, "--out", tmp_path / "two", "--device", "cpu", "--fsdp"))
+    assert (first.code, second.code, second.err) == (0, 0, ""), (first, second)
+    assert "cpu × 2 processes, each with a share of the weights, bfloat16" in first.err
+    found, wanted = (load_file(tmp_path / each / MODEL) for each in ("two", "one"))
+    assert 1e-4 < sum(float((found[name] - wanted[name]).norm()) for name in wanted) < 0.1
+
+
 @pytest.mark.slow
 def test_pictures(two: Any, tmp_path: Path) -> None:
     """Convolutions and their statistics, which every process has; weights that no output depends on."""

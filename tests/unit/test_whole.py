@@ -12,6 +12,7 @@ import torch
 from onnx import TensorProto, helper
 
 import sixjars
+from sixjars.cli import app
 from sixjars.errors import DataError, RecipeError, RunError
 from sixjars.flow.contracts import SpecialTokens
 from sixjars.runs.predict import Predictor
@@ -131,6 +132,7 @@ def test_graphs_become_one_with_a_loop(tmp_path: Path) -> None:
         ("beam", {"kind": "greedy"}, "--whole is the kind of search; do not set another."),
         ("greedy", {"nbest": 2}, "greedy search finds one output, but nbest is 2"),
         ("beam", {"widht": 2}, "key 'widht' is unknown. Did you mean 'width'"),
+        ("beam", {"predictor": 1}, "key 'predictor' is unknown. Known: coverage_penalty, kind, "),
     ],
 )
 def test_a_search_that_a_graph_cannot_hold_is_a_sentence(
@@ -138,6 +140,17 @@ def test_a_search_that_a_graph_cannot_hold_is_a_sentence(
 ) -> None:
     with pytest.raises((DataError, RecipeError), match=sentence.replace(".", r"\.")):
         sixjars.export(run, tmp_path / "out", whole=whole, **given)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("key", ["precision", "components", "predictor", "whole", "run", "check", "widht"])
+@pytest.mark.parametrize("whole", [(), ("--whole", "beam")], ids=str)
+def test_only_settings_of_search_are_set(run: Path, tmp_path: Path, key: str, whole: tuple[str, ...]) -> None:
+    with pytest.raises(RecipeError) as caught:
+        app(["export", str(run), str(tmp_path / "out"), *whole, "--set", f"{key}=1"], standalone_mode=False)
+    meant = " Did you mean 'width'?" if key == "widht" else ""
+    known = ", ".join(sorted(sixjars.SearchSettings.model_fields))
+    assert str(caught.value) == f"the command line: search: key '{key}' is unknown.{meant} Known: {known}."
     assert list(tmp_path.iterdir()) == []
 
 

@@ -8,7 +8,7 @@ import typer
 
 from sixjars.cli.options import AllowOption, RunArgument, note
 from sixjars.cli.predict import SettingOption
-from sixjars.errors import DataError
+from sixjars.errors import DataError, RecipeError, unknown
 
 
 def export(
@@ -48,9 +48,13 @@ def export(
     if example is not None:
         raise DataError("--example is what a page opens with; say --web too.")
     from sixjars.recipe.files import overridden
+    from sixjars.recipe.sections import SearchSettings
     from sixjars.serving.export.files import export as export_run
 
     search = overridden({}, setting or [])
+    known = SearchSettings.model_fields
+    if faults := [unknown("search: key", key, known) for key in search if key not in known]:
+        raise RecipeError(faults, "the command line")
     made = export_run(run, out, precision=precision, whole=whole, check=check, data=data, allow=allow or [], **search)
     size = sum(file.stat().st_size for file in made.folder.rglob("*") if file.is_file())
     use = f"sixjars_runtime.load({str(made.folder)!r}).predict(INPUT)"

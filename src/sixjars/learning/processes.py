@@ -66,16 +66,17 @@ def launched(where: str, devices: int, precision: str, *, fsdp: bool, loggers: "
         warnings.simplefilter("ignore")
         from lightning_fabric.strategies.ddp import DDPStrategy
 
-        from sixjars.learning.several import Several, Sharded
+        from sixjars.learning.several import Several, Sharded, ShardedPrecision
 
         logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # its import sets its own level
-        kind = Sharded if fsdp else DDPStrategy
+        bits, patience = PRECISIONS[precision], timedelta(days=1)
+        divided = Sharded(precision=ShardedPrecision(bits, where), timeout=patience) if fsdp else None
         fabric = Several(
             accelerator=where,
             devices=here,
             num_nodes=machines,
-            strategy=kind(timeout=timedelta(days=1)) if several else "auto",
-            precision=PRECISIONS[precision],
+            strategy=divided or DDPStrategy(timeout=patience) if several else "auto",
+            precision=bits,
             loggers=list(loggers),
         )
         with ending_with_the_first() if several else nullcontext():

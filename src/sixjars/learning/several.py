@@ -8,9 +8,11 @@ of them, and always only its share of what the optimizer remembers, which for Ad
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
+import torch
 from lightning_fabric import Fabric
+from lightning_fabric.plugins.precision.fsdp import FSDPPrecision
 from lightning_fabric.strategies.fsdp import FSDPStrategy
 from torch import nn, optim
 
@@ -34,6 +36,20 @@ class Several(Fabric):
         """
         strategy = self.strategy
         return strategy.whole(change=change) if isinstance(strategy, Sharded) else nullcontext()
+
+
+@final
+class ShardedPrecision(FSDPPrecision):
+    """Fewer bits on whatever device there is; Fabric's own computes with them on CUDA devices alone."""
+
+    def __init__(self, precision: Literal["32-true", "bf16-mixed", "16-mixed"], device: str) -> None:
+        super().__init__(precision)
+        self.device = device
+
+    def forward_context(self) -> AbstractContextManager[Any]:
+        """In which the model and the loss are computed."""
+        kind = torch.float16 if self.precision == "16-mixed" else torch.bfloat16
+        return torch.autocast(self.device, kind, enabled=self.precision != "32-true")
 
 
 @final

@@ -5,6 +5,7 @@ What cannot be read whole is refused: an image is never half grey because its fi
 Dims: C the colours red, green and blue, H rows, W columns.
 """
 
+import re
 import struct
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -29,6 +30,8 @@ LONGEST: Final = 65_535
 """Pixels of a side, as in JPEG: a thread of millions of pixels would be decoded for nothing."""
 SCANS: Final = 100
 """Of a JPEG: a progressive one has about ten, and each takes as long as the whole image."""
+_MARKER: Final = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
+"""Of a JPEG: what has a length behind it, or is the end; the others stand alone, or are data."""
 LARGE: Final = 16_000_000
 """Pixels of an image that takes hundreds of megabytes while it is decoded."""
 _FEW: Final = BoundedSemaphore(2)
@@ -165,12 +168,24 @@ def _opened(file: BinaryIO, name: str, max_pixels: int) -> "Image":
 
 
 def _scans(file: BinaryIO) -> int:
-    """How often a JPEG file goes over its image; in its data this marker is never anything else."""
-    place, count, before = file.tell(), 0, b""
-    file.seek(0)
-    while block := file.read(1 << 20):
-        count += (before + block).count(b"\xff\xda")
-        before = block[-1:]
+    """How often a JPEG goes over its image, up to one more than may be.
+
+    Segments are skipped by their lengths, for they may hold anything, and so is what follows the image's end.
+    """
+    place, count, start, at, block = file.tell(), 0, 0, 0, b""
+    while count <= SCANS:
+        found = _MARKER.search(block, at)
+        if found is None or found.end() + 2 > len(block):
+            start += max(at, len(block) - 1, 0) if found is None else found.start()
+            file.seek(start)
+            block, at = file.read(1 << 20), 0
+            if len(block) < 4:
+                break
+        elif found.group() == b"\xff\xd9":
+            break
+        else:
+            count += found.group() == b"\xff\xda"
+            at = found.end() + int.from_bytes(block[found.end() : found.end() + 2])
     file.seek(place)
     return count
 

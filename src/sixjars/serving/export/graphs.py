@@ -1,6 +1,7 @@
 """Functions of values as graphs of ONNX: any batch and any length, compared with torch before a file is kept."""
 
 import logging
+import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from sixjars.serving.export.flat import filled, flat
 TOLERANCE = 1e-4
 """The most that a number of a graph may differ from torch's, of numbers up to 1; of larger ones in proportion. Numbers
 of 16 bits may differ by a few of their last bit."""
+_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b")
+"""What a terminal takes for a colour or another command (ECMA-48), which torch's exporter puts into its messages."""
 Value = Mapping[str, Any]
 Function = Callable[[Any], Value]
 Sizes = tuple[int, ...]
@@ -69,7 +72,8 @@ def naming(what: str) -> Iterator[None]:
     except (SixJarsError, MemoryError):
         raise
     except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:300]
+        said = _COLOUR.sub("", str(error)).strip() or type(error).__name__
+        reason = said.splitlines()[0].rstrip(".")[:300]
         raise RunError(f"{what} cannot be exported: {reason}.") from error
 
 

@@ -30,7 +30,7 @@ STEPS = (7, 2, 4, 3)
 """That were made before each example of a later stage; the first is no other size of its example."""
 
 
-def search_inside(predictor: Predictor, whole: str | None = None, **given: Any) -> SearchSettings | None:
+def search_inside(predictor: Predictor, /, whole: str | None = None, **given: Any) -> SearchSettings | None:
     """The search that a graph is to have: the run's own of this kind, with what is given on top; a beam gives all."""
     if whole is None:
         if given:

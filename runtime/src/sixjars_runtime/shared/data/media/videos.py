@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, cast, final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,16 +38,15 @@ _USUAL: Final = Fraction(1, 25)
 """Seconds that a frame lasts when the video does not tell."""
 
 
-def read_video(
-    file: BinaryIO, name: str, *, size: int, fit: Fit, max_pixels: int, frames: int, rate: float | None
-) -> NDArray[np.uint8]:
+def read_video(file: BinaryIO, name: str, *, frames: int, rate: float | None = None, **how: Any) -> NDArray[np.uint8]:
     """Frames of the video as a network sees them: red, green and blue, (F, 3, size, size).
 
     Without `rate`, F = min(frames, N) of the video's N frames are taken, where `evenly` says. With it, what is on
     the screen every 1/rate seconds from the first frame on, at most `frames` times. A video that is found to be
-    damaged on the way is refused; a Matroska file or a GIF that was cut off looks like a shorter video.
+    damaged on the way is refused; a Matroska file or a GIF that was cut off looks like a shorter video. The others are
+    those of `Video`.
     """
-    return Video(file, name, size, fit, max_pixels).frames(frames, rate)
+    return Video(file, name, **how).frames(frames, rate)
 
 
 def write_video(target: str | Path | BinaryIO, frames: NDArray[np.uint8], *, rate: float) -> None:
