@@ -22,7 +22,7 @@ from sixjars.serving.export.card import whole_card
 from sixjars.serving.export.examples import inputs_of
 from sixjars.serving.export.loops import MADE, JoinedGraphs
 from sixjars.serving.export.stages import Stages
-from sixjars.serving.export.whole import WHOLE, search_inside
+from sixjars.serving.export.whole import WHOLE, _same, search_inside
 
 RULES: list[dict[str, Any]] = [
     {},
@@ -79,6 +79,28 @@ def test_the_stages_find_what_search_finds(predictor: Predictor, kind: str, rule
             own = found["weights"][row, place, : len(one.weights)]
             assert np.allclose(own, one.weights, atol=1e-5)
         assert (found["score"][row, len(few) :] == -torch.inf).all()
+
+
+@pytest.mark.parametrize("kind", ["greedy", "beam"])
+def test_a_graph_that_finds_other_hypotheses_is_refused(predictor: Predictor, kind: str) -> None:
+    search = search_inside(predictor, kind, max_length=5)
+    assert search is not None
+    stages = Stages(predictor.network, search, {})
+    given = inputs_of(predictor.fields, 4, 6)
+    with torch.no_grad():
+        found = {name: values.numpy() for name, values in walked(stages, given).items()}
+        assert _same(stages, given, found)
+        changed = {
+            "tokens": 4 + (found["tokens"] == 4),
+            "length": found["length"] - 1,
+            "finished": ~found["finished"],
+            "log_probability": found["log_probability"] + 0.01,
+            "score": np.full_like(found["score"], -np.inf),
+        }
+        for name, values in changed.items():
+            other = {**found, name: found[name].copy()}
+            other[name][2, 0] = values[2, 0]
+            assert not _same(stages, given, other), name
 
 
 def graph(nodes: list[Any], inputs: dict[str, Any], outputs: dict[str, Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -47,14 +47,9 @@ def export(
         return
     if example is not None:
         raise DataError("--example is what a page opens with; say --web too.")
-    from sixjars.recipe.files import overridden
-    from sixjars.recipe.sections import SearchSettings
     from sixjars.serving.export.files import export as export_run
 
-    search = overridden({}, setting or [])
-    known = SearchSettings.model_fields
-    if faults := [unknown("search: key", key, known) for key in search if key not in known]:
-        raise RecipeError(faults, "the command line")
+    search = _search(setting or [])
     made = export_run(run, out, precision=precision, whole=whole, check=check, data=data, allow=allow or [], **search)
     size = sum(file.stat().st_size for file in made.folder.rglob("*") if file.is_file())
     use = f"sixjars_runtime.load({str(made.folder)!r}).predict(INPUT)"
@@ -63,3 +58,14 @@ def export(
     note(f"wrote {made.folder} ({size:,} bytes); use it: {use}")
     if made.agreement is not None:
         typer.echo(str(made.agreement))
+
+
+def _search(setting: list[str]) -> dict[str, Any]:
+    """Settings of search, and no others: they become keyword arguments."""
+    from sixjars.recipe.files import overridden
+    from sixjars.recipe.sections import SearchSettings
+
+    given, known = overridden({}, setting), SearchSettings.model_fields
+    if faults := [unknown("search: key", key, known) for key in given if key not in known]:
+        raise RecipeError(faults, "the command line")
+    return given

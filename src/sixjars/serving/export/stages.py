@@ -51,6 +51,11 @@ class Stages:
         """What torch finds."""
         return self.generator.answer(self._encoded(given), Searcher(self.settings), given.get(PREFIX))
 
+    def forced(self, given: Mapping[str, Padded], outputs: Padded) -> list[Hypothesis]:
+        """One output for each source as torch finds it probable; `<stop>` is given too where it was reached."""
+        greedy = Searcher(self.settings.model_copy(update={"kind": "greedy", "nbest": 1}))
+        return [one for [one] in self.generator.answer(self._encoded(given), greedy, outputs)]
+
     def begin(self, given: Mapping[str, Padded]) -> Value:
         """From the inputs to what is running before the first step, and what every step is given."""
         prefix, encoded = given.get(PREFIX), self._encoded(given)
