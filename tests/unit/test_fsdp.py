@@ -51,6 +51,7 @@ def test_shares_are_one_model(kind: str, two: Any, recipe: Callable[..., str], t
     assert {path.name for path in out.iterdir()} == {path.name for path in (tmp_path / "one").iterdir()}
 
 
+@pytest.mark.slow
 def test_shares_are_stopped_and_go_on(two: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
     """One process goes on with all weights, and two with their shares."""
     name, out = recipe(learning={**ADAM, "epochs": 3, "save_seconds": 0}), tmp_path / "stopped"
