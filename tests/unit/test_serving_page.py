@@ -123,16 +123,6 @@ def test_an_input_is_answered_with_its_attention(visitor: Visitor, task: str) ->
 
 
 @needs_browser
-@pytest.mark.slow
-def test_every_system_has_its_input(chromium: Browser, tmp_path: Path) -> None:
-    runs = {task: sixjars.train(name, FEW, out=tmp_path / task).folder for task, name in RECIPES.items()}
-    with serving(runs) as server:
-        visitor = Visitor(chromium, server, tmp_path)
-        for task in runs:
-            check_system(visitor, task)
-
-
-@needs_browser
 def test_several_outputs_of_a_beam(visitor: Visitor) -> None:
     visitor.choose("transliteration")
     visitor.ask("form = find('form').elements; form.kind.value = 'beam'; form.nbest.value = 3")
@@ -280,3 +270,14 @@ def test_an_address_that_cannot_be_decoded(chromium: Browser, run: Path, tmp_pat
     visitor.type("source", "ghar")
     visitor.until("find('error').textContent.startsWith('The server does not answer; it may have ended. Start it')")
     chromium.events.clear()  # the browser tells of it too
+
+
+@needs_browser
+@pytest.mark.slow
+def test_every_system_has_its_input(chromium: Browser, tmp_path: Path) -> None:
+    """The last: it leaves the browser, which all share, on the page of a server that has ended."""
+    runs = {task: sixjars.train(name, FEW, out=tmp_path / task).folder for task, name in RECIPES.items()}
+    with serving(runs) as server:
+        visitor = Visitor(chromium, server, tmp_path)
+        for task in runs:
+            check_system(visitor, task)
