@@ -70,8 +70,9 @@ def compare(
     search: SearchSettings | None = None,
 ) -> Agreement:
     """The answers of the exported run beside those of torch, with the search of the run or another."""
+    draws = (search or predictor.recipe.evaluation.search).kind == "sample"  # which depends on the number of an input
     with examples_of(run, predictor, data) as inputs:
-        ours, theirs = predictor.nbest(inputs, search=search), answers(folder, inputs)
+        ours, theirs = predictor.nbest(inputs, search=search), answers(folder, inputs, alone=1 if draws else ALONE)
     same, difference = 0, 0.0
     for at, own in enumerate(ours):
         others = theirs[at :: len(inputs)]
@@ -82,7 +83,7 @@ def compare(
     return Agreement(len(inputs), same, difference)
 
 
-def answers(folder: Path, inputs: Sequence[Any]) -> list[list[list[Any]]]:
+def answers(folder: Path, inputs: Sequence[Any], *, alone: int = ALONE) -> list[list[list[Any]]]:
     """Text, whether there is one, and log P of what a process without torch answers.
 
     Behind the answers to all inputs are those to the first of them, each given alone.
@@ -91,7 +92,7 @@ def answers(folder: Path, inputs: Sequence[Any]) -> list[list[list[Any]]]:
 
     place = Path(sixjars_runtime.__file__).parents[1]
     paths = os.pathsep.join([str(place), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command, given = [sys.executable, "-c", PROGRAM, str(folder), str(ALONE)], json.dumps(inputs)
+    command, given = [sys.executable, "-c", PROGRAM, str(folder), str(alone)], json.dumps(inputs)
     done = subprocess.run(
         command, input=given, capture_output=True, text=True, encoding="utf-8", env={**os.environ, "PYTHONPATH": paths}
     )
