@@ -22,6 +22,9 @@ from sixjars.model.conditional import QUERY, ConditionalRecurrent
 from sixjars.model.layers import WordEmbedding, by_source, shift_right, wide
 from sixjars.model.recurrent import CellName, Recurrent, state_shape
 
+LOWEST = -80.0
+"""Of a gate: e^80 is still a number of 32 bits."""
+
 
 @final
 class CopyGate(nn.Module):
@@ -47,12 +50,16 @@ class CopyGate(nn.Module):
         if weights is None or copy_ids is None:
             raise ShapeError("copying: true needs attention and a source whose words the decoder could output.")
         gate_BT1 = wide(self.gate(inputs))
-        generated_BTV = torch.sigmoid(gate_BT1) * torch.softmax(wide(logits), dim=-1)
+        generated_BTV = self._share(gate_BT1) * torch.softmax(wide(logits), dim=-1)
         all_BTW = nn.functional.pad(generated_BTV, (0, copy_ids.shape[1]))
-        copied_BTS = torch.sigmoid(-gate_BT1) * wide(weights)  # 1 - σ would be 0 long before σ(-x) is
+        copied_BTS = self._share(-gate_BT1) * wide(weights)  # 1 - σ would be 0 long before σ(-x) is
         # Added, not put: a word that stands at several positions has the weight of all of them.
         whole_BTW = all_BTW.scatter_add(2, copy_ids.unsqueeze(1).expand_as(copied_BTS), copied_BTS)
         return whole_BTW.clamp(min=torch.finfo(whole_BTW.dtype).tiny).log()
+
+    def _share(self, gate: Tensor) -> Tensor:
+        """σ of a gate; in use written out, for the sigmoid of some runtimes of exported graphs has few digits near 0."""
+        return torch.sigmoid(gate) if self.training else 1.0 / (1.0 + torch.exp(-gate.clamp(min=LOWEST)))
 
     def equations(self) -> list[str]:
         """The gate, and the two distributions that it mixes."""

@@ -72,18 +72,19 @@ def compare(
     """The answers of the exported run beside those of torch, with the search of the run or another."""
     draws = (search or predictor.recipe.evaluation.search).kind == "sample"  # which depends on the number of an input
     with examples_of(run, predictor, data) as inputs:
-        ours, theirs = predictor.nbest(inputs, search=search), answers(folder, inputs, alone=1 if draws else ALONE)
+        ours, theirs = predictor.nbest(inputs, search=search), answers(folder, inputs)
+        again = [predictor.nbest([one], search=search)[0] for one in inputs[:ALONE]] if draws else ours[:ALONE]
     same, difference = 0, 0.0
-    for at, own in enumerate(ours):
-        others = theirs[at :: len(inputs)]
-        if all([[one.text, one.error is None] for one in own] == [few[:2] for few in other] for other in others):
-            pairs = ((one.log_probability, few[2]) for other in others for one, few in zip(own, other, strict=True))
+    for at in range(len(inputs)):
+        both = list(zip([*ours, *again][at :: len(inputs)], theirs[at :: len(inputs)], strict=True))
+        if all([[one.text, one.error is None] for one in own] == [few[:2] for few in other] for own, other in both):
+            pairs = ((one.log_probability, few[2]) for own, other in both for one, few in zip(own, other, strict=True))
             difference = max(difference, *(abs(one - two) for one, two in pairs))
             same += 1
     return Agreement(len(inputs), same, difference)
 
 
-def answers(folder: Path, inputs: Sequence[Any], *, alone: int = ALONE) -> list[list[list[Any]]]:
+def answers(folder: Path, inputs: Sequence[Any]) -> list[list[list[Any]]]:
     """Text, whether there is one, and log P of what a process without torch answers.
 
     Behind the answers to all inputs are those to the first of them, each given alone.
@@ -92,7 +93,7 @@ def answers(folder: Path, inputs: Sequence[Any], *, alone: int = ALONE) -> list[
 
     place = Path(sixjars_runtime.__file__).parents[1]
     paths = os.pathsep.join([str(place), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command, given = [sys.executable, "-c", PROGRAM, str(folder), str(alone)], json.dumps(inputs)
+    command, given = [sys.executable, "-c", PROGRAM, str(folder), str(ALONE)], json.dumps(inputs)
     done = subprocess.run(
         command, input=given, capture_output=True, text=True, encoding="utf-8", env={**os.environ, "PYTHONPATH": paths}
     )

@@ -18,8 +18,6 @@ from sixjars.serving.export.flat import filled, flat
 TOLERANCE = 1e-4
 """The most that a number of a graph may differ from torch's, of numbers up to 1; of larger ones in proportion. Numbers
 of 16 bits may differ by a few of their last bit."""
-SLIGHT = 1e-6
-"""The most that a probability may differ besides: a gate of copying that is nearly 0 has fewer digits there."""
 _COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b")
 """What a terminal takes for a colour or another command (ECMA-48), which torch's exporter puts into its messages."""
 Value = Mapping[str, Any]
@@ -168,10 +166,7 @@ def compare(path: Path, given: Sequence[Mapping[str, Tensor]], made: Sequence[Ma
         for name, values in zip(outputs, found, strict=True):
             true = wanted[name].detach().numpy()
             near = max(TOLERANCE, 4 * np.finfo(true.dtype).eps) if true.dtype.kind == "f" else 0.0
-            slight = near
-            if name == "log_probabilities":
-                values, true, slight = np.exp(values), np.exp(true), SLIGHT
-            if values.shape != true.shape or not np.allclose(values, true, near, slight):
+            if values.shape != true.shape or not np.allclose(values, true, near, near):
                 shapes = f"{values.shape} and {true.shape}"
                 raise RunError(f"the graph {path.name} gives other values of {name} than torch ({shapes}).")
 
