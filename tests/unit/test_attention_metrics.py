@@ -226,7 +226,7 @@ def test_outcomes_without_true_links_are_left_out() -> None:
     metric = metric_named("alignment_error_rate")
     [found] = score([right, unknown], [metric])
     assert found.value == 0.0
-    assert "|corpus|posterior attention|with links:1|" in found.signature
+    assert "|corpus|attention|with links:1|" in found.signature
     assert (value_alone(metric, right), value_alone(metric, unknown)) == (0.0, None)
     buckets = scores_by_length([right, unknown], [1, 9], metric=metric, edges=[(1, 5), (6, 10)])
     assert [bucket.value for bucket in buckets] == [0.0, None]

@@ -75,7 +75,7 @@ def test_the_names_are_those_documented() -> None:
         *("rouge1_spaces", "rouge2_spaces", "rougeL_spaces"),
         *("character_error_rate", "word_error_rate", "mean_reciprocal_rank", "distinct1", "distinct2"),
         *("bleu1", "bleu2", "bleu3", "bleu4", "rougeL_coco", "cider_d", "distinct_captions"),
-        *("alignment_error_rate", "attention_error_rate", "vocabulary_used", "seen_in_training", "macro_f1"),
+        *("alignment_error_rate", "posterior_error_rate", "vocabulary_used", "seen_in_training", "macro_f1"),
         *("micro_f1", "labels_macro_f1", "labels_micro_f1", "labels_exact", "novel_bigrams", "novel_trigrams"),
         *("object_focus", "copied_words", "rationale_sentence", "rationale_word", "rationale_word_near"),
         *OF_TOURS,
@@ -97,7 +97,7 @@ def test_what_each_metric_needs() -> None:
     others = {
         "perplexity": {"likelihood"},
         "alignment_error_rate": {"links"},
-        "attention_error_rate": {"links"},
+        "posterior_error_rate": {"links"},
         "object_focus": {"focus"},
         "seen_in_training": {"candidates", "familiar"},
         **{f"rationale_{level}": {"rationale"} for level in ("sentence", "word", "word_near")},
@@ -108,7 +108,7 @@ def test_what_each_metric_needs() -> None:
 
 def test_which_way_is_better() -> None:
     errors = {"ter", "character_error_rate", "word_error_rate", "perplexity", "alignment_error_rate"}
-    errors |= {"attention_error_rate", "seen_in_training", "tour_length_ratio", "tour_over_nearest"}
+    errors |= {"posterior_error_rate", "seen_in_training", "tour_length_ratio", "tour_over_nearest"}
     assert {name for name, metric in METRICS.items() if metric.better == "lower"} == errors
 
 

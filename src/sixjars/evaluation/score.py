@@ -250,8 +250,8 @@ class _Judge:
         rows = zip(batch.numbers.tolist(), loss_B.tolist(), count_B.tolist(), strict=True)
         for at, (row, loss, count) in enumerate(rows):
             attention = {} if output.weights is None else self._attention(row, output.weights[at], encoded, batch, at)
-            if "attended" in attention:
-                attention["links"] = attention["attended"] if seen_BTS is None else self._linked(row, seen_BTS[at])
+            if seen_BTS is not None:
+                attention["explained"] = self._linked(row, seen_BTS[at])
             self.facts[row] = {"log_probability": -loss, "tokens": count, **attention}
         return loss_B, count_B
 
@@ -259,7 +259,7 @@ class _Judge:
         """Compare the weights of a row with the truth that is known of it."""
         dataset, found = self.dataset, dict[str, Any]()
         if "links" in self.needs:
-            found["attended"] = self._linked(row, weights_TS)
+            found["links"] = self._linked(row, weights_TS)
         if "rationale" in self.needs and self.rationales is not None:
             found["rationale"] = _rationale(self.rationales[row], weights_TS, next(iter(batch.inputs.values())), at)
         if "focus" in self.needs and self.boxes is not None and encoded.layout.kind == "grid":

@@ -23,7 +23,7 @@ def alignment_error_rate(outcomes: Sequence[Outcome]) -> float:
     Och & Ney 2003 (https://aclanthology.org/J03-1002/), each size added up over the corpus.
     Links that are sure count as possible whether `possible` repeats them or not. 0 where there are no links at all.
     Outcomes whose true links are not known (`sure` is `None`) are left out. The links of a model are those of its
-    posterior attention (`evaluation.posterior`); `attention_error_rate` is the same of the weights alone.
+    weights, which are computed before a word is known; `posterior_error_rate` is the same after it is known.
 
     >>> right = frozenset({(0, 0), (1, 2)})
     >>> alignment_error_rate([Outcome(("a b c",), links=frozenset({(0, 0), (1, 1)}), sure=right)])
@@ -49,27 +49,27 @@ def linked(weights: Sequence[Sequence[float]], source: Sequence[int], target: Se
     return frozenset((max(sums, key=sums.__getitem__), word) for word, sums in found.items())
 
 
-def attention_error_rate(outcomes: Sequence[Outcome]) -> float:
-    r"""As `alignment_error_rate`, where each word is linked by the weights that were computed before it was known.
+def posterior_error_rate(outcomes: Sequence[Outcome]) -> float:
+    r"""As `alignment_error_rate`, where each word is linked by posterior attention, which knows the word.
 
-    .. math:: A = \{ (\arg\max_j \alpha_{jt}, t) \}
+    .. math:: A = \{ (\arg\max_j P(a_t = j | y_1 .. y_t, x), t) \}
 
-    Luong et al. 2015 (https://aclanthology.org/D15-1166/), section 5.4.
+    Shankar & Sarawagi 2019 (https://openreview.net/forum?id=BkltNhC9FX); see `evaluation.posterior`.
 
-    >>> attention_error_rate([Outcome(("a b",), attended=frozenset({(0, 0)}), sure=frozenset({(0, 0), (1, 1)}))])
+    >>> posterior_error_rate([Outcome(("a b",), explained=frozenset({(0, 0)}), sure=frozenset({(0, 0), (1, 1)}))])
     0.33333333333333337
     """
-    return ATTENTION_ERRORS.value([*map(math.fsum, zip(*ATTENTION_ERRORS.rows(outcomes), strict=True))])
+    return POSTERIOR_ERRORS.value([*map(math.fsum, zip(*POSTERIOR_ERRORS.rows(outcomes), strict=True))])
 
 
-def _links(outcomes: Sequence[Outcome], *, attended: bool) -> Rows:
+def _links(outcomes: Sequence[Outcome], *, explained: bool) -> Rows:
     """Links that are right, and how many there are."""
     rows = []
     for outcome in outcomes:
         if outcome.sure is None:
             rows.append((0, 0))
             continue
-        found = outcome.attended if attended and outcome.attended is not None else outcome.links
+        found = outcome.explained if explained and outcome.explained is not None else outcome.links
         assert found is not None
         possible = outcome.sure | (outcome.possible or frozenset())
         rows.append((len(found & outcome.sure) + len(found & possible), len(found) + len(outcome.sure)))
@@ -80,8 +80,8 @@ def _error(sums: Sequence[float]) -> float:
     return 1 - sums[0] / sums[1] if sums[1] else 0.0
 
 
-ALIGNMENT_ERRORS: Final = Sums(partial(_links, attended=False), _error)
-ATTENTION_ERRORS: Final = Sums(partial(_links, attended=True), _error)
+ALIGNMENT_ERRORS: Final = Sums(partial(_links, explained=False), _error)
+POSTERIOR_ERRORS: Final = Sums(partial(_links, explained=True), _error)
 
 
 def object_focus(outcomes: Sequence[Outcome]) -> float:

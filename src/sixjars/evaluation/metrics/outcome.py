@@ -41,8 +41,8 @@ class Outcome:
     """How many tokens that covers, `<stop>` included."""
     links: Links | None = None
     """Predicted links: (source word, target word), both counted from 0."""
-    attended: Links | None = None
-    """Those of the attention weights alone, where they are others."""
+    explained: Links | None = None
+    """Those of posterior attention, where they are others."""
     sure: Links | None = None
     """True links."""
     possible: Links | None = None

@@ -20,8 +20,8 @@ _ANY: Final = ("any reference", "case:mixed")
 _LABELS: Final = ("any reference", "between:', '", "case:mixed")
 _CORPUS: Final = ("corpus", "closest length", "no smoothing", WORDS)
 _FOCUSED: Final = partial(attention.how_known, how="weight in box / area of box", need="focus")
-_LINKED: Final = partial(attention.how_linked, by="posterior attention")
-_ATTENDED: Final = partial(attention.how_linked, by="attention alone")
+_EXPLAINED: Final = partial(attention.how_linked, by="posterior attention")
+_ATTENDED: Final = partial(attention.how_linked, by="attention")
 _SPACES: Final = ("tok:spaces", "case:mixed")
 _VALID: Final = "valid tours only"
 _SEEN: Final = frozenset[Need]({"candidates", "familiar"})
@@ -107,7 +107,7 @@ _SUMS: Final[dict[str, Sums]] = {
     "word_error_rate": overlap.WORD_ERRORS,
     "perplexity": answers.LIKELIHOODS,
     "alignment_error_rate": attention.ALIGNMENT_ERRORS,
-    "attention_error_rate": attention.ATTENTION_ERRORS,
+    "posterior_error_rate": attention.POSTERIOR_ERRORS,
     "novel_bigrams": ngrams.novel_sums(2),
     "novel_trigrams": ngrams.novel_sums(3),
     "copied_words": ngrams.COPIED,
@@ -145,8 +145,8 @@ METRICS: Final[dict[str, Metric]] = {
         Metric("distinct1", partial(ngrams.distinct, n=1), how=_SPACES),
         Metric("distinct2", partial(ngrams.distinct, n=2), how=_SPACES),
         Metric("perplexity", answers.perplexity, "lower", _LIKELIHOOD, ("first reference", "per token with <stop>")),
-        Metric("alignment_error_rate", attention.alignment_error_rate, "lower", _LINKS, _LINKED),
-        Metric("attention_error_rate", attention.attention_error_rate, "lower", _LINKS, _ATTENDED),
+        Metric("alignment_error_rate", attention.alignment_error_rate, "lower", _LINKS, _ATTENDED),
+        Metric("posterior_error_rate", attention.posterior_error_rate, "lower", _LINKS, _EXPLAINED),
         Metric("object_focus", attention.object_focus, needs=_FOCUS, how=_FOCUSED),
         Metric("tour_length_ratio", tours.tour_length_ratio, "lower", _INPUT, ("closed", "first reference", _VALID)),
         Metric(

@@ -58,7 +58,7 @@ class CopyGate(nn.Module):
         return whole_BTW.clamp(min=torch.finfo(whole_BTW.dtype).tiny).log()
 
     def _share(self, gate: Tensor) -> Tensor:
-        """σ of a gate; in use written out, for the sigmoid of some runtimes of exported graphs has few digits near 0."""
+        """σ of a gate; in use written out: the sigmoid of some runtimes of exported graphs has few digits near 0."""
         return torch.sigmoid(gate) if self.training else 1.0 / (1.0 + torch.exp(-gate.clamp(min=LOWEST)))
 
     def equations(self) -> list[str]:
