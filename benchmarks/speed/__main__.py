@@ -13,8 +13,8 @@ from .peers import PACKAGES, installed
 from .table import FLOOR, OURS, Row, best, spread, table
 from .worker import ROOT, Worker
 
-UPDATES = {"cpu": 1, "cuda": 5}
-"""Of one contestant before the next has its turn: training need not wait for a GPU between two updates."""
+UPDATES = 5
+"""Of one contestant before the next has its turn: training does not wait between two updates."""
 
 
 def options() -> argparse.Namespace:
@@ -32,6 +32,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--precision", nargs="+", help="float32, tf32, bf16, fp16, int8; see --device")
     parser.add_argument("--bridge", nargs="+", choices=BRIDGES, default=["additive"])
     parser.add_argument("--tokens", type=int, default=40, help="that decoding outputs for each sentence")
+    parser.add_argument("--batches", type=int, default=1, help="that are decoded in a turn, as of a file; not on cuda")
     parser.add_argument("--src", nargs="+", type=Path, default=[], help="folders src of other versions of sixjars")
     parser.add_argument("--peer", nargs="*", choices=[*PACKAGES], default=[*PACKAGES], help="all, when not given")
     parser.add_argument("--peers", type=Path, default=ROOT / "build" / "peers", help="where the peers are, or will be")
@@ -54,7 +55,7 @@ def measured(workers: Sequence[Worker], wanted: Sequence[Case], rounds: int) -> 
     """Every case, all contestants in turns; those that have no such thing are left out."""
     rows = []
     for case in wanted:
-        row, turns = Row(case), UPDATES[case.device] if case.measurement == "training" else 1
+        row, turns = Row(case), UPDATES if case.measurement == "training" else 1
         able = [worker for worker in workers if worker.ask("time", case) is not None]
         for _ in range(rounds):
             for worker in able:
@@ -77,9 +78,10 @@ def main() -> None:
     workers += [Worker(name, name, path=path, threads=given.threads) for name, path in peers.items()]
     floor = Worker(FLOOR, "floor", path=None, threads=given.threads)
     precisions = given.precision or [*PRECISIONS[given.device]]
+    of_search = {"tokens": given.tokens, "batches": given.batches if given.device == "cpu" else 1}
     wanted = [
         case
-        for case in cases(given.device, shapes_of(given), precisions, given.bridge, given.tokens)
+        for case in cases(given.device, shapes_of(given), precisions, given.bridge, **of_search)
         if given.only is None or case.measurement.split()[0] in given.only
     ]
     try:

@@ -1,7 +1,7 @@
 """What is measured: a size of the model, a batch, a precision, and one of three things to do with them."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal, Protocol, final
 
@@ -56,6 +56,8 @@ class Case:
     tokens: int
     """What decoding outputs for each sentence: so many, no fewer."""
     bridge: str = "additive"
+    batches: int = 1
+    """How many batches a turn has: a file is predicted as so many. Times are those of one."""
 
     @property
     def sizes(self) -> Size:
@@ -86,10 +88,16 @@ class Contestant(Protocol):
 
 
 def cases(
-    device: Device, shapes: list[tuple[str, int, int]], precisions: list[str], bridges: list[str], tokens: int
+    device: Device, shapes: list[tuple[str, int, int]], precisions: list[str], bridges: list[str], **search: int
 ) -> Iterator[Case]:
-    """Every measurement of every shape; bridges other than additive attention only in training, int8 only in search."""
+    """Every measurement of every shape; bridges other than additive attention only in training, int8 only in search.
+
+    `search` has the tokens that decoding outputs, and how many batches are decoded in a turn.
+    """
     for (size, batch, length), measurement, bridge in product(shapes, MEASUREMENTS, bridges):
         for precision in precisions:
-            if precision != "int8" if measurement == "training" else bridge == "additive":
-                yield Case(measurement, device, precision, size, batch, length, tokens, bridge)
+            case = Case(measurement, device, precision, size, batch, length, search["tokens"], bridge)
+            if measurement == "training" and precision != "int8":
+                yield case
+            elif measurement != "training" and bridge == "additive":
+                yield replace(case, batches=search["batches"])

@@ -95,7 +95,7 @@ class Floor:
         outputs = {(len(left), right.shape[1]): left @ right for left, right, _ in work}
 
         def turn() -> None:
-            for left, right, times in work:
+            for left, right, times in work * case.batches:
                 out = outputs[len(left), right.shape[1]]
                 for _ in range(times):
                     torch.mm(left, right, out=out)

@@ -18,6 +18,7 @@ from sixjars import (
     TextEncoder,
     WordEmbedding,
 )
+from sixjars.cli import keep_memory
 from sixjars.data.batches import Batches, IdColumn
 from sixjars.evaluation.score import answers, encoded_batches
 from sixjars.flow.special import STOP
@@ -27,6 +28,7 @@ from sixjars.loss import Objective
 from sixjars.model.precision import Precision, in_precision
 from sixjars.progress import Reporter
 from sixjars.recipe.sections import LearningSettings, LossSettings, SearchSettings
+from sixjars.runs.computing import thread_for_each_core
 
 from .cases import Case
 
@@ -76,6 +78,7 @@ class Ours:
         trains = case.measurement == "training"
         if case.precision not in (TRAINS if trains else PREDICTS):
             return None
+        keep_memory()  # as every command does
         torch.manual_seed(0)
         return self._training(case) if trains else self._search(case)
 
@@ -100,10 +103,14 @@ class Ours:
         kind: Literal["greedy", "beam"] = "greedy" if case.beam == 1 else "beam"
         settings = SearchSettings(kind=kind, width=case.beam, max_length=case.tokens, min_length=case.tokens - 1)
 
-        def search() -> object:
+        def search(_: int = 0) -> object:
             found = []
             for batch, source in encoded_batches(network, batches, examples=case.batch):
                 found += answers(network, source, settings, seeds=batch.numbers.tolist(), attention=False)
             return found
 
-        return search
+        def file() -> object:
+            with thread_for_each_core() as threads:  # as `sixjars predict` does
+                return list(threads.map(search, range(case.batches)))
+
+        return search if case.batches == 1 else file

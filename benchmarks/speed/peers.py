@@ -93,17 +93,18 @@ class JoeyNMT:
         model, batch = self._model(case).eval(), self._batch(case)
         length = {"max_output_length": case.tokens, "min_output_length": case.tokens}
 
-        def found() -> object:
+        def found() -> None:
             with torch.autocast(**autocast):  # its beam search makes the first state outside its own, and would fail
-                return search(
-                    model=model,
-                    batch=batch,
-                    beam_size=case.beam,
-                    beam_alpha=1.0,
-                    generate_unk=False,
-                    autocast=autocast,
-                    **length,
-                )
+                for _ in range(case.batches):
+                    search(
+                        model=model,
+                        batch=batch,
+                        beam_size=case.beam,
+                        beam_alpha=1.0,
+                        generate_unk=False,
+                        autocast=autocast,
+                        **length,
+                    )
 
         return found
 

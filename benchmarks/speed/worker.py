@@ -108,13 +108,14 @@ class Served:
         import torch
 
         assert self.turn is not None
+        assert self.case is not None
         clock = process_time if device == "cpu" and torch.get_num_threads() == 1 else perf_counter
         wait(device)
         began = clock()
         for _ in range(turns):
             self.turn()
         wait(device)
-        return (clock() - began) * 1000 / turns
+        return (clock() - began) * 1000 / turns / self.case.batches
 
 
 def wait(device: str) -> None:

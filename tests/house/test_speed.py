@@ -125,9 +125,10 @@ def test_the_table_has_ratios_of_each_round() -> None:
 
 def test_every_case_that_is_asked_for_is_measured_once() -> None:
     shapes = [("small", 1, 10), ("base", 32, 30)]
-    found = [*module("cases").cases("cuda", shapes, ["tf32", "bf16"], ["additive", "initial"], 40)]
+    found = [*module("cases").cases("cuda", shapes, ["tf32", "bf16"], ["additive", "initial"], tokens=40, batches=1)]
     assert len(found) == len(set(found)) == 2 * 2 * (3 + 1)
     precisions = module("cases").PRECISIONS["cpu"]
-    found = [*module("cases").cases("cpu", shapes, precisions, ["additive", "initial"], 40)]
+    found = [*module("cases").cases("cpu", shapes, precisions, ["additive", "initial"], tokens=40, batches=4)]
     assert len(found) == len(set(found)) == 2 * (2 + 2 * len(precisions))
     assert {one.measurement for one in found if one.precision == "int8"} == {"greedy", "beam 5"}
+    assert {(one.measurement == "training", one.batches) for one in found} == {(True, 1), (False, 4)}

@@ -12,15 +12,25 @@ from sixjars.runs.predict import Predictor
 
 @contextmanager
 def computing(predictor: Predictor) -> Iterator[Executor | None]:
-    """On a CPU, a thread for each core that computes a batch of its own, alone.
+    """On a CPU, threads that compute a batch of their own each.
 
-    Several threads inside of one small matrix product wait for each other longer than they compute. Images and videos
-    are large products: for those, and where OMP_NUM_THREADS is set, torch divides the work as it does by itself.
+    Images and videos are large products: for those, and where OMP_NUM_THREADS is set, torch divides the work as it does
+    by itself.
     """
     media = any(field.is_media for field in predictor.fields.inputs.values())
     if predictor.device.type != "cpu" or media or "OMP_NUM_THREADS" in os.environ:
         yield None
         return
+    with thread_for_each_core() as threads:
+        yield threads
+
+
+@contextmanager
+def thread_for_each_core() -> Iterator[Executor]:
+    """A thread for each core, which computes alone.
+
+    Several threads inside of one small matrix product wait for each other longer than they compute.
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     threads = ThreadPoolExecutor(before)
