@@ -179,6 +179,22 @@ def test_both_paths_learn_alike(tmp_path: Path) -> None:
     assert fast[-1] < 0.9 * fast[0]
 
 
+@pytest.mark.parametrize(("free", "graphs"), [(100, 1), (99, 0)])
+def test_graphs_leave_memory_to_what_has_none(free: int, graphs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside another training, or on a small device, a step of a new shape is computed without a graph."""
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", tuple)
+    monkeypatch.setattr(torch.cuda, "current_device", int)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (free, 400))
+    monkeypatch.setattr(Batch, "to", lambda batch, device: batch.mapped(Tensor.clone))
+    replayed = type("Replayed", (), {"replay": lambda _: torch.zeros(())})
+    monkeypatch.setattr(captured, "Graph", lambda function, pool: replayed())
+    training = captured.Captured(lambda batch, factor: torch.zeros(()), lambda: None)
+    for _ in range(3):
+        training.learned(batch(), 1.0)
+        training.applied()
+    assert len(training.recorded) == graphs
+
+
 @pytest.mark.parametrize("name", ["translation/sample_attention", "document_classification/sample_attention"])
 def test_what_a_graph_reads_lives_as_long_as_the_graph(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -199,6 +215,7 @@ def test_what_a_graph_reads_lives_as_long_as_the_graph(
     monkeypatch.setattr(captured, "Graph", Recording)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", tuple)
     monkeypatch.setattr(torch.cuda, "current_device", int)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (100, 400))
     monkeypatch.setattr(engine, "uncaptured", lambda *_: "")
     monkeypatch.setattr(engine, "optimizer_for", lambda weights, *_, **__: torch.optim.Adam(weights))
     monkeypatch.setattr(Batch, "to", lambda batch, device: batch.mapped(Tensor.clone))

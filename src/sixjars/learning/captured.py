@@ -20,6 +20,8 @@ ROWS = 16
 """Rows of batches that are counted in tokens are padded to a multiple of this."""
 MOST = 256
 """Graphs that are kept; batches of other shapes are computed without."""
+FREE = 0.25
+"""The share of the device's memory that graphs leave to whatever is computed without one."""
 
 UNRECORDED = (
     "a training step of this model cannot be recorded as a CUDA graph ({}); learning.fast=false trains without."
@@ -71,6 +73,12 @@ def _grown(values: Tensor, shape: tuple[int, ...]) -> Tensor:
     grown = values.new_zeros(shape)
     grown[tuple(slice(size) for size in values.shape)] = values
     return grown
+
+
+def has_room() -> bool:
+    """Whether another graph may be recorded: each keeps the memory of its step, and others may use the device too."""
+    free, total = torch.cuda.mem_get_info()
+    return free >= FREE * total
 
 
 @final
@@ -143,7 +151,7 @@ class Captured:
         if recorded is not None:
             return recorded.learned(batch, factor)
         own = batch.to(torch.device("cuda", torch.cuda.current_device()))
-        if not known or self.updates == 0 or len(self.recorded) >= MOST:
+        if not known or self.updates == 0 or len(self.recorded) >= MOST or not has_room():
             # The first time compiles what must be compiled, and the first update shows which weights learn.
             return self.learn(own, factor)
         self.recorded[shape] = recorded = Recorded(self.learn, own, self.pool)
