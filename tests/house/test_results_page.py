@@ -98,6 +98,9 @@ def test_words_are_aligned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     [path] = [path for path in BENCHMARKS if path.name == "hansards.py"]
     ran(path, *MEASURED[0][2:])
     assert gzip.decompress(Path("data/hansards/train.fr.gz").read_bytes()).startswith(b"le aide de le pays .\n")
+    assert gzip.decompress(Path("data/hansards/long.en.gz").read_bytes()).endswith(
+        b"the aid\nthe aid of the country . the country .\n"
+    )
     assert Path("data/hansards/dev.fr").read_text() == "le aide\n"
     capsys.readouterr()
     app(ALIGNED[0], standalone_mode=False)

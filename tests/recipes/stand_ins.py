@@ -177,7 +177,7 @@ def _inferred(folder: Path, *files: str) -> None:
 def _hansards(folder: Path) -> None:
     """Parallel files, and true links of the test set."""
     texts = {"fr": ["le chien court .", "deux hommes .", "la mer"], "en": ["the dog runs .", "two men .", "the sea"]}
-    for split, count in {"train.{}.gz": 12, "valid.{}.gz": 4, "dev.{}": 1}.items():
+    for split, count in {"long.{}.gz": 12, "valid.{}.gz": 4, "dev.{}": 1}.items():
         for language, lines in texts.items():
             content = "".join(f"{line}\n" for line in lines * count).encode()
             name = split.format(language)

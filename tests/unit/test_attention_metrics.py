@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from sixjars.data.alignment.symmetry import symmetrized
 from sixjars.errors import DataError, ShapeError
 from sixjars.evaluation.by_length import scores_by_length
 from sixjars.evaluation.metrics import Outcome, RationaleWeight, focus_of, metric_named, rationale_weight, score
+from sixjars.evaluation.metrics.attention import linked
 from sixjars.evaluation.metrics.table import value_alone
 
 
@@ -17,6 +19,36 @@ def value(name: str, outcomes: Sequence[Outcome]) -> float:
 
 
 # Alignment
+
+
+def test_links_of_words_by_hand() -> None:
+    """Two words of one token, one of two; the second source word has most from the last output word."""
+    weights = [[0.7, 0.2, 0.1], [0.6, 0.1, 0.3], [0.1, 0.2, 0.7], [0.0, 1.0, 0.0]]  # the last row is that of `<stop>`
+    assert linked(weights, [0, 1, 1], [0, 1, 2]) == {(0, 0), (1, 2), (0, 1)}  # (0, 1) is beside (0, 0), and 1 was free
+    assert linked(weights, [0, 1, 2], [0, 0, 0]) == {(0, 0), (1, 0), (2, 0)}  # nothing else was there to link to
+    assert linked(weights, [], [0]) == linked(weights, [0], []) == frozenset()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_links_are_those_of_both_directions(data: st.DataObject) -> None:
+    """Against plain sums: a word's tokens stand together, as they do in a text."""
+    source, target = (sorted(data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=7))) for _ in range(2))
+    shares = st.lists(st.floats(0, 1), min_size=len(source), max_size=len(source))
+    weights = data.draw(st.lists(shares, min_size=len(target), max_size=len(target)))
+
+    def weight(one: int, two: int) -> float:
+        of_word = [row for row, word in zip(weights, target, strict=True) if word == two]
+        return sum(x for row in of_word for x, word in zip(row, source, strict=True) if word == one) / len(of_word)
+
+    ones, twos = sorted({*source}), sorted({*target})
+    each = {(one, two): weight(one, two) for one in ones for two in twos}
+    assume(len({round(value, 9) for value in each.values()}) == len(each))  # no two are alike
+    best = {max(((one, two) for one in ones), key=each.__getitem__) for two in twos}
+    other = {max(((one, two) for two in twos), key=each.__getitem__) for one in ones}
+    found = linked(weights, source, target)
+    assert best & other <= found <= best | other
+    assert found == symmetrized(frozenset(best), frozenset(other), "grow-diag")
 
 
 def test_alignment_error_rate_by_hand() -> None:
@@ -226,7 +258,7 @@ def test_outcomes_without_true_links_are_left_out() -> None:
     metric = metric_named("alignment_error_rate")
     [found] = score([right, unknown], [metric])
     assert found.value == 0.0
-    assert "|corpus|attention|with links:1|" in found.signature
+    assert "|corpus|attention|grow-diag|with links:1|" in found.signature
     assert (value_alone(metric, right), value_alone(metric, unknown)) == (0.0, None)
     buckets = scores_by_length([right, unknown], [1, 9], metric=metric, edges=[(1, 5), (6, 10)])
     assert [bucket.value for bucket in buckets] == [0.0, None]

@@ -7,7 +7,7 @@ from sixjars.inspection.page import Weights
 
 
 def pharaoh(weights: Weights, source: Sequence[int], target: Sequence[int]) -> str:
-    """A link from each output word to the source word with the most weight (see `linked`), counted from 0.
+    """The links between words that the weights between their tokens give (see `linked`), counted from 0.
 
     >>> pharaoh([[0.9, 0.1, 0.0], [0.1, 0.3, 0.6], [1.0, 0.0, 0.0]], [0, 1, 1], [0, 1])
     '0-0 1-1'

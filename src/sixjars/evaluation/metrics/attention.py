@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final, Literal
 
+from sixjars.data.alignment.symmetry import USUAL, symmetrized
 from sixjars.data.annotations import Links
 from sixjars.errors import DataError, ShapeError
 from sixjars.evaluation.metrics.outcome import Outcome, RationaleWeight, Rows, Sums
@@ -33,26 +34,38 @@ def alignment_error_rate(outcomes: Sequence[Outcome]) -> float:
 
 
 def linked(weights: Sequence[Sequence[float]], source: Sequence[int], target: Sequence[int]) -> Links:
-    """A link from each target word to the source word with the most weight, as pairs of their numbers.
+    """Links between words from the weights between their tokens, as pairs of numbers (source word, target word).
 
-    `weights` has a row for each target token; `source` and `target` have the word of each token. What tokens of one
-    word have is added up. Rows beyond the target, as that of `<stop>`, have no link.
+    Each target word is linked to the source word with the most weight, and each source word to the target word that
+    gives it the most; the two become one as they do in `sixjars align`. That one matrix gives both directions is from
+    Jalili Sabet et al. 2020 (https://aclanthology.org/2020.findings-emnlp.147/).
 
-    >>> linked([[0.4, 0.3, 0.3], [0.9, 0.1, 0.0]], [0, 1, 1], [0])
-    frozenset({(1, 0)})
+    `weights` has a row for each target token; `source` and `target` have the word of each token. A source word has the
+    sum of its tokens, a target word the mean. Rows beyond the target, as that of `<stop>`, have no link.
+
+    >>> sorted(linked([[0.4, 0.3, 0.3], [0.9, 0.1, 0.0]], [0, 1, 1], [0, 1]))
+    [(0, 1), (1, 0)]
     """
-    found: dict[int, dict[int, float]] = {}
+    rows: dict[int, list[Sequence[float]]] = {}
     for row, word in zip(weights, target, strict=False):
-        sums = found.setdefault(word, dict.fromkeys(source, 0.0))
-        for weight, over in zip(row, source, strict=False):
-            sums[over] += weight
-    return frozenset((max(sums, key=sums.__getitem__), word) for word, sums in found.items())
+        rows.setdefault(word, []).append(row)
+    best: dict[int, tuple[float, int]] = {}
+    forward = set()
+    for word, of_word in rows.items():
+        sums = dict.fromkeys(source, 0.0)
+        for row in of_word:
+            for weight, over in zip(row, source, strict=False):
+                sums[over] += weight / len(of_word)
+        forward |= {(over, word) for over in sorted(sums, key=sums.__getitem__)[-1:]}
+        for over, weight in sums.items():
+            best[over] = max(best.get(over, (-1.0, word)), (weight, word))
+    return symmetrized(frozenset(forward), frozenset((over, word) for over, (_, word) in best.items()), USUAL)
 
 
 def posterior_error_rate(outcomes: Sequence[Outcome]) -> float:
-    r"""As `alignment_error_rate`, where each word is linked by posterior attention, which knows the word.
+    r"""As `alignment_error_rate`, where links are those of posterior attention, which knows the word.
 
-    .. math:: A = \{ (\arg\max_j P(a_t = j | y_1 .. y_t, x), t) \}
+    .. math:: P(a_t = j | y_1 .. y_t, x)
 
     Shankar & Sarawagi 2019 (https://openreview.net/forum?id=BkltNhC9FX); see `evaluation.posterior`.
 
@@ -183,7 +196,8 @@ def how_known(outcomes: Sequence[Outcome], *, how: str, need: Known) -> tuple[st
 def how_linked(outcomes: Sequence[Outcome], *, by: str) -> tuple[str, ...]:
     """What links words, and how many outcomes have true links, where some have none."""
     known = sum(outcome.sure is not None for outcome in outcomes)
-    return ("corpus", by) if known == len(outcomes) else ("corpus", by, f"with links:{known}")
+    how = "corpus", by, USUAL
+    return how if known == len(outcomes) else (*how, f"with links:{known}")
 
 
 def _known(outcomes: Sequence[Outcome], need: Known) -> list[Any]:
