@@ -1,7 +1,7 @@
 """The parts of the script that a model needs.
 
 What the browser can run is what there are files for: a setting such as `bridge.kind: attention` needs the file
-`script/bridge/attention.js`.
+`script/bridge/attention.js`. Sections of a file that a model does not need are left out, see `inspection/sections.py`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
