@@ -323,14 +323,14 @@ def test_a_browser_that_cannot_decompress_says_so(browser: Browser, translation:
 def test_the_script_has_only_what_the_model_needs(translation: Path, tmp_path: Path) -> None:
     """What comes on top of the weights is a page and a script; a model without attention has no views."""
     script, page = ((translation / name).read_text("utf-8") for name in ("script.js", "index.html"))
-    assert len(script) + len(page) < 62_000
+    assert len(script) + len(page) < 52_000
     parts = ("CELL.gru", "CELL.lstm", "SEARCH.beam", "function livenView", "function documentView", "function tour")
     assert [part in script for part in parts] == [True, False, True, True, False, False]
     assert "http" not in page.replace("http-equiv", "")
     run = trained("document_classification/sample_flat_initial", (), tmp_path / "run")
     other = export_web(run, tmp_path / "page")
     whole = (other / "script.js").read_text("utf-8") + (other / "index.html").read_text("utf-8")
-    assert len(whole) < 36_000
+    assert len(whole) < 28_000
     assert not any(part in whole for part in ("function livenView", "function figure", ".heat", "SEARCH.beam"))
 
 

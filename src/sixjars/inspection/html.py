@@ -4,7 +4,7 @@
 is escaped. A browser is told to load nothing: what is not in the file cannot be shown.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Literal
@@ -14,6 +14,7 @@ from sixjars.inspection.draw import order_of, probability_of
 from sixjars.inspection.html_media import frames_body, image_body, tour_body
 from sixjars.inspection.html_parts import Body
 from sixjars.inspection.html_text import copying_body, document_body, heat_map_body, lines_body
+from sixjars.inspection.sections import kept
 from sixjars.inspection.view import Output, View
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -28,7 +29,7 @@ BODIES: Mapping[str, Callable[[View], Body]] = {
     "copying": copying_body,
 }
 """By the name of the view."""
-LIVE = ("colours", "view", "lines", "document", "image", "frames", "tour")
+LIVE = ("colours", "view", "heat", "lines", "document", "image", "frames", "tour")
 """What views look like, and what lights them: the names of styles and scripts."""
 HINT = "Point at a word, or press an arrow key, to see what it attends to; a click keeps it."
 
@@ -79,15 +80,15 @@ def page(fragments: Iterable[str], *, title: str, live: Sequence[str] = ()) -> s
     )
 
 
-def live_files(names: Iterable[str], ending: Literal["css", "js"]) -> str:
-    """The styles or the scripts of these names, where there are some.
+def live_files(names: Iterable[str], ending: Literal["css", "js"], features: Collection[str] | None = None) -> str:
+    """The styles or the scripts of these names, where there are some; with all sections, or those of some features.
 
     >>> live_files(["tour"], "js")
     ''
     """
     folder = files("sixjars.inspection").joinpath("live")
     paths = (folder.joinpath(f"{name}.{ending}") for name in names)
-    return "".join(path.read_text("utf-8") for path in paths if path.is_file())
+    return "".join(kept(path.read_text("utf-8"), features) for path in paths if path.is_file())
 
 
 def _probability(view: View, rank: int) -> str:

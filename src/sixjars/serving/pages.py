@@ -1,17 +1,19 @@
 """What the page of a server and a static page share: the inputs, what they are called, and views of attention."""
 
+from collections.abc import Collection
 from importlib.resources import files
 
 from sixjars.inspection.html import LIVE, live_files
+from sixjars.inspection.sections import kept
 from sixjars.runs.predict import Predictor
 
 INPUTS = ("inputs", "talk", "points", "files")
 """Inputs: a text, a conversation, points, and files."""
 
 
-def live(package: str, name: str) -> str:
-    """A file for the browser that lies beside a package."""
-    return files(f"sixjars.{package}").joinpath("live", name).read_text("utf-8")
+def live(package: str, name: str, features: Collection[str] | None = None) -> str:
+    """A file for the browser that lies beside a package; with all its sections, or those of some features."""
+    return kept(files(f"sixjars.{package}").joinpath("live", name).read_text("utf-8"), features)
 
 
 def style() -> str:

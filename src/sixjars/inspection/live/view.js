@@ -1,8 +1,10 @@
 // Lights what an output word attended to, and the other way round. The weights are read from the table of each panel.
 "use strict";
 
+// only: inspect
 document.querySelectorAll(".view").forEach(livenView);
 
+// end: inspect
 // One view: its panels, and the tabs that switch between them.
 function livenView(view) {
   const tabs = [...view.querySelectorAll('[role="tab"]')];
@@ -40,10 +42,12 @@ function livenPanel(element) {
   const items = { t: each("t"), s: each("s") };
   const all = [...items.t, ...items.s];
   const usual = new Map(all.map((item) => [item, item.style.getPropertyValue("--w")]));
+  // only: view/document
   const sentences = [...element.querySelectorAll(".document li")].map((item) => {
     const share = item.querySelector(".sentence"), own = [...item.querySelectorAll("[data-s]")].map((e) => +e.dataset.s);
     return { share, own, text: share.textContent, usual: share.style.getPropertyValue("--w") };
   });
+  // end: view/document
   const status = element.querySelector(".status");
   const said = status.textContent;
   let pinned = null;
@@ -60,9 +64,15 @@ function livenPanel(element) {
 
   function clear() {
     all.forEach((item) => { shade(item, usual.get(item) || 0); item.classList.remove("on"); });
+    // only: view/document
     sentences.forEach(({ share, text, usual: before }) => { shade(share, before); share.textContent = text; });
+    // end: view/document
+    // only: inspect
     element.querySelectorAll("path.on").forEach((path) => path.classList.remove("on"));
+    // end: inspect
+    // only: inspect, view/image
     element.querySelectorAll(".chosen").forEach((part) => part.classList.remove("chosen"));
+    // end: inspect, view/image
     delete element.dataset.lit;
     status.textContent = said;
   }
@@ -73,9 +83,16 @@ function livenPanel(element) {
     const found = line(side, at), most = Math.max(...found) || 1;
     items[side].forEach((item) => { if (place(item)[1] === at) { shade(item, 0); item.classList.add("on"); } });
     items[other(side)].forEach((item) => shade(item, (found[place(item)[1]] / most).toFixed(3)));
+    // only: inspect
     element.querySelectorAll(`path[data-line-${side}="${at}"]`).forEach((path) => path.classList.add("on"));
     element.querySelectorAll(".pair").forEach((pair) => pair.classList.add("chosen"));
-    if (side === "t") { uncover(at); weigh(found); }
+    // end: inspect
+    // only: view/image
+    if (side === "t") uncover(at);
+    // end: view/image
+    // only: view/document
+    if (side === "t") weigh(found);
+    // end: view/document
     element.dataset.lit = `${side}${at}`;
     const best = found.map((weight, own) => [weight, own]).sort((one, two) => two[0] - one[0]).slice(0, 4);
     const told = best.filter(([weight]) => weight >= 0.01);
@@ -83,6 +100,7 @@ function livenPanel(element) {
     const verb = side === "t" ? "attends to" : "is attended to by";
     status.textContent = words ? `${names[side][at]} ${verb} ${words}` : `${names[side][at]}: all weights are small`;
   }
+  // only: view/image
 
   // Of an image: the light of that word on the large one.
   function uncover(at) {
@@ -91,6 +109,8 @@ function livenPanel(element) {
     large.querySelector(".light").style.backgroundImage = tile.style.backgroundImage;
     large.classList.add("chosen");
   }
+  // end: view/image
+  // only: view/document
 
   // Of a document: the weight of each sentence is that of its words together.
   function weigh(found) {
@@ -100,6 +120,7 @@ function livenPanel(element) {
       share.textContent = `${(100 * sums[at]).toFixed(sums[at] < 0.0995 ? 1 : 0)}%`;
     });
   }
+  // end: view/document
 
   function relight() {
     if (pinned) light(...pinned); else clear();
@@ -141,6 +162,8 @@ function livenPanel(element) {
     const found = line(side, at), best = found.indexOf(Math.max(...found));
     return items[other(side)].find((one) => place(one)[1] === best);
   }
+  // only: inspect
 
   if (element.querySelector(".pair")) livenLines(element, items, weights);
+  // end: inspect
 }

@@ -29,6 +29,7 @@ from sixjars.runs.folder import open_run
 from sixjars.runs.predict import Predictor
 from sixjars.samples import generate, materialise, sample_columns
 from sixjars.serving.pages import titles
+from sixjars.serving.web.features import features
 from sixjars.serving.web.packing import packed, planes
 from sixjars.serving.web.parts import SCRIPT, parts_of, script, style
 from sixjars.tasks import TASKS
@@ -74,9 +75,9 @@ def export_web(run: Path, out: Path, example: str | None = None) -> Path:
     }
     fingerprint = sha256(json.dumps(plan).encode() + planes(tensors.values())).hexdigest()
     weights = packed({"page": fingerprint, **plan}, tensors.values())
-    page = _page(opened.recipe, len(weights), fingerprint, style(parts, attends=predictor.has_attention))
-    code = script(parts, searches=model.decoder.searches, attends=predictor.has_attention)
-    for name, content in zip(FILES, (page, code, weights), strict=True):
+    has = features(opened.recipe, searches=model.decoder.searches, attends=predictor.has_attention)
+    page = _page(opened.recipe, len(weights), fingerprint, style(parts, has))
+    for name, content in zip(FILES, (page, script(parts, has), weights), strict=True):
         write_whole(out / name, content)
     return out
 

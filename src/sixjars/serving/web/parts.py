@@ -1,7 +1,7 @@
 """The parts of the script that a model needs.
 
 What the browser can run is what there are files for: a setting such as `bridge.kind: attention` needs the file
-`script/bridge/attention.js`.
+`script/bridge/attention.js`. Sections of a file that a model does not need are left out, see `inspection/sections.py`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -11,13 +11,14 @@ from typing import Any
 
 from sixjars.errors import RunError
 from sixjars.inspection.html import live_files
+from sixjars.inspection.sections import kept
 from sixjars.recipe.sections import Recipe
 from sixjars.serving.pages import live
 
 Part = tuple[str, str]
 """A folder and a file in it: what a setting is, and its value."""
 SCRIPT = files("sixjars.serving.web").joinpath("script")
-BEFORE, AFTER = ("tensors", "recurrent", "bridge"), ("model", "page")
+BEFORE, AFTER = ("tensors", "bridge"), ("model", "page")
 """Files that every model needs, before and after those of its components."""
 SEARCH = ("search/rules", "search/greedy", "search/beam", "search/sample", "choice")
 """Files of search: what its kinds share, then all of them, for the page lets one choose."""
@@ -30,6 +31,7 @@ SEQUENCES: Collection[Part] = [
 ]
 SCORES: Collection[Part] = [("bridge", "attention"), ("bridge", "two_level"), ("decoder", "pointer")]
 SHARED: Mapping[str, Collection[Part]] = {
+    "recurrent": [*SEQUENCES, ("decoder", "sequence"), ("decoder", "pointer")],
     "text": TEXT,
     "pixels": FILES,
     "visual": VISUAL,
@@ -92,23 +94,26 @@ def _inner(where: str, section: Mapping[str, Any]) -> Iterator[tuple[str, str, A
             yield from _inner(f"{where}.{key}", value)
 
 
-def script(parts: Collection[Part], *, searches: bool, attends: bool) -> bytes:
+def script(parts: Collection[Part], features: Collection[str]) -> bytes:
     """All that a model needs in one file, in the order in which its parts need each other."""
     shared = [name for name, users in SHARED.items() if _meet(users, parts)]
-    views = ["figure", *(f"view/{name}" for name in _views(parts))] if attends else []
+    attends, views = "attends" in features, [f"view/{name}" for name in _views(parts)]
     components = [f"{folder}/{name}" for folder, name in parts]
-    names = [*BEFORE, *shared, *components, *(SEARCH if searches else ()), *views, *AFTER]
-    controls = [live("serving", f"{name}.js") for name in ("inputs", *_controls(parts))]
-    lit = [live_files(["view"], "js")] if attends else []
-    first, *others = (SCRIPT.joinpath(f"{name}.js").read_text("utf-8") for name in names)
+    names = [*BEFORE, *shared, *components, *(SEARCH if "searches" in features else ())]
+    names += ["figure", *views, *AFTER] if attends else ["outputs", *AFTER]
+    controls = [live("serving", f"{name}.js", features) for name in ("inputs", *_controls(parts))]
+    lit = [live_files(["view"], "js", {*features, *views})] if attends else []
+    first, *others = (kept(SCRIPT.joinpath(f"{name}.js").read_text("utf-8"), {*features, *views}) for name in names)
     return "\n".join([first, *lit, *controls, *others]).encode()
 
 
-def style(parts: Collection[Part], *, attends: bool) -> str:
+def style(parts: Collection[Part], features: Collection[str]) -> str:
     """What the page of a model looks like."""
-    views = live_files(["colours", *(["view", *_views(parts)] if attends else [])], "css")
-    inputs = [live("serving", f"{name}.css") for name in ("inputs", *_controls(parts))]
-    return "".join([views, *inputs, SCRIPT.joinpath("page.css").read_text("utf-8")])
+    attends = "attends" in features
+    views = live_files(["colours", *(["view", *_views(parts)] if attends else [])], "css", features)
+    inputs = [live("serving", f"{name}.css", features) for name in ("inputs", *_controls(parts))]
+    own = [SCRIPT.joinpath(name).read_text("utf-8") for name in ("page.css", *([] if attends else ["outputs.css"]))]
+    return "".join([views, *inputs, *(kept(text, features) for text in own)])
 
 
 def _controls(parts: Collection[Part]) -> list[str]:

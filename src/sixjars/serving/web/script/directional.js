@@ -26,6 +26,7 @@ class DirectionalRNN {
   }
 }
 
+// only: input/text
 // h_j = RNN(h_{j-1}, E_enc[x_j]), in one or both directions: of a whole text, or of a part of one.
 class WordsEncoder {
   constructor(weights, settings, name = "encoder") {
@@ -39,3 +40,4 @@ class WordsEncoder {
     return { memory: states, summary, size: this.size };
   }
 }
+// end: input/text

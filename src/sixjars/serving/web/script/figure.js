@@ -1,7 +1,9 @@
 // Draws what an output attended to, as the views of `sixjars inspect` do; the script of those views lights it. The files
 // of the views that this model has fill VIEW, each with what it `draws` and whether it `fits` an output.
-const WIDEST = 60, DEEP = 0.58, DEEPEST = 0.78;
 const HINT = "Point at a word, or press an arrow key, to see what it attends to; a click keeps it.";
+
+// only: view/heat, view/document, view/frames
+const DEEP = 0.58, DEEPEST = 0.78;
 
 function shaded(element, share) {
   element.style.setProperty("--w", share.toFixed(3));
@@ -16,6 +18,10 @@ function word(text, side, at) {
   return make("span", { class: "word", role: "button", tabindex: index, [`data-${side}`]: at }, text);
 }
 
+// end: view/heat, view/document, view/frames
+// only: view/heat, view/document
+const WIDEST = 60; // words of a heat map
+
 function wordLine(label, texts, side) {
   const flow = make("span", { class: "flow", dir: "auto" });
   texts.forEach((text, at) => flow.append(word(text, side, at), " "));
@@ -23,6 +29,7 @@ function wordLine(label, texts, side) {
   return make("div", { class: "words", role: "group", "aria-label": label }, name, flow);
 }
 
+// end: view/heat, view/document
 const note = (text) => make("p", { class: "note" }, text);
 
 // All weights as a table, which a screen reader reads, and the script that lights words too.
@@ -58,4 +65,11 @@ function figure(predictions) {
     view.append(panel);
   });
   return outputs.length ? view : null;
+}
+
+// What is shown below the best output.
+function drawing(found) {
+  const shown = figure(found);
+  if (shown) livenView(shown);
+  return shown ? [shown] : [];
 }

@@ -17,20 +17,30 @@ async function openModel(file) {
   }
   page.file.hidden = true;
   controls = model.asked.map((field) => controlOf(field, answer));
-  page.inputs.replaceChildren(...controls.map(({ element }) => element), ...(model.searches ? [choice()] : []));
+  page.inputs.replaceChildren(...controls.map(({ element }) => element));
+  // only: searches
+  page.inputs.append(choice());
+  // end: searches
   model.asked.forEach(({ name }, at) => {
-    if (model.example[name] !== undefined) controls[at].put(model.example[name]); else controls[at].begin?.();
+    if (model.example[name] !== undefined) controls[at].put(model.example[name]);
+    // only: input/points
+    else controls[at].begin?.();
+    // end: input/points
   });
   answer();
 }
 
 // As the page asks for it: of a beam the best three, of labels the best five.
 function wanted() {
+  // only: searches
   const select = page.inputs.querySelector("select"), seed = page.inputs.querySelector("[name=seed]");
-  if (!select) return { ...model.search, nbest: 5 };
   const { nbest, width } = model.search, several = Math.max(nbest, Math.min(3, width));
   const seeded = { ...model.search, kind: select.value, seed: Math.max(0, Math.trunc(seed.valueAsNumber || 0)) };
   return { ...seeded, nbest: select.value === "beam" ? several : nbest };
+  // end: searches
+  // only: decoder/label
+  return { ...model.search, nbest: 5 };
+  // end: decoder/label
 }
 
 async function answer() {
@@ -40,7 +50,9 @@ async function answer() {
   if (!missing) {
     const given = controls.map((control) => control.value());
     try {
-      await FIRST?.(given);
+      // only: input/image, input/video
+      await FIRST(given);
+      // end: input/image, input/video
       found = await model.predict(given, wanted(), () => number !== asked);
     } catch (error) {
       [told, isError] = [`There is no answer: ${error.message}`, true];
@@ -52,24 +64,28 @@ async function answer() {
   show(found);
   say(found.length ? notes(found[0]) : told, isError);
   page.took.textContent = found.length ? `${(performance.now() - began).toFixed(0)} ms` : "";
+  // only: input/points, segments/turns
   controls.forEach((control) => { if (found.length) control.answered?.(found[0].text); else if (isError) control.failed?.(); });
+  // end: input/points, segments/turns
 }
 
 function show(found) {
-  const shown = VIEW.length ? figure(found) : null, [best] = found;
-  const text = best && (best.text || make("small", {}, "The output is empty."));
+  const [best] = found, text = best && (best.text || make("small", {}, "The output is empty."));
   page.answer.replaceChildren(...(best ? [text, " ", make("small", {}, probability(best))] : []));
-  page.views.replaceChildren(...(shown ? [shown] : []));
-  if (shown) livenView(shown);
+  page.views.replaceChildren(...drawing(found));
 }
 
 const probability = ({ logProbability }) => `P = ${Math.exp(logProbability).toPrecision(3)}`;
 
 function notes({ unknownTokens, tokensRead, truncated, finished }) {
   const told = [];
+  // only: input/text
   if (unknownTokens) told.push(`${unknownTokens} of ${tokensRead} tokens are unknown to the model.`);
   if (truncated) told.push("The input is longer than the model reads, so it is cut.");
+  // end: input/text
+  // only: searches
   if (!finished) told.push("The output was cut at its greatest length.");
+  // end: searches
   return told.join(" ");
 }
 

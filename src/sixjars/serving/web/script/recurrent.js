@@ -18,7 +18,9 @@ class Recurrent {
     const part = (number) => vector.subarray(number * this.size, (number + 1) * this.size);
     return this.layers.map((_, at) => ({
       hidden: part(at),
+      // only: cell/lstm
       cell: this.stateCount === 2 ? part(this.layers.length + at) : null,
+      // end: cell/lstm
     }));
   }
 
@@ -31,6 +33,7 @@ class Recurrent {
       return after;
     });
   }
+  // only: encoder/text, encoder/pair, encoder/hierarchy, encoder/points, encoder/image_question, encoder/video
 
   // The top layer's states over a whole sequence, from zeros.
   over(inputs) {
@@ -40,4 +43,5 @@ class Recurrent {
       return state.at(-1).hidden;
     });
   }
+  // end: encoder/text, encoder/pair, encoder/hierarchy, encoder/points, encoder/image_question, encoder/video
 }

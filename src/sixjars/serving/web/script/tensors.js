@@ -5,7 +5,9 @@
 // Filled by the files of the components that this model has.
 const ENCODER = {}, BRIDGE = {}, DECODER = {}, CELL = {}, BACKBONE = {}, FIELD = {}, TOKENS = {};
 const SEGMENTS = {}, SEARCH = {}, VIEW = [];
+// only: input/image, input/video
 let FIRST = null; // what comes before an answer, where there are files
+// end: input/image, input/video
 const SPECIAL = ["<pad>", "<go>", "<stop>", "<unk>"], PAD = 0, GO = 1, STOP = 2, UNK = 3;
 
 class Weights {
@@ -51,6 +53,7 @@ class Weights {
   }
 }
 
+// only: start/linear, attends, decoder/label, encoder/hierarchy, input/image, input/video, input/points
 // W x + b, with the weights `name.weight` and, where there is one, `name.bias`.
 class Linear {
   constructor(weights, name) {
@@ -63,6 +66,7 @@ class Linear {
   }
 }
 
+// end: start/linear, attends, decoder/label, encoder/hierarchy, input/image, input/video, input/points
 function product({ values, rows, columns }, vector, bias) {
   const found = new Float32Array(rows);
   for (let row = 0, at = 0; row < rows; row++) {
@@ -79,15 +83,19 @@ function product({ values, rows, columns }, vector, bias) {
   return found;
 }
 
+// only: cell/gru, cell/lstm, copying
 const sigmoid = (value) => 1 / (1 + Math.exp(-value));
+// end: cell/gru, cell/lstm, copying
 const tanh = (vector) => vector.map(Math.tanh);
 
+// only: encoder/pair, bridge/attention, bridge/two_level, decoder/pointer
 function dot(one, two) {
   let sum = 0;
   for (let at = 0; at < one.length; at++) sum += one[at] * two[at];
   return sum;
 }
 
+// end: encoder/pair, bridge/attention, bridge/two_level, decoder/pointer
 function concat(vectors) {
   const found = new Float32Array(vectors.reduce((size, vector) => size + vector.length, 0));
   let at = 0;
@@ -98,6 +106,7 @@ function concat(vectors) {
   return found;
 }
 
+// only: bridge/attention, bridge/two_level, bridge/pooling, encoder/pair, encoder/hierarchy
 // Σ_j w_j v_j of vectors that have `size` numbers each.
 function weighted(weights, vectors, size) {
   const found = new Float64Array(size);
@@ -107,12 +116,14 @@ function weighted(weights, vectors, size) {
   return Float32Array.from(found);
 }
 
+// end: bridge/attention, bridge/two_level, bridge/pooling, encoder/pair, encoder/hierarchy
 function highest(values) {
   let most = -Infinity;
   for (const value of values) if (value > most) most = value;
   return most;
 }
 
+// only: attends, searches, encoder/pair, encoder/hierarchy
 // A score of -Infinity has no share; where all have it, nothing has one.
 function softmax(scores) {
   const most = highest(scores);
@@ -122,6 +133,7 @@ function softmax(scores) {
   return Float32Array.from(raised, (value) => value / whole);
 }
 
+// end: attends, searches, encoder/pair, encoder/hierarchy
 function logSoftmax(scores) {
   const most = highest(scores);
   let whole = 0;
@@ -130,15 +142,18 @@ function logSoftmax(scores) {
   return Float32Array.from(scores, (score) => score - shift);
 }
 
-// A vector for each token; with frozen vectors, those take the place of the learned ones where there are some.
+// only: input/text, output/text
+// A vector for each token.
 class WordEmbedding {
   constructor(weights, name) {
     this.table = weights.tensor(`${name}.table.weight`);
-    if (!weights.has(`${name}.fixed`)) return;
+    // only: frozen
+    if (!weights.has(`${name}.fixed`)) return; // frozen vectors take the place of learned ones where there are some
     const fixed = weights.vector(`${name}.fixed`), isFixed = weights.vector(`${name}.is_fixed`);
     const { columns } = this.table;
     const values = this.table.values.map((value, at) => (isFixed[Math.floor(at / columns)] ? fixed[at] : value));
     this.table = { ...this.table, values };
+    // end: frozen
   }
 
   of(id) {
@@ -146,3 +161,4 @@ class WordEmbedding {
     return values.subarray(id * columns, (id + 1) * columns);
   }
 }
+// end: input/text, output/text

@@ -22,21 +22,6 @@ function moments(values, from, to) {
   return [mean, Math.sqrt(squares / (to - from) + STEADY)];
 }
 
-// The same over the cells of some channels at a time, of which there are at most eight groups.
-function groupNorm(maps, { scale, shift }) {
-  const { values, channels, height, width } = maps, cells = height * width;
-  let groups = 8;
-  while (channels % groups) groups /= 2; // the greatest common divisor of both
-  for (let group = 0, size = values.length / groups; group < groups; group++) {
-    const from = group * size, [mean, spread] = moments(values, from, from + size);
-    for (let at = from; at < from + size; at++) {
-      const channel = Math.floor(at / cells);
-      values[at] = (values[at] - mean) / spread * scale[channel] + shift[channel];
-    }
-  }
-  return maps;
-}
-
 function clipped(maps, most = Infinity) {
   const { values } = maps;
   for (let at = 0; at < values.length; at++) values[at] = Math.min(Math.max(values[at], 0), most);
@@ -84,12 +69,6 @@ function unfolded({ values, channels, height, width }, { kernel, stride, before,
     }
   }
   return found;
-}
-
-// The vectors of all cells, row by row.
-function cellsOf({ values, channels, height, width }) {
-  const cells = height * width;
-  return Array.from({ length: cells }, (_, cell) => Float32Array.from({ length: channels }, (_, at) => values[at * cells + cell]));
 }
 
 // Colours from -1 to 1.

@@ -27,3 +27,18 @@ BACKBONE.small = class {
     return { maps, vector: this.even.of(this.vector.of(maps.values)).map((value) => Math.max(value, 0)) };
   }
 };
+
+// Mean 0 and variance 1 over the cells of some channels at a time, of which there are at most eight groups.
+function groupNorm(maps, { scale, shift }) {
+  const { values, channels, height, width } = maps, cells = height * width;
+  let groups = 8;
+  while (channels % groups) groups /= 2; // the greatest common divisor of both
+  for (let group = 0, size = values.length / groups; group < groups; group++) {
+    const from = group * size, [mean, spread] = moments(values, from, from + size);
+    for (let at = from; at < from + size; at++) {
+      const channel = Math.floor(at / cells);
+      values[at] = (values[at] - mean) / spread * scale[channel] + shift[channel];
+    }
+  }
+  return maps;
+}

@@ -6,33 +6,42 @@ DECODER.sequence = class {
     this.embedding = new WordEmbedding(weights, "decoder.embedding");
     const matrix = settings.tied ? this.embedding.table : weights.tensor("decoder.output.weight");
     this.output = { matrix, bias: weights.vector("decoder.output.bias") };
-    this.middle = settings.conditional ? new Recurrent(weights, "decoder.rnn.middle", { cell: settings.cell }) : null;
+    // only: conditional
+    this.middle = new Recurrent(weights, "decoder.rnn.middle", { cell: settings.cell });
+    // end: conditional
     this.rnn = new Recurrent(weights, settings.conditional ? "decoder.rnn.last" : "decoder.rnn", settings);
-    this.gate = settings.copying ? new Linear(weights, "decoder.copy_gate.gate") : null;
+    // only: copying
+    this.gate = new Linear(weights, "decoder.copy_gate.gate");
+    // end: copying
     this.bridge = new Bridge(weights, this.rnn.stateCount * settings.layers);
   }
 
-  // `copyIds` has, for each position of the source, what copying it would output.
-  start(encoded, copyIds) {
-    const prepared = { ...this.bridge.start(encoded), copyIds };
+  start(encoded) {
+    const prepared = this.bridge.start(encoded);
     return { state: this.rnn.first(prepared.firstState), prepared };
   }
 
   step(token, before, prepared) {
     const size = this.output.matrix.rows, embedded = this.embedding.of(token < size ? token : UNK);
-    let state, context;
-    if (this.middle) { // attention receives a state that has read the previous token
-      const [middle] = this.middle.step(embedded, before.slice(0, 1));
-      context = this.bridge.step(middle.hidden, prepared);
-      state = this.rnn.step(context.vector, [middle, ...before.slice(1)]);
-    } else {
-      context = this.bridge.step(before.at(-1).hidden, prepared);
-      state = this.rnn.step(concat([embedded, context.vector]), before);
-    }
-    const top = state.at(-1).hidden, logits = product(this.output.matrix, top, this.output.bias);
-    const scores = this.gate ? this.mixed(logits, concat([top, context.vector, embedded]), context, prepared) : logits;
-    return { scores: logSoftmax(scores), weights: context.weights, state };
+    const { state, context } = this.recurrence(embedded, before, prepared), top = state.at(-1).hidden;
+    let logits = product(this.output.matrix, top, this.output.bias);
+    // only: copying
+    logits = this.mixed(logits, concat([top, context.vector, embedded]), context, prepared);
+    // end: copying
+    return { scores: logSoftmax(logits), weights: context.weights, state };
   }
+
+  recurrence(embedded, before, prepared) {
+    // only: conditional
+    if (this.middle) { // attention receives a state that has read the previous token
+      const [middle] = this.middle.step(embedded, before.slice(0, 1)), context = this.bridge.step(middle.hidden, prepared);
+      return { context, state: this.rnn.step(context.vector, [middle, ...before.slice(1)]) };
+    }
+    // end: conditional
+    const context = this.bridge.step(before.at(-1).hidden, prepared);
+    return { context, state: this.rnn.step(concat([embedded, context.vector]), before) };
+  }
+  // only: copying
 
   // log of p_gen P_V(y) + (1 - p_gen) Σ α_j over the positions j where y stands.
   mixed(logits, inputs, { weights }, { copyIds }) {
@@ -42,4 +51,5 @@ DECODER.sequence = class {
     copyIds.forEach((id, at) => { all[id] += copied * weights[at]; });
     return all.map((share) => Math.log(Math.max(share, 2 ** -126)));
   }
+  // end: copying
 };

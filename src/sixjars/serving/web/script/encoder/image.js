@@ -18,3 +18,9 @@ ENCODER.image = class {
     return { memory, summary: this.whole.of(vector), size: maps.channels, grid: [maps.height, maps.width] };
   }
 };
+
+// The vectors of all cells, row by row.
+function cellsOf({ values, channels, height, width }) {
+  const cells = height * width;
+  return Array.from({ length: cells }, (_, cell) => Float32Array.from({ length: channels }, (_, at) => values[at * cells + cell]));
+}

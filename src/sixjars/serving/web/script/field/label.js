@@ -6,13 +6,18 @@ FIELD.label = class {
   }
 
   decode(ids) {
-    return this.tokens(ids).sort(byCodePoints).join(", ");
+    const names = this.tokens(ids);
+    // only: multi_label
+    names.sort(byCodePoints);
+    // end: multi_label
+    return names.join(", ");
   }
 
   tokens(ids) {
     return ids.map((id) => this.names[id]);
   }
 };
+// only: multi_label
 
 // As Python sorts texts; JavaScript compares halves of characters.
 function byCodePoints(one, two) {
@@ -20,3 +25,4 @@ function byCodePoints(one, two) {
   const at = letters.findIndex((letter, own) => letter !== others[own]);
   return at < 0 ? letters.length - others.length : letters[at] - (others[at] ?? -1);
 }
+// end: multi_label

@@ -12,11 +12,17 @@ class Tokenizer {
     this.isWhole = false; // whether a word (or character) outside the vocabulary is one token
   }
 
-  // Lowercased if asked for, Unicode NFC, single spaces; a `▁` of the text itself becomes `_`.
+  // Unicode NFC, single spaces; a `▁` of the text itself becomes `_`.
   normalize(text) {
-    const lower = this.learned.lowercase ? Array.from(text, (letter) => letter.toLowerCase()).join("") : text;
-    const plain = words(lower.normalize("NFC")).join(" ");
+    const plain = words(this.cased(text).normalize("NFC")).join(" ");
     return this.marked ? plain.replaceAll(MARK, "_") : plain;
+  }
+
+  cased(text) {
+    // only: lowercase
+    if (this.learned.lowercase) return Array.from(text, (letter) => letter.toLowerCase()).join("");
+    // end: lowercase
+    return text;
   }
 
   // Each token of a text: as it is spelled, and its id. Unknown words can be copied, so they are spelled too.
@@ -28,26 +34,33 @@ class Tokenizer {
   }
 
   name(id, sourceWords) {
-    return id < this.size ? this.names[id] : sourceWords[id - this.size];
+    // only: borrows
+    if (id >= this.size) return sourceWords[id - this.size];
+    // end: borrows
+    return this.names[id];
   }
 
   plain(token) {
     return this.marked && token !== MARK && token.startsWith(MARK) ? token.slice(1) : token;
   }
 
+  tokens(ids, sourceWords) {
+    return ids.map((id) => this.name(id, sourceWords));
+  }
+  // only: output/text
+
   // The text of ids; an id from `size` on is copied from the source, whose tokens are `sourceWords`.
   decode(ids, sourceWords) {
     const text = this.joined(ids.filter((id) => ![PAD, GO, STOP].includes(id)), sourceWords);
     return this.marked ? text.replaceAll(MARK, " ").replace(/^ /, "") : text;
   }
+  // only: tokens/characters, tokens/bpe, tokens/unigram
 
   joined(ids, sourceWords) {
     return ids.map((id) => this.name(id, sourceWords)).join("");
   }
-
-  tokens(ids, sourceWords) {
-    return ids.map((id) => this.name(id, sourceWords));
-  }
+  // end: tokens/characters, tokens/bpe, tokens/unigram
+  // end: output/text
 }
 
 FIELD.text = class {
@@ -56,6 +69,7 @@ FIELD.text = class {
     this.settings = settings;
     this.tokenizer = new TOKENS[learned.kind](learned);
   }
+  // only: input/text
 
   // What the encoder reads of an input; `by` is another tokenizer where that of the target numbers its words.
   encode(text, by = this.tokenizer) {
@@ -65,14 +79,22 @@ FIELD.text = class {
     const all = SEGMENTS[kind](text).flatMap((part) => [...by.read(part), ...(kind === "none" ? [] : [END])]);
     const cut = onLong === null || onLong === "cut";
     if (!cut && all.length > limit) throw new Error(`the ${this.name} is longer than data.${this.name}.max_length.`);
-    const row = cut && all.length > limit ? (kind === "turns" ? latest(all, limit) : all.slice(0, limit)) : all;
+    let row = cut ? all.slice(0, limit) : all;
+    // only: segments/turns
+    if (kind === "turns" && row.length < all.length) row = latest(all, limit);
+    // end: segments/turns
     const read = row.filter(({ word }) => word !== null), ids = read.map(({ id }) => id), spelled = by.tokens(ids);
     if (!ids.length) throw new Error(`the ${this.name} is empty: it has no token.`);
     return { ids, words: read.map(({ word }) => word), truncated: row.length < all.length,
       shown: read.map(({ word }, at) => named(spelled[at], by.plain(word))),
+      unknown: ids.filter((id) => id === UNK).length,
+      // only: segments/lines, segments/sentences, segments/turns, encoder/hierarchy
       segments: kind === "none" ? [ids] : inSegments(row), inSegments: kind !== "none",
-      unknown: ids.filter((id) => id === UNK).length };
+      // end: segments/lines, segments/sentences, segments/turns, encoder/hierarchy
+    };
   }
+  // end: input/text
+  // only: output/text
 
   decode(ids, sourceWords = []) {
     return this.tokenizer.decode(ids, sourceWords);
@@ -81,6 +103,8 @@ FIELD.text = class {
   tokens(ids, sourceWords = []) {
     return this.tokenizer.tokens(ids, sourceWords);
   }
+  // end: output/text
+  // only: copying
 
   // What each position of a source is numbered as when it is copied: a word, or `size` + where it first stands.
   copyable(source) {
@@ -90,16 +114,22 @@ FIELD.text = class {
       return size + source.ids.findIndex((other, own) => other === UNK && plain[own] === plain[at]);
     });
   }
+  // end: copying
+  // only: borrows
 
   // A token of another tokenizer as this one spells it: marked where a space came before it, or plain.
   adopted(token, other) {
     const spaced = other.marked ? token.startsWith(MARK) : other.learned.kind === "words";
     return spaced && this.tokenizer.marked ? MARK + other.plain(token) : other.plain(token);
   }
+  // end: borrows
 };
+// only: input/text
 
 // A token that is unknown with what stands in the text, where that is known.
 const named = (token, word) => (token === SPECIAL[UNK] && word !== token ? `<unk:${word}>` : token);
+// end: input/text
+// only: segments/lines, segments/sentences, segments/turns, encoder/hierarchy
 
 // The ids of each segment; one that was cut has no end.
 function inSegments(row) {
@@ -110,6 +140,8 @@ function inSegments(row) {
   if (row.at(-1).word === null) found.pop();
   return found;
 }
+// end: segments/lines, segments/sentences, segments/turns, encoder/hierarchy
+// only: segments/turns
 
 // The last turns, as many whole ones as fit; the very last is cut if it does not fit alone.
 function latest(row, limit) {
@@ -117,3 +149,4 @@ function latest(row, limit) {
   const fits = begins.find((begin) => row.length - begin <= limit);
   return fits === undefined ? row.slice(begins.at(-1), begins.at(-1) + limit) : row.slice(fits);
 }
+// end: segments/turns

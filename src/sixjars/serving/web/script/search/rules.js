@@ -2,7 +2,7 @@
 // A row is a beginning: its tokens, its attention weights, its log probability and the state after it.
 
 class Problem {
-  constructor(decoder, settings, { state, prepared, longest = settings.max_length }, prefix, stopped) {
+  constructor(decoder, settings, { state, prepared, longest = settings.max_length, prefix }, stopped) {
     Object.assign(this, { decoder, prepared, longest, settings, prefix, stopped });
     this.begin = { tokens: [], weights: [], logProbability: 0, state };
     const { banned, unknown } = decoder.special;
@@ -18,7 +18,9 @@ class Problem {
 
   ruled(scores, tokens) {
     const made = tokens.length;
+    // only: encoder/none
     if (made < this.prefix.length) return scores.map((score, at) => (at === this.prefix[made] ? score : -Infinity));
+    // end: encoder/none
     for (const token of this.never) scores[token] = -Infinity;
     const length = this.settings.no_repeat_ngram;
     for (let at = 0; length && at + length <= made; at++) {
@@ -31,14 +33,18 @@ class Problem {
     return scores;
   }
 
-  // log P / length^α, and β Σ_j log min(Σ_t α_tj, 1) where there is a coverage penalty.
+  // log P / length^α
   score(logProbability, length, weights) {
-    const { length_penalty: power, coverage_penalty: penalty } = this.settings;
     if (length === 0) return 0;
-    const share = logProbability / length ** power;
-    if (!penalty || !weights.length) return share;
-    const covered = weights[0].map((_, at) => weights.reduce((sum, row) => sum + row[at], 0));
-    return share + penalty * covered.reduce((sum, all) => sum + Math.log(Math.min(Math.max(all, 2 ** -126), 1)), 0);
+    let score = logProbability / length ** this.settings.length_penalty;
+    // only: attends
+    const penalty = this.settings.coverage_penalty; // β Σ_j log min(Σ_t α_tj, 1)
+    if (penalty && weights.length) {
+      const covered = weights[0].map((_, at) => weights.reduce((sum, row) => sum + row[at], 0));
+      score += penalty * covered.reduce((sum, all) => sum + Math.log(Math.min(Math.max(all, 2 ** -126), 1)), 0);
+    }
+    // end: attends
+    return score;
   }
 
   hypothesis({ tokens, weights, logProbability }, finished) {
