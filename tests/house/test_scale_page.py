@@ -60,6 +60,15 @@ def test_the_commands_with_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [len(Path(f"{out}/a.tsv").read_text().splitlines()) for out in ("from-ray", "from-cluster")] == [10, 10]
 
 
+def test_the_command_with_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_ray, "answered_on_ray", by_hand)
+    Path("data/a.tsv").rename("data/a.csv")
+    Path("data/a.csv").write_text("id,roman\n1,ghar\n")
+    line = NOT_RUN[1].replace("s3://my-bucket/rows/*.parquet", f"file://{Path('data').resolve()}/*.csv")
+    app(shlex.split(line)[1:], standalone_mode=False)
+    assert len(Path("from-bucket/a.csv").read_text().splitlines()) == 2
+
+
 def torchrun_of(words: list[str]) -> Any:
     """The options of torchrun, as it reads them itself."""
     from torch.distributed.run import get_args_parser
@@ -68,7 +77,7 @@ def torchrun_of(words: list[str]) -> Any:
 
 
 def test_the_commands_with_torchrun() -> None:
-    found = [torchrun_of(shlex.split(line)[1:]) for line in NOT_RUN[1].splitlines()]
+    found = [torchrun_of(shlex.split(line)[1:]) for line in NOT_RUN[2].splitlines()]
     assert [one.node_rank for one in found] == [0, 1]
     assert {one.nnodes for one in found} == {"2"}
     assert found[0].training_script == "sixjars"

@@ -12,6 +12,7 @@ from sixjars.cli.streaming import Pace
 from sixjars.cli.unknown import note_unknown
 from sixjars.errors import DataError, Interrupted
 from sixjars.runs.bulk import PART_ROWS
+from sixjars.runs.bulk.remote import is_remote
 from sixjars.runs.given import is_many
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ WorkersOption = Annotated[
 class Bulk:
     """What the command line says about parts."""
 
-    input: Path | None
+    input: str | None
+    """A path or, of remote storage, a URI."""
     output: Path | None
     shard: str | None
     resume: bool
@@ -62,8 +64,8 @@ class Bulk:
 
     @property
     def is_asked(self) -> bool:
-        """Whether the output is a folder of parts: several files are read, or an option says so."""
-        many = self.input is not None and is_many(self.input)
+        """Whether the output is a folder of parts: several files or remote ones are read, or an option says so."""
+        many = self.input is not None and (is_remote(self.input) or is_many(Path(self.input)))
         asked = self.shard or self.resume or self.part_rows or self.workers or self.ray_address
         return many or bool(asked) or self.engine == "ray"
 

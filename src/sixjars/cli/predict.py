@@ -24,6 +24,7 @@ from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgume
 from sixjars.cli.streaming import Pace, portions
 from sixjars.errors import DataError, Interrupted
 from sixjars.runs.bulk import PART_ROWS
+from sixjars.runs.bulk.remote import local_path
 
 if TYPE_CHECKING:
     from sixjars.recipe.sections import SearchSettings
@@ -41,12 +42,17 @@ TextsArgument = Annotated[
         show_default=False,
     ),
 ]
-InputOption = Annotated[
-    Path | None,
+_FILE = (
+    "A file: CSV, TSV, JSON, Parquet or Excel with the columns that the run was trained on (.gz too); any other has "
+    "one input a line."
+)
+InputOption = Annotated[Path | None, typer.Option("--input", help=_FILE, show_default=False)]
+InputsOption = Annotated[
+    str | None,
     typer.Option(
         "--input",
-        help="A file: CSV, TSV, JSON, Parquet or Excel with the columns that the run was trained on (.gz too); any "
-        "other has one input a line. Or a folder or glob of such files.",
+        metavar="PATH",
+        help=f"{_FILE} Or a folder or glob of such files; also in remote storage: s3://BUCKET/FOLDER",
         show_default=False,
     ),
 ]
@@ -54,6 +60,8 @@ OutputOption = Annotated[
     Path | None,
     typer.Option(
         "--output",
+        parser=local_path,
+        metavar="PATH",
         help="Write here: of a file with columns the same rows with the answers added, else one output a line. For "
         "many files or parts, a folder.",
         show_default=False,
@@ -79,7 +87,7 @@ def predict(
     run: RunArgument,
     texts: TextsArgument = None,
     question: Annotated[list[str] | None, typer.Option(help="A question about each image.", show_default=False)] = None,
-    input_file: InputOption = None,
+    inputs: InputsOption = None,
     output_file: OutputOption = None,
     search: SearchOption = None,
     nbest: Annotated[int | None, typer.Option(help="Outputs for each input.", min=1, show_default=False)] = None,
@@ -101,9 +109,10 @@ def predict(
     """Use a run on texts, images or videos from the command line, a file or stdin; one output a line."""
     from sixjars.runs.predict import load
 
+    input_file = None if inputs is None else Path(inputs)
     if texts and input_file:
         raise DataError("give texts or --input, not both.")
-    bulk = Bulk(input_file, output_file, shard, resume, part_rows, engine, workers, ray_address)
+    bulk = Bulk(inputs, output_file, shard, resume, part_rows, engine, workers, ray_address)
     if bulk.is_asked:
         bulk.check(alone=not (texts or question or pictures or chat))
     else:

@@ -9,7 +9,7 @@ from sixjars.errors import DataError
 from sixjars.progress import number_of, tell
 from sixjars.runs.bulk import PART_ROWS
 from sixjars.runs.bulk.plan import PLAN, Part, Plan, Shard, facts_of, keep_plan, kept_plan, planned
-from sixjars.runs.bulk.sources import ENDINGS, ending_of, found_files, root_of
+from sixjars.runs.bulk.sources import ENDINGS, ending_of, inputs_of
 from sixjars.runs.bulk.work import Answered, Order, Worker
 from sixjars.runs.computing import computing
 from sixjars.runs.predict import Predictor
@@ -37,7 +37,7 @@ class Job:
 def job_of(
     order: Order,
     predictor: Predictor,
-    given: Path,
+    given: str | Path,
     *,
     shard: Shard,
     part_rows: int | None = None,
@@ -46,19 +46,18 @@ def job_of(
     """What there is to do for one of several jobs. `order` need not know yet where the inputs are."""
     output = Path(order.output)
     _check(output)
-    files = found_files(given, output)
-    root = root_of(files)
+    inputs = inputs_of(str(given), output)
     facts = facts_of(predictor, order.search.model_dump(mode="json"), order.precision, as_json=order.as_json)
-    plan = kept_plan(output, facts, part_rows, files, root)
+    plan = kept_plan(output, facts, part_rows, inputs)
     if plan is None:
-        plan = planned(facts, part_rows or PART_ROWS, files, root=root, predictor=predictor)
+        plan = planned(facts, part_rows or PART_ROWS, inputs, predictor)
         there = next((part.target for part in plan.parts if (output / part.target).exists()), None)
         if there is not None and not (output / PLAN).exists():
             raise DataError(f"--output {output} holds {there} already, from elsewhere; choose another folder.")
         keep_plan(output, plan)
-        kept_plan(output, facts, part_rows, files, root)  # another job may have been quicker
+        kept_plan(output, facts, part_rows, inputs)  # another job may have been quicker
     _tell_empty(plan)
-    order = replace(order, root=str(root))
+    order = replace(order, root=inputs.root)
     parts = plan.share(shard)
     left = [part for part in parts if not order.is_done(part)]
     if len(left) < len(parts) and not resume:

@@ -9,14 +9,15 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, final
 
 from sixjars.errors import DataError, shown
-from sixjars.runs.bulk.sources import rows_in, table_in
+from sixjars.runs.bulk.remote import Place
+from sixjars.runs.bulk.sources import Inputs, rows_in, table_in
 from sixjars.runs.files import InputFile
 from sixjars.runs.folder import read_limited
 from sixjars.runs.given import is_gzipped
@@ -121,18 +122,18 @@ def facts_of(predictor: Predictor, search: Mapping[str, Any], precision: str, *,
     return {"weights": weights, "search": dict(search), "precision": precision, "json": as_json}
 
 
-def planned(
-    facts: Mapping[str, Any], part_rows: int, files: Sequence[Path], *, root: Path, predictor: Predictor
-) -> Plan:
+def planned(facts: Mapping[str, Any], part_rows: int, inputs: Inputs, predictor: Predictor) -> Plan:
     """The plan for some files; each is read once to its end, to count its rows."""
-    sources = []
-    for path in files:
-        name, table = path.resolve().relative_to(root).as_posix(), table_in(path, predictor)
-        target = f"{name}.jsonl" if facts["json"] else _target(name, table)
-        sources.append(Source(name, path.stat().st_size, rows_in(path, table), target))
+    sources, place = [], Place(inputs.root)
+    for name, size in inputs.sizes.items():
+        with place.named(), place.file(name, outline=True) as (path, left_out):
+            table = table_in(path, predictor)
+            target = f"{name}.jsonl" if facts["json"] else _target(name, table)
+            sources.append(Source(name, size, rows_in(path, table) + left_out, target))
     plan = Plan(facts, part_rows, tuple(sources))
     if not plan.parts:
-        raise DataError(f"{files[0]} has no rows." if len(files) == 1 else f"none of the {len(files)} files has rows.")
+        alone = f"{inputs.root}/{sources[0].name} has no rows."
+        raise DataError(alone if len(sources) == 1 else f"none of the {len(sources)} files has rows.")
     by_target: dict[str, str] = {}
     for part in plan.parts:
         other = by_target.setdefault(part.target, f"{part.source} {part.first}")
@@ -151,9 +152,7 @@ def _target(name: str, table: InputFile | None) -> str:
     return name if suffix.lower() == table.answer_ending else f"{plain.removesuffix(suffix)}{table.answer_ending}"
 
 
-def kept_plan(
-    folder: Path, facts: Mapping[str, Any], part_rows: int | None, files: Sequence[Path], root: Path
-) -> Plan | None:
+def kept_plan(folder: Path, facts: Mapping[str, Any], part_rows: int | None, inputs: Inputs) -> Plan | None:
     """The plan of work that was begun in a folder; nothing where there is none. Other work is refused."""
     try:
         kept = json.loads(read_limited(folder / PLAN))
@@ -163,9 +162,8 @@ def kept_plan(
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise DataError(f"{folder / PLAN} is damaged; choose another folder for --output.") from None
-    now = {path.resolve().relative_to(root).as_posix(): path.stat().st_size for path in files}
     same = {name: plan.facts[name] == fact for name, fact in facts.items()}
-    same["inputs"] = now == {source.name: source.bytes for source in sources}
+    same["inputs"] = inputs.sizes == {source.name: source.bytes for source in sources}
     same["part_rows"] = part_rows in (None, plan.part_rows)
     other = [name for name, is_same in same.items() if not is_same]
     if other:

@@ -2,19 +2,58 @@
 
 import glob
 import os
-from collections.abc import Iterator
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, final
 
 from sixjars.data.text.files import is_empty
 from sixjars.errors import DataError
 from sixjars.progress import number_of, tell
+from sixjars.runs.bulk.remote import Storage, is_remote
 from sixjars.runs.files import DELIMITERS, InputFile, input_file
 from sixjars.runs.given import is_many, raw_lines
 from sixjars.runs.predict import Predictor
 
 ENDINGS: Final = (*DELIMITERS, ".json", ".jsonl", ".parquet", ".txt", ".xlsx")
 """What is read of a folder; each may be followed by .gz."""
+
+
+@final
+@dataclass(frozen=True)
+class Inputs:
+    """The files that are read."""
+
+    root: str
+    """The folder that all of them are in, or its URI."""
+    sizes: Mapping[str, int]
+    """The bytes of each, by its name there."""
+
+
+def inputs_of(given: str, output: Path) -> Inputs:
+    """A file, the files of a folder, or those that fit a glob; of this machine or, by a URI, of remote storage."""
+    if not is_remote(given):
+        files = found_files(Path(given), output)
+        root = root_of(files)
+        sizes = {path.resolve().relative_to(root).as_posix(): path.stat().st_size for path in files}
+        return Inputs(str(root), sizes)
+    storage = Storage(given)
+    listed = storage.listed()
+    what = f"no file fits --input {given}."
+    if storage.is_folder:
+        start = len(storage.name)
+        there = [name for name in listed if not _is_of_programs(name[start:].lstrip("/").split("/"))]
+        listed = {name: listed[name] for name in there if ending_of(Path(name)) in ENDINGS}
+        if len(there) > len(listed) > 0:
+            tell(f"left out because of the ending: {number_of(len(there) - len(listed), 'file')} in {given}")
+        what = f"folder {given} has no file to read: none ends in {', '.join(ENDINGS)}."
+    if not listed:
+        raise DataError(what)
+    common = posixpath.commonpath([posixpath.dirname(name) for name in listed])
+    return Inputs(
+        f"{storage.start}{common}".rstrip("/"), {name[len(common) :].lstrip("/"): size for name, size in listed.items()}
+    )
 
 
 def found_files(given: Path, output: Path) -> list[Path]:
@@ -41,10 +80,14 @@ def found_files(given: Path, output: Path) -> list[Path]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Names that begin with a dot or an underscore are those of programs, as `_SUCCESS`."""
     for path in folder.rglob("*"):
-        if not any(name.startswith((".", "_")) for name in path.relative_to(folder).parts):
+        if not _is_of_programs(path.relative_to(folder).parts):
             yield path
+
+
+def _is_of_programs(names: Sequence[str]) -> bool:
+    """Names that begin with a dot or an underscore are those of programs, as `_SUCCESS`."""
+    return any(name.startswith((".", "_")) for name in names)
 
 
 def ending_of(path: Path) -> str:

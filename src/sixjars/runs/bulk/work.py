@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, fields
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -15,6 +15,7 @@ from sixjars.learning.engine import Device
 from sixjars.model.precision import Precision
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.bulk.plan import Part
+from sixjars.runs.bulk.remote import Place
 from sixjars.runs.bulk.sources import table_in
 from sixjars.runs.files import InputFile
 from sixjars.runs.given import line_given, raw_lines, row_given, text_of
@@ -38,7 +39,7 @@ class Order:
 
     run: str
     root: str
-    """The folder that the names of the inputs begin in."""
+    """The folder that the names of the inputs begin in, or its URI."""
     output: str
     search: SearchSettings
     device: Device = "auto"
@@ -102,13 +103,17 @@ class Answered:
 
 @final
 class Reader:
-    """The rows of a file from some row on. The next part of the same file is read on, not from the start."""
+    """The rows of a file from some row on. The next part of the same file is read on, not from the start.
+
+    The file stays open, so it may be removed meanwhile.
+    """
 
     def __init__(self, path: Path, predictor: Predictor) -> None:
         self.path = path
         self.at = 0
         self.table: InputFile | None = table_in(path, predictor)
-        self.items = self._rows(predictor) if self.table is not None else self._lines(predictor)
+        items = self._rows(predictor) if self.table is not None else self._lines(predictor)
+        self.items = chain(list(islice(items, 1)), items)
 
     def _rows(self, predictor: Predictor) -> "Iterator[Item]":
         assert self.table is not None
@@ -134,7 +139,9 @@ class Worker:
     def __init__(self, order: Order, predictor: Predictor) -> None:
         self.order = order
         self.predictor = predictor
+        self.place = Place(order.root)
         self.reader: Reader | None = None
+        self.reading = ""
 
     def answer(self, part: Part, threads: Executor | None = None) -> tuple[Answered, list[str]]:
         """Write one part; the same rows always give the same file, so it does no harm if two do it. And notes."""
@@ -143,12 +150,13 @@ class Worker:
         beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}{_suffixes(target)}")
         beside.touch()
         notes: list[str] = []
-        sink = self._sink(self._reader(part), beside, notes)
         try:
-            try:
-                answered = self._answered(part, sink, notes, threads)
-            finally:
-                sink.close()
+            with self.place.named():
+                sink = self._sink(self._reader(part), beside, notes)
+                try:
+                    answered = self._answered(part, sink, notes, threads)
+                finally:
+                    sink.close()
             _to_disk(beside)
             os.replace(beside, target)
         finally:
@@ -170,9 +178,10 @@ class Worker:
         return done
 
     def _reader(self, part: Part) -> Reader:
-        path = Path(self.order.root) / part.source
-        if self.reader is None or self.reader.path != path or self.reader.at > part.first:
-            self.reader = Reader(path, self.predictor)
+        if self.reader is None or self.reading != part.source or self.reader.at > part.first:
+            self.reader, self.reading = None, part.source
+            with self.place.file(part.source) as (path, _):
+                self.reader = Reader(path, self.predictor)
         return self.reader
 
     def _sink(self, reader: Reader, file: Path, notes: list[str]) -> Sink:
