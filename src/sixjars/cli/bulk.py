@@ -63,6 +63,11 @@ class Bulk:
     ray_address: str | None
 
     @property
+    def file(self) -> Path | None:
+        """What is read, where it is local."""
+        return None if self.input is None else Path(self.input)
+
+    @property
     def is_asked(self) -> bool:
         """Whether the output is a folder of parts: several files or remote ones are read, or an option says so."""
         many = self.input is not None and (is_remote(self.input) or is_many(Path(self.input)))

@@ -109,14 +109,13 @@ def predict(
     """Use a run on texts, images or videos from the command line, a file or stdin; one output a line."""
     from sixjars.runs.predict import load
 
-    input_file = None if inputs is None else Path(inputs)
-    if texts and input_file:
+    if texts and inputs:
         raise DataError("give texts or --input, not both.")
     bulk = Bulk(inputs, output_file, shard, resume, part_rows, engine, workers, ray_address)
     if bulk.is_asked:
         bulk.check(alone=not (texts or question or pictures or chat))
     else:
-        _check_files(input_file, output_file, pictures)
+        _check_files(bulk.file, output_file, pictures)
     predictor = load(run, device="cpu" if engine == "ray" else device, precision=precision, allow=allow or [])
     settings = _settings(predictor, search, nbest, setting or [])
     if bulk.is_asked:
@@ -128,12 +127,12 @@ def predict(
     if pictures is not None and not predictor.has_attention:
         raise DataError(f"--pictures draws attention, but {run} has none; {with_attention(predictor)}")
     if chat:
-        if texts or input_file or output_file or pictures or as_json:
+        if texts or inputs or output_file or pictures or as_json:
             raise DataError("--chat reads and writes a conversation; give it no texts, files, pictures or --json.")
         hold_conversation(predictor, settings)
         return
     work = _Work(predictor, settings, pictures, details=as_json or pictures is not None, strict=bool(texts))
-    _answer(work, _Asked(texts or [], question or [], input_file, output_file), as_json=as_json)
+    _answer(work, _Asked(texts or [], question or [], bulk.file, output_file), as_json=as_json)
 
 
 def _settings(predictor: "Predictor", search: str | None, nbest: int | None, setting: list[str]) -> "SearchSettings":
