@@ -189,6 +189,7 @@ def test_graphs_leave_memory_to_what_has_none(free: int, graphs: int, monkeypatc
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", tuple)
     monkeypatch.setattr(torch.cuda, "current_device", int)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (free, 400))
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     monkeypatch.setattr(Batch, "to", lambda batch, device: batch.mapped(Tensor.clone))
     replayed = type("Replayed", (), {"replay": lambda _: torch.zeros(())})
     monkeypatch.setattr(captured, "Graph", lambda function, pool: replayed())
@@ -197,6 +198,25 @@ def test_graphs_leave_memory_to_what_has_none(free: int, graphs: int, monkeypatc
         training.learned(batch(), 1.0)
         training.applied()
     assert len(training.recorded) == graphs
+    assert training.is_full == (graphs == 0)
+
+
+def test_a_step_for_whose_graph_there_is_no_room_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The graph itself may take more than what was left."""
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", tuple)
+    monkeypatch.setattr(torch.cuda, "current_device", int)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (400, 400))
+    monkeypatch.setattr(Batch, "to", lambda batch, device: batch.mapped(Tensor.clone))
+
+    def refuse(*_: object) -> None:
+        raise LearningError("no graph") from torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(captured, "Graph", refuse)
+    computed = iter(torch.arange(2.0))
+    training = captured.Captured(lambda batch, factor: next(computed), lambda: None)
+    training.updates = 1
+    assert [training.learned(batch(), 1.0).item() for _ in range(2)] == [0.0, 1.0]
+    assert training.is_full
 
 
 @pytest.mark.parametrize("name", ["translation/sample_attention", "document_classification/sample_attention"])
