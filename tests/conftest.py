@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache, wraps
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,16 +74,34 @@ def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _quick_trainings() -> Iterator[None]:
-    """Half of a training of two steps is its picture, the same data again, and to wait for the disk."""
+    """Half of a training of two steps is its picture, the same data again, and to wait for the disk.
+
+    And half of a command that is refused is to build the tree of all commands, which is the same each time.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from typer.main import get_command
+
     from sixjars.runs import folder
     from sixjars.samples import generate
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(folder, "draw_learning", wraps(folder.draw_learning)(lambda *given, **more: None))
         patch.setattr(os, "fsync", lambda file: None)
+        patch.setattr(FigureCanvasAgg, "print_png", barely_compressed(FigureCanvasAgg.print_png))
         patch.setattr("sixjars.samples.generate", lru_cache(50)(generate))
+        patch.setattr("typer.main.get_command", lru_cache(get_command))
         patch.setattr("lightning_fabric.utilities.registry.entry_points", lru_cache(entry_points))
         yield
+
+
+def barely_compressed(write: Callable[..., None]) -> Callable[..., None]:
+    """How matplotlib writes PNG, with the same pixels: a quarter of the time is spent on small files."""
+
+    @wraps(write)
+    def quick(canvas: Any, file: Any, *, metadata: Any = None, pil_kwargs: Any = None) -> None:
+        write(canvas, file, metadata=metadata, pil_kwargs={"compress_level": 1, **(pil_kwargs or {})})
+
+    return quick
 
 
 def once(factory: pytest.TempPathFactory, name: str, train: Callable[[Path], object]) -> Path:

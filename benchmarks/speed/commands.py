@@ -26,8 +26,22 @@ def timed(words: Sequence[str], path: Path) -> tuple[float, float]:
     return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def failure(error: subprocess.CalledProcessError) -> str:
+    r"""How a command ended, with the last line that it told.
+
+    >>> failure(subprocess.CalledProcessError(1, ["python"], stderr=b"Traceback:\nImportError: no module x.\n"))
+    'ended with exit code 1 (ImportError: no module x)'
+    """
+    told = (error.stderr or b"").decode(errors="replace").split("\n")
+    last = next((line.strip().rstrip(".") for line in reversed(told) if line.strip()), "it told nothing")
+    return f"ended with exit code {error.returncode} ({last})"
+
+
 def cold(sources: dict[str, Path], peers: dict[str, Path], rounds: int) -> list[str]:
-    """`--help`, and the first prediction of a small model, of every version of ours; and the help of each peer."""
+    """`--help`, and the first prediction of a small model, of every version of ours; and the help of each peer.
+
+    A peer or an earlier version whose command does not run is left out, with a sentence.
+    """
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     with TemporaryDirectory() as folder:
         run = f"{folder}/run"
@@ -38,8 +52,14 @@ def cold(sources: dict[str, Path], peers: dict[str, Path], rounds: int) -> list[
             commands["first prediction", name] = ["-m", "sixjars", "predict", run, "namaste"], path
         commands |= {("--help", name): (["-m", name, "--help"], path) for name, path in peers.items()}
         for _ in range(rounds):
-            for what, (words, path) in commands.items():
-                found.setdefault(what, []).append(timed(words, path))
+            for what, (words, path) in list(commands.items()):
+                try:
+                    found.setdefault(what, []).append(timed(words, path))
+                except subprocess.CalledProcessError as error:
+                    if what == TORCH or what[1] == OURS:
+                        raise
+                    print(f"{what[1]} is left out of {what[0]!r}, for it {failure(error)}.", file=sys.stderr)
+                    del commands[what], found[what]
     rows = []
     for what, taken in sorted(found.items()):
         ratios = [own / torch for (_, own), (_, torch) in zip(taken, found[TORCH], strict=True)]

@@ -17,8 +17,8 @@ from sixjars import (
     SequenceDecoder,
     TextEncoder,
     WordEmbedding,
+    cli,
 )
-from sixjars.cli import keep_memory
 from sixjars.data.batches import Batches, IdColumn
 from sixjars.evaluation.score import answers, encoded_batches
 from sixjars.flow.special import STOP
@@ -28,7 +28,6 @@ from sixjars.loss import Objective
 from sixjars.model.precision import Precision, in_precision
 from sixjars.progress import Reporter
 from sixjars.recipe.sections import LearningSettings, LossSettings, SearchSettings
-from sixjars.runs.computing import thread_for_each_core
 
 from .cases import Case
 
@@ -78,7 +77,8 @@ class Ours:
         trains = case.measurement == "training"
         if case.precision not in (TRAINS if trains else PREDICTS):
             return None
-        keep_memory()  # as every command does
+        if hasattr(cli, "keep_memory"):  # an older version does not
+            cli.keep_memory()
         torch.manual_seed(0)
         return self._training(case) if trains else self._search(case)
 
@@ -110,6 +110,8 @@ class Ours:
             return found
 
         def file() -> object:
+            from sixjars.runs.computing import thread_for_each_core  # an older version has none
+
             with thread_for_each_core() as threads:  # as `sixjars predict` does
                 return list(threads.map(search, range(case.batches)))
 

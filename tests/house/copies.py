@@ -70,7 +70,7 @@ class Folder:
 
 def copied(folder: Path, python: str) -> Folder:
     """The package, its contracts and how they are tested."""
-    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    ignored = shutil.ignore_patterns("*.egg-info", "*.pyc.*")  # compiled files stay valid, for times are copied too
     shutil.copytree(ROOT / "src", folder / "src", ignore=ignored)
     shutil.copytree(ROOT / "tests" / "contracts", folder / "tests" / "contracts", ignore=ignored)
     for name in ("conftest.py", "pyproject.toml"):

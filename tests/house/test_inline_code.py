@@ -42,6 +42,7 @@ STANDS_FOR = {
     "COMMAND": "train",
 }
 LITTLE = ["learning.steps=2", "evaluation.search.max_length=5"]
+FEW = [*LITTLE, "data.sample.size=64", "data.sample.valid=8", "data.sample.test=8"]
 
 
 def options(name: str) -> set[str]:
@@ -105,7 +106,8 @@ def in_little(call: list[str], number: int) -> list[str]:
         return ["new", f"{number}.yaml", *words[2:]]
     if call[0] not in ("train", "tune"):
         return words
-    return [*words, *LITTLE, "--out", f"runs/{number}", *(["--trials", "2"] if call[0] == "tune" else [])]
+    little = FEW if "/sample_" in call[1] else LITTLE
+    return [*words, *little, "--out", f"runs/{number}", *(["--trials", "2"] if call[0] == "tune" else [])]
 
 
 def test_commands_run(desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

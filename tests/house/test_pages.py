@@ -47,6 +47,14 @@ def missing_from(whole: str, shown: str) -> str:
     return ""
 
 
+def few_of(words: list[str]) -> list[str]:
+    """What makes a training short: few updates, and of synthetic data few rows."""
+    if words[0] != "train":
+        return []
+    rows = ["data.sample.size=400", "data.sample.valid=8", "data.sample.test=8"] if "/sample_" in words[1] else []
+    return ["learning.steps=2", "evaluation.search.max_length=5", *rows]
+
+
 class Reader:
     """Somebody who does what a page says, in the folder they are in; in little, with two updates of each training."""
 
@@ -99,9 +107,8 @@ class Reader:
     def call(self, words: list[str]) -> None:
         self.capture.readouterr()
         self.trained |= words[0] == "train"
-        few = ["learning.steps=2", "evaluation.search.max_length=5"] if self.in_little and words[0] == "train" else []
         try:
-            app([*words, *few], standalone_mode=False)
+            app([*words, *(few_of(words) if self.in_little else ())], standalone_mode=False)
         except SixJarsError as error:
             self.failed = f"sixjars: {error}"
         out, err = self.capture.readouterr()

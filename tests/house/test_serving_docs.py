@@ -76,16 +76,22 @@ def test_the_page_runs(reader: Visitor) -> None:
 
 
 def test_uploads_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The block that is not run as printed: with runs that read images."""
+    """The blocks that are not run as printed: with runs that read images, one at a time, then both."""
     monkeypatch.chdir(tmp_path)
-    [block] = [block["body"] for block in FENCE.finditer(PAGE.read_text(encoding="utf-8")) if block["reason"]]
+    blocks = [block["body"] for block in FENCE.finditer(PAGE.read_text(encoding="utf-8")) if block["reason"]]
+    alone, (serve, *lines) = (block.splitlines() for block in blocks)
     for name in ("cat.jpg", "dog.jpg"):
         Path(name).write_bytes(image("a.png"))
-    for task, line in zip(("image_captioning", "image_question_answering"), block.splitlines(), strict=True):
+    runs = dict(word.split("=") for word in shlex.split(serve)[2:])
+    for task, folder in zip(("image_captioning", "image_question_answering"), runs.values(), strict=True):
         Path("recipe.yaml").write_text(yaml.safe_dump(recipe(task, sample={"size": 30, "valid": 4, "test": 8})))
-        with serving({task: sixjars.train("recipe.yaml", out=task).folder}) as server:
-            rows = json.loads(asked(line.replace(ADDRESS, server.address)))["predictions"]
-        assert all(row["outputs"] for row in rows)
+        sixjars.train("recipe.yaml", out=folder)
+    served = {name: Path(folder) for name, folder in runs.items()}
+    for names, line in [*zip([[name] for name in runs], alone, strict=True), *((list(runs), line) for line in lines)]:
+        with serving({name: served[name] for name in names}) as server:
+            found = json.loads(asked(line.replace(ADDRESS, server.address)))
+        assert all(row["outputs"] for row in found["predictions"])
+        assert len(names) == 1 or f'"model": "{found["model"]}"' in line
 
 
 def test_options_of_the_page_are_those_of_the_command() -> None:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from subprocess import CalledProcessError
 from typing import Any
 
 import pytest
@@ -121,6 +122,31 @@ def test_the_table_has_ratios_of_each_round() -> None:
     assert dict(zip(head, second, strict=True))["products, ms"] == ""
     [best] = table.best(rows, ["joeynmt"])[2:]
     assert [cell.strip() for cell in best.split("|")[4:6]] == ["2.0 ms, float32", "1.50 (3.0 ms, bf16)"]
+
+
+def test_a_peer_that_does_not_run_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In whichever round it fails; the commands of ours must run."""
+    commands, broken = module("commands"), {"peer"}
+    assert doctest.testmod(commands) == (0, 1)
+
+    def timed(words: list[str], path: Path) -> tuple[float, float]:
+        if broken & set(words):
+            raise CalledProcessError(1, words, stderr=b"Traceback\nModuleNotFoundError: No module named 'x'\n")
+        return 1.0, 1.0
+
+    monkeypatch.setattr(commands, "timed", timed)
+    peers = {name: Path(name) for name in ("peer", "other")}
+    found = "\n".join(commands.cold({"ours": Path("src")}, peers, 2))
+    assert "| other" in found
+    assert "peer" not in found
+    assert capsys.readouterr().err == (
+        "peer is left out of '--help', for it ended with exit code 1 (ModuleNotFoundError: No module named 'x').\n"
+    )
+    broken.add("sixjars")
+    with pytest.raises(CalledProcessError):
+        commands.cold({"ours": Path("src")}, {}, 1)
 
 
 def test_every_case_that_is_asked_for_is_measured_once() -> None:

@@ -2,6 +2,7 @@
 
 import random
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 import sixjars
 from sixjars.errors import DataError
+from sixjars.runs.align import Alignment
 
 ENGLISH = ["the house", "the book", "", "a book"]
 GERMAN = ["das Haus", "das Buch", "", "ein Buch"]
@@ -191,8 +193,30 @@ def test_in_python(tmp_path: Path) -> None:
     assert (len(found), sorted(found[-1]), sorted(list(found)[2])) == (4, [(0, 0), (1, 1)], [])
     with pytest.raises(IndexError):
         found[4]
-    found.save(tmp_path / "links")
-    assert (tmp_path / "links").read_text().splitlines() == LINKS == list(found.to_pharaoh())
+    found.save(tmp_path / "new" / "links")
+    assert (tmp_path / "new" / "links").read_text().splitlines() == LINKS == list(found.to_pharaoh())
+
+
+def test_links_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads the file while it is written, or after an end in between, has what was there before."""
+    file, link, seen = tmp_path / "links", tmp_path / "link", list[str]()
+    file.write_text("old\n")
+    link.symlink_to(file)
+
+    def interrupted(found: Alignment) -> Iterator[str]:
+        yield "0-0"
+        seen.append(file.read_text())
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Alignment, "to_pharaoh", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            sixjars.align(ENGLISH, GERMAN).save(file)
+    assert seen == [file.read_text()] == ["old\n"]
+    assert {path.name for path in tmp_path.iterdir()} == {"links", "link"}
+    sixjars.align(ENGLISH, GERMAN).save(link)
+    assert file.read_text().splitlines() == LINKS
+    assert link.is_symlink()
 
 
 @pytest.mark.parametrize("lines", [[], [""], ["", " "]])

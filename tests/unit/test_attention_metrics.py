@@ -26,6 +26,10 @@ def test_links_of_words_by_hand() -> None:
     weights = [[0.7, 0.2, 0.1], [0.6, 0.1, 0.3], [0.1, 0.2, 0.7], [0.0, 1.0, 0.0]]  # the last row is that of `<stop>`
     assert linked(weights, [0, 1, 1], [0, 1, 2]) == {(0, 0), (1, 2), (0, 1)}  # (0, 1) is beside (0, 0), and 1 was free
     assert linked(weights, [0, 1, 2], [0, 0, 0]) == {(0, 0), (1, 0), (2, 0)}  # nothing else was there to link to
+    assert linked([[0.9, 0.1], [0.1, 0.9]], range(6), range(2)) == {(0, 0), (1, 1)}  # the others were cut off
+    assert linked([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]], range(4), range(2)) == {(0, 0), (3, 1)}
+    assert linked([[0.5, 0.5], [0.5, 0.5]], range(2), range(2)) == {(0, 0), (0, 1), (1, 0)}  # the first of equal ones
+    assert linked([[0.0, 0.0]], range(2), [0]) == frozenset()
     assert linked(weights, [], [0]) == linked(weights, [0], []) == frozenset()
 
 
@@ -34,7 +38,7 @@ def test_links_of_words_by_hand() -> None:
 def test_links_are_those_of_both_directions(data: st.DataObject) -> None:
     """Against plain sums: a word's tokens stand together, as they do in a text."""
     source, target = (sorted(data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=7))) for _ in range(2))
-    shares = st.lists(st.floats(0, 1), min_size=len(source), max_size=len(source))
+    shares = st.lists(st.floats(1e-6, 1), min_size=len(source), max_size=len(source))
     weights = data.draw(st.lists(shares, min_size=len(target), max_size=len(target)))
 
     def weight(one: int, two: int) -> float:

@@ -153,14 +153,15 @@ def test_the_reference_is_taken_for_the_loss_too(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_path_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = ("data.sample.size=20",)
     told = [
-        str(sixjars.explain("translation/sample_attention", overrides)) for overrides in ((), ("learning.fast=false",))
+        str(sixjars.explain("translation/sample_attention", (*few, *more))) for more in ((), ("learning.fast=false",))
     ]
     assert "path: fast, with the result of the plain loop (learning.fast); steps as graphs on a CUDA device" in told[0]
     assert "path: reference, step by step (learning.fast is false)" in told[1]
-    levels = str(sixjars.explain("summarization/sample_hierarchy"))
+    levels = str(sixjars.explain("summarization/sample_hierarchy", few))
     assert "path: fast; the decoder step by step, because bridge TwoLevelAttention has no fast path" in levels
-    conditional = str(sixjars.explain("translation/sample_conditional"))
+    conditional = str(sixjars.explain("translation/sample_conditional", few))
     assert "path: fast; the decoder step by step, because a conditional decoder has no fast path" in conditional
 
 
@@ -172,8 +173,11 @@ def losses(
 
 
 def test_both_paths_learn_alike(tmp_path: Path) -> None:
-    """Some 200 updates; rounding is all that may part them."""
-    more = ("learning.batch_examples=8", "learning.epochs=4")
+    """Some 200 updates of a small network; rounding is all that may part them."""
+    parts = ("encoder", "encoder.embedding", "bridge", "decoder", "decoder.embedding")
+    sizes = (f"model.{part}.size=24" for part in parts)
+    few = ("data.sample.valid=8", "data.sample.test=4", "evaluation.search.max_length=4")
+    more = ("learning.batch_examples=8", "learning.epochs=4", *few, *sizes)
     fast, slow = losses(tmp_path / "a", *more), losses(tmp_path / "b", *more, "learning.fast=false")
     assert fast == pytest.approx(slow, rel=2e-3)
     assert fast[-1] < 0.9 * fast[0]
@@ -185,6 +189,7 @@ def test_graphs_leave_memory_to_what_has_none(free: int, graphs: int, monkeypatc
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", tuple)
     monkeypatch.setattr(torch.cuda, "current_device", int)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (free, 400))
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     monkeypatch.setattr(Batch, "to", lambda batch, device: batch.mapped(Tensor.clone))
     replayed = type("Replayed", (), {"replay": lambda _: torch.zeros(())})
     monkeypatch.setattr(captured, "Graph", lambda function, pool: replayed())
@@ -193,6 +198,25 @@ def test_graphs_leave_memory_to_what_has_none(free: int, graphs: int, monkeypatc
         training.learned(batch(), 1.0)
         training.applied()
     assert len(training.recorded) == graphs
+    assert training.is_full == (graphs == 0)
+
+
+def test_a_step_for_whose_graph_there_is_no_room_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The graph itself may take more than what was left."""
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", tuple)
+    monkeypatch.setattr(torch.cuda, "current_device", int)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (400, 400))
+    monkeypatch.setattr(Batch, "to", lambda batch, device: batch.mapped(Tensor.clone))
+
+    def refuse(*_: object) -> None:
+        raise LearningError("no graph") from torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(captured, "Graph", refuse)
+    computed = iter(torch.arange(2.0))
+    training = captured.Captured(lambda batch, factor: next(computed), lambda: None)
+    training.updates = 1
+    assert [training.learned(batch(), 1.0).item() for _ in range(2)] == [0.0, 1.0]
+    assert training.is_full
 
 
 @pytest.mark.parametrize("name", ["translation/sample_attention", "document_classification/sample_attention"])
@@ -226,7 +250,7 @@ def test_what_a_graph_reads_lives_as_long_as_the_graph(
         return kept[-1]
 
     monkeypatch.setattr(captured, "Captured", made)
-    losses(tmp_path / "run", recipe=name)
+    losses(tmp_path / "run", "data.sample.size=160", "evaluation.search.max_length=4", recipe=name)
     assert len(reads) > 2
     assert [each.freed() for each in reads] == [0] * len(reads)
 

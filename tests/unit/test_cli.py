@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Callable
@@ -56,6 +57,30 @@ main()
 """
     said = subprocess.check_output([sys.executable, "-c", code]).decode().splitlines()
     assert (len(said), said[-1]) == (2, "[] True")
+
+
+FAULTS = """
+import resource
+from sixjars.cli import keep_memory
+
+keep_memory()
+for turn in range(9):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    blocks = [bytearray(b"x") * (24 << 20) for _ in range(3)]
+    del blocks
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="is for the GNU C library")
+def test_memory_is_kept_but_not_where_somebody_said_otherwise() -> None:
+    """Pages of 4 KB that are asked of the system once more, for 72 MB that were just freed."""
+    command = [sys.executable, "-c", FAULTS]
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("MALLOC_", "GLIBC_"))}
+    kept, given = (
+        int(subprocess.check_output(command, env={**plain, **more})) for more in ({}, {"MALLOC_TRIM_THRESHOLD_": "1"})
+    )
+    assert kept < 1000 < given
 
 
 def test_every_command_has_help(call: Any) -> None:

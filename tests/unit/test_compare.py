@@ -7,6 +7,7 @@ import math
 import os
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from sixjars.evaluation.metrics import METRICS, Interval, Outcome, Score
 from sixjars.inspection.page import draw_by_length
 from sixjars.recipe.outside import NOTHING
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.compare import _changes, _check_data, _metrics, compare
+from sixjars.runs.compare import _changes, _check_data, _metrics, _names, compare
 from sixjars.runs.comparison import Comparison, Contender, Cost, Differing, Measured
 from sixjars.runs.comparison_files import Target
 from sixjars.runs.data import Blueprint
@@ -227,6 +228,30 @@ def test_every_score_has_its_interval_and_its_cost(runs: dict[str, Path], tmp_pa
     assert table.startswith(f"# Comparison of initial, attention, initial (2)\n\n{found.title}.\n")
     assert re.findall(r"^## (.*)", table, re.M)[0] == f"{found.metric} by the {found.by}"
     assert f"| {other.name} | " in table
+
+
+def test_a_run_is_called_by_its_path_only_where_another_has_its_name(runs: dict[str, Path], tmp_path: Path) -> None:
+    """A packed run, and one of a recipe file, have other folders than what was given."""
+    packed, recipe, opened = tmp_path / "packed.sixjars", tmp_path / "mine.yaml", open_run(runs["initial"])
+    packed.touch()
+    recipe.touch()
+    places = [("a/run", "a/run"), ("b/run", "b/run"), ("c/best", "c/best"), ("c/best/", "c/best")]
+    places += [(str(packed), "sixjars-1"), (str(packed), "sixjars-2"), (str(recipe), f"out/{tmp_path}-mine")]
+    found = _names([given for given, _ in places], [replace(opened, folder=Path(folder)) for _, folder in places])
+    assert found == ["a/run", "b/run", "best", "best", "packed", "packed", "mine"]
+
+
+def test_the_title_has_no_path_that_is_not_needed(runs: dict[str, Path], tmp_path: Path) -> None:
+    beams = [tmp_path / name / "best" for name in "ab"]
+    for folder in beams:
+        shutil.copytree(runs["attention"], folder)
+        recipe = yaml.safe_load((folder / "recipe.yaml").read_text())
+        recipe["evaluation"]["search"] |= {"kind": "beam", "width": 2}
+        (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe))
+    found = compare([runs["initial"], *beams], out=tmp_path / "t.md", device="cpu")
+    _, title = found.title.split(" of the test set of the sample, ")
+    how = [f"{folder}: beam search of width 2" for folder in beams]
+    assert title == "; ".join(["run_initial: greedy search", *how])
 
 
 def test_examples_that_differ() -> None:

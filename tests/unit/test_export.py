@@ -17,6 +17,7 @@ import sixjars
 from sixjars.cli import app
 from sixjars.errors import DataError, MissingExtra, RecipeError, RunError
 from sixjars.serving.export import files
+from sixjars.serving.export.examples import SHAPES
 from sixjars.serving.export.flat import filled, flat
 from sixjars.serving.export.graphs import write_graph
 from tests.conftest import once
@@ -206,6 +207,18 @@ def test_a_component_that_torch_cannot_export_is_named(tmp_path: Path) -> None:
     assert fails(ValueError("no such thing.\nMore lines.")) == sentence
     assert fails(ValueError("\x1b[0m\n\x1b[1;31mno such\x1b[0m thing.\x1b[K\nMore lines.")) == sentence
     assert fails(ValueError("\x1b[0m")) == "the encoder Mine cannot be exported: ValueError."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [torch.nn.GRU, torch.nn.LSTM])
+def test_recurrent_networks_can_be_exported_one_after_the_other(kind: Any, tmp_path: Path) -> None:
+    """Of any length each time: torch 2.13 remembered a form of the first that takes one length alone."""
+    network = kind(2, 2, batch_first=True)
+    examples = [{"inputs": torch.randn(rows, steps, 2)} for rows, steps in SHAPES]
+    for number in range(2):
+        path = tmp_path / f"{number}.onnx"
+        read = write_graph(path, lambda one: {"states": network(one["inputs"])[0]}, [network], examples, what="it")
+        assert read == ["inputs"]
 
 
 def test_what_torch_says_in_colour_is_told_without(tmp_path: Path) -> None:

@@ -74,14 +74,13 @@ def test_pixels_are_handed_on() -> None:
 def test_features_are_those_of_the_backbone(
     at_once: int, scale: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many go in at once; maps first, then the vector, rounded to 16 bits."""
+    """However many go in at once; maps first, then the vector, with all their digits."""
     scale(0.37)
     monkeypatch.setattr(pretrained, "AT_ONCE", at_once)
     [frames] = videos(8)
     maps, vector = Halves(0.37)(frames)
     found = frozen()(frames)
-    assert found.dtype == torch.float16
-    assert torch.equal(found, torch.cat([maps.flatten(1), vector], 1).half())
+    assert torch.equal(found, torch.cat([maps.flatten(1), vector], 1))
     assert torch.equal(frozen(cells=False)(frames), found[:, -3:])  # the vector alone where nobody attends to cells
 
 
@@ -91,6 +90,21 @@ def test_files_of_different_lengths_keep_their_own_features(scale: Callable[[flo
     given = videos(4, 1, 3)
     for frames, found in zip(given, own._numbers([one.numpy() for one in given]), strict=True):
         np.testing.assert_array_equal(found, frozen()(frames).numpy())
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_only_features_that_are_kept_are_rounded_to_16_bits(kept: bool, scale: Callable[[float], None]) -> None:
+    """A rounded prediction would change with the last digits, which are others wherever a backbone is computed."""
+    scale(0.37)
+    [frames] = videos(4)
+    [found] = ImageField("image", ImageSettings()).equipped(Equipment((), frozen(), kept))._numbers([frames.numpy()])
+    exact = frozen()(frames).numpy()
+    np.testing.assert_array_equal(found, exact.astype(np.float16) if kept else exact)
+    assert found.dtype == (np.float16 if kept else np.float32)
+    [pixels] = (
+        ImageField("image", ImageSettings()).equipped(Equipment((), Pixels(SIDE), kept))._numbers([frames.numpy()])
+    )
+    assert pixels.dtype == np.uint8
 
 
 def test_features_of_files(tmp_path: Path, scale: Callable[[float], None]) -> None:

@@ -16,6 +16,7 @@ import sixjars
 from sixjars.data.media.arrays import read_array
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.media.images import read_image
+from sixjars.data.storage.features import rounded
 from sixjars.errors import DataError, MissingExtra, RecipeError, RunError, ShapeError
 from sixjars.model import visual
 from sixjars.model.backbones.pretrained import Features
@@ -154,7 +155,7 @@ def test_training_is_as_from_images_with_a_frozen_backbone(
     for path in [*tmp_path.rglob("*.jpg"), *tmp_path.rglob("*.png")]:
         with path.open("rb") as file:
             pixels = read_image(file, path.name, size=16, fit="crop", max_pixels=10**6)
-        numbers = extractor(torch.from_numpy(pixels)[None])[0].numpy()
+        numbers = rounded(extractor(torch.from_numpy(pixels)[None])[0].numpy())  # as they are stored for training
         cells_HWC = numbers[:12].reshape(3, 2, 2).transpose(1, 2, 0)
         np.save(tmp_path / "feats" / f"{path.name}.npy", cells_HWC if bridge == "attention" else numbers[12:])
     features = {"kind": "features", "column": "image", "media": "feats"}  # .npy may be left out of names

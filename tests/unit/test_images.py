@@ -159,6 +159,23 @@ def test_the_narrowest_images(width: int, height: int, fit: Fit) -> None:
     assert bars == (18 * 20 if fit == "pad" and width != height else 0)
 
 
+def test_pixels_do_not_depend_on_the_version_of_pillow() -> None:
+    """Noise in a tall image, as Pillow 11 makes it smaller; from Pillow 13 on, one call rounds at another place."""
+    at_HWC = np.arange(9 * 4 * 3).reshape(9, 4, 3)
+    noise = PIL.Image.fromarray((at_HWC * at_HWC * 7 % 251).astype(np.uint8))
+    found_CHW = read(saved(noise, "PNG"), size=3, fit="stretch")
+    assert found_CHW[0].tolist() == [[25, 41, 57], [93, 116, 140], [117, 131, 145]]
+    assert found_CHW[1].tolist() == [[102, 113, 109], [151, 96, 115], [142, 154, 126]]
+
+
+@pytest.mark.parametrize(("width", "height", "size"), [(64, 64, 32), (90, 37, 32), (90, 60, 100), (400, 400, 32)])
+def test_other_images_become_smaller_as_pillow_makes_them(width: int, height: int, size: int) -> None:
+    noise = PIL.Image.fromarray(np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8))
+    found_CHW = read(saved(noise, "PNG"), size=size, fit="stretch")
+    wanted = noise.resize((size, size), PIL.Image.Resampling.BICUBIC, reducing_gap=3.0)
+    assert np.array_equal(found_CHW.transpose(1, 2, 0), np.asarray(wanted))
+
+
 def test_placed_by_hand() -> None:
     assert placed(200, 100, "crop") == (0.0, 0.25, 1.0, 0.75)
     assert placed(300, 100, "pad") == (-1.0, 0.0, 2.0, 1.0)

@@ -18,7 +18,7 @@ from sixjars.flow.values import Padded
 from sixjars.loss import class_weights, without_words
 from sixjars.progress import Reporter, Summary
 from sixjars.recipe.sections import LossSettings
-from sixjars.runs.data import Blueprint, Splits, splits_of
+from sixjars.runs.data import Blueprint, Splits, notes_on, splits_of
 from sixjars.runs.recipes import recipe_of
 
 from .conftest import Call
@@ -161,6 +161,32 @@ def test_notes_on_a_validation_set_that_is_too_small(tmp_path: Path) -> None:
         "there is no test set (data.test); the final scores are of the validation set, "
         "which also chooses the checkpoint.",
     ]
+
+
+def of_lengths(folder: Path, longest: int = 200, **splits: list[int]) -> list[str]:
+    """What is told of inputs that are so many words long, where longer ones than `longest` are not learned from."""
+    for name, lengths in splits.items():
+        made = [{"text": " ".join(["word"] * length), "label": "ab"[at % 2]} for at, length in enumerate(lengths)]
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, made)), encoding="utf-8")
+    data: dict[str, Any] = {name: f"{name}.jsonl" for name in splits}
+    data["source"] = {"segments": "none", "max_length": longest, "on_long": "drop"}
+    found = notes_on(splits_of(Blueprint.of(recipe_of(values(folder, "train.jsonl", data=data), "a test"))))
+    return [note for note in found if "longer" in note]
+
+
+def test_inputs_longer_than_those_learned_from_are_told_of(tmp_path: Path) -> None:
+    """One training text in a hundred may be as long as it likes; so may a tenth of the others, and one alone."""
+    train = [*range(1, 19)] * 11 + [18, 90]
+    assert of_lengths(tmp_path, train=train, valid=[5] * 40, test=[19] * 24 + [18] * 13) == [
+        "24 of 37 test inputs (65 %) are longer than 99 % of the training inputs (18 tokens)"
+        "; outputs may be poor there, so train on longer ones too (in translation, such as neighbouring rows joined)."
+    ]
+    [note] = of_lengths(tmp_path, train=train, valid=[30] * 6 + [9] * 44, test=[30] * 2)
+    assert note.startswith("6 of 50 validation inputs (12 %) and 2 of 2 test inputs (100 %) are longer than 99 % of")
+    assert of_lengths(tmp_path, train=train, valid=[30] * 5 + [9] * 45, test=[30] + [3] * 4) == []
+    assert of_lengths(tmp_path, train=train, valid=train[:50], test=train) == []
+    [note] = of_lengths(tmp_path, 9, train=train, valid=train)
+    assert note.startswith("101 of 200 validation inputs (50 %) are longer than 99 % of the training inputs (9 tokens)")
 
 
 def test_bad_rows_are_named(tmp_path: Path) -> None:
@@ -347,6 +373,20 @@ def test_folds(tmp_path: Path) -> None:
     assert (whole.examples, whole.where) == (30, f"the training set of {tmp_path / 'rows.jsonl'}")
     again, _ = trained(tmp_path, made, resume=True)
     assert again.scores == run.scores
+
+
+def test_notes_on_the_data_come_before_the_first_fold(tmp_path: Path) -> None:
+    """Once, of all rows: a label that occurs twice is alone in the training set of some fold. Nothing is held out."""
+    file = tmp_path / rows(tmp_path, {"a": 12, "b": 9, "c": 2})
+    file.write_text('{"text": "one"}\n' + file.read_text(), encoding="utf-8")
+    made = values(tmp_path, file.name, learning={"folds": 2, "epochs": 1}, data={"on_bad_row": "skip"})
+    _, said = trained(tmp_path, made)
+    assert said == [
+        "learning.folds: 2 models are trained, each scored on the rows that it did not learn from, then one on all "
+        "rows, which is kept; its score is the mean of theirs.",
+        f"{file}: 1 bad row was skipped. Line 1: column 'label' is unknown. Known: text.",
+        *("fold 1 of 2", "fold 2 of 2", "all rows, for as long as was best on average: 1 epoch"),
+    ]
 
 
 def test_a_starter_recipe_with_folds_offers_no_other_split(tmp_path: Path) -> None:

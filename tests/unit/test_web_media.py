@@ -39,11 +39,11 @@ RUNS: dict[str, tuple[str, tuple[str, ...], float]] = {
     "captions": ("image_captioning/sample_attention", SMALL, 1e-4),
     "labels": ("image_classification/sample_attention", ("data.image.fit=pad", "data.image.size=34"), 1e-4),
     "questions": ("image_question_answering/sample_plain", (), 1e-4),
-    "pretrained": ("image_captioning/sample_pretrained", ("data.image.size=64",), 2e-3),
+    "pretrained": ("image_captioning/sample_pretrained", ("data.image.size=64",), 1e-4),
     "fine-tuned": (
         "image_captioning/sample_pretrained",
         ("data.image.size=64", "model.encoder.backbone.frozen=false"),
-        2e-3,
+        1e-4,
     ),
     "frames": ("video_captioning/sample_attention", (*FRAMES, "evaluation.search.max_length=6"), 5e-2),
     "clips": ("video_captioning/sample_both", (*FRAMES, "evaluation.search.max_length=6"), 5e-2),
@@ -79,17 +79,16 @@ def pixels_of(path: Path, size: int, fit: Fit) -> NDArray[np.uint8]:
 
 
 @pytest.mark.parametrize("fit", ["crop", "pad", "stretch"])
-@pytest.mark.parametrize(("width", "height"), [(64, 64), (37, 90), (301, 200), (5, 3), (1, 40), (32, 32)])
+@pytest.mark.parametrize(
+    ("width", "height"), [(64, 64), (37, 90), (301, 200), (200, 301), (40, 60), (5, 3), (1, 40), (32, 32)]
+)
 def test_images_become_the_same_pixels(reader: Browser, tmp_path: Path, width: int, height: int, fit: Fit) -> None:
     noise = np.random.default_rng(width).integers(0, 256, (height, width, 3), dtype=np.uint8)
     PIL.fromarray(noise).save(tmp_path / "image.png")
     for size in (32, 7):
         wanted = pixels_of(tmp_path / "image.png", size, fit)
         found = squares(reader, "image", tmp_path / "image.png", pixels=size, fit=fit)
-        apart = np.abs(found[0].astype(int) - wanted)
-        # Pillow 13 mixes the rows of a tall image before its columns; what lies between is rounded, and noise clipped.
-        assert width < height or not apart.any()
-        assert apart.mean() < 0.5
+        assert np.array_equal(found[0], wanted)
 
 
 @pytest.mark.parametrize("kind", ["alpha", "palette", "grey", "jpeg", "turned", "photo"])
@@ -129,15 +128,6 @@ def test_the_same_frames_of_videos_are_taken(reader: Browser, tmp_path: Path, fr
     found = squares(reader, "video", tmp_path / "video.mp4", pixels=16, fit="crop", **how)
     assert found.shape == wanted.shape
     assert np.abs(found.astype(int) - wanted).max() <= 4
-
-
-def test_numbers_of_frozen_networks_are_rounded_to_16_bits(reader: Browser) -> None:
-    values = np.random.default_rng(0).normal(size=2000).astype(np.float32) * np.float32(10.0) ** np.arange(
-        -8, 12
-    ).repeat(100)
-    values = np.concatenate([values, np.array([0, 1, 1.0004883, 1.0014648, -65504, 70000, 2**-24, 2**-25], np.float32)])
-    found = reader.ask(f"Array.from(halved(Float32Array.from({json.dumps(values.tolist())})))")
-    assert np.array_equal(np.float32(found), values.clip(-65504, 65504).astype(np.float16).astype(np.float32))
 
 
 @pytest.mark.parametrize("kind", ["image", "video"])

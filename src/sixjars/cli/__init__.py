@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Annotated, NoReturn
 
@@ -88,7 +88,10 @@ def keep_memory() -> None:
     An update on a CPU allocates hundreds of megabytes, and to get each page anew takes a tenth of its time. This is
     a matter of the whole process, so only the command does it, not the library.
     """
-    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
+    if sys.platform != "linux" or any(name.startswith(("MALLOC_", "GLIBC_TUNABLES")) for name in os.environ):
+        return  # what is set there was meant
+    with suppress(OSError, AttributeError):  # a static Python, another C library
+        libc = ctypes.CDLL(None)
         for option, limit in LARGE.items():
             libc.mallopt(option, limit)
 

@@ -151,17 +151,18 @@ class Dataset:
     @cached_property
     def unknown(self) -> float | None:
         """The share of `<unk>` among the tokens of the inputs; nothing where they have none."""
-        tokens, unknown = _counted([self.table.ids(name)[0] for name in self._text_inputs])
+        tokens, unknown = _counted([self.table.ids(name)[0] for name in self.text_inputs])
         return unknown / tokens if tokens else None
 
     @cached_property
-    def _text_inputs(self) -> list[str]:
+    def text_inputs(self) -> list[str]:
+        """The inputs that are made of tokens."""
         texts = {name: field for name, field in self.fields.inputs.items() if "vocabulary" in field.fact_names}
         return [name for name, field in texts.items() if name in field.encoders()]
 
     def tokens_read(self, row: int) -> tuple[int, int]:
         """Tokens of the inputs of a row, and how many of them are `<unk>`."""
-        columns = [self.table.ids(name) for name in self._text_inputs]
+        columns = [self.table.ids(name) for name in self.text_inputs]
         return _counted([ids[offsets[row] : offsets[row + 1]] for ids, offsets in columns])
 
     @property

@@ -77,8 +77,12 @@ def _grown(values: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 def has_room() -> bool:
     """Whether another graph may be recorded: each keeps the memory of its step, and others may use the device too."""
-    free, total = torch.cuda.mem_get_info()
-    return free >= FREE * total
+    for _ in range(2):
+        free, total = torch.cuda.mem_get_info()
+        if free >= FREE * total:
+            return True
+        torch.cuda.empty_cache()  # which is kept for tensors that are no more
+    return False
 
 
 @final
@@ -140,6 +144,8 @@ class Captured:
         self.pool = torch.cuda.graph_pool_handle()
         self.met: set[Shape] = set()
         self.recorded: dict[Shape, Recorded] = {}
+        self.is_full = False
+        """Whether the device has no room for more graphs; batches of other shapes are computed without from then on."""
         self.update: Graph | None = None
         self.updates = 0
 
@@ -151,11 +157,22 @@ class Captured:
         if recorded is not None:
             return recorded.learned(batch, factor)
         own = batch.to(torch.device("cuda", torch.cuda.current_device()))
-        if not known or self.updates == 0 or len(self.recorded) >= MOST or not has_room():
-            # The first time compiles what must be compiled, and the first update shows which weights learn.
-            return self.learn(own, factor)
-        self.recorded[shape] = recorded = Recorded(self.learn, own, self.pool)
-        return recorded.learned(batch, factor)
+        # The first time compiles what must be compiled, and the first update shows which weights learn.
+        if known and self.updates > 0 and not self.is_full and self._records(shape, own):
+            return self.recorded[shape].learned(batch, factor)
+        return self.learn(own, factor)
+
+    def _records(self, shape: Shape, batch: Batch) -> bool:
+        """Record the graph of a shape, if there is room for it."""
+        self.is_full = len(self.recorded) >= MOST or not has_room()
+        if not self.is_full:
+            try:
+                self.recorded[shape] = Recorded(self.learn, batch, self.pool)
+            except LearningError as error:
+                self.is_full = isinstance(error.__cause__, torch.OutOfMemoryError)
+                if not self.is_full:
+                    raise
+        return not self.is_full
 
     def applied(self) -> None:
         """Make an update of the gradients: without a graph at first, when the optimizer makes its memory."""

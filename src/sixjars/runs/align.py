@@ -23,7 +23,7 @@ from sixjars.evaluation.metrics.outcome import Outcome
 from sixjars.progress import Reporter, listening, number_of, tell, usual_reporter
 from sixjars.recipe.data import DIAGONAL, STEEPEST, TableSettings
 from sixjars.recipe.sections import DataSettings
-from sixjars.runs.output_file import check_writable
+from sixjars.runs.output_file import check_writable, written_whole
 
 Text = str | Path | Sequence[str]
 """A file with a sentence in each line, or the sentences."""
@@ -76,8 +76,7 @@ class Alignment:
     def save(self, path: str | Path) -> None:
         """Write a file with a line of links for each pair of sentences."""
         check_writable(Path(path))
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        with Path(path).open("w", encoding="utf-8") as file:
+        with written_whole(Path(path)) as beside, beside.open("w", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in self.to_pharaoh())
 
     def score(self, gold: str | Path) -> AlignmentScore:

@@ -146,10 +146,11 @@ def _examples(dataset: Dataset) -> list[tuple[str, ...]]:
 
 
 def _names(named: Sequence[str], runs: Sequence[RunFolder]) -> list[str]:
-    """The folders' names; as they were given where two folders have the same."""
-    folders = [run.folder.resolve() for run in runs]
-    names = [folder.name for folder in folders]
-    return names if len(set(names)) == len(set(folders)) else list(named)
+    """What each run is called: the name of its folder or file; what was given, where two have the same name."""
+    places = [(Path(n) if Path(n).is_file() else run.folder).resolve() for n, run in zip(named, runs, strict=True)]
+    names = {place: place.stem if place.is_file() else place.name for place in places}
+    count = Counter(names.values())
+    return [names[at] if count[names[at]] == 1 else given for at, given in zip(places, named, strict=True)]
 
 
 def _trained(name: str, out: Path, device: Device, reporter: Reporter, outside: Outside) -> RunFolder:

@@ -13,7 +13,6 @@ from sixjars.data.dataset import NOTHING as NO_INPUT
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Equipment, Field
 from sixjars.data.storage.cache import Examples
-from sixjars.data.text.vectors import read_vectors
 from sixjars.errors import DataError, shown
 from sixjars.flow.contracts import ModelPlan
 from sixjars.flow.values import Batch
@@ -23,10 +22,11 @@ from sixjars.progress import Reporter, number_of
 from sixjars.recipe.data import LEARN, LinkFiles
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
+from sixjars.runs.notes import MUCH_LONGER, NEARLY_ALL, longer_in_words
 from sixjars.runs.recipes import make_fields, model_plan
 from sixjars.runs.splits import LEAST, SPLITS, read_splits
+from sixjars.runs.vectors import word_vectors
 from sixjars.samples import materialise, sample_examples, sample_folder
-from sixjars.samples import vectors as sample_vectors
 
 
 @final
@@ -166,21 +166,22 @@ def _rows(recipe: Recipe, counts: Mapping[str, int]) -> str:
     return told + ("" if "test" in counts else "; no test set, so the final score is on the validation set")
 
 
-def notes_on(splits: Splits) -> Iterator[str]:
-    """What should be known of the data before a model is trained on it, a sentence for each."""
+def notes_on(splits: Splits, *, held_out: bool = True) -> Iterator[str]:
+    """What should be known of the data before training, a sentence each; the validation set may not be `held_out`."""
     yield from splits.notes
     if splits.fields.output.single_label:
         yield from _labels(splits)
+    yield from _longer(splits)
     if splits.train.diagonal is not None:
         linked = "source", splits.fields.output.name
         some = {name: splits.train.table.texts(name, range(min(len(splits.train), 1000))) for name in linked}
         yield from unspaced({name: splits.fields.all[name].words(texts) for name, texts in some.items()})
-    if len(splits.valid) < LEAST:
+    if held_out and len(splits.valid) < LEAST:
         yield (
             f"the validation set has {number_of(len(splits.valid), 'example')}, too few to choose a checkpoint by; "
             "hold out more (data.valid), or say learning.folds: 5."
         )
-    if splits.test is None:
+    if held_out and splits.test is None:
         yield (
             "there is no test set (data.test); the final scores are of the validation set, "
             "which also chooses the checkpoint."
@@ -203,6 +204,17 @@ def _labels(splits: Splits) -> Iterator[str]:
 def _some(names: Sequence[str]) -> str:
     listed = ", ".join(shown(name) for name in names[:3]) + (", ..." if len(names) > 3 else "")
     return f"the label {listed} is" if len(names) == 1 else f"{len(names)} labels ({listed}) are"
+
+
+def _longer(splits: Splits) -> Iterator[str]:
+    """Inputs that are longer than nearly all that are learned from; one of them alone is chance."""
+    for name in splits.train.text_inputs:
+        train = np.array(splits.train.lengths(name))[splits.train.usable]
+        most = int(np.quantile(train, NEARLY_ALL, method="inverted_cdf"))
+        sets = {"validation": splits.valid} | ({} if splits.test is None else {"test": splits.test})
+        counts = {what: (int((np.array(one.lengths(name)) > most).sum()), len(one)) for what, one in sets.items()}
+        if found := {what: both for what, both in counts.items() if both[0] > max(1, MUCH_LONGER * both[1])}:
+            yield longer_in_words(found, most, "inputs" if len(splits.fields.inputs) == 1 else f"texts of {name}")
 
 
 def splits_of(blueprint: Blueprint, restored: Fields | None = None) -> Splits:
@@ -257,23 +269,10 @@ def add_vectors(blueprint: Blueprint, fields: Fields, facts: dict[str, dict[str,
         file = getattr(field.settings, "vectors", None) if field is not None else None
         if file is not None and "vectors" in getattr(inner.kind, "given", ()):
             words = field.tokenizer.by_word()  # type: ignore[union-attr]
-            values, known = _vectors(blueprint.recipe, file, list(words), size=inner.section["size"])
+            values, known = word_vectors(blueprint.recipe, file, list(words), size=inner.section["size"])
             rows = [(row, at) for at, word in enumerate(known) for row in words[word]]
             picked = torch.from_numpy(values[[at for _, at in rows]])
             facts[inner.field]["vectors"] = torch.tensor([row for row, _ in rows]), picked
-
-
-def _vectors(recipe: Recipe, file: str, words: list[str], *, size: int) -> tuple[np.ndarray, list[str]]:
-    if file == "sample":
-        made = dict(sample_vectors(recipe.task, size=size))
-        known = [word for word in words if word in made]
-        if not known:
-            raise DataError(
-                "data: the synthetic vectors know none of these words; `vectors: sample` is for the source."
-            )
-        return np.array([made[word] for word in known], dtype=np.float32), known
-    values, rows = read_vectors(recipe.data.path(file), {word: row for row, word in enumerate(words)})
-    return values, [words[row] for row in rows]
 
 
 def fresh_network(blueprint: Blueprint, splits: Splits) -> Network:

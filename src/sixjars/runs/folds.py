@@ -1,14 +1,17 @@
 """k-fold cross-validation: a model for each part of the training set, and one that learns from all of it."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
 from typing import Any
 
+import torch
+
 from sixjars.errors import RecipeError
 from sixjars.evaluation.metrics import Score, metric_named
-from sixjars.progress import number_of
+from sixjars.progress import Reporter, number_of
+from sixjars.runs.data import Blueprint, notes_on, splits_of
 from sixjars.runs.folder import RunFolder, best_of
 
 
@@ -72,13 +75,26 @@ def note_of_folds(run: RunFolder) -> str:
     return f"the run learned from all of these rows; in cross-validation, on rows not learned from: {scores}."
 
 
-def cross_validate(run: RunFolder, train: Callable[[RunFolder], Any], note: Callable[[str], None]) -> Any:
-    """Train a model for each fold, then the one that is kept; its scores are the means of the folds."""
+def notes_on_all(run: RunFolder, device: torch.device, reporter: Reporter) -> Iterator[str]:
+    """What should be known of all rows together; they are read when the first sentence is asked for."""
+    blueprint = Blueprint.of(run.recipe, run.outside, device=device, reporter=reporter)
+    yield from notes_on(splits_of(blueprint), held_out=False)
+
+
+def cross_validate(
+    run: RunFolder, train: Callable[[RunFolder], Any], note: Callable[[str], None], about: Iterable[str]
+) -> Any:
+    """Train a model for each fold, then the one that is kept; its scores are the means of the folds.
+
+    What is to be noted `about` the data comes first.
+    """
     folds, results = fold_runs(run), []
     note(
         f"learning.folds: {len(folds)} models are trained, each scored on the rows that it did not learn from, then "
         "one on all rows, which is kept; its score is the mean of theirs."
     )
+    for sentence in about:
+        note(sentence)
     for number, one in enumerate(folds, start=1):
         note(f"fold {number} of {len(folds)}")
         results.append(train(one))

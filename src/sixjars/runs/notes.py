@@ -1,5 +1,6 @@
-"""What there is to say about an input that was answered, in sentences: that it was cut, or has unknown tokens."""
+"""What there is to say about inputs, in sentences: one was cut, has unknown tokens, or many are long."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -7,6 +8,10 @@ if TYPE_CHECKING:
 
 MUCH = 0.05
 """The share of unknown tokens from which outputs may be poor."""
+NEARLY_ALL = 0.99
+"""The share of the training set whose longest text is compared with."""
+MUCH_LONGER = 0.1
+"""The share of inputs longer than that one from which it is told."""
 
 
 def cut_in_words(what: str = "the input") -> str:
@@ -22,6 +27,19 @@ def unknown_in_words(share: float) -> str:
     """
     poor = "; outputs may be poor" if share > MUCH else ""
     return f"{100 * share:.3g} % of the input tokens are unknown to the run (<unk>){poor}."
+
+
+def longer_in_words(counts: Mapping[str, tuple[int, int]], tokens: int, what: str = "inputs") -> str:
+    """That many texts of the validation or test set are longer than nearly all of the training set, as a sentence.
+
+    >>> longer_in_words({"test": (24, 37)}, 18).partition(";")[0]
+    '24 of 37 test inputs (65 %) are longer than 99 % of the training inputs (18 tokens)'
+    """
+    parts = (f"{n:,} of {all:,} {split} {what} ({100 * n / all:.0f} %)" for split, (n, all) in counts.items())
+    return (
+        f"{' and '.join(parts)} are longer than {100 * NEARLY_ALL:g} % of the training {what} ({tokens:,} tokens); "
+        "outputs may be poor there, so train on longer ones too (in translation, such as neighbouring rows joined)."
+    )
 
 
 def notes_of(prediction: "Prediction") -> list[str]:

@@ -1,6 +1,8 @@
-"""A file that is written at the end of long work: whether it can be, and may be, asked before."""
+"""A file that is written at the end of long work: whether it can be, and may be, asked before; all of it or nothing."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -45,3 +47,22 @@ def check_not_read(path: Path, data: Any) -> None:
     """Refuse to write over the file with the data."""
     if isinstance(data, str | os.PathLike) and path.exists() and Path(data).exists() and path.samefile(data):
         raise DataError(f"{path} is the data that is read; choose another name.")
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A file to write that becomes `path` in the end: a kill at any moment leaves the old one or the new one.
+
+    What is no file, as a device or a pipe, is written to as it is.
+    """
+    target = path.resolve()  # a link stays one
+    if target.exists() and not target.is_file():
+        yield target
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        yield beside
+        os.replace(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -17,6 +17,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.runs.archive import CARD, ENDING, FILES
 from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import RunFolder, open_run, read_limited
+from sixjars.runs.output_file import written_whole
 from sixjars.tasks import TASKS
 
 
@@ -46,16 +47,10 @@ def pack(
     if target.exists():
         raise RunError(f"{target} is there already; remove it, or choose another name.")
     opened = shareable(run, Outside(tuple(allow), tuple(components)))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        with zipfile.ZipFile(beside, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr(zipfile.ZipInfo(CARD), model_card(opened, licence, use=usage("FILE")))
-            for name in kept_files(opened.folder):
-                archive.write(opened.folder / name, name)
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
+    with written_whole(target) as beside, zipfile.ZipFile(beside, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(zipfile.ZipInfo(CARD), model_card(opened, licence, use=usage("FILE")))
+        for name in kept_files(opened.folder):
+            archive.write(opened.folder / name, name)
     return target
 
 

@@ -25,7 +25,7 @@ from sixjars.runs.data import Blueprint, Splits, fresh_network, notes_on, splits
 from sixjars.runs.extension import Extension, extension_of
 from sixjars.runs.fine_tune import Origin, recipe_and_origin
 from sixjars.runs.folder import RunFolder, begin_run, check_free, has_run
-from sixjars.runs.folds import cross_validate
+from sixjars.runs.folds import cross_validate, notes_on_all
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.result import Run
 from sixjars.runs.splits import SPLITS
@@ -121,7 +121,8 @@ def _cross_validated(run: RunFolder, *, resume: bool, start: Path | None, fabric
 
     if not resume:
         check_free(run.folder)
-    trained: Run = cross_validate(run, train_one, reporter.note)
+    about = notes_on_all(run, fabric.device, reporter) if fabric.global_rank == 0 else ()
+    trained: Run = cross_validate(run, train_one, reporter.note, about)
     return replace(trained, missed=missed_of(run.recipe.expect, trained.scores)) if trained.scores else trained
 
 

@@ -47,17 +47,19 @@ def grow_diag(forward: Links, backward: Links) -> set[tuple[int, int]]:
     """
     grown, union = set(forward & backward), forward | backward
     firsts, seconds = {first for first, _ in grown}, {second for _, second in grown}
-    while True:
-        before = len(grown)
-        for first, second in sorted(grown):
+    last = sorted(grown)  # what was added in one round is all that can have new neighbours in the next
+    while last:
+        added = []
+        for first, second in last:
             for down, across in _AROUND:
                 link = first + down, second + across
                 if link in union and link not in grown and (link[0] not in firsts or link[1] not in seconds):
+                    added.append(link)
                     grown.add(link)
                     firsts.add(link[0])
                     seconds.add(link[1])
-        if len(grown) == before:
-            return grown
+        last = sorted(added)
+    return grown
 
 
 def _finish(grown: set[tuple[int, int]], direction: Links, *, both: bool) -> None:

@@ -26,7 +26,7 @@ from sixjars.data.media.arrays import ARRAY_ENDINGS
 from sixjars.data.media.files import MediaFiles, is_hidden
 from sixjars.data.media.images import IMAGE_ENDINGS, placed, read_image, upright
 from sixjars.data.storage.cache import Examples, Table, cache_folder
-from sixjars.data.storage.features import FeatureStore, MemoryStore, Store
+from sixjars.data.storage.features import FeatureStore, MemoryStore, Store, rounded
 from sixjars.errors import DataError
 from sixjars.flow.limits import Positive
 from sixjars.flow.values import Padded
@@ -208,8 +208,9 @@ class MediaField(FileField):
                     yield name, found
 
     def _numbers(self, files: Sequence[Pixels]) -> list[NDArray[Any]]:
-        """What is stored of each file, (F, N)."""
+        """What is stored of each file, (F, N); what is kept for the next time has 16 bits."""
         numbers_XN = self.extractor(torch.from_numpy(np.concatenate(files))).numpy()
+        numbers_XN = rounded(numbers_XN) if self.equipment.stored else numbers_XN
         ends = np.cumsum([len(file) for file in files])
         return np.split(numbers_XN, ends[:-1])
 

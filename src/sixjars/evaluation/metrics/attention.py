@@ -37,8 +37,8 @@ def linked(weights: Sequence[Sequence[float]], source: Sequence[int], target: Se
     """Links between words from the weights between their tokens, as pairs of numbers (source word, target word).
 
     Each target word is linked to the source word with the most weight, and each source word to the target word that
-    gives it the most; the two become one as they do in `sixjars align`. That one matrix gives both directions is from
-    Jalili Sabet et al. 2020 (https://aclanthology.org/2020.findings-emnlp.147/).
+    gives it the most, the first of equal ones; the two become one as they do in `sixjars align`. That one matrix gives
+    both directions is from Jalili Sabet et al. 2020 (https://aclanthology.org/2020.findings-emnlp.147/).
 
     `weights` has a row for each target token; `source` and `target` have the word of each token. A source word has the
     sum of its tokens, a target word the mean. Rows beyond the target, as that of `<stop>`, have no link.
@@ -49,21 +49,22 @@ def linked(weights: Sequence[Sequence[float]], source: Sequence[int], target: Se
     rows: dict[int, list[Sequence[float]]] = {}
     for row, word in zip(weights, target, strict=False):
         rows.setdefault(word, []).append(row)
-    best: dict[int, tuple[float, int]] = {}
-    forward = set()
+    forward, best = set(), dict[int, tuple[float, int]]()
     for word, of_word in rows.items():
-        sums = dict.fromkeys(source, 0.0)
+        sums: dict[int, float] = {}
         for row in of_word:
-            for weight, over in zip(row, source, strict=False):
-                sums[over] += weight / len(of_word)
-        forward |= {(over, word) for over in sorted(sums, key=sums.__getitem__)[-1:]}
+            for weight, over in zip(row, source, strict=False):  # what was cut off has no weight
+                sums[over] = sums.get(over, 0.0) + weight / len(of_word)
+        if any(sums.values()):
+            forward.add((max(sums, key=sums.__getitem__), word))
         for over, weight in sums.items():
-            best[over] = max(best.get(over, (-1.0, word)), (weight, word))
+            if weight > best.get(over, (0.0, word))[0]:
+                best[over] = weight, word
     return symmetrized(frozenset(forward), frozenset((over, word) for over, (_, word) in best.items()), USUAL)
 
 
 def posterior_error_rate(outcomes: Sequence[Outcome]) -> float:
-    r"""As `alignment_error_rate`, where links are those of posterior attention, which knows the word.
+    r"""As `alignment_error_rate`, with links of posterior attention, which knows the word: `linked` of these weights.
 
     .. math:: P(a_t = j | y_1 .. y_t, x)
 

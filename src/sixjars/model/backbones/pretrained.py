@@ -219,7 +219,7 @@ class Features:
         return {"backbone": self.name, "weights": self.fingerprint, **kept}
 
     def __call__(self, pixels: Tensor) -> Tensor:
-        """(X, 3, H, W) to (X, N), 16-bit, on the CPU."""
+        """(X, 3, H, W) to (X, N), on the CPU."""
         with torch.inference_mode():
             parts = [self.features(some.to(self.device)).cpu() for some in torch.split(pixels, AT_ONCE)]
         return torch.cat(parts)
@@ -228,4 +228,4 @@ class Features:
         """The same at once, where the backbone is."""
         maps_XCHW, vector_XK = self.backbone(pixels)
         both_XN = torch.cat([maps_XCHW.flatten(1), vector_XK], dim=1) if self.cells else vector_XK
-        return both_XN.clamp(-LARGEST, LARGEST).half()
+        return both_XN.clamp(-LARGEST, LARGEST)

@@ -77,25 +77,13 @@ function coloured(square) {
   return { values: Float32Array.from(square, (value) => value / 127.5 - 1), channels: 3, height: side, width: side };
 }
 
-// What frozen networks compute is stored in 16 bits, so it is rounded to those.
-function halved(values) {
-  return values.map((value) => {
-    const size = Math.min(Math.abs(value), 65504), unit = 2 ** Math.max(Math.floor(Math.log2(size)) - 10, -24);
-    const units = size / unit, down = Math.floor(units), up = units - down > 0.5 || (units - down === 0.5 && down % 2);
-    return size ? Math.sign(value) * (down + (up ? 1 : 0)) * unit : 0;
-  });
-}
-
 // r_1..r_S, v = CNN(I): the maps and the vector of one square of pixels.
 class VisualInput {
-  constructor(weights, { name: kind, layer, frozen }, name) {
-    const Backbone = BACKBONE[known(BACKBONE, kind)];
-    this.backbone = new Backbone(weights, `${name}.backbone`, layer);
-    this.rounds = frozen && Backbone.pretrained;
+  constructor(weights, { name: kind, layer }, name) {
+    this.backbone = new BACKBONE[known(BACKBONE, kind)](weights, `${name}.backbone`, layer);
   }
 
   of(square) {
-    const { maps, vector } = this.backbone.of(coloured(square));
-    return this.rounds ? { maps: { ...maps, values: halved(maps.values) }, vector: halved(vector) } : { maps, vector };
+    return this.backbone.of(coloured(square));
   }
 }

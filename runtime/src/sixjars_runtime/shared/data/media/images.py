@@ -9,6 +9,7 @@ import re
 import struct
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from math import ceil
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 Fit = Literal["crop", "pad", "stretch"]
 """How another shape becomes a square: its middle, bars at the sides, or stretched."""
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom of a part of an image, in pixels."""
 IMAGE_ENDINGS: Final = frozenset(
     ".avif .bmp .gif .jfif .jp2 .jpe .jpeg .jpg .pgm .png .pnm .ppm .tif .tiff .webp".split()
 )
@@ -42,6 +45,10 @@ _GREY: Final = 128
 """The bars at the sides."""
 _SPARE: Final = 2
 """A large JPEG is decoded at 1/2, 1/4 or 1/8 of its size, but no smaller than this many times what is needed."""
+_GAP: Final = 3
+"""A larger image becomes smaller by averages of blocks first, but no smaller than this many times what is needed."""
+_REACH: Final = 1.5
+"""How far a pixel lies beyond a part of an image that cubic interpolation still reads for it, in new pixels."""
 _ORIENTATION: Final = 0x0112
 """The EXIF tag that tells how the camera was held."""
 
@@ -236,10 +243,30 @@ def _bar(side: float, size: int) -> int:
     return min(round((size - side) / 2), (size - 1) // 2)
 
 
-def _resized(image: "Image", size: tuple[int, int], box: tuple[float, float, float, float] | None = None) -> "Image":
+def _resized(image: "Image", size: tuple[int, int], box: Box | None = None) -> "Image":
+    """A part of an image at another size, by cubic interpolation: of each row, then of each column.
+
+    Pillow would do both at once, but which of them first depends on its version: from 13 on columns come first where an
+    image is tall. What lies between is rounded to bytes, so that the pixels would be others.
+    """
     from PIL.Image import Resampling
 
-    return image.resize(size, Resampling.BICUBIC, box, reducing_gap=3.0)
+    image, (left, top, right, bottom) = _averaged(image, size, box or (0, 0, *image.size))
+    rows = image.resize((size[0], image.height), Resampling.BICUBIC, (left, 0, right, image.height))
+    return rows.resize(size, Resampling.BICUBIC, (0, top, size[0], bottom))
+
+
+def _averaged(image: "Image", size: tuple[int, int], box: Box) -> "tuple[Image, Box]":
+    """An image whose part is much larger than needed with one pixel for each block of them, and the part of that."""
+    scales = [(box[axis + 2] - box[axis]) / size[axis] for axis in (0, 1)]
+    across, down = (int(scale / _GAP) or 1 for scale in scales)
+    if across == down == 1:
+        return image, box
+    begin = [max(0, int(box[axis] - _REACH * scales[axis])) for axis in (0, 1)]
+    end = [min(image.size[axis], ceil(box[axis + 2] + _REACH * scales[axis])) for axis in (0, 1)]
+    left, top, right, bottom = (side - begin[at % 2] for at, side in enumerate(box))
+    small = image.reduce((across, down), (begin[0], begin[1], end[0], end[1]))
+    return small, (left / across, top / down, right / across, bottom / down)
 
 
 @contextmanager

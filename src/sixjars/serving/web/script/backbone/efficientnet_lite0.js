@@ -20,8 +20,6 @@ class Normalised {
 }
 
 BACKBONE.efficientnet_lite0 = class {
-  static pretrained = true;
-
   constructor(weights, name, layer) {
     this.layer = layer ?? "block10";
     const plain = (own) => new Normalised(weights, `${name}.${own}`, HALVING.includes(own) ? 2 : 1);

@@ -1,8 +1,6 @@
 // For each width: a ← relu(GroupNorm(W * a + b)) at every second cell, then a ← relu(GroupNorm(W' * a + b')). At the end
 // v = relu(LayerNorm(V [a_1, …, a_S] + b_v)). The first convolution is also given the coordinates x and y.
 BACKBONE.small = class {
-  static pretrained = false;
-
   constructor(weights, name) {
     this.layers = [];
     for (let block = 0; weights.has(`${name}.blocks.${block}.0.weight`); block++) {
