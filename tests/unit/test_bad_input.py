@@ -219,7 +219,7 @@ def test_files_to_read_and_write(call: Any, run: Path, tmp_path: Path) -> None:
     path, out = tmp_path / "in.txt", tmp_path / "out.txt"
     assert call("predict", run, "--input", path).sentence == f"input file {path} does not exist."
     assert call("predict", run, "--input", tmp_path).sentence == (
-        "give --input, a file, a folder or a glob, and with --output a folder for the answers."
+        f"answers to --input {tmp_path} are files: give --output, a folder for them."
     )
     path.write_text("namaste\n")
     assert call("predict", run, "a", "--input", path).sentence == "give texts or --input, not both."

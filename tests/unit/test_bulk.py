@@ -301,9 +301,12 @@ def test_shards_are_counted_from_one(shard: str) -> None:
 def test_options_that_do_not_go_together(call: Call, run: Path, tmp_path: Path) -> None:
     path, out = written(tmp_path / "in.txt"), tmp_path / "out"
     files = ("--input", path, "--output", out)
-    both = "give --input, a file, a folder or a glob, and with --output a folder for the answers."
-    assert call("predict", run, "--shard", "1/2", "--input", path).sentence == both
-    assert call("predict", run, "ghar", "--shard", "1/2", "--output", out).sentence == both
+    assert call("predict", run, "--shard", "1/2", "--input", path).sentence == (
+        f"answers to --input {path} are files: give --output, a folder for them."
+    )
+    assert call("predict", run, "ghar", "--shard", "1/2", "--output", out).sentence == (
+        "give --input, a file, a folder or a glob, and with --output a folder for the answers."
+    )
     assert call("predict", run, *files, "--resume", "--chat").sentence == (
         "answers in a folder go without texts, --question, --pictures and --chat."
     )

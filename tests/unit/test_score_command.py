@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,18 @@ def test_given_outputs_are_scored_as_search_scores_them(call: Any, run: Path, pa
         assert sum(whole["token_log_probabilities"]) == pytest.approx(value, abs=1e-5)
         assert len(whole["tokens"]) == len(whole["token_log_probabilities"])
         assert whole["tokens"][-1] == "<stop>"
+
+
+def test_rows_that_are_left_out_are_counted(call: Any, run: Path, pairs_file: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(run, tmp_path / "lenient")
+    recipe = (run / "recipe.yaml").read_text()
+    assert "on_bad_row: error" in recipe
+    (run / "recipe.yaml").write_text(recipe.replace("on_bad_row: error", "on_bad_row: skip"))
+    first, *others = pairs_file.read_text().splitlines(keepends=True)
+    pairs_file.write_text(first + json.dumps({"roman": "ghar", "devanagari": ""}) + "\n" + "".join(others))
+    said = call("score", run, pairs_file, "--json")
+    assert [json.loads(line)["line"] for line in said.out.splitlines()] == [1, 3, 4]
+    assert f"left out: 1 bad row of {pairs_file}; --json has the line of each of the others." in said.err
 
 
 def test_columns_that_are_not_there(call: Any, run: Path, tmp_path: Path) -> None:

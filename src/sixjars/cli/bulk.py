@@ -76,8 +76,10 @@ class Bulk:
 
     def check(self, *, alone: bool) -> None:
         """Refuse what does not go together; `alone` if no option asks for something else than files of answers."""
-        if self.input is None or self.output is None:
+        if self.input is None:
             raise DataError("give --input, a file, a folder or a glob, and with --output a folder for the answers.")
+        if self.output is None:
+            raise DataError(f"answers to --input {self.input} are files: give --output, a folder for them.")
         if not alone:
             raise DataError("answers in a folder go without texts, --question, --pictures and --chat.")
         if self.engine != "ray" and (self.workers or self.ray_address):

@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, check_output, notes, results
+from sixjars.cli.options import (
+    AllowOption,
+    DeviceOption,
+    JsonOption,
+    RunArgument,
+    check_output,
+    notes,
+    noting,
+    results,
+)
 
 
 def evaluate(
@@ -58,5 +67,7 @@ def score(
     """Print the log probability of each output of a file, one a line; with --json also that of each token."""
     from sixjars.runs.score import score_outputs
 
-    for one in score_outputs(run, data, device=device, allow=allow or []):
+    with noting():
+        found = score_outputs(run, data, device=device, allow=allow or [])
+    for one in found:
         typer.echo(json.dumps(one.to_json(), ensure_ascii=False) if as_json else f"{one.log_probability:.6f}")

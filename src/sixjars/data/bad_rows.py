@@ -46,4 +46,4 @@ def told(bad: Sequence[tuple[int, str]], skipped: int, *, name: str, unit: str, 
     named = [(f"{unit} {line}: " if unit else "") + sentence for line, sentence in bad[:SHOWN]]
     reasons = " ".join(one[:1].upper() + one[1:] for one in named)
     rows = f"{skipped:,} bad rows were" if skipped > 1 else "1 bad row was"
-    return f"{name}: {rows} skipped.{' The first:' if more else ''} {reasons}"
+    return f"{name}: {rows} skipped.{f' The first {SHOWN}:' if more else ''} {reasons}"

@@ -46,19 +46,22 @@ def posterior(generator: Generator, encoded: Encoded, target: Padded) -> Tensor:
         token_B, size = truth_B, scored.log_probabilities.shape[1]
     positions = encoded.mask.shape[1]
     each = positions * max(size, 3 * positions * encoded.memory.shape[2])  # the scores of a source, or its copies
-    likely = []
-    for some_B in torch.split(torch.arange(encoded.rows, device=encoded.device), max(1, LARGEST // max(1, each))):
-        alone = prepared.pick(some_B).repeat(positions)
-        one_RS = torch.eye(positions, dtype=torch.bool, device=encoded.device).repeat(len(some_B), 1)
-        alone = replace(alone, mask=alone.mask & one_RS)
-        of_some = []
-        for (token_B, earlier), truth_B in zip(before, target.values.unbind(1), strict=True):
-            token_R, truth_R = (ids.index_select(0, some_B).repeat_interleave(positions) for ids in (token_B, truth_B))
-            scored, _ = generator.step(token_R, earlier.pick(some_B).repeat(positions), alone)
-            like_R = scored.log_probabilities.gather(1, truth_R.unsqueeze(1))
-            of_some.append(like_R.view(len(some_B), positions))
-        likely.append(torch.stack(of_some, dim=1))
     weights_BTS = torch.stack(weights, dim=1)
-    joint_BTS = weights_BTS.clamp(min=torch.finfo(weights_BTS.dtype).tiny).log() + torch.cat(likely)
+    likely_BTS = torch.zeros_like(weights_BTS)
+    for some_B in torch.split(torch.arange(encoded.rows, device=encoded.device), max(1, LARGEST // max(1, each))):
+        alone, left = prepared, -1
+        for at, ((token_B, earlier), truth_B) in enumerate(zip(before, target.values.unbind(1), strict=True)):
+            rows_B = some_B[target.mask[some_B, at]]  # one long target is no reason to go on with all
+            if len(rows_B) == 0:
+                break
+            if len(rows_B) != left:
+                left, alone = len(rows_B), prepared.pick(rows_B).repeat(positions)
+                one_RS = torch.eye(positions, dtype=torch.bool, device=encoded.device).repeat(left, 1)
+                alone = replace(alone, mask=alone.mask & one_RS)
+            token_R, truth_R = (ids.index_select(0, rows_B).repeat_interleave(positions) for ids in (token_B, truth_B))
+            scored, _ = generator.step(token_R, earlier.pick(rows_B).repeat(positions), alone)
+            like_R = scored.log_probabilities.gather(1, truth_R.unsqueeze(1))
+            likely_BTS[rows_B, at] = wide(like_R).view(left, positions)
+    joint_BTS = weights_BTS.clamp(min=torch.finfo(weights_BTS.dtype).tiny).log() + likely_BTS
     seen_BTS = torch.softmax(joint_BTS.masked_fill(~encoded.mask.unsqueeze(1), -torch.inf), dim=-1)
     return seen_BTS.masked_fill(~target.mask.unsqueeze(2), 0.0)

@@ -119,8 +119,9 @@ def _data(run: RunFolder) -> list[str]:
     data = run.recipe.data
     if data.sample is not None:
         return [f"- synthetic: {data.sample.size} training examples, seed {data.sample.seed}"]
-    splits = {name: getattr(data, name) for name in ("train", "valid", "test")}
-    return [f"- {name}: {plain(value)}" for name, value in splits.items() if value is not None]
+    files: list[tuple[str, Any]] = [("train", one.file) for one in data.training_files]
+    files += [("valid", data.valid), ("test", data.test)]
+    return [f"- {name}: {plain(file)}" for name, file in files if file is not None]
 
 
 def scores_of(run: RunFolder) -> tuple[str, dict[str, float]]:

@@ -8,6 +8,7 @@ from typing import Any, final
 from sixjars.data.dataset import Dataset
 from sixjars.learning.engine import Device, device_named
 from sixjars.model.build import Network
+from sixjars.progress import number_of, tell
 from sixjars.recipe.outside import Outside
 from sixjars.runs.data import Blueprint
 from sixjars.runs.evaluate import file_dataset
@@ -28,6 +29,8 @@ class ScoredOutput:
     """The tokens of the output, `<stop>` included; or the label."""
     token_log_probabilities: tuple[float, ...] = ()
     """Of each token, given those before it."""
+    line: int = 0
+    """Where it was in its file, counted from 1."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -38,6 +41,7 @@ class ScoredOutput:
             "log_probability": self.log_probability,
             "tokens": list(self.tokens),
             "token_log_probabilities": list(self.token_log_probabilities),
+            "line": self.line,
         }
 
 
@@ -68,6 +72,9 @@ def score_outputs(
     fields = run.restored(blueprint.fields)
     network = run.network(blueprint, fields).to(device_named(device))
     dataset = file_dataset(run, fields, data)
+    if dataset.skipped:
+        rows = number_of(dataset.skipped, "bad row")
+        tell(f"left out: {rows} of {data}; --json has the line of each of the others.")
     found = dict(_scored(network, dataset, examples=run.recipe.evaluation.batch_examples))
     return [found[row] for row in range(len(dataset))]
 
@@ -79,4 +86,4 @@ def _scored(network: Network, dataset: Dataset, *, examples: int) -> Iterator[tu
         total = sum(each) if each else float("-inf")
         stop = ["<stop>"] if found.finished and network.decoder.searches else []
         tokens = (*output.tokens(found.ids, dataset.source_words(row)), *stop)
-        yield row, ScoredOutput(dataset.raw(row), texts[row], total, tokens, each)
+        yield row, ScoredOutput(dataset.raw(row), texts[row], total, tokens, each, dataset.table.line(row))

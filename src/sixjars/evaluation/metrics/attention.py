@@ -15,6 +15,9 @@ Known = Literal["focus", "rationale"]
 Box = tuple[int, float, float, float, float]
 """Which word, and the left, top, right and bottom of its object as fractions of the image's width and height."""
 
+EVEN: Final = 1 - 1e-6
+"""The weights of an output word, added up, but for rounding."""
+
 
 def alignment_error_rate(outcomes: Sequence[Outcome]) -> float:
     r"""How far the predicted links A are from the sure links S and the possible links P; 0 to 1.
@@ -37,8 +40,9 @@ def linked(weights: Sequence[Sequence[float]], source: Sequence[int], target: Se
     """Links between words from the weights between their tokens, as pairs of numbers (source word, target word).
 
     Each target word is linked to the source word with the most weight, and each source word to the target word that
-    gives it the most, the first of equal ones; the two become one as they do in `sixjars align`. That one matrix gives
-    both directions is from Jalili Sabet et al. 2020 (https://aclanthology.org/2020.findings-emnlp.147/).
+    gives it the most, if that is no less than an even share; the first of equal ones. The two become one as they do in
+    `sixjars align`. That one matrix gives both directions is from Jalili Sabet et al. 2020
+    (https://aclanthology.org/2020.findings-emnlp.147/).
 
     `weights` has a row for each target token; `source` and `target` have the word of each token. A source word has the
     sum of its tokens, a target word the mean. Rows beyond the target, as that of `<stop>`, have no link.
@@ -58,7 +62,7 @@ def linked(weights: Sequence[Sequence[float]], source: Sequence[int], target: Se
         if any(sums.values()):
             forward.add((max(sums, key=sums.__getitem__), word))
         for over, weight in sums.items():
-            if weight > best.get(over, (0.0, word))[0]:
+            if weight > best.get(over, (EVEN / len(sums), word))[0]:
                 best[over] = weight, word
     return symmetrized(frozenset(forward), frozenset((over, word) for over, (_, word) in best.items()), USUAL)
 
