@@ -27,13 +27,13 @@ def timed(words: Sequence[str], path: Path) -> tuple[float, float]:
 
 
 def failure(error: subprocess.CalledProcessError) -> str:
-    r"""How a command ended, with the last line that it told.
+    r"""How a command ended, with the last line of its stderr.
 
     >>> failure(subprocess.CalledProcessError(1, ["python"], stderr=b"Traceback:\nImportError: no module x.\n"))
     'ended with exit code 1 (ImportError: no module x)'
     """
-    told = (error.stderr or b"").decode(errors="replace").split("\n")
-    last = next((line.strip().rstrip(".") for line in reversed(told) if line.strip()), "it told nothing")
+    lines = (error.stderr or b"").decode(errors="replace").split("\n")
+    last = next((line.strip().rstrip(".") for line in reversed(lines) if line.strip()), "it printed nothing")
     return f"ended with exit code {error.returncode} ({last})"
 
 
