@@ -85,8 +85,8 @@ def main() -> None:
 def keep_memory() -> None:
     """Let the C library keep what is freed for the next update, where it would give it back to the system.
 
-    An update on a CPU allocates hundreds of megabytes, and to get each page anew takes up to a tenth of its time. This is
-    a matter of the whole process, so only the command does it, not the library.
+    An update on a CPU allocates hundreds of megabytes, and to get each page anew takes up to a tenth of its time. This
+    is a matter of the whole process, so only the command does it, not the library.
     """
     if sys.platform != "linux" or any(name.startswith(("MALLOC_", "GLIBC_TUNABLES")) for name in os.environ):
         return  # what is set there was meant
