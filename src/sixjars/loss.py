@@ -17,8 +17,8 @@ from sixjars.errors import RecipeError, unknown
 from sixjars.flow.special import UNK
 from sixjars.flow.values import Batch, DecoderOutput, LinearLogits, Padded
 from sixjars.model.build import Network
-from sixjars.model.fast.unrolled import Factor, has_kernels, summed_rows
-from sixjars.model.layers import computed_in, wide
+from sixjars.model.fast.unrolled import Factor, has_kernels
+from sixjars.model.layers import computed_in, product, summed_rows, wide
 from sixjars.recipe.sections import LossSettings
 
 TINY = 1e-9
@@ -106,8 +106,8 @@ def without_words(values: Padded, share: float) -> Padded:
     return replace(values, values=values.values.masked_fill(dropped & values.mask, UNK))
 
 
-CHUNK = {"cpu": 2**21}
-"""Logits that are in memory at once, by the kind of device: what a CPU's cache may hold."""
+CHUNK = {"cpu": 2**23}
+"""Logits that are in memory at once, by the kind of device: on a CPU 32 MB, about what its last cache holds."""
 CHUNK_ELSEWHERE = 2**28
 
 
@@ -158,8 +158,8 @@ class OutputLoss(torch.autograd.Function):
                 loss_N, plain_N, d_logits_NV = gradient_of(matrix.times(part, bias=bias), own, factors, smoothing)
                 loss, plain = loss + loss_N.sum(), plain + (plain_N * (factors != 0.0)).sum()
                 if learns:
-                    d_states.append(matrix.back(d_logits_NV))
-                    d_weight = _added_product(d_weight, d_logits_NV.t(), part)
+                    d_states.append(product(d_logits_NV, weight.t()))
+                    d_weight = _added_product(d_weight, d_logits_NV, part)
                     d_bias = _added(d_bias, summed_rows(d_logits_NV))
         if learns:
             found = torch.cat(d_states)
@@ -185,10 +185,11 @@ def _counted(factor: Tensor) -> Tensor | None:
     return real_N if 0 < len(real_N) < len(factor) else None
 
 
-def _added_product(total: Tensor | None, left: Tensor, right: Tensor) -> Tensor:
-    if total is not None and total.dtype == left.dtype and left.device.type == "cpu":
-        return total.addmm_(left, right)
-    return _added(total, left @ right)
+def _added_product(total: Tensor | None, d_logits: Tensor, states: Tensor) -> Tensor:
+    """The sum of what there is and Σ_n δz_n s_nᵀ, (V, H); on a CPU turned in memory, which is the faster product."""
+    if d_logits.device.type == "cpu" and wide(d_logits) is d_logits:
+        return product(states.t(), d_logits.t(), total=None if total is None else total.t()).t()
+    return _added(total, d_logits.t() @ states)
 
 
 def _added(total: Tensor | None, part: Tensor) -> Tensor:

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from sixjars import loss as output_layer
-from sixjars.flow.contracts import Decoder, Encoder
+from sixjars.flow.contracts import Decoder
 from sixjars.flow.values import Encoded, LinearLogits
 from sixjars.loss import output_loss, truth_loss
-from sixjars.model import recurrent
+from sixjars.model import layers, recurrent
 from sixjars.model.fast import unrolled
 from sixjars.model.recurrent import Recurrent
 
@@ -24,6 +24,7 @@ from .decoder_cases import RARE as RARE_DECODERS
 from .decoder_cases import source_for, truth_for
 from .encoder_cases import CASES as ENCODERS
 from .encoder_cases import RARE as RARE_ENCODERS
+from .encoder_cases import Case
 from .pairwise import params
 
 Result = dict[str, Tensor]
@@ -81,6 +82,16 @@ def of_decoder(decoder: Decoder, within: float) -> None:
     compared(decoder, inputs, made, within=within)
 
 
+def of_encoder(case: Case, within: float) -> None:
+    encoder = case.make().train()
+
+    def made() -> Result:
+        encoded: Encoded = encoder(**case.inputs())
+        return {"memory": encoded.memory, "summary": encoded.summary}
+
+    compared(encoder, {}, made, within=within)
+
+
 @pytest.mark.usefixtures("in_64_bits")
 @pytest.mark.parametrize("name", params(DECODERS, RARE_DECODERS))
 @pytest.mark.parametrize("mode", ["train", "eval"])
@@ -97,39 +108,40 @@ def test_decoders_with_attention_in_32_bits(name: str) -> None:
 @pytest.mark.usefixtures("in_64_bits")
 @pytest.mark.parametrize("name", params(ENCODERS, RARE_ENCODERS))
 def test_every_encoder(name: str) -> None:
-    case = ENCODERS[name]
-    encoder: Encoder = case.make().train()
-
-    def made() -> Result:
-        encoded: Encoded = encoder(**case.inputs())
-        return {"memory": encoded.memory, "summary": encoded.summary}
-
-    compared(encoder, {}, made, within=1e-10)
+    of_encoder(ENCODERS[name], within=1e-10)
 
 
 @pytest.mark.parametrize("name", ["sequence-gru-2-additive-own", "sequence-dot"])
 def test_packed_matrices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only large ones are packed, which no case here has; and only in 32 bits."""
-    monkeypatch.setattr(unrolled, "FEWEST", 1)
+    monkeypatch.setattr(layers, "FEWEST", 1)
     torch.manual_seed(2)
     of_decoder(DECODERS[name]().eval(), within=1e-4)
+
+
+def test_packed_matrices_of_both_directions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layers, "FEWEST", 1)
+    torch.manual_seed(3)
+    of_encoder(ENCODERS["text-gru-both-2"], within=1e-4)
 
 
 @pytest.mark.parametrize("shape", [(6, 5), (1, 6, 5), (2, 6, 5)])
 @pytest.mark.parametrize("fewest", [1, 1000])
 def test_rows_times_a_matrix_and_back(shape: tuple[int, ...], fewest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unrolled, "FEWEST", fewest)
+    monkeypatch.setattr(layers, "FEWEST", fewest)
     weight = torch.randn(shape)
     factor, rows, others = unrolled.Factor(weight), torch.randn(*shape[:-2], 3, 5), torch.randn(*shape[:-2], 3, 6)
-    assert factor.packs is (fewest == 1 and len(weight.view(-1, 6, 5)) == 1)
+    assert factor.packs is (fewest == 1)
     room = torch.empty_like(others)
     torch.testing.assert_close(factor.times(rows), rows @ weight.mT)
     torch.testing.assert_close(factor.times(rows, out=room), room)
     torch.testing.assert_close(room, rows @ weight.mT)
     torch.testing.assert_close(factor.back(others), others @ weight)
     if weight.dim() == 2:
-        bias = torch.randn(6)
-        torch.testing.assert_close(factor.times(rows, bias=bias), rows @ weight.mT + bias)
+        torch.testing.assert_close(sum(factor.plus(others, rows)), rows @ weight.mT + others)
+    if weight.dim() == 2 or factor.packs:
+        bias = torch.randn(*shape[:-1])
+        torch.testing.assert_close(factor.times(rows, bias=bias), rows @ weight.mT + bias.unsqueeze(-2))
 
 
 @pytest.mark.usefixtures("in_64_bits")

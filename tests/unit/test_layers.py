@@ -1,6 +1,7 @@
 """Small layers against plain loops; pretrained vectors that stay as they are; an output layer that is tied."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -8,14 +9,16 @@ from torch import Tensor
 
 from sixjars.errors import ShapeError
 from sixjars.flow.values import Encoded, Padded
+from sixjars.model import layers
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.layers import (
     StateProjection,
-    TanhOfSums,
     WordEmbedding,
+    key_powers,
     last_real,
     masked_softmax,
+    powers,
     reordered,
     reversal,
 )
@@ -25,14 +28,71 @@ pytestmark = pytest.mark.usefixtures("in_64_bits")
 RAGGED = torch.arange(4) < torch.tensor([4, 1, 3, 0])[:, None]
 
 
-@pytest.mark.parametrize(("dtype", "within"), [(torch.float64, 1e-12), (torch.float32, 1e-5), (torch.bfloat16, 1e-2)])
-@pytest.mark.parametrize("largest", [(1.0, 1.0), (20.0, 20.0), (300.0, 1.0), (1.0, 300.0), (1e4, 1e4)])
-def test_tanh_of_sums_is_a_tanh(largest: tuple[float, float], dtype: torch.dtype, within: float) -> None:
-    keys, queries = largest[0] * torch.randn(2, 3, 5), largest[1] * torch.randn(4, 2, 5)
+@pytest.mark.parametrize(("dtype", "within"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
+@pytest.mark.parametrize("largest", [(1.0, 1.0), (10.0, 20.0), (5.0, 300.0), (5.0, 1e4)])
+def test_powers_make_a_tanh(largest: tuple[float, float], dtype: torch.dtype, within: float) -> None:
+    keys, queries = largest[0] * torch.rand(2, 3, 5), largest[1] * torch.randn(4, 2, 5)
     keys, queries = keys.to(dtype), queries.to(dtype)
-    tanh = TanhOfSums(keys)
-    for query in [*queries, -keys[:, 0]]:
-        torch.testing.assert_close(tanh(query), torch.tanh(keys + query.unsqueeze(1)), atol=within, rtol=within)
+    for sign in (1.0, -1.0):
+        raised = key_powers(sign * keys)
+        assert raised is not None
+        for query in [*queries, -sign * keys[:, 0]]:
+            found = 1 - 2 / (1 + raised * powers(query).unsqueeze(1))
+            torch.testing.assert_close(found, torch.tanh(sign * keys + query.unsqueeze(1)), atol=within, rtol=within)
+
+
+@pytest.mark.parametrize("keys", [torch.full((1, 2, 3), 30.0), torch.ones(1, 2, 3).bfloat16(), torch.ones(1, 0, 3)])
+def test_keys_that_are_large_or_of_few_bits_or_none_have_no_powers(keys: Tensor) -> None:
+    assert key_powers(keys) is None
+
+
+def as_they_are(matrix: Tensor) -> Tensor:
+    return matrix
+
+
+def turned(matrix: Tensor) -> Tensor:
+    return matrix.t().contiguous().t()
+
+
+def with_gaps(matrix: Tensor) -> Tensor:
+    return torch.cat([matrix, matrix], dim=1)[:, : matrix.shape[1]]
+
+
+@pytest.mark.parametrize("laid", [as_they_are, turned, with_gaps])
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_products_by_onednn_are_those_of_torch(
+    count: int, laid: Callable[[Tensor], Tensor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the order of the numbers in memory. Contracts compare gradients: tests/contracts/test_fast.py."""
+    monkeypatch.setattr(layers, "FEWEST", 1)
+    torch.set_default_dtype(torch.float32)
+    rows, weight, bias, total = (
+        laid(torch.randn(count, 5)),
+        laid(torch.randn(6, 5)),
+        torch.randn(6),
+        torch.randn(count, 6),
+    )
+    torch.testing.assert_close(layers.product(rows, weight, bias), rows @ weight.t() + bias)
+    torch.testing.assert_close(layers.product(rows, weight, total=total), rows @ weight.t() + total)
+    for left, right in [(rows, total), (total, rows)]:
+        torch.testing.assert_close(layers.outer_products(left, right), left.t() @ right)
+
+
+@pytest.mark.parametrize("shape", [(7, 5), (2, 7, 5), (2, 0, 5)])
+@pytest.mark.parametrize("learned", [(True, True, True), (False, True, True), (True, False, False)])
+def test_a_linear_layer_is_that_of_torch(
+    learned: tuple[bool, ...], shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layers, "FEWEST", 1)
+    torch.set_default_dtype(torch.float32)
+    given = [
+        torch.randn(size).requires_grad_(learns) for size, learns in zip([shape, (6, 5), (6,)], learned, strict=True)
+    ]
+    wanted = [one for one in given if one.requires_grad]
+    made, expected = layers.linear(*given), torch.nn.functional.linear(*given)
+    torch.testing.assert_close(made, expected)
+    ours, theirs = (torch.autograd.grad(one.square().sum(), wanted) for one in (made, expected))
+    torch.testing.assert_close(ours, theirs)
 
 
 def test_masked_softmax_is_a_softmax_of_the_real_places() -> None:

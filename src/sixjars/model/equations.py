@@ -69,3 +69,40 @@ def layers_above(count: int, *, state: str, tag: str, reads: str, at: str = "t")
         for layer in range(2, count + 1)
     ]
     return [*above, f"{state}_{at} = {state}{raised(count)}_{at}"]
+
+
+def stacked(cell: str, count: int, tag: str, *, reads: str) -> list[str]:
+    """The equations of a decoder's layers: the initial state where it has several vectors, the cell, those above."""
+    marks = [""] if count == 1 else [raised(layer + 1) for layer in range(count)]
+    tags = [tag] if count == 1 else [f"{tag}{layer + 1}" for layer in range(count)]
+    first = [f"s{mark}_0" for mark in marks] + [f"m_{tag},0" for tag in tags if cell == "lstm"]
+    return [
+        *([f"[{', '.join(first)}] = d_0"] if len(first) > 1 else []),
+        *recurrence(cell, state="s", mark=marks[0], tag=tags[0], reads=reads),
+        *layers_above(count, state="s", tag=tag, reads=reads),
+    ]
+
+
+def directions(cell: str, count: int, direction: str, tag: str, *, state: str, reads: str, at: str) -> list[str]:
+    """The equations of `count` layers that read in one direction or in both."""
+    both, low = direction == "both", "" if count == 1 else "¹"
+    first, arrow = f"{tag}{1 if count > 1 else ''}", "→" if both else ""
+    onward = 1 if direction == "backward" else -1
+    lines = recurrence(cell, state=state, mark=low + arrow, tag=first + arrow, reads=reads, at=at, step=onward)
+    if both:
+        word = at[-1]
+        lines += [
+            f"{state}{low}←_{at}: the same with ← for → and {word}+1 for {word}-1",
+            f"{state}{low}_{at} = [{state}{low}→_{at}, {state}{low}←_{at}]",
+        ]
+    return [*lines, *layers_above(count, state=state, tag=tag, reads=reads, at=at), ZERO]
+
+
+def last_states(direction: str, count: int, state: str, at: str) -> str:
+    """The last state that each direction reaches."""
+    high, first, last = "" if count == 1 else raised(count), f"{at[:-1]}1", f"{at[:-1]}{LAST[at[-1]]}"
+    return {
+        "forward": f"{state}_{last}",
+        "backward": f"{state}_{first}",
+        "both": f"[{state}{high}→_{last}, {state}{high}←_{first}]",
+    }[direction]

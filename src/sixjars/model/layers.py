@@ -1,22 +1,27 @@
 """Small layers that several components share.
 
 Dims: B batch, S source positions, T target positions, E embedding features, K summary features, H state features,
-      P segments of a row, V vocabulary, F any features, G gate features.
+      V vocabulary, F any features, G gate features, N rows of any kind, I input features, O output features.
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar, Literal, final
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, cast, final
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.errors import ShapeError
 from sixjars.flow.limits import Share, Size
-from sixjars.flow.values import SegmentLevel
 
 Start = Literal["linear", "copy"]
+HAS_ONEDNN: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+FEWEST = 1 << 15
+"""A matrix with fewer numbers is left to torch's own product: calling another one would take as long."""
+LARGEST = 42.0
+"""Of what is raised to a power: e^84 is still a float. Where no key is beyond half of it, a sum with a query that is
+beyond it has a tanh of 1 to the last bit, whatever the query is."""
 
 
 def wide(values: Tensor) -> Tensor:
@@ -34,6 +39,68 @@ def computed_in(values: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else values.dtype
 
 
+def by_onednn(weight: Tensor) -> bool:
+    """Whether oneDNN multiplies by this matrix: it uses all of every processor, and MKL only all of Intel's."""
+    fits = isinstance(weight, Tensor) and weight.dtype == torch.float32 and weight.device.type == "cpu"
+    return HAS_ONEDNN and fits and weight.numel() >= FEWEST
+
+
+def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None, *, total: Tensor | None = None) -> Tensor:
+    """Rows (N, I) times Wᵀ, (O, I), plus b, (O,), plus `total`, (N, O). It has no backward pass."""
+    if not by_onednn(weight) or not rows.numel():
+        found = F.linear(rows, weight, bias)
+        return found if total is None else found.add_(total)
+    if not (weight.is_mkldnn or weight.is_contiguous() or weight.t().is_contiguous()):
+        weight = (
+            weight.contiguous()
+        )  # a matrix with gaps between its rows would be multiplied a thousand times as slowly
+    multiply = torch.ops.mkldnn._linear_pointwise
+    if total is not None:
+        return cast("Tensor", multiply.binary(rows, total, weight, bias, "add"))
+    return cast("Tensor", multiply.default(rows, weight, bias, "none", [], ""))
+
+
+def outer_products(left: Tensor, right: Tensor) -> Tensor:
+    """Σ_n left_n right_nᵀ of rows (N, O) and (N, I), (O, I): the gradient of a matrix. The smaller one is turned."""
+    if left.shape[1] < right.shape[1]:
+        return product(left.t(), right.t())
+    return product(right.t(), left.t()).t()
+
+
+def summed_rows(values: Tensor) -> Tensor:
+    """The sum over all rows: (N, F) -> (F,), or (K, N, F) -> (K, F). As a product it is one pass, on any device."""
+    ones = values.new_ones(*values.shape[:-2], 1, values.shape[-2])
+    return (ones @ values).squeeze(-2)
+
+
+@final
+class Linear(torch.autograd.Function):
+    """x Wᵀ + b, forwards and back by `product`; use `linear`."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """(N, I) -> (N, O)."""
+        ctx.save_for_backward(rows, weight)
+        return product(rows, weight, bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_made: Tensor) -> Any:
+        """Of each what is needed."""
+        (rows, weight), (to_rows, to_weight, to_bias) = ctx.saved_tensors, ctx.needs_input_grad
+        d_rows = product(d_made, weight.t()) if to_rows else None
+        return d_rows, outer_products(d_made, rows) if to_weight else None, summed_rows(d_made) if to_bias else None
+
+
+def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """As `torch.nn.functional.linear`: (…, I) -> (…, O). Learning on a CPU, every product is by oneDNN."""
+    learns = torch.is_grad_enabled() and by_onednn(weight) and computed_in(inputs) == torch.float32
+    if not learns or torch.compiler.is_compiling():
+        return F.linear(inputs, weight, bias)
+    made: Tensor = Linear.apply(inputs.flatten(0, -2), weight, bias)  # type: ignore[no-untyped-call]
+    return made.view(*inputs.shape[:-1], len(weight))
+
+
 def beside(tensors: Sequence[Tensor]) -> Tensor:
     """As `torch.stack`; one tensor alone is not copied."""
     return torch.stack(tuple(tensors)) if len(tensors) > 1 else tensors[0].unsqueeze(0)
@@ -49,32 +116,22 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     return torch.softmax(scores.masked_fill(~mask, lowest), dim=-1) * mask.any(-1, keepdim=True)
 
 
-@final
-class TanhOfSums:
-    """tanh(q + k) of keys (B, S, F) and one query (B, F) after another, each in the place of the one before.
+def powers(values: Tensor) -> Tensor:
+    """e^{2x} of each number x."""
+    return values.clamp(-LARGEST, LARGEST).mul_(2).exp_()
 
-    A CPU takes long for a tanh, but tanh(q + k) = 1 - 2 / (1 + exp(2q) exp(2k)), and exp(2k) is computed once.
 
-    >>> tanh = TanhOfSums(torch.tensor([[[0.5], [50.0]]]))
-    >>> torch.equal(tanh(torch.tensor([[0.5]])), torch.tensor([[[1.0], [50.5]]]).tanh())
+def key_powers(keys: Tensor) -> Tensor | None:
+    """The powers of keys k, from which tanh(q + k) = 1 - 2 / (1 + e^2q e^2k) of many queries q is fast on a CPU.
+
+    Nothing where that would not be exact.
+
+    >>> keys, query = torch.tensor([0.5, -20.0]), torch.tensor([1.0])
+    >>> torch.allclose(1 - 2 / (1 + powers(query) * key_powers(keys)), torch.tanh(query + keys))
     True
     """
-
-    def __init__(self, keys: Tensor) -> None:
-        self.keys, self.found_BSF, self.one = keys, torch.empty_like(keys), keys.new_ones(())
-        self.largest = math.log(torch.finfo(keys.dtype).max) / 4 - 1  # so that the product stays in range
-        precise = keys.device.type == "cpu" and keys.dtype.itemsize >= 4
-        self.raised = torch.exp(2 * keys) if precise and self._in_range(keys) else None
-
-    def _in_range(self, values: Tensor) -> bool:
-        return not values.numel() or bool(values.abs().amax() < self.largest)
-
-    def __call__(self, query: Tensor) -> Tensor:
-        """(B, S, F)."""
-        if self.raised is None or not self._in_range(query):
-            return torch.add(self.keys, query.unsqueeze(1), out=self.found_BSF).tanh_()
-        torch.mul(self.raised, torch.exp(2 * query).unsqueeze(1), out=self.found_BSF).add_(1.0).reciprocal_()
-        return torch.sub(self.one, self.found_BSF, alpha=2.0, out=self.found_BSF)
+    fits = keys.device.type == "cpu" and keys.dtype.itemsize >= 4 and keys.numel() > 0
+    return powers(keys) if fits and bool(keys.abs().amax() <= LARGEST / 2) else None
 
 
 def by_source(values: Tensor, sources: int) -> Tensor:
@@ -124,32 +181,6 @@ def shift_right(target: Tensor, first: int) -> Tensor:
     tensor([[1, 7, 8]])
     """
     return torch.cat([target.new_full((target.shape[0], 1), first), target[:, :-1]], dim=1)
-
-
-LayerState = tuple[Tensor, Tensor | None]
-"""What one layer remembers: (hidden (B, H), memory cell (B, H) or nothing)."""
-
-
-def _rnn(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
-    return torch.tanh(given_BG + recurrent_BG), None
-
-
-def _gru(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
-    both = 2 * before[0].shape[-1]
-    reset_BH, update_BH = torch.sigmoid(given_BG[..., :both] + recurrent_BG[..., :both]).chunk(2, dim=-1)
-    new_BH = torch.tanh(given_BG[..., both:] + reset_BH * recurrent_BG[..., both:])
-    kept_BH = before[0].to(new_BH.dtype)  # an initial state may be 32-bit where the rest is not
-    return torch.lerp(new_BH, kept_BH, update_BH), None
-
-
-def _lstm(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
-    enter, forget, new, output = (given_BG + recurrent_BG).chunk(4, dim=-1)
-    assert before[1] is not None
-    cell_BH = torch.sigmoid(forget) * before[1] + torch.sigmoid(enter) * torch.tanh(new)
-    return torch.sigmoid(output) * torch.tanh(cell_BH), cell_BH
-
-
-STEPS: dict[str, Callable[[Tensor, Tensor, LayerState], LayerState]] = {"rnn": _rnn, "gru": _gru, "lstm": _lstm}
 
 
 @final
@@ -265,32 +296,3 @@ class StateProjection(nn.Module):
             ("s_0", summary) if self.state_count == 1 else ("d_0", f"[{', '.join([summary] * self.state_count)}]")
         )
         return [f"{first} = {copies}" if self.project is None else f"{first} = tanh(W_0 {summary} + b_0)"]
-
-
-def softmax_in_segments(scores: Tensor, mask: Tensor, level: SegmentLevel) -> Tensor:
-    """Softmax of scores (B, S) among the real positions of each segment: sums to 1 over every segment that has some.
-
-    Of several queries for each source it takes (B, N, S).
-
-    >>> level = SegmentLevel(torch.zeros(1, 2, 3), torch.ones(1, 2, dtype=torch.bool), torch.tensor([[0, 0, 1, 0]]))
-    >>> softmax_in_segments(torch.zeros(1, 4), torch.tensor([[True, True, True, False]]), level)
-    tensor([[0.5000, 0.5000, 1.0000, 0.0000]])
-    """
-    lowest = torch.finfo(scores.dtype).min
-    segment_of, shape = level.segment_of, (*scores.shape[:-1], level.mask.shape[1])
-    if scores.dim() == 3:
-        mask, segment_of = mask.unsqueeze(1), segment_of.unsqueeze(1).expand_as(scores)
-    shown_BS = scores.detach().masked_fill(~mask, lowest)
-    highest_BP = shown_BS.new_full(shape, lowest).scatter_reduce(-1, segment_of, shown_BS, "amax")
-    # What stands in the padding may be higher than all that is real, and must not overflow.
-    below_BS = (scores - highest_BP.gather(-1, segment_of)).masked_fill(~mask, 0)
-    raised_BS = torch.exp(below_BS) * mask
-    total_BP = raised_BS.new_zeros(shape).scatter_add(-1, segment_of, raised_BS)
-    # No clamp: a word alone in its segment stands exactly at the bound, where versions of torch differ in the gradient.
-    return raised_BS / (total_BP + (total_BP == 0)).gather(-1, segment_of)
-
-
-def non_empty(level: SegmentLevel, mask: Tensor) -> SegmentLevel:
-    """The upper level without the segments that have no real position: attention on them would be lost."""
-    positions_BP = torch.zeros_like(level.mask, dtype=torch.long).scatter_add(1, level.segment_of, mask.long())
-    return replace(level, mask=level.mask & (positions_BP > 0))

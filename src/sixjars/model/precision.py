@@ -15,13 +15,11 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.errors import RecipeError, unknown
 from sixjars.model.build import Network
+from sixjars.model.layers import FEWEST, HAS_ONEDNN
 from sixjars.model.recurrent import Recurrent
 
 Precision = Literal["32", "bf16", "int8"]
-FEWEST = 1 << 15
-"""A matrix with fewer numbers is left as it is: to prepare its inputs would take as long as the product."""
-HAS_MKLDNN: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-SCALES = HAS_MKLDNN and hasattr(torch.ops.onednn, "qlinear_pointwise") and torch.cpu._is_vnni_supported()
+SCALES = HAS_ONEDNN and hasattr(torch.ops.onednn, "qlinear_pointwise") and torch.cpu._is_vnni_supported()
 """Whether there is a product of bytes that scales its outputs and never overflows; otherwise they are scaled after."""
 
 
@@ -104,7 +102,7 @@ def in_precision(network: Network, precision: Precision) -> Network:
         raise RecipeError([f"--precision {precision} needs {wanted}, but --device is {device}; use 32."], where)
     if precision == "bf16" and not has_bf16():
         raise RecipeError(["--precision bf16 needs a CPU with bf16 arithmetic; use 32 or int8 on this one."], where)
-    if device == "cpu" and (precision == "int8" or HAS_MKLDNN):
+    if device == "cpu" and (precision == "int8" or HAS_ONEDNN):
         for module in [network.decoder, *network.encoder.modules()]:
             if isinstance(module, Recurrent) or module is network.decoder:
                 _pack(module, precision)

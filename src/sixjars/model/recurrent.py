@@ -19,11 +19,11 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.flow.contracts import Bridge, StateShape
 from sixjars.flow.values import Context, Prepared, State
-from sixjars.model.equations import LAST, ZERO, layers_above, raised, recurrence
+from sixjars.model.equations import directions, last_states, stacked
 from sixjars.model.fast.steps import Sources
 from sixjars.model.fast.unrolled import Layer, unrolled
 from sixjars.model.fast.unrolled import recurrence as unrolled_over
-from sixjars.model.layers import STEPS, LayerState, beside, computed_in, last_real, reordered, reversal
+from sixjars.model.layers import beside, computed_in, last_real, linear, reordered, reversal
 
 CellName = Literal["rnn", "gru", "lstm"]
 
@@ -37,6 +37,30 @@ READS: dict[Direction, tuple[str, ...]] = {
     "both": ("left_to_right", "right_to_left"),
 }
 ARROWS = {"left_to_right": "→", "right_to_left": "←"}
+LayerState = tuple[Tensor, Tensor | None]
+"""What one layer remembers: (hidden (B, H), memory cell (B, H) or nothing)."""
+
+
+def _rnn(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
+    return torch.tanh(given_BG + recurrent_BG), None
+
+
+def _gru(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
+    both = 2 * before[0].shape[-1]
+    reset_BH, update_BH = torch.sigmoid(given_BG[..., :both] + recurrent_BG[..., :both]).chunk(2, dim=-1)
+    new_BH = torch.tanh(given_BG[..., both:] + reset_BH * recurrent_BG[..., both:])
+    kept_BH = before[0].to(new_BH.dtype)  # an initial state may be 32-bit where the rest is not
+    return torch.lerp(new_BH, kept_BH, update_BH), None
+
+
+def _lstm(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
+    enter, forget, new, output = (given_BG + recurrent_BG).chunk(4, dim=-1)
+    assert before[1] is not None
+    cell_BH = torch.sigmoid(forget) * before[1] + torch.sigmoid(enter) * torch.tanh(new)
+    return torch.sigmoid(output) * torch.tanh(cell_BH), cell_BH
+
+
+STEPS: dict[str, Callable[[Tensor, Tensor, LayerState], LayerState]] = {"rnn": _rnn, "gru": _gru, "lstm": _lstm}
 
 
 def states_of(cell: CellName) -> int:
@@ -93,7 +117,7 @@ class Recurrent(nn.Module):
         It does not depend on the state, so a loop over steps can have it computed for all of them beforehand.
         """
         weight = self._weight("weight_ih", 0)[:, begin : begin + inputs.shape[-1]]
-        return F.linear(inputs, weight, self._weight("bias_ih", 0) if begin == 0 else None)
+        return linear(inputs, weight, self._weight("bias_ih", 0) if begin == 0 else None)
 
     def advance(self, given: Tensor, state: list[LayerState]) -> list[LayerState]:
         """One step of every layer from the first layer's projected input (B, G)."""
@@ -184,23 +208,13 @@ class Recurrent(nn.Module):
 
     def equations(self, *, reads: str) -> list[str]:
         """The initial state where it has several vectors, the cell, and the layers above."""
-        count = self.layers
-        marks = [""] if count == 1 else [raised(layer + 1) for layer in range(count)]
-        tags = [self.tag] if count == 1 else [f"{self.tag}{layer + 1}" for layer in range(count)]
-        first = [f"s{mark}_0" for mark in marks] + [f"m_{tag},0" for tag in tags if self.cell == "lstm"]
-        return [
-            *([f"[{', '.join(first)}] = d_0"] if len(first) > 1 else []),
-            *recurrence(self.cell, state="s", mark=marks[0], tag=tags[0], reads=reads),
-            *layers_above(count, state="s", tag=self.tag, reads=reads),
-        ]
+        return stacked(self.cell, self.layers, self.tag, reads=reads)
 
 
 def side_by_side(stacks: list[Recurrent], inputs: list[Tensor], first: State | None = None) -> list[Tensor]:
     """The states (B, T, H) of stacks of one shape over inputs of their own (B, T, I), from `first` or from zeros."""
     if not (stacks[0].by_hand and torch.is_grad_enabled()) or torch.compiler.is_compiling():
         return [stack.by_torch(values, first) for stack, values in zip(stacks, inputs, strict=True)]
-    if len(stacks) > 1 and inputs[0].device.type == "cpu":  # one product for all is no faster there
-        return [side_by_side([stack], [values], first)[0] for stack, values in zip(stacks, inputs, strict=True)]
     dtype, (rows, steps, _) = computed_in(inputs[0]), inputs[0].shape
     begins = [None, None] if first is None else [first.hidden, first.cell]
     values_KTBF = beside([values.transpose(0, 1) for values in inputs]).to(dtype)
@@ -210,7 +224,7 @@ def side_by_side(stacks: list[Recurrent], inputs: list[Tensor], first: State | N
             beside([stack._weight(name, layer) for stack in stacks]).to(dtype) for name in names
         )
         values_KNF = F.dropout(values_KTBF, stacks[0].dropout, layer > 0 and stacks[0].training).flatten(1, 2)
-        given_KNG = torch.baddbmm(bias.unsqueeze(1), values_KNF, below.transpose(1, 2))
+        given_KNG = beside([linear(*of) for of in zip(values_KNF, below, bias, strict=True)])
         given_KTBG = given_KNG.view(len(stacks), steps, rows, below.shape[1])
         zeros_KBH = given_KTBG.new_zeros(len(stacks), rows, stacks[0].size)
         hidden, memory = (zeros_KBH if begin is None else begin[None, :, layer].to(dtype) for begin in begins)
@@ -279,22 +293,8 @@ class DirectionalRNN(nn.Module):
 
     def equations(self, *, reads: str, state: str = "h", at: str = "j", summary: str = "h_T") -> list[str]:
         """The equations: `reads` is the input at the index `at`; `summary` is the letter of the last state, or ''."""
-        count, both = len(self.layers), self.direction == "both"
-        low, high = ("", "") if count == 1 else ("¹", raised(count))
-        tag, arrow = f"{self.tag}{1 if count > 1 else ''}", "→" if both else ""
-        onward = 1 if self.direction == "backward" else -1
-        lines = recurrence(self.cell, state=state, mark=low + arrow, tag=tag + arrow, reads=reads, at=at, step=onward)
-        if both:
-            word = at[-1]
-            lines += [
-                f"{state}{low}←_{at}: the same with ← for → and {word}+1 for {word}-1",
-                f"{state}{low}_{at} = [{state}{low}→_{at}, {state}{low}←_{at}]",
-            ]
-        lines += layers_above(count, state=state, tag=self.tag, reads=reads, at=at)
-        first, last = f"{at[:-1]}1", f"{at[:-1]}{LAST[at[-1]]}"
-        ends = {
-            "forward": f"{state}_{last}",
-            "backward": f"{state}_{first}",
-            "both": f"[{state}{high}→_{last}, {state}{high}←_{first}]",
-        }
-        return [*lines, ZERO, *([f"{summary} = {ends[self.direction]}"] if summary else [])]
+        lines = directions(self.cell, len(self.layers), self.direction, self.tag, state=state, reads=reads, at=at)
+        return [
+            *lines,
+            *([f"{summary} = {last_states(self.direction, len(self.layers), state, at)}"] if summary else []),
+        ]

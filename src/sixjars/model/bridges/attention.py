@@ -16,29 +16,15 @@ from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Bridge, ModelPlan
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Context, Encoded, Prepared
+from sixjars.model.bridges.segments import non_empty, softmax_in_segments
 from sixjars.model.fast.unrolled import has_kernels
-from sixjars.model.layers import (
-    Start,
-    StateProjection,
-    by_source,
-    masked_softmax,
-    non_empty,
-    softmax_in_segments,
-)
+from sixjars.model.layers import Start, StateProjection, by_source, key_powers, linear, masked_softmax, powers
 
 ScoreName = Literal["additive", "dot", "general"]
 HIDDEN = 128
 """Hidden units of the additive score, where a recipe gives none."""
-LARGEST = 42.0
-"""Of what is raised to a power: e^84 is still a float. Where no key is beyond half of it, a sum with a query that is
-beyond it has a tanh of 1 to the last bit, whatever the query is."""
 AT_ONCE = 1 << 20
 """Products of powers that are computed together: more would leave the cache of a CPU."""
-
-
-def powers(values: Tensor) -> Tensor:
-    """e^{2x} of each number x."""
-    return values.clamp(-LARGEST, LARGEST).mul_(2).exp_()
 
 
 @final
@@ -75,7 +61,7 @@ class Score(nn.Module):
 
     def keys(self, memory: Tensor) -> Tensor:
         """The memory (B, S, D) as the score needs it, (B, S, A)."""
-        keys_BSA: Tensor = memory if self.kind == "dot" else self.key(memory)
+        keys_BSA: Tensor = memory if self.kind == "dot" else linear(memory, self.key.weight)
         return keys_BSA
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
@@ -87,11 +73,11 @@ class Score(nn.Module):
         scores_BNS1: Tensor = self.score(mixed_BNSA.tanh() if torch.is_grad_enabled() else mixed_BNSA.tanh_())
         return scores_BNS1.squeeze(-1)
 
-    def from_powers(self, query: Tensor, key_powers: Tensor) -> Tensor:
+    def from_powers(self, query: Tensor, raised: Tensor) -> Tensor:
         """The additive scores less ΣV, which no softmax sees, much faster: tanh(a + b) = 1 - 2 / (1 + e^2a e^2b)."""
-        powers_BN1A = by_source(powers(self.query(query)), key_powers.shape[0]).unsqueeze(2)
-        one, count = query.new_ones(()), 1 + powers_BN1A.numel() * key_powers.shape[1] // AT_ONCE
-        parts = zip(powers_BN1A.chunk(count), key_powers.unsqueeze(1).chunk(count), strict=True)
+        powers_BN1A = by_source(powers(self.query(query)), raised.shape[0]).unsqueeze(2)
+        one, count = query.new_ones(()), 1 + powers_BN1A.numel() * raised.shape[1] // AT_ONCE
+        parts = zip(powers_BN1A.chunk(count), raised.unsqueeze(1).chunk(count), strict=True)
         scores = [self.score(torch.addcmul(one, queries, keys).reciprocal_()).squeeze(-1) for queries, keys in parts]
         return torch.cat(scores).mul_(-2)
 
@@ -167,9 +153,7 @@ class Attention(Bridge):
     def start(self, encoded: Encoded) -> Prepared:
         """The initial state and the keys, returned and never kept on the module."""
         first, keys = self.first(encoded.summary), self.score.keys(encoded.memory)
-        reads = self.score.kind == "additive" and keys.device.type == "cpu" and not torch.is_grad_enabled()
-        reads = reads and keys.dtype in (torch.float32, torch.float64) and keys.numel() > 0
-        raised = powers(keys) if reads and bool(keys.abs().amax() <= LARGEST / 2) else None
+        raised = key_powers(keys) if self.score.kind == "additive" and not torch.is_grad_enabled() else None
         return Prepared(first, encoded.summary, encoded.memory, encoded.mask, keys, key_powers=raised)
 
     def step(self, query: Tensor, prepared: Prepared) -> Context:

@@ -34,10 +34,14 @@ from typing import ClassVar, NamedTuple, final
 import torch
 from torch import Tensor
 
-from sixjars.model.layers import TanhOfSums, masked_softmax, wide
+from sixjars.model.layers import key_powers, masked_softmax, powers, wide
 
 Saved = tuple[Tensor, ...]
 """What the backward pass of a step reads."""
+Memory = Tensor | None
+"""The memory cell of an LSTM, which the others have not."""
+Made = tuple[Memory, Saved]
+Back = tuple[Tensor | None, Memory]
 Summands = tuple[Tensor, ...]
 """What is only ever needed as a sum, which a kernel makes while it reads it."""
 
@@ -57,18 +61,14 @@ class Cell(ABC):
     """Whether δg and δr are the same, so that one tensor holds both."""
 
     @abstractmethod
-    def forward(
-        self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Tensor | None, after: Tensor
-    ) -> tuple[Tensor | None, Saved]:
+    def forward(self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor) -> Made:
         """H' into `after`, from g and r (…, B, G), h and m (…, B, H); the memory cell m', and what was saved.
 
-        g has one summand or two, r two: W h and the bias.
+        g and r have one summand or two: what passes through W, and the bias.
         """
 
     @abstractmethod
-    def backward(
-        self, d_after: Summands, d_memory: Tensor | None, saved: Saved, d_given: Tensor, d_recurrent: Tensor
-    ) -> tuple[Tensor | None, Tensor | None]:
+    def backward(self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recurrent: Tensor) -> Back:
         """δg and δr into their tensors, from δh' and δm'; δh without what passes through W, and δm.
 
         δh' has one to three summands: of the output, through W of the step after, and what else that step kept.
@@ -79,16 +79,12 @@ class Cell(ABC):
 class PlainRNN(Cell):
     """As `torch.nn.RNN`."""
 
-    def forward(
-        self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Tensor | None, after: Tensor
-    ) -> tuple[Tensor | None, Saved]:
+    def forward(self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor) -> Made:
         """tanh(g + r)."""
         torch.tanh(summed(given) + summed(recurrent), out=after)
         return None, (after,)
 
-    def backward(
-        self, d_after: Summands, d_memory: Tensor | None, saved: Saved, d_given: Tensor, d_recurrent: Tensor
-    ) -> tuple[Tensor | None, Tensor | None]:
+    def backward(self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recurrent: Tensor) -> Back:
         """Nothing of the state before is kept beside W."""
         (after,) = saved
         torch.mul(summed(d_after), 1.0 - after * after, out=d_given)
@@ -101,9 +97,7 @@ class PlainGRU(Cell):
 
     gives_alike = False
 
-    def forward(
-        self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Tensor | None, after: Tensor
-    ) -> tuple[Tensor | None, Saved]:
+    def forward(self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor) -> Made:
         """The reset gate multiplies after W."""
         size, given_G, recurrent_G = hidden.shape[-1], summed(given), summed(recurrent)
         gates = (given_G[..., : 2 * size] + recurrent_G[..., : 2 * size]).sigmoid_()
@@ -113,9 +107,7 @@ class PlainGRU(Cell):
         torch.lerp(new, hidden, update, out=after)
         return None, (gates, new, recurrent_new, hidden)
 
-    def backward(
-        self, d_after: Summands, d_memory: Tensor | None, saved: Saved, d_given: Tensor, d_recurrent: Tensor
-    ) -> tuple[Tensor | None, Tensor | None]:
+    def backward(self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recurrent: Tensor) -> Back:
         """The recurrent's candidate passes through the reset gate; the other gates are alike."""
         gates, new, recurrent_new, hidden = saved
         size, d_hidden = hidden.shape[-1], summed(d_after)
@@ -135,9 +127,7 @@ class PlainGRU(Cell):
 class PlainLSTM(Cell):
     """As `torch.nn.LSTM`."""
 
-    def forward(
-        self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Tensor | None, after: Tensor
-    ) -> tuple[Tensor | None, Saved]:
+    def forward(self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor) -> Made:
         """Its gates in torch's order: enter, forget, new, output."""
         assert memory is not None
         gates = summed((*given, *recurrent))
@@ -150,9 +140,7 @@ class PlainLSTM(Cell):
         torch.mul(output, shown, out=after)
         return cell, (gates, shown, memory)
 
-    def backward(
-        self, d_after: Summands, d_memory: Tensor | None, saved: Saved, d_given: Tensor, d_recurrent: Tensor
-    ) -> tuple[Tensor | None, Tensor | None]:
+    def backward(self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recurrent: Tensor) -> Back:
         """The memory cell has a gradient of its own."""
         gates, shown, memory = saved
         enter, forget, new, output = gates.chunk(4, dim=-1)
@@ -271,30 +259,40 @@ class Product(Plain):
 
 @final
 class Additive(Plain):
-    """The additive score. The tanh of every position and feature is not kept but computed again."""
+    """The additive score, by g = 1 / (1 + e^2q e^2k), of which tanh(q + k) is 1 - 2 g.
+
+    So e = ΣV_att - 2 V_attᵀ g, whose first part no softmax sees, and 1 - tanh² = 4 (g - g²). What each position and
+    feature has is not kept but computed again.
+    """
 
     def __init__(self, sources: Sources, steps: int) -> None:
         super().__init__(sources, steps)
         assert sources.score is not None
-        self.score = sources.score
-        self.tanh = TanhOfSums(sources.keys)
-        self.slope_BSA, self.one = torch.empty_like(sources.keys), self.score.new_ones(())
+        self.score, self.raised = sources.score, key_powers(sources.keys)
+        self.g_BSA, self.slope_BSA = torch.empty_like(sources.keys), torch.empty_like(sources.keys)
+        self.one, self.twice = self.score.new_ones(()), -2.0 * self.score
         self.d_keys, self.d_score = torch.zeros_like(sources.keys), torch.zeros_like(self.score)
 
+    def _shares(self, query: Tensor) -> Tensor:
+        """G of a query, in the place of that of the query before."""
+        if self.raised is None:
+            return torch.add(self.sources.keys, query.unsqueeze(1), out=self.g_BSA).mul_(-2.0).sigmoid_()
+        return torch.addcmul(self.one, self.raised, powers(query).unsqueeze(1), out=self.g_BSA).reciprocal_()
+
     def scores(self, query: Tensor) -> Tensor:
-        """V_attᵀ tanh(q_t + k_j)."""
-        return self.tanh(query) @ self.score
+        """V_attᵀ tanh(q_t + k_j), less ΣV_att."""
+        return self._shares(query) @ self.twice
 
     def query_gradient(self, query: Tensor, d_scores: Tensor) -> Tensor:
-        """Also adds to the gradients of keys and V_att, while the tanh of the step is at hand."""
-        tanh_BSA = self.tanh(query)
-        self.d_score += d_scores.flatten() @ tanh_BSA.flatten(0, 1)
-        slope_BSA = torch.addcmul(self.one, tanh_BSA, tanh_BSA, value=-1.0, out=self.slope_BSA)
+        """Also adds to the gradients of keys and V_att, while g of the step is at hand. Σ_j δe_jt is 0."""
+        g_BSA = self._shares(query)
+        self.d_score += d_scores.flatten() @ g_BSA.flatten(0, 1)
+        slope_BSA = torch.addcmul(g_BSA, g_BSA, g_BSA, value=-1.0, out=self.slope_BSA)
         self.d_keys.addcmul_(slope_BSA, d_scores.unsqueeze(2))
-        return torch.bmm(d_scores.unsqueeze(1), slope_BSA).squeeze(1) * self.score
+        return torch.bmm(d_scores.unsqueeze(1), slope_BSA).squeeze(1) * (4.0 * self.score)
 
     def key_gradients(self, queries: Tensor) -> tuple[Tensor, Tensor | None]:
         """They are ready; another backward pass begins at zero."""
-        d_keys, d_score = self.d_keys * self.score, self.d_score
+        d_keys, d_score = self.d_keys * (4.0 * self.score), -2.0 * self.d_score
         self.d_keys, self.d_score = torch.zeros_like(d_keys), torch.zeros_like(d_score)
         return d_keys, d_score

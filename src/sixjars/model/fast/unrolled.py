@@ -16,11 +16,10 @@ from typing import Any, NamedTuple, cast, final
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.model.fast.steps import CELLS, Additive, Attending, Cell, Product, Saved, Sources, Summands, summed
-
-FEWEST = 1 << 18
-"""A matrix with fewer numbers is not packed: calling the packed product would take longer than it saves."""
+from sixjars.model.layers import beside, by_onednn, outer_products, product, summed_rows
 
 
 def has_kernels(like: Tensor) -> bool:
@@ -46,35 +45,41 @@ class Factor:
 
     def __init__(self, weight: Tensor) -> None:
         self.weight = weight
-        fits = weight.device.type == "cpu" and weight.dtype == torch.float32 and weight.numel() >= FEWEST
-        available = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-        self.packs = fits and available and weight.shape[:-2].numel() == 1
+        self.matrices = weight.view(-1, *weight.shape[-2:])
+        self.packs = by_onednn(self.matrices[0])
 
     @cached_property
-    def _packed(self) -> Any:
-        return torch.ops.mkldnn._reorder_linear_weight(self.weight.view(self.weight.shape[-2:]), None)
+    def _packed(self) -> list[Any]:
+        return [torch.ops.mkldnn._reorder_linear_weight(matrix, None) for matrix in self.matrices]
 
     @cached_property
-    def _turned(self) -> Any:
-        return torch.ops.mkldnn._reorder_linear_weight(self.weight.view(self.weight.shape[-2:]).t(), None)
+    def _turned(self) -> list[Any]:
+        return [torch.ops.mkldnn._reorder_linear_weight(matrix.t(), None) for matrix in self.matrices]
 
     def times(self, rows: Tensor, *, bias: Tensor | None = None, out: Tensor | None = None) -> Tensor:
         """Rows times Wᵀ, plus b, (…, I) -> (…, O), into `out` where it is given."""
         if self.packs:
-            return _product(rows, self._packed, bias, out)
-        product = torch.mm if self.weight.dim() == 2 else torch.bmm
-        return product(rows, self.weight.mT, out=out) if bias is None else torch.addmm(bias, rows, self.weight.t())
+            return _products(rows, self._packed, bias, out)
+        multiply = torch.mm if self.weight.dim() == 2 else torch.bmm
+        return multiply(rows, self.weight.mT, out=out) if bias is None else torch.addmm(bias, rows, self.weight.t())
 
     def back(self, rows: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Rows times W, (…, O) -> (…, I), into `out` where it is given."""
         if self.packs:
-            return _product(rows, self._turned, None, out)
+            return _products(rows, self._turned, None, out)
         return (torch.mm if self.weight.dim() == 2 else torch.bmm)(rows, self.weight, out=out)
 
+    def plus(self, given: Tensor, rows: Tensor) -> Summands:
+        """Given (B, O) and rows times Wᵀ, whose sum is made at once, or by the kernel that reads it."""
+        return (product(rows, self._packed[0], total=given),) if self.packs else (given, self.times(rows))
 
-def _product(rows: Tensor, packed: Any, bias: Tensor | None, out: Tensor | None) -> Tensor:
-    made: Tensor = torch.ops.mkldnn._linear_pointwise(rows, packed, bias, "none", [], "")
-    return made if out is None else out.copy_(made)
+
+def _products(rows: Tensor, matrices: list[Any], bias: Tensor | None, out: Tensor | None) -> Tensor:
+    if len(matrices) == 1:
+        made = product(rows, matrices[0], None if bias is None else bias.view(-1))
+        return made if out is None else out.copy_(made)
+    biases = [None] * len(matrices) if bias is None else bias
+    return torch.stack([product(*of) for of in zip(rows, matrices, biases, strict=True)], out=out)
 
 
 @final
@@ -94,7 +99,7 @@ class Recurrence(torch.autograd.Function):
         with torch.autocast(given.device.type, enabled=False):
             for at in range(steps):
                 before, after = hidden_KTBH[:, at], hidden_KTBH[:, at + 1]
-                recurrent = factor.times(before), bias
+                recurrent = (factor.times(before, bias=bias),) if factor.packs else (factor.times(before), bias)
                 memory, saved = cell.forward((given[:, at],), recurrent, before, memory, after)
                 ctx.steps.append(saved)
         ctx.cell, ctx.hidden, ctx.factor = cell, hidden_KTBH, factor
@@ -117,15 +122,9 @@ class Recurrence(torch.autograd.Function):
                 passed = factor.back(to[1])
                 later = (passed,) if kept is None else (passed, kept)
             before_KNH, d_recurrent_KNG = ctx.hidden[:, :-1].flatten(1, 2), d_recurrent.flatten(1, 2)
-            d_weight = torch.bmm(d_recurrent_KNG.transpose(1, 2), before_KNH)
+            d_weight = beside([outer_products(*of) for of in zip(d_recurrent_KNG, before_KNH, strict=True)])
             d_hidden = summed(later) if later else None
             return None, d_given, d_hidden, d_memory, d_weight, summed_rows(d_recurrent_KNG)
-
-
-def summed_rows(values: Tensor) -> Tensor:
-    """The sum over all rows: (N, G) -> (G,), or (K, N, G) -> (K, G). As a product it is one pass, on any device."""
-    ones = values.new_ones(*values.shape[:-2], 1, values.shape[-2])
-    return (ones @ values).squeeze(-2)
 
 
 def recurrence(cell: str, given: Tensor, hidden: Tensor, memory: Tensor | None, weight: Tensor, bias: Tensor) -> Tensor:
@@ -220,6 +219,7 @@ class Loop:
         self.additive = sources.score is not None
         self.below = [Factor(layer.inputs) for layer in layers]
         self.before = [Factor(layer.recurrent) for layer in layers]
+        self.biases = [F.pad(of.recurrent_bias, (0, len(of.recurrent) - self.gates)) for of in layers]
         self.hidden = [given.new_empty(steps + 1, rows, layer.recurrent.shape[1]) for layer in layers]
         self.recurrent = [given.new_empty(steps, rows, len(layer.recurrent)) for layer in layers]
         self.saved: list[list[Saved]] = []
@@ -231,15 +231,16 @@ class Loop:
         for states, first in zip(self.hidden, hidden, strict=True):
             states[0] = first
         for at in range(len(given)):
-            for states, factor, product in zip(self.hidden, self.before, self.recurrent, strict=True):
-                factor.times(states[at], out=product[at])
+            for states, factor, bias, made in zip(self.hidden, self.before, self.biases, self.recurrent, strict=True):
+                factor.times(states[at], bias=bias if factor.packs else None, out=made[at])
             context_BD = self.attending.forward(at, self.queries[at])
-            now: Summands = (given[at], self.below[0].times(context_BD))
+            now = self.below[0].plus(given[at], context_BD)
             self.saved.append([])
             for number, (states, layer) in enumerate(zip(self.hidden, self.layers, strict=True)):
                 if layer.bias is not None:
                     now = (self.below[number].times(self._states_below(number, at), bias=layer.bias),)
-                recurrent = self.recurrent[number][at, :, : self.gates], layer.recurrent_bias
+                made = self.recurrent[number][at, :, : self.gates]
+                recurrent = (made,) if self.before[number].packs else (made, layer.recurrent_bias)
                 memory[number], saved = self.cell.forward(now, recurrent, states[at], memory[number], states[at + 1])
                 self.saved[-1].append(saved)
 
@@ -292,7 +293,7 @@ class Loop:
         """Of every layer as `Layer` has them: each one product, or one sum, over all steps and rows."""
         for number, (d_given, d_recurrent) in enumerate(zip(self.d_given, self.d_recurrent, strict=True)):
             inputs = self._states_below(number, slice(None)) if number else self.attending.contexts
-            yield d_given.flatten(0, 1).t() @ inputs.flatten(0, 1)
+            yield outer_products(d_given.flatten(0, 1), inputs.flatten(0, 1))
             yield summed_rows(d_given.flatten(0, 1)) if number else None
-            yield d_recurrent.flatten(0, 1).t() @ self.hidden[number][:-1].flatten(0, 1)
+            yield outer_products(d_recurrent.flatten(0, 1), self.hidden[number][:-1].flatten(0, 1))
             yield summed_rows(d_recurrent[..., : self.gates].flatten(0, 1))
