@@ -26,8 +26,13 @@ class Reads(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         for tensor in tree_leaves((args, kwargs or {})):
-            if isinstance(tensor, Tensor) and tensor.untyped_storage()._cdata not in self.own:
+            if _has_storage(tensor) and tensor.untyped_storage()._cdata not in self.own:
                 self.given.append(StorageWeakRef(tensor.untyped_storage()))  # type: ignore[no-untyped-call]
         made = func(*args, **(kwargs or {}))
-        self.own |= {each.untyped_storage()._cdata for each in tree_leaves(made) if isinstance(each, Tensor)}
+        self.own |= {each.untyped_storage()._cdata for each in tree_leaves(made) if _has_storage(each)}
         return made
+
+
+def _has_storage(value: object) -> bool:
+    """Whether it is a tensor whose memory torch knows; that of a matrix reordered by oneDNN is its own."""
+    return isinstance(value, Tensor) and not value.is_mkldnn
