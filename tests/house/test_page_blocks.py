@@ -39,6 +39,7 @@ RUN_BY = {
 OTHERWISE = {
     "docs/quickstart.md": "test_inline_code",  # `pip install sixjars`; there the name is compared
     "docs/situations/photographs.md": "test_pages",
+    "docs/export.md": "test_node",
     "docs/scale.md": "test_scale_page",
     "docs/fine_tuning.md": "test_benchmarks",
     "docs/serving.md": "test_serving_docs",
@@ -59,5 +60,5 @@ def test_blocks_are_run_or_say_why_not(page: str) -> None:
 def test_the_tests_and_pages_are_there() -> None:
     assert set(RUN_BY) <= set(PAGES)
     for page, name in [*RUN_BY.items(), *OTHERWISE.items()]:
-        code = (ROOT / "tests" / "house" / f"{name}.py").read_text(encoding="utf-8")
-        assert Path(page).stem in code, f"{name} does not name {page}"
+        [test] = (ROOT / "tests").rglob(f"{name}.py")
+        assert Path(page).stem in test.read_text(encoding="utf-8"), f"{name} does not name {page}"

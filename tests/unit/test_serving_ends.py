@@ -72,7 +72,7 @@ def test_what_a_sender_left_is_not_computed(run: Path, path: str) -> None:
 def test_what_was_given_up_takes_no_room_in_the_line() -> None:
     begun, go = Event(), Event()
 
-    def work(jobs: Any) -> Any:
+    def work(jobs: Any, between: Any) -> Any:
         begun.set()
         go.wait(10)
         return [(job, len(jobs)) for job in jobs]

@@ -150,13 +150,13 @@ def slowed(server: Server, release: Event, begun: Event | None = None) -> Callab
     served = server.served[0]
     quick = served._answers
 
-    def slow(asked: Any, check: Any) -> Any:
+    def slow(*given: Any) -> Any:
         if begun is not None:
             begun.set()
         release.wait(20)
-        return quick(asked, check)
+        return quick(*given)
 
-    served._answers = slow  # type: ignore[method-assign]
+    served._answers = slow  # type: ignore[method-assign, assignment]
     return lambda: setattr(served, "_answers", quick)
 
 
@@ -251,14 +251,14 @@ def test_one_request_that_fails_does_not_spoil_its_batch(run: Path) -> None:
     with serving({"hi": run}) as server:
         quick = server.served[0]._answers
 
-        def sometimes(asked: Any, check: Any) -> Any:
+        def sometimes(asked: Any, *given: Any) -> Any:
             if any("bad" in own.inputs for own in asked):
                 raise ZeroDivisionError
-            return quick(asked, check)
+            return quick(asked, *given)
 
-        server.served[0]._answers = sometimes  # type: ignore[method-assign]
+        server.served[0]._answers = sometimes  # type: ignore[method-assign, assignment]
         jobs = [Job([text], 1, Future(), more) for text, more in _asked(server, ["ghar", "bad", "pani"])]  # type: ignore[arg-type]
-        results = [result for _, result in server.served[0].work(jobs)]
+        results = [result for _, result in server.served[0].work(jobs, lambda: None)]
         assert [isinstance(result, Exception) for result in results] == [False, True, False]
 
 
@@ -274,7 +274,7 @@ def test_batches_hold_what_is_asked_the_same_way() -> None:
     batches: list[list[Any]] = []
     first, go = Event(), Event()
 
-    def work(jobs: Any) -> Any:
+    def work(jobs: Any, between: Any) -> Any:
         batches.append([job.inputs for job in jobs])
         first.set()
         go.wait(10)

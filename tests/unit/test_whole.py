@@ -205,10 +205,15 @@ def test_the_card_tells_what_flows(predictor: Predictor, tmp_path: Path) -> None
     card = whole_card(tmp_path, search, predictor.fields)
     assert "Encoder, decoder and beam search of width 5 in one graph" in card
     assert "Ordered by score: log probability / tokens." in card
-    assert "| `source.values` | int64 | rows, length | token ids, 0 behind the end of a row |" in card
+    assert "| `source.values` | int64 | rows, positions of source | token ids, 0 behind the end of a row |" in card
     assert "| `tokens` | int64 | rows, 5, steps | token ids of each hypothesis, the best first" in card
     assert "- ids: 0 is `<pad>`, 1 is `<go>`, 2 is `<stop>`, 3 is `<unk>`" in card
-    assert "so `▁home` is a word with a space before it" in card
+    assert "### From a text to `source.values`\n\n1. Unicode NFC; split it into words at white space\n" in card
+    assert card.endswith(
+        "### From `tokens` to a text\n\n"
+        "1. take `tokens[id - 4]` of `fields/target.json` for each id, and `<unk>` for 3\n"
+        "2. join them\n"
+    )
 
 
 def test_a_model_that_does_not_run_alone_is_a_sentence(tmp_path: Path) -> None:

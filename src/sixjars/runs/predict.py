@@ -255,7 +255,7 @@ class Predictor:
     ) -> list[Found]:
         """Compute: encoder, bridge, decoder and search; attention weights only where they are wanted."""
         found: dict[int, Found] = {}
-        tell = None if check is None or self.device.type != "cpu" else lambda _: check()
+        tell = None if check is None or self.device.type != "cpu" else lambda *_: check()
         for batch, source in encoded_batches(self.network, encoded.dataset.batches(), examples=len(encoded.requests)):
             rows = batch.numbers.tolist()
             seeds = [encoded.requests[row].number for row in rows]

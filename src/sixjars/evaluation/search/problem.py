@@ -165,8 +165,8 @@ class Column(Rows):
     """The log probability of the token, (R,), where rows do not move."""
 
 
-Tell = Callable[[Column], None]
-"""Somebody who wants to know what each step made, as it is made."""
+Tell = Callable[[Column, Tensor], None]
+"""Somebody who wants to know what each step made, as it is made, and which of all rows each of its rows is, (R,)."""
 
 
 class Running(Protocol):
@@ -248,7 +248,7 @@ def walked(problem: Problem, running: Running, advance: Advance, tell: Tell | No
         running, column = advance(problem, running, made)
         parts[-1].columns.append(column)
         if tell is not None:
-            tell(column)
+            tell(column, parts[-1].places)
         if (made + 1) % often:
             continue
         going_B = running.going()

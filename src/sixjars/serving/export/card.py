@@ -1,6 +1,6 @@
 """What the model card says of a graph with a search inside: the names, types, shapes and meaning of what flows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ from sixjars.evaluation.search import in_words
 from sixjars.evaluation.search.scores import order_in_words
 from sixjars.flow.special import SPECIAL
 from sixjars.recipe.sections import SearchSettings
+from sixjars.serving.export.texts import read_in_words, written_in_words
 from sixjars.serving.export.whole import WHOLE
 
 VALUES = {
@@ -43,6 +44,7 @@ def whole_card(folder: Path, search: SearchSettings, fields: Fields) -> str:
     import onnx
 
     graph = onnx.load(folder / WHOLE).graph
+    lengths = {_sizes(one)[1]: f"positions of {one.name[:-7]}" for one in graph.input if one.name.endswith(".values")}
     limit = f"at most {search.max_length} tokens, `<stop>` included"
     ranked = f" {order_in_words(search)}" if search.kind == "beam" else ""
     lines = [
@@ -52,23 +54,29 @@ def whole_card(folder: Path, search: SearchSettings, fields: Fields) -> str:
         f"Encoder, decoder and {in_words(search)} in one graph, for any number of rows of any length. "
         f"An output has {limit if fields.output.facts().get('vocabulary') else 'each position at most once'}.{ranked}",
         "",
-        *_table("input", graph.input),
+        *_table("input", graph.input, lengths),
         "",
-        *_table("output", graph.output),
+        *_table("output", graph.output, lengths),
         "",
         *_ids(fields),
+        *_texts(fields),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _table(what: str, values: Iterable[Any]) -> list[str]:
-    """A row for each."""
+def _sizes(value: Any) -> list[str]:
+    """Of each dimension its size, or its name in the graph."""
+    return [dim.dim_param or str(dim.dim_value) for dim in value.type.tensor_type.shape.dim]
+
+
+def _table(what: str, values: Iterable[Any], lengths: Mapping[str, str]) -> list[str]:
+    """A row for each; `lengths` are better names of dimensions than those in the graph."""
     from onnx import TensorProto
 
     rows = []
     for one in values:
         kind = TensorProto.DataType.Name(one.type.tensor_type.elem_type).lower()
-        shape = ", ".join(dim.dim_param or str(dim.dim_value) for dim in one.type.tensor_type.shape.dim)
+        shape = ", ".join(lengths.get(size, size) for size in _sizes(one))
         own = one.name.partition(".")[2].removeprefix("segments.")
         meaning = INPUTS[own] if own else OUTPUTS[one.name]
         meaning = VALUES.get(kind, meaning) if own == "values" else meaning
@@ -80,9 +88,6 @@ def _ids(fields: Fields) -> list[str]:
     """What the ids stand for."""
     first, size = len(SPECIAL), fields.output.facts().get("vocabulary")
     lines = [f"- ids: {', '.join(f'{number} is `{name}`' for number, name in enumerate(SPECIAL))}"]
-    if any(field.facts().get("vocabulary") for field in fields.all.values()):
-        lines.append(f"- {first} is the first of the `tokens` in `fields/NAME.json`, {first + 1} the second, and so on")
-        lines.append("- there `▁` stands for a space, so `▁home` is a word with a space before it")
     for name, field in fields.inputs.items():
         if field.is_media:
             lines.append(f"- `{name}`: a square; `pixels` (its side) and `fit` (how it is cut) are in `model.json`")
@@ -90,4 +95,16 @@ def _ids(fields: Fields) -> list[str]:
         lines.append(f"- of the output, {first} is the first position of the input, {first + 1} the second, and so on")
     if fields.link is not None:
         lines.append(f"- of the output, {size} is the word at the first position of the input, copied, and so on")
+    return lines
+
+
+def _texts(fields: Fields) -> list[str]:
+    """How texts become ids, and ids a text."""
+    given = {name: field for name, field in fields.inputs.items() if field.facts().get("vocabulary")}
+    given = given if fields.inputs else {"prefix": fields.output}
+    lines = []
+    for name, field in given.items():
+        lines += ["", f"### From a text to `{name}.values`", "", *read_in_words(field, limited=bool(fields.inputs))]
+    if fields.output.facts().get("vocabulary"):
+        lines += ["", "### From `tokens` to a text", "", *written_in_words(fields.output)]
     return lines

@@ -90,10 +90,10 @@ class Serving:
 
     async def answer(self, run: Served, asked: Asked) -> Any:
         """What the run answers; 503 where too many wait, 504 after the time limit."""
-        how = asked.how if asked.tell is None else asked
+        batcher, streams = self.batchers[run.name], asked.tell is not None
         try:
             async with asyncio.timeout(self.settings.time_limit):
-                return await self.batchers[run.name].answer(asked.inputs, how, asked)
+                return await batcher.answer(asked.inputs, asked.how, asked, streams=streams)
         except TimeoutError:
             raise HTTPException(504, f"this took longer than {self.settings.time_limit:g} seconds.") from None
         except Full:

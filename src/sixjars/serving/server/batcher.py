@@ -2,6 +2,9 @@
 
 Each run has one thread that computes, so a batch is formed of all that came while the one before it was computed. A
 batch waits for more only where the last one held several requests, and no longer than for as many as those.
+
+A batch of streams takes long, for its tokens are wanted as they are written. So between two of its steps the others
+have their turn: a batch of those that wait, and then the streams for as long as that took.
 """
 
 import asyncio
@@ -37,6 +40,8 @@ class Job:
     answered: "asyncio.Future[Any]"
     more: Any = None
     """What else the work needs to know of it."""
+    streams: bool = False
+    """Whether others may be computed between its steps."""
     came: float = field(default_factory=monotonic)
 
     @property
@@ -47,7 +52,8 @@ class Job:
 
 Results = list[tuple[Job, Any]]
 """The answer to each job of a batch; or an exception in its place."""
-Work = Callable[[Sequence[Job]], Results]
+Work = Callable[[Sequence[Job], Callable[[], None]], Results]
+"""Computes a batch; of streams, it calls what it is given after each step."""
 
 
 @final
@@ -62,6 +68,8 @@ class Batcher:
         self._closing = self._idle = False
         self._wanted = 0
         """Jobs that are worth waiting for."""
+        self._others_from = self._lent = 0.0
+        """While streams are computed: from when on others have their turn, and the seconds that those took."""
         self._thread = Thread(target=self._compute, name="sixjars-batches", daemon=True)
         self._thread.start()
 
@@ -79,9 +87,9 @@ class Batcher:
         """Whether it takes requests."""
         return self._thread.is_alive() and not self._closing
 
-    async def answer(self, inputs: Sequence[Any], how: Hashable, more: Any = None) -> Any:
+    async def answer(self, inputs: Sequence[Any], how: Hashable, more: Any = None, *, streams: bool = False) -> Any:
         """Wait for the answer. Raises `Full` or `Closed` where it is not even taken."""
-        job = Job(inputs, how, self._loop.create_future(), more)
+        job = Job(inputs, how, self._loop.create_future(), more, streams)
         with self._change:
             if self._closing:
                 raise Closed
@@ -104,13 +112,31 @@ class Batcher:
     def _compute(self) -> None:
         while (batch := self._next()) is not None:
             if batch:
-                began = monotonic()
-                try:
-                    results = self._work(batch)
-                except BaseException as error:  # noqa: BLE001 - whoever waits is told; the thread must live on
-                    results = [(job, error) for job in batch]
-                with suppress(RuntimeError):  # the loop has ended, and nobody waits
-                    self._loop.call_soon_threadsafe(self._deliver, results, monotonic() - began)
+                self._others_from = self._lent = 0.0
+                self._compute_batch(batch, self._others)
+
+    def _compute_batch(self, batch: list[Job], between: Callable[[], None]) -> None:
+        began, lent = monotonic(), self._lent
+        try:
+            results = self._work(batch, between)
+        except BaseException as error:  # noqa: BLE001 - whoever waits is told; the thread must live on
+            results = [(job, error) for job in batch]
+        seconds = monotonic() - began - (self._lent - lent)
+        with suppress(RuntimeError):  # the loop has ended, and nobody waits
+            self._loop.call_soon_threadsafe(self._deliver, results, seconds)
+
+    def _others(self) -> None:
+        """Between two steps of streams: compute a batch of what else waits, if it is their turn."""
+        if (began := monotonic()) < self._others_from:
+            return
+        with self._change:
+            first = next((job for job in self._line if not job.streams), None)
+            batch = [] if first is None else [job for job in self._taken(first) if not job.given_up]
+        if batch:
+            self._compute_batch(batch, lambda: None)
+            took = monotonic() - began
+            self._lent += took
+            self._others_from = monotonic() + took
 
     def _deliver(self, results: Results, seconds: float) -> None:
         for job, result in results:
@@ -134,16 +160,17 @@ class Batcher:
             until = monotonic() + self._settings.wait_ms / 1000
             while self._wanted > len(self._line) and not self._closing and (left := until - monotonic()) > 0:
                 self._change.wait(left)
-            batch = self._taken()
+            batch = self._taken(self._line[0])
             self._wanted = len(batch) if len(batch) > 1 else 0
             return [job for job in batch if not job.given_up]
 
-    def _taken(self) -> list[Job]:
-        """The first job, and the others that can be computed with it; the rest stays in line."""
-        batch, rest, room = [self._line.popleft()], deque[Job](), self._settings.batch
-        room -= len(batch[0].inputs)
+    def _taken(self, first: Job) -> list[Job]:
+        """A job, and the others behind it that can be computed with it; the rest stays in line."""
+        batch, rest, room = [first], deque[Job](), self._settings.batch - len(first.inputs)
         for job in self._line:
-            fits = job.how == batch[0].how and len(job.inputs) <= room
+            if job is first:
+                continue
+            fits = (job.how, job.streams) == (first.how, first.streams) and len(job.inputs) <= room
             room -= len(job.inputs) if fits else 0
             (batch if fits else rest).append(job)
         self._line = rest

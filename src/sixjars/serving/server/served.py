@@ -15,7 +15,7 @@ from sixjars.runs.notes import notes_of
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import Check, Input, search_of
-from sixjars.runs.stepwise import Tell, stepwise
+from sixjars.runs.stepwise import Tell, Written, stepwise
 from sixjars.serving.pages import titles
 from sixjars.serving.server.batcher import Job, Results
 from sixjars.serving.server.messages import FieldMessage, ModelMessage, PredictRequest
@@ -56,8 +56,8 @@ class Asked:
     how: How
     names: Mapping[str, str] = field(default_factory=dict)
     """Paths of uploaded files, and the names that their sender gave them."""
-    tell: Tell | None = None
-    """Of a stream: who is told of each step."""
+    tell: Callable[[Written | dict[str, Any]], None] | None = None
+    """Of a stream: who is told of each step, and of the outputs as plain values where others still go on."""
 
     def plain(self, sentence: str) -> str:
         """A sentence with the names of the sender."""
@@ -136,10 +136,11 @@ class Served:
         if how.run.ability.searches and (how.search.kind == "beam" or how.search.nbest > 1):
             raise DataError("a stream has one output, of greedy search or sampling; ask /v1/predict for a beam.")
 
-    def work(self, jobs: Sequence[Job]) -> Results:
+    def work(self, jobs: Sequence[Job], between: Callable[[], None]) -> Results:
         """Answer a batch. Where it fails as a whole, each is tried alone, so that one spoils only its own answer.
 
-        It ends where nobody waits any longer: what took too long would hold up all that come after it.
+        It ends where nobody waits any longer: what took too long would hold up all that come after it. `between` is
+        called between two steps of streams.
         """
 
         def check() -> None:
@@ -147,25 +148,49 @@ class Served:
                 raise _GivenUp
 
         try:
-            return list(zip(jobs, self._answers([job.more for job in jobs], check), strict=True))
+            return list(zip(jobs, self._answers([job.more for job in jobs], check, between), strict=True))
         except _GivenUp as error:
             return [(job, error) for job in jobs]
         except Exception as error:  # noqa: BLE001 - told to whoever asked
             if len(jobs) == 1:
                 return [(jobs[0], error)]
-            return [result for job in jobs for result in self.work([job])]
+            return [result for job in jobs for result in self.work([job], between)]
 
-    def _answers(self, asked: Sequence[Asked], check: Check) -> list[Any]:
+    def _answers(self, asked: Sequence[Asked], check: Check, between: Callable[[], None]) -> list[Any]:
         """For each request a list of plain values; for a stream one of them."""
-        how, tell = asked[0].how, asked[0].tell
-        run = how.run
-        if tell is not None:
-            return [_row(run, asked[0], [stepwise(run, asked[0].inputs[0], how.search, tell, check)])]
+        if asked[0].tell is not None:
+            return _streamed(asked, check, between)
+        how, run = asked[0].how, asked[0].how.run
         requests = [
             run.prepare(one, number=at, search=how.search) for own in asked for at, one in enumerate(own.inputs)
         ]
         found = iter(run.answers(requests, how.search, details=how.weights or how.view, check=check))
         return [[_row(run, own, next(found)) for _ in own.inputs] for own in asked]
+
+
+def _streamed(asked: Sequence[Asked], check: Check, between: Callable[[], None]) -> list[Any]:
+    """For each stream, the plain values of its input; they were told what was written."""
+    how, run = asked[0].how, asked[0].how.run
+    rows: dict[int, dict[str, Any]] = {}
+
+    def teller(at: int) -> Tell:
+        tell = asked[at].tell
+        assert tell is not None
+
+        def told(made: Written | Prediction) -> None:
+            if isinstance(made, Prediction):
+                rows[at] = _row(run, asked[at], [made])
+            tell(made if isinstance(made, Written) else rows[at])
+
+        return told
+
+    def after() -> None:
+        check()
+        between()
+
+    inputs, tells = [own.inputs[0] for own in asked], [teller(at) for at in range(len(asked))]
+    found = stepwise(run, inputs, how.search, tells, check=check, after=after)
+    return [rows[at] if at in rows else _row(run, asked[at], [one]) for at, one in enumerate(found)]
 
 
 def _field(own: Any, columns: Mapping[str, str]) -> FieldMessage:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, replace
 from typing import Any, final
 
@@ -17,40 +17,37 @@ LAST = ("end", "error")
 
 
 @final
-class _Gone(Exception):
-    """Nobody reads the stream any longer."""
-
-
-@final
 class Stream:
     """One output in the making: `token` events, each with the text so far, then `end`; or `error`.
 
-    It is computed in its turn as other requests are, and whoever reads slowly holds up nobody. `kept` is given up when
-    it is computed: the files of the request.
+    It is computed together with other streams, and whoever reads slowly holds up nobody. `kept` is given up when it is
+    computed: the files of the request.
     """
 
     def __init__(self, answer: Callable[[Asked], Awaitable[Any]], asked: Asked, kept: AsyncExitStack) -> None:
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
-        self._gone = False
+        self._told = 0
         self._first: tuple[str, Any] | None = None
         self._task = asyncio.create_task(self._compute(answer, replace(asked, tell=self._tell), kept))
 
-    def _tell(self, step: Written) -> None:
-        """Called by the thread that computes."""
-        if self._gone:
-            raise _Gone
-        values = asdict(step)
-        if step.at > 0:
-            del values["source"]
-        self._loop.call_soon_threadsafe(self._events.put_nowait, ("token", values))
+    def _tell(self, made: Written | dict[str, Any]) -> None:
+        """Called by the thread that computes; where a batch failed, for some tokens again."""
+        event: tuple[str, Any] = ("end", made)
+        if isinstance(made, Written):
+            if made.at < self._told:
+                return
+            self._told, values = made.at + 1, asdict(made)
+            if made.at > 0:
+                del values["source"]
+            event = ("token", values)
+        with suppress(RuntimeError):  # the loop has ended, and nobody reads
+            self._loop.call_soon_threadsafe(self._events.put_nowait, event)
 
     async def _compute(self, answer: Callable[[Asked], Awaitable[Any]], asked: Asked, kept: AsyncExitStack) -> None:
         async with kept:
             try:
                 self._events.put_nowait(("end", await answer(asked)))
-            except _Gone:
-                return
             except HTTPException as error:
                 self._events.put_nowait(("error", error))
             except Exception as error:  # noqa: BLE001 - told to whoever reads
@@ -61,7 +58,6 @@ class Stream:
         try:
             self._first = await self._events.get()
         except asyncio.CancelledError:  # nobody waits for it any longer
-            self._gone = True
             self._task.cancel()
             raise
         if self._first[0] == "error":
@@ -81,4 +77,4 @@ class Stream:
                     return
                 event = await self._events.get()
         finally:
-            self._gone = True
+            self._task.cancel()  # nobody reads any longer
