@@ -23,6 +23,8 @@ CLEAR: Final = 2.0
 """A text that is so many times longer than the next is clearly the long one."""
 SURE: Final = 4
 """The names of a field at the beginning of its list, of which any settles the matter."""
+LEAST_GOOD: Final = 0.9
+"""The share of values that must fit a field."""
 MOST_WORDS: Final = 6
 """Of a label, on average."""
 
@@ -84,9 +86,11 @@ def guess(slot: Slot, column: Profile) -> dict[str, Any] | None:
     values = kinds if len(kinds) * 2 > len(column.values) else [v for v in column.values if not isinstance(v, list)]
     if not values:
         return None
-    found = FIELDS[slot.kind].guess(values)
-    if found is None and len(values) * 10 > sum(isinstance(value, str) for value in values) * 10 > len(values) * 9 - 1:
-        found = FIELDS[slot.kind].guess([value for value in values if isinstance(value, str)])
+    kind = FIELDS[slot.kind]
+    found = kind.guess(values)
+    if found is None:  # a few may be bad rows, which readers tell of
+        good = [value for value in values if kind.guess([value]) is not None]
+        found = kind.guess(good) if len(good) >= LEAST_GOOD * len(values) else None
     return found
 
 

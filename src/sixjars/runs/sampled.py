@@ -25,6 +25,8 @@ _ADDRESS: Final = re.compile(r"https?://\S+|\S+@\S+\.\w+")
 MOST_CHARACTERS: Final = 30
 MUCH_SMALLER: Final = 10
 """A sheet with so many times fewer rows than another is not the data."""
+_MISSING: Final[tuple[object, ...]] = (None, "", [])
+"""What stands where there is no value."""
 FEW: Final = 3
 """A column whose values each come this often on average has few values."""
 
@@ -81,7 +83,7 @@ class Sample:
     dialect: Dialect | None = None
     """How lines become columns, where they are lines."""
     first: Mapping[str, Any] = field(default_factory=dict)
-    """The first row."""
+    """The names of the first row, each with its first value that is there."""
     sheet: str | None = None
     """Of a workbook with several."""
 
@@ -150,9 +152,10 @@ def _of_records(data: Path, rows: Sequence[Mapping[str, Any]]) -> Sample:
         raise DataError(f"{data} has no rows.")
     flat = [_flat(row) for row in rows]
     names = list(dict.fromkeys(name for row in flat for name in row))
-    values = {name: [row[name] for row in flat if row.get(name) not in (None, "")] for name in names}
+    values = {name: [row[name] for row in flat if row.get(name) not in _MISSING] for name in names}
     columns = [Profile(at, name, values[name]) for at, name in enumerate(names, 1)]
-    return Sample(_described(columns, len(rows)), len(rows), first=dict(rows[0]))
+    first = {name: next((row[name] for row in rows if row.get(name) not in _MISSING), None) for name in rows[0]}
+    return Sample(_described(columns, len(rows)), len(rows), first=first)
 
 
 def _flat(row: Mapping[str, Any], above: str = "") -> dict[str, Any]:
