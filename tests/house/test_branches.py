@@ -46,7 +46,7 @@ ALLOWED = {
     ("data/readers/folders.py", "table by 'image', 'video'"): "columns of a format, which has files of these two alone",
     ("data/text/segments.py", "match kind: 'none'"): "a way to cut a text",
     ("runs/recipes.py", "TASKS['translation']"): "in place of an unknown task, so that other faults can be told",
-    ("runs/starter.py", "'tokens' in suggested"): "a key of the settings, whatever the kind",
+    ("runs/starter_data.py", "'tokens' in suggested"): "a key of the settings, whatever the kind",
 }
 """Where, what, and why it may stay."""
 OTHER_SETTINGS = {"segments", "pool", "tokens", "reads", "summary"}

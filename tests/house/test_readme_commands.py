@@ -63,6 +63,8 @@ def write_files(page: str) -> None:
     rows = [f"sentence {at} of mine\tSatz {at} von mir" for at in range(20)]
     for name in ("pairs.tsv", "test.tsv"):
         Path(name).write_text("\n".join([*header, *rows]) + "\n", encoding="utf-8")
+    for at, language in enumerate(("en", "de")):
+        Path(f"corpus.{language}").write_text("".join(row.split("\t")[at] + "\n" for row in rows), encoding="utf-8")
     if page == "docs/data.md":
         written("data.md")  # it shows a pairs.tsv of its own
         Path("news.csv").write_text("en,year\nI am here,2019\n", encoding="utf-8")

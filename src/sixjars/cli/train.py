@@ -52,7 +52,12 @@ def _clear(folder: Path) -> None:
 def new(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The recipe to write.", show_default=False)],
     task: Annotated[str, typer.Option(help="A system that `sixjars tasks` lists.", show_default=False)],
-    data: Annotated[Path | None, typer.Option(help="Your data; sizes are chosen from it.", show_default=False)] = None,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Your data; sizes are chosen from it. For parallel lines: --data c.en --data c.de.", show_default=False
+        ),
+    ] = None,
     source: ColumnOption = None,
     target: ColumnOption = None,
     label: ColumnOption = None,

@@ -252,11 +252,11 @@ def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 def inline(value: object) -> str:
     """A value as YAML on one line, names in quotes only where they would be read as something else without them.
 
-    >>> inline({"column": "en", "size": 2}), inline("no"), inline(("a: b", True))
-    ('{column: en, size: 2}', '"no"', '["a: b", true]')
+    >>> inline({"column": "en", "size": 2}), inline({"no": "no"}), inline(("a: b", True))
+    ('{column: en, size: 2}', '{"no": "no"}', '["a: b", true]')
     """
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key}: {inline(inner)}' for key, inner in value.items())}}}"
+        return f"{{{', '.join(f'{inline(key)}: {inline(inner)}' for key, inner in value.items())}}}"
     if isinstance(value, tuple):
         return f"[{', '.join(map(inline, value))}]"
     plain = str(value).lower() if isinstance(value, bool) else str(value)

@@ -244,9 +244,12 @@ def _question(slot: Slot, columns: Sequence[Profile], data: Path) -> DataError:
 
 def _missing(task: Task, slot: Slot, sample: Sample, data: Path) -> DataError:
     if len(sample.columns) == 1 and sample.dialect is not None and len(task.slots) > 1:
+        lines = not any(FIELDS[one.kind].is_media for one in task.slots)
+        files = f" Or name a file for each, line by line: --data {data}{' --data FILE' * (len(task.slots) - 1)}."
         return DataError(
             f"{data}: only one column was found, {sample.columns[0].called}, but {task.role()}. "
             "Columns may be separated by tabs, commas, semicolons or |, the same number in each line."
+            f"{files if lines else ''}"
         )
     have = ", ".join(f"{one.called}{f' ({one.holds})' if one.holds else ''}" for one in sample.columns)
     return DataError(f"{data}: none of its columns ({have}) is left for the {slot.name} that {task.name} needs.")

@@ -155,7 +155,10 @@ def _format(task: Task, data: Path) -> tuple[str, Sample | None]:
             raise DataError(f"{data} is a {kind}; {task.name} needs a file with {names} in each row.")
         return "folders", None
     if not data.is_file():
-        raise DataError(f"data file {data} does not exist.")
+        parts = str(data).split(",")
+        several = len(parts) > 1 and all(Path(part.strip()).is_file() for part in parts)
+        hint = f" Name several files one by one: {' '.join(f'--data {part.strip()}' for part in parts)}."
+        raise DataError(f"data file {data} does not exist.{hint if several else ''}")
     if task.captioned and ending_of(data) == ".json":
         with suppress(ValueError, TypeError, RecursionError), opened(data) as stream:
             if {"images", "annotations"} <= set(json.load(stream)):
