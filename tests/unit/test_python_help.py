@@ -53,8 +53,8 @@ def test_segments_are_asked_for_with_both_ways() -> None:
 
 def test_new_takes_files_alone() -> None:
     assert told(DataError, sixjars.new, "mine.yaml", task="document_classification", data=ROWS) == (
-        "data must be a file, a folder or several files, but is of type list; give a table in memory to sixjars.train with a "
-        "recipe as a dict, or save it as a .csv file first."
+        "data must be a file, a folder or several files, but is of type list; give a table in memory to "
+        "sixjars.train with a recipe as a dict, or save it as a .csv file first."
     )
     assert told(DataError, sixjars.new, 5, task="dialog") == "the recipe to write is given by its file, but this is 5."
     assert told(RecipeError, sixjars.new, "mine.yaml", task=5).startswith("the command line: task '5' is unknown.")

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
+from sixjars.runs import starter_files
 from sixjars.runs.recipes import read_recipe
 from sixjars.runs.starter import started
 
@@ -38,3 +40,40 @@ def test_a_conversation_without_turns_is_a_bad_row(tmp_path: Path) -> None:
     assert read_recipe(made.path).data.format == "dialogs"
     assert read_recipe(made.path).data.on_bad_row == "skip"
     assert any("Line 1: column 'turns' holds an empty list." in note for note in made.notes)
+
+
+def photographs(folder: Path, count: int, size: tuple[int, int]) -> Path:
+    """A folder with half of the images in each of two classes; the first one is empty, and the last one is no image."""
+    for number in range(count):
+        path = folder / ("circle" if number < count // 2 else "square") / f"{number:03}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", size, (number, 0, 0)).save(path)
+    (folder / "circle" / "000.png").write_bytes(b"")
+    (folder / "square" / f"{count - 1:03}.png").write_text("not an image")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("opened", "sentence"),
+    [
+        (10_000, "2 of 122 files cannot be used (all images were opened, and 100 of them read to the end), so the "),
+        (50, "1 of 122 files cannot be used (50 of 122 images were opened, and 50 of them read to the end), so the "),
+    ],
+)
+def test_images_are_counted_or_it_is_said_that_they_are_not(
+    opened: int, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starter_files, "OPENED", opened)
+    monkeypatch.setattr(starter_files, "DECODED", min(opened, 100))
+    data = photographs(tmp_path / "photos", 122, (90, 60))
+    notes = started(tmp_path / "new.yaml", task="image_classification", data=data).notes
+    [counted] = [note for note in notes if "cannot be used" in note]
+    assert counted.startswith(sentence)
+    assert "circle/000.png is empty." in counted
+
+
+def test_the_image_whose_size_is_told_is_one_that_has_a_size(tmp_path: Path) -> None:
+    data = photographs(tmp_path / "photos", 12, (90, 60))
+    notes = started(tmp_path / "new.yaml", task="image_classification", data=data).notes
+    assert any(note.startswith("images such as circle/001.png are 90 x 60; their middle square, 67%") for note in notes)
+    assert any(note.startswith("2 of 12 files cannot be used, so the recipe says") for note in notes)
