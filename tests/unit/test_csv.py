@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from sixjars.data.readers import Examples, read, rows
 from sixjars.data.readers.dialect import dialect_of
 from sixjars.data.readers.quoted import csv_records
-from sixjars.data.readers.rows import Fault
+from sixjars.data.readers.rows import Fault, Key
 from sixjars.data.text.files import lines_of
 from sixjars.errors import DataError
 from sixjars.recipe.data import Column
 from sixjars.recipe.sections import DataSettings
+from sixjars.runs.files import input_file
 
 NAMED: dict[str, Column] = {"source": "en", "target": "de"}
 NUMBERED: dict[str, Column] = {"source": 1, "target": 2}
@@ -255,3 +256,21 @@ def test_tables_agree_with_pyarrow(pairs: list[tuple[str, str]], quoting: Any, e
         ours = read_rows(Path(folder), content, NUMBERED)
     assert ours == list(zip(*(column.to_pylist() for column in theirs.columns), starts, strict=True))
     assert [row[:2] for row in ours] == pairs
+
+
+@pytest.mark.parametrize("names", ["en,de", " en , de\t", '" en","de "'])
+def test_blanks_around_names_do_not_count(names: str, tmp_path: Path) -> None:
+    wanted = [("a", "b", 2)]
+    assert read_rows(tmp_path, f"{names}\na,b\n") == wanted
+    own: dict[str, Key] = {"source": "en", "target": "de"}
+    [row] = input_file(tmp_path / "a.csv", own).rows()  # type: ignore[union-attr]  # it has columns
+    assert row.values == {"source": "a", "target": "b"}
+
+
+def test_blanks_count_where_names_differ_in_them_alone(tmp_path: Path) -> None:
+    assert read_rows(tmp_path, "en, en,de\na,b,c\n", {"source": " en", "target": "de"}) == [("b", "c", 2)]
+    assert read_rows(tmp_path, "en, en,de\na,b,c\n") == [("a", "c", 2)]
+
+
+def test_a_recipe_may_have_the_blanks(tmp_path: Path) -> None:
+    assert read_rows(tmp_path, " en,de\na,b\n", {"source": " en", "target": "de"}) == [("a", "b", 2)]

@@ -60,6 +60,20 @@ HEADERS = [
         {"source": "Review Text", "label": "My Label"},
     ),
     Case(
+        "blanks around the names of a header",
+        written(headed(" Text , My Label\t", REVIEWS)),
+        DOC,
+        {"source": "Text", "label": "My Label"},
+        options=("--source", "Text", "--label", "My Label"),
+    ),
+    Case(
+        "names that differ in blanks alone",
+        written(headed("text, text,label", rows(N, english, review, sentiment))),
+        DOC,
+        {"source": " text", "label": "label"},
+        options=("--source", " text"),
+    ),
+    Case(
         "a header of one name twice",
         written(headed("text,text,label", rows(N, english, review, sentiment))),
         DOC,

@@ -17,6 +17,7 @@ learning.batch_tokens=null evaluation.search.kind=greedy evaluation.search.max_l
 RIGHT = [case for case in CASES if case.columns]
 QUICK = {
     "an index of pandas",
+    "blanks around the names of a header",
     "Excel's semicolons and mark",
     "UTF-16, little end",
     "a JSON list, indented",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from sixjars.data.readers.delimited import DELIMITERS as MARKS
-from sixjars.data.readers.delimited import unused_delimiter
+from sixjars.data.readers.delimited import header_names, unused_delimiter
 from sixjars.data.readers.excel import is_blank, sheet_names, sheet_rows
 from sixjars.data.readers.records import DECODER, wrapped_list
 from sixjars.data.readers.rows import Fault, Key, value_of
@@ -108,7 +108,8 @@ class Cells(InputFile):
                 if not key.isdigit() or int(key) > len(first):
                     raise DataError(f"{self.path} has no column {key}, which this run reads; it has {len(first)}.")
             return {field: int(key) - 1 for field, key in keys.items()}
-        return {field: first.index(self._key(field, first)) for field in keys}
+        names = header_names(first, keys.values())
+        return {field: names.index(self._key(field, names)) for field in keys}
 
     def answers(self, path: Path, columns: Mapping[str, type]) -> Answers:
         """The header again, where there is one; the byte order mark too, without which Excel misreads umlauts."""
@@ -129,7 +130,8 @@ class Delimited(Cells):
         first = next((line for _, line in lines_of(path)), b"").decode(errors="replace")
         names = [{key, field} for field, key in wanted.items() if not isinstance(key, int)]
         delimiters += "".join(mark for mark in MARKS if names and mark not in delimiters)  # names tell which is right
-        split = {mark: set(next(csv.reader([first.rstrip("\r\n")], delimiter=mark), [])) for mark in delimiters}
+        cells = {mark: next(csv.reader([first.rstrip("\r\n")], delimiter=mark), []) for mark in delimiters}
+        split = {mark: {*some, *map(str.strip, some)} for mark, some in cells.items()}
         fits = [mark for mark in delimiters if (all(one & split[mark] for one in names) if names else mark in first)]
         self.delimiter = fits[0] if fits else delimiters[0]
 

@@ -178,6 +178,7 @@ def _header(path: Path, line: int, names: list[str] | Fault, keys: Sequence[Key]
     """The number of each column, from the names in the first line."""
     if isinstance(names, Fault):
         raise DataError(f"{path}, line {line}: {names.sentence}")
+    names = header_names(names, keys)
     for key in keys:
         if names.count(str(key)) > 1:
             raise DataError(
@@ -190,6 +191,17 @@ def _header(path: Path, line: int, names: list[str] | Fault, keys: Sequence[Key]
             fault = whole if key in known else unknown("column", key, known)
             raise DataError(f"{path}: {fault}{other_delimiter(names)}")
     return {key: names.index(str(key)) + 1 for key in keys}
+
+
+def header_names(cells: Sequence[str], wanted: Iterable[Key] = ()) -> list[str]:
+    """The names in a header. Blanks around them do not count, unless two names differ in them, or one is wanted so.
+
+    >>> header_names([" Subject ", "Body"]), header_names([" a", "a"]), header_names([" a", "b"], wanted=[" a"])
+    (['Subject', 'Body'], [' a', 'a'], [' a', 'b'])
+    """
+    names = [cell.strip() for cell in cells]
+    exact = any(key in cells and key not in names for key in wanted)
+    return list(cells) if exact or len({*names}) < len({*cells}) else names
 
 
 def other_delimiter(fields: Sequence[str]) -> str:

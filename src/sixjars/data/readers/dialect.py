@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, final
 
-from sixjars.data.readers.delimited import DELIMITERS, records_of
+from sixjars.data.readers.delimited import DELIMITERS, header_names, records_of
 from sixjars.data.readers.quoted import csv_fields
 from sixjars.data.readers.rows import Fault, Key
 from sixjars.data.text.files import lines_of
@@ -99,7 +99,7 @@ def of_records(path: Path, records: list[list[str]], delimiter: str, *, quotes: 
     """How a file with these first records is written: whether the first has names."""
     if not records:
         raise DataError(f"{path} has no rows.")
-    names = records[0] if has_header(records) else []
+    names = header_names(records[0]) if has_header(records) else []
     return Dialect(delimiter, quotes, bool(names), records[1:] if names else records, names)
 
 
@@ -122,9 +122,10 @@ def refitted(path: Path, columns: Sequence[Key], table: TableSettings) -> dict[s
     return {"delimiter": found.delimiter, "quotes": found.quotes}
 
 
-def _has(first: Sequence[str], columns: Iterable[Key]) -> bool:
+def _has(first: Sequence[str], columns: Sequence[Key]) -> bool:
     """Whether a first row has columns, by number or by name."""
-    return all(key <= len(first) if isinstance(key, int) else key in first for key in columns)
+    names = header_names(first, columns)
+    return all(key <= len(names) if isinstance(key, int) else key in names for key in columns)
 
 
 def _first_lines(path: Path) -> list[str]:
