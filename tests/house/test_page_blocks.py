@@ -13,6 +13,7 @@ BLOCK = re.compile(
 RUN_BY = {
     "docs/quickstart.md": "test_pages",
     "docs/sharing.md": "test_pages",
+    "docs/faq.md": "test_pages",
     "docs/export.md": "test_export_page",
     "docs/scale.md": "test_pages",
     "docs/looking.md": "test_pages",

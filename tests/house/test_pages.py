@@ -26,7 +26,7 @@ FENCE = re.compile(
 )
 OURS = 'python() {{ "{python}" "$@"; }}; sixjars() {{ python -m sixjars "$@"; }}'
 """So that a shell finds this Python and this package."""
-SHORT = ("quickstart.md", "sharing.md", "scale.md")
+SHORT = ("quickstart.md", "sharing.md", "scale.md", "faq.md")
 SITUATIONS = ("labels", "pairs", "photographs", "conversations")
 LONG = (*(f"situations/{name}.md" for name in SITUATIONS), "looking.md", "comparing.md", "web.md")
 

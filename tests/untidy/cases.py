@@ -74,6 +74,23 @@ HEADERS = [
         options=("--source", " text"),
     ),
     Case(
+        "two columns for one field",
+        written(headed("Subject,Body,label", rows(N, headline, review, sentiment))),
+        DOC,
+        asks=(
+            "the source is given two columns, 'Subject' and 'Body', but a field is one column; join them into one "
+            "first, as docs/faq.md shows.",
+        ),
+        options=("--source", "Subject", "--source", "Body"),
+    ),
+    Case(
+        "two columns for one field, by --column",
+        written(headed("Subject,Body,label", rows(N, headline, review, sentiment))),
+        DOC,
+        asks=("the source is given two columns, 'Subject' and 'Body', but",),
+        options=("--source", "Subject", "--column", "source=Body"),
+    ),
+    Case(
         "a header of one name twice",
         written(headed("text,text,label", rows(N, english, review, sentiment))),
         DOC,

@@ -1,5 +1,6 @@
 """Commands that make something: `demo`, `new`, `train`."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from sixjars.cli.options import AllowOption, DeviceOption, FromOption, Overrides
 from sixjars.errors import DataError, RunError
 
 ColumnOption = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Its column: a name, or a number from 1.", show_default=False)
+    list[str] | None, typer.Option(metavar="COLUMN", help="Its column: a name, or a number from 1.", show_default=False)
 ]
 DEMO = "translation/sample_attention"
 
@@ -55,7 +56,9 @@ def new(
     data: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Your data; sizes are chosen from it. For parallel lines: --data c.en --data c.de.", show_default=False
+            metavar="PATH",
+            help="Your data; sizes are chosen from it. For parallel lines: --data c.en --data c.de.",
+            show_default=False,
         ),
     ] = None,
     source: ColumnOption = None,
@@ -69,15 +72,26 @@ def new(
     """Write a commented starter recipe, its columns and sizes chosen from your data."""
     from sixjars.runs.starter import started
 
-    columns = {name: value for name, value in (("source", source), ("target", target), ("label", label)) if value}
-    for pair in column or []:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise DataError(f"--column {pair}: write FIELD=COLUMN, such as --column image=photo.")
-        columns[name] = value
+    columns: dict[str, str] = {}
+    for name, value in _named({"source": source, "target": target, "label": label}, column or []):
+        if columns.setdefault(name, value) != value:
+            raise DataError(
+                f"the {name} is given two columns, {columns[name]!r} and {value!r}, but a field is one column; join "
+                "them into one first, as docs/faq.md shows."
+            )
     for sentence in started(file, task=task, data=data, columns=columns).notes:
         note(sentence)
     note(f"wrote {file}; next: sixjars train {file}")
+
+
+def _named(options: Mapping[str, list[str] | None], pairs: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each field that an option names, and its column."""
+    yield from ((name, value) for name, values in options.items() for value in values or [])
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise DataError(f"--column {pair}: write FIELD=COLUMN, such as --column image=photo.")
+        yield name, value
 
 
 def train(
