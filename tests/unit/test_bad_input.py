@@ -191,7 +191,7 @@ def test_alignments_that_point_nowhere(call: Any, from_file: Maker, tmp_path: Pa
     [
         (b"", "the source is empty."),
         (b" \t", "the source is empty."),
-        (b"b\xff", "the source is not UTF-8 text (it holds half a character)."),
+        (b"b\xff", "byte 2 of the source (0xff) is not UTF-8; give it in UTF-8."),
     ],
 )
 def test_a_bad_line_spoils_only_its_own_answer(line: bytes, message: str, call: Any, run: Path, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from sixjars.errors import DataError
 from sixjars.recipe.data import Column
 from sixjars.recipe.sections import DataSettings
 from sixjars.runs.files import input_file
+from sixjars.runs.requests import Unreadable
 
 NAMED: dict[str, Column] = {"source": "en", "target": "de"}
 NUMBERED: dict[str, Column] = {"source": 1, "target": 2}
@@ -274,3 +275,28 @@ def test_blanks_count_where_names_differ_in_them_alone(tmp_path: Path) -> None:
 
 def test_a_recipe_may_have_the_blanks(tmp_path: Path) -> None:
     assert read_rows(tmp_path, " en,de\na,b\n", {"source": " en", "target": "de"}) == [("a", "b", 2)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        ("a.csv", b'en,de\n\xc3\xa4,x\n"two\nlines\xe4",y\nc,\xe4\n', "line 4: byte 6 of the line (0xe4)"),
+        ("a.tsv", b"en\tde\n\xc3\xa4\tx\nb\xe4\ty\nc\t\xe4\n", "line 3: byte 2 of the line (0xe4)"),
+        (
+            "a.jsonl",
+            b'{"en": "\xc3\xa4"}\n{"en": ["b\xe4"]}\n{"en": "c", "de": "\xe4"}\n',
+            "line 2: byte 11 of the line (0xe4)",
+        ),
+    ],
+)
+def test_an_input_that_is_not_utf8_is_told_as_a_row_of_the_data_is(
+    name: str, content: bytes, line: str, tmp_path: Path
+) -> None:
+    """In a column that nobody reads it does not matter."""
+    (tmp_path / name).write_bytes(content)
+    found = [row.values for row in input_file(tmp_path / name, {"source": "en"}).rows()]  # type: ignore[union-attr]
+    sentence = f"{line} is not UTF-8; save the file as UTF-8."
+    assert found == [{"source": "ä"}, Unreadable(sentence), {"source": "c"}]
+    with pytest.raises(DataError) as caught:
+        read(name, {"source": "en"}, settings=DataSettings(folder=str(tmp_path), train="unused"))
+    assert str(caught.value) == f"{tmp_path / name}, {sentence}"

@@ -112,13 +112,14 @@ def test_inputs_that_cannot_be_used(predictor: Predictor) -> None:
     )
     [[late]] = predictor.nbest([""], first=1024)
     assert late.error == "input 1025: the source is empty."
-    given: Any = [7, {"source": "a", "colour": "red"}, {"source": 5}, ["a", "b"], "a\udce9"]
+    given: Any = [7, {"source": "a", "colour": "red"}, {"source": 5}, ["a", "b"], "ä\udce9", "a\ud800"]
     assert [found.error for found in predictor.predict(given)] == [
         "input 1: must be a text, the source, but is 7.",
         "input 2: must name source, but has source, colour.",
         "input 3: the source must be a text, but is 5.",
         "input 4: the source must be a text, but is ['a', 'b'].",
-        "input 5: the source is not UTF-8 text (it holds half a character).",
+        "input 5: byte 3 of the source (0xe9) is not UTF-8; give it in UTF-8.",
+        "input 6: the source is not UTF-8 text (it holds half a character).",
     ]
     with pytest.raises(DataError) as caught:
         predictor.nbest("namaste")

@@ -12,8 +12,8 @@ from sixjars.runs.given import is_gzipped, object_named, parted, raw_lines, row_
 from sixjars.runs.notes import cut_in_words
 
 if TYPE_CHECKING:
-    from sixjars.runs.files import InputFile
     from sixjars.runs.given import Item
+    from sixjars.runs.input_file import InputFile
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
 

@@ -28,8 +28,8 @@ from sixjars.runs.bulk.remote import local_path
 
 if TYPE_CHECKING:
     from sixjars.recipe.sections import SearchSettings
-    from sixjars.runs.files import InputFile
     from sixjars.runs.given import Item
+    from sixjars.runs.input_file import InputFile
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
     from sixjars.runs.sinks import Sink

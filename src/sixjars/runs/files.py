@@ -8,19 +8,20 @@ import csv
 import io
 import json
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, final
 
 from sixjars.data.readers.delimited import DELIMITERS as MARKS
-from sixjars.data.readers.delimited import header_names, unused_delimiter
+from sixjars.data.readers.delimited import header_names
 from sixjars.data.readers.excel import is_blank, sheet_names, sheet_rows
 from sixjars.data.readers.records import DECODER, wrapped_list
 from sixjars.data.readers.rows import Fault, Key, value_of
-from sixjars.data.text.files import MARK, UTF16, check_file, is_windows, lines_of, opened
+from sixjars.data.text.files import MARK, UTF16, is_windows, lines_of, opened
 from sixjars.errors import DataError
 from sixjars.runs.answer_files import Answers, DelimitedAnswers, JsonAnswers, ParquetAnswers, Row
+from sixjars.runs.input_file import InputFile
 from sixjars.runs.requests import Unreadable
 
 DELIMITERS: Final = {".csv": ",;|\t", ".tsv": "\t"}
@@ -28,46 +29,6 @@ DELIMITERS: Final = {".csv": ",;|\t", ".tsv": "\t"}
 _GAP: Final = re.compile(r"[\s,]*")
 _AT_ONCE: Final = 1 << 20  # bytes of a JSON list
 _ROWS: Final = 1024  # of a Parquet file
-
-
-class InputFile(ABC):
-    """A file with columns; `wanted` has the column of each field, by name or number."""
-
-    def __init__(self, path: Path, wanted: Mapping[str, Key]) -> None:
-        check_file(path)
-        self.path = path
-        self.wanted = wanted
-        self.blank = False
-        """Whether a workbook has no value, not even a header."""
-        self.read = 0
-        """Bytes, or rows of a Parquet file, so far."""
-        self.size: int | None = None if path.suffix.lower() == ".gz" else path.stat().st_size
-        """How many there are; nothing where that is not known before the end."""
-        self.answer_ending = Path(path.name.lower().removesuffix(".gz")).suffix
-        """Of the file that `answers` writes."""
-        self.names: list[str] = []
-        """Its columns, as far as rows were read."""
-        self.count: int | None = None
-        """Its rows, where the file itself tells when the first is read."""
-
-    @abstractmethod
-    def rows(self) -> Iterator[Row]:
-        """One row after the other."""
-
-    @abstractmethod
-    def answers(self, path: Path, columns: Mapping[str, type]) -> Answers:
-        """A file of the same kind to write, with columns of texts or numbers added; the first row has been read."""
-
-    def _key(self, field: str, names: Sequence[str]) -> str:
-        """The column of a field: the one of the recipe, or one that is called as the field is."""
-        key = self.wanted[field]
-        if str(key).partition(".")[0] in names and not isinstance(key, int):
-            return key
-        if field in names:
-            return field
-        mark = unused_delimiter(names)
-        there = ", ".join(repr(name.strip('"')) for name in (names[0].split(mark) if mark else names))
-        raise DataError(f"{self.path} has no column {key!r}, which this run reads; it has {there}.")
 
 
 class Cells(InputFile):
@@ -96,7 +57,7 @@ class Cells(InputFile):
                     if self.header:
                         continue
                 cells = (record + [""] * (len(self.names) - len(record)))[: len(self.names)]
-                yield Row({field: cells[place] for field, place in places.items()}, cells)
+                yield self._row_of({field: cells[place] for field, place in places.items()}, cells)
         except csv.Error as error:
             raise DataError(f"{self.path}, row {number + 1}: is not CSV: {error}.") from None
 
@@ -139,9 +100,9 @@ class Delimited(Cells):
         """As lines are read."""
 
         def lines() -> Iterator[str]:
-            for _, raw in lines_of(self.path):
+            for number, raw in lines_of(self.path):
                 self.read += len(raw)
-                yield raw.decode("utf-8", "surrogateescape")
+                yield self._text(number, raw)
 
         if self.delimiter == "\t":
             return (line.rstrip("\r\n").split("\t") for line in lines())
@@ -202,12 +163,12 @@ class JsonFile(InputFile):
             self.names = list(found)
             self.keys = {field: self._key(field, self.names) for field in self.wanted}
         values = {field: plain(_member(found, key)) for field, key in self.keys.items()}
-        return Row(values or dict.fromkeys(self.wanted, ""), text)
+        return self._row_of(values or dict.fromkeys(self.wanted, ""), text)
 
     def _lines(self) -> Iterator[str]:
-        for _, raw in lines_of(self.path):
+        for number, raw in lines_of(self.path):
             self.read += len(raw)
-            yield raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
+            yield self._text(number, raw).rstrip("\r\n")
 
     def _objects(self) -> Iterator[str]:
         """The text of each member of a list; the file is never all in memory."""

@@ -39,7 +39,7 @@ from sixjars.runs.requests import (
     Value,
     by_name,
     is_one,
-    is_utf8,
+    not_utf8,
     search_of,
     unfit,
 )
@@ -186,8 +186,8 @@ class Predictor:
 
     def _text_of(self, name: str, value: Value) -> str:
         text = self.inputs[name].text_of(value)
-        if not is_utf8(text):
-            raise ValueError(f"the {name} is not UTF-8 text (it holds half a character).")
+        if wrong := not_utf8(text, f"the {name}"):
+            raise ValueError(wrong)
         return text
 
     def _prefix(self, texts: Sequence[str]) -> list[list[int]]:

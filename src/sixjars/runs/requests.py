@@ -11,6 +11,8 @@ from sixjars.flow.values import Hypothesis, Layout, Padded
 from sixjars.recipe.files import checked
 from sixjars.recipe.sections import SearchSettings
 
+ESCAPED = 0xDC00
+"""What Python adds to a byte that is not UTF-8, to keep it in a text (`surrogateescape`)."""
 Value = str | list[Any] | os.PathLike[str]
 """One input: a text, or the path of a file; or a list of sentences, turns or points where a model reads those."""
 
@@ -71,9 +73,21 @@ class Found:
     layout: Layout
 
 
-def is_utf8(text: str) -> bool:
-    """Whether a text has no half characters, as Python makes of bytes that are not UTF-8."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+def not_utf8(text: str, name: str) -> str:
+    r"""What is wrong with a text that has half characters, or nothing; `name` is what the text is called.
+
+    >>> not_utf8(b"sch\xf6n".decode(errors="surrogateescape"), "the source")
+    'byte 4 of the source (0xf6) is not UTF-8; give it in UTF-8.'
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        byte = ord(text[error.start]) - ESCAPED
+        if 0x80 <= byte <= 0xFF:
+            place = len(text[: error.start].encode()) + 1
+            return f"byte {place} of {name} (0x{byte:02x}) is not UTF-8; give it in UTF-8."
+        return f"{name} is not UTF-8 text (it holds half a character)."
+    return ""
 
 
 def unfit(dataset: Dataset) -> dict[int, str]:

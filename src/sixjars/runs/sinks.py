@@ -11,8 +11,8 @@ from sixjars.errors import DataError
 
 if TYPE_CHECKING:
     from sixjars.runs.answer_files import Answers, Cell
-    from sixjars.runs.files import InputFile
     from sixjars.runs.given import Item
+    from sixjars.runs.input_file import InputFile
     from sixjars.runs.predict import Predictor
     from sixjars.runs.prediction import Prediction
 

@@ -12,8 +12,9 @@ from sixjars.data.text.files import is_empty
 from sixjars.errors import DataError
 from sixjars.progress import number_of, tell
 from sixjars.runs.bulk.remote import Storage, is_remote
-from sixjars.runs.files import DELIMITERS, InputFile, input_file
+from sixjars.runs.files import DELIMITERS, input_file
 from sixjars.runs.given import is_many, raw_lines
+from sixjars.runs.input_file import InputFile
 from sixjars.runs.predict import Predictor
 
 ENDINGS: Final = (*DELIMITERS, ".json", ".jsonl", ".parquet", ".txt", ".xlsx")

@@ -17,8 +17,8 @@ from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.bulk.plan import Part
 from sixjars.runs.bulk.remote import Place
 from sixjars.runs.bulk.sources import table_in
-from sixjars.runs.files import InputFile
 from sixjars.runs.given import line_given, raw_lines, row_given, text_of
+from sixjars.runs.input_file import InputFile
 from sixjars.runs.predict import Predictor, load
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.sinks import LineSink, Sink, TableSink

@@ -1,0 +1,69 @@
+"""A file of inputs with columns, whatever its kind: what it has, and how a row of it is told."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sixjars.data.readers.delimited import unused_delimiter
+from sixjars.data.readers.rows import Fault, Key, decoded
+from sixjars.data.text.files import check_file
+from sixjars.errors import DataError
+from sixjars.runs.answer_files import Answers, Row
+from sixjars.runs.requests import Unreadable, not_utf8
+
+
+class InputFile(ABC):
+    """A file with columns; `wanted` has the column of each field, by name or number."""
+
+    def __init__(self, path: Path, wanted: Mapping[str, Key]) -> None:
+        check_file(path)
+        self.path = path
+        self.wanted = wanted
+        self.blank = False
+        """Whether a workbook has no value, not even a header."""
+        self.read = 0
+        """Bytes, or rows of a Parquet file, so far."""
+        self.size: int | None = None if path.suffix.lower() == ".gz" else path.stat().st_size
+        """How many there are; nothing where that is not known before the end."""
+        self.answer_ending = Path(path.name.lower().removesuffix(".gz")).suffix
+        """Of the file that `answers` writes."""
+        self.names: list[str] = []
+        """Its columns, as far as rows were read."""
+        self.count: int | None = None
+        """Its rows, where the file itself tells when the first is read."""
+        self._fault = ""
+        """What is wrong with the bytes of the row that is being read."""
+
+    @abstractmethod
+    def rows(self) -> Iterator[Row]:
+        """One row after the other."""
+
+    @abstractmethod
+    def answers(self, path: Path, columns: Mapping[str, type]) -> Answers:
+        """A file of the same kind to write, with columns of texts or numbers added; the first row has been read."""
+
+    def _key(self, field: str, names: Sequence[str]) -> str:
+        """The column of a field: the one of the recipe, or one that is called as the field is."""
+        key = self.wanted[field]
+        if str(key).partition(".")[0] in names and not isinstance(key, int):
+            return key
+        if field in names:
+            return field
+        mark = unused_delimiter(names)
+        there = ", ".join(repr(name.strip('"')) for name in (names[0].split(mark) if mark else names))
+        raise DataError(f"{self.path} has no column {key!r}, which this run reads; it has {there}.")
+
+    def _text(self, number: int, raw: bytes) -> str:
+        """A line; bytes that are not UTF-8 stay as they are, so that they can be written again."""
+        text = raw.decode("utf-8", "surrogateescape")
+        if not text.isascii() and isinstance(found := decoded(number, raw), Fault):
+            self._fault = f"line {number}: {found.sentence}"
+        return text
+
+    def _row_of(self, values: Mapping[str, Any], whole: Any) -> Row:
+        """A row; one cannot be read where bytes of a field are not UTF-8, those of other columns do not matter."""
+        fault, self._fault = self._fault, ""
+        bad = fault and not_utf8(json.dumps(values, ensure_ascii=False), "it")
+        return Row(Unreadable(fault) if bad else values, whole)
