@@ -22,6 +22,23 @@ WINDOWS_LETTERS = frozenset(
 """Bytes that such texts have: letters, quotes, dashes."""
 ENOUGH = 1000
 """Lines with such bytes that are looked at."""
+BINARY = {
+    b"\x89PNG": "an image (PNG)",
+    b"\xff\xd8\xff": "an image (JPEG)",
+    b"GIF8": "an image (GIF)",
+    b"RIFF": "an image, a video or a sound (RIFF)",
+    b"%PDF-": "a PDF file",
+    b"PK\x03\x04": "a ZIP archive, as .xlsx, .docx and .ods files are",
+    b"\xd0\xcf\x11\xe0": "an old Excel or Word file (.xls, .doc)",
+    b"\x1f\x8b": "packed with gzip, whose files end in .gz",
+    b"PAR1": "a Parquet file, whose name ends in .parquet",
+    b"SQLite format 3": "a database (SQLite)",
+}
+"""How files begin that people take for text, and what they are."""
+PLAIN = (b"\x1f\x8b", b"%PDF-")
+"""Of these, beginnings that no text has, though a zero may be far behind them."""
+LOOKED_AT = 4096
+"""Bytes in which a zero tells that a file is no text."""
 FIRST, BLOCK = 1 << 16, 1 << 22
 """Bytes that are read at once: at first few, as often only the first lines are looked at."""
 
@@ -72,6 +89,7 @@ def blocks_of(path: Path) -> Generator[tuple[int, bytes], None, None]:
 
 def _as_utf8(stream: BinaryIO, path: Path) -> Iterator[bytes]:
     """Whole lines of a stream in UTF-8; UTF-16 (Excel's "Unicode text") and Windows-1252 are encoded anew."""
+    _check_text(stream, path)
     encoding, some = _utf16(stream), FIRST
     if encoding is None:
         if not is_windows(stream):
@@ -90,6 +108,18 @@ def _as_utf8(stream: BinaryIO, path: Path) -> Iterator[bytes]:
         raise DataError(f"{path} begins as UTF-16, but is not: {error}; save the file as UTF-8.") from None
     finally:
         text.detach()
+
+
+def _check_text(stream: BinaryIO, path: Path) -> None:
+    """Refuses what is no text, whatever its name."""
+    start = stream.read(LOOKED_AT)
+    stream.seek(0)
+    zero = b"\0" in start  # which texts do not have, but in UTF-16
+    kinds = [kind for begin, kind in BINARY.items() if start.startswith(begin) and (zero or begin in PLAIN)]
+    if not kinds and zero and _utf16(stream) is None and not _is_utf8(start.rpartition(b"\n")[0] or start):
+        kinds = ["a binary file"]
+    if kinds:
+        raise DataError(f"{path} is {kinds[0]}, not text; give a text file in UTF-8, such as .txt, .csv or .jsonl.")
 
 
 def _utf16(stream: BinaryIO) -> str | None:
