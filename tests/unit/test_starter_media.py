@@ -92,8 +92,8 @@ def test_files_are_looked_for_near_the_data(made: Any, tmp_path: Path) -> None:
 
 
 def test_columns_of_images_are_known_by_name_by_ending_and_by_length(tmp_path: Path) -> None:
-    def found(task: str, row: dict[str, Any]) -> list[Any]:
-        file = rewritten(tmp_path / "rows.jsonl", [row] * 3)
+    def found(task: str, row: dict[str, Any], **another: Any) -> list[Any]:
+        file = rewritten(tmp_path / "rows.jsonl", [row, row, {**row, **another}])
         return [settings.column for settings in started(tmp_path, task, file).data.fields.values()]
 
     caption = {"boxes": "2:0.1,0.1,0.4,0.3", "caption": "a cat", "id": 7, "file_name": "a.jpg"}
@@ -102,8 +102,10 @@ def test_columns_of_images_are_known_by_name_by_ending_and_by_length(tmp_path: P
     odd = {"split": "the longest of all", "note": "a", "what": ["a cat", "a dog"], "where": "a.PNG"}
     assert found("image_captioning", odd)[0] == "where"
     asked = {"said": "red", "asked": "what colour is it?", "image": "no ending"}
-    assert found("image_question_answering", asked) == ["image", "asked", "said"]
-    assert found("video_classification", {"number": 3, "clip": "a.mp4", "class": 7}) == ["clip", "class"]
+    other = {"said": "blue", "asked": "and what colour is that?", "image": "none either"}
+    assert found("image_question_answering", asked, **other) == ["image", "asked", "said"]
+    clip = {"number": 3, "clip": "a.mp4", "class": 7}
+    assert found("video_classification", clip, **{"class": 8}) == ["clip", "class"]
     assert found("video_captioning", {"text": "it runs", "film": "a.mp4"}) == ["film", "text"]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from sixjars.errors import DataError
 from sixjars.runs import starter_files
 from sixjars.runs.recipes import read_recipe
 from sixjars.runs.starter import started
@@ -77,3 +78,34 @@ def test_the_image_whose_size_is_told_is_one_that_has_a_size(tmp_path: Path) -> 
     notes = started(tmp_path / "new.yaml", task="image_classification", data=data).notes
     assert any(note.startswith("images such as circle/001.png are 90 x 60; their middle square, 67%") for note in notes)
     assert any(note.startswith("2 of 12 files cannot be used, so the recipe says") for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "rows"),
+    [
+        ("a.csv", "text,label\n" + "the same,spam\n" * 12, "all rows have"),
+        ("b.csv", "text,label\nhello,spam\n", "its only row has"),
+        ("c.csv", "text,label\n" + "".join(f"hello {n}, spam\n" for n in range(12)) + "bye,spam\n", "all rows have"),
+        ("d.jsonl", "".join(f'{{"text": "hello {n}", "label": ["spam"]}}\n' for n in range(12)), "all rows have"),
+    ],
+)
+def test_one_label_alone_is_refused(name: str, content: str, rows: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        started(tmp_path / "new.yaml", task="document_classification", data=tmp_path / name)
+    assert str(caught.value) == (
+        f"{tmp_path / name}: {rows} the label 'spam', so there is nothing to tell apart; training needs rows with two "
+        "labels or more."
+    )
+    assert not (tmp_path / "new.yaml").exists()
+
+
+def test_one_folder_of_images_is_refused_and_several_labels_of_each_row_are_not(tmp_path: Path) -> None:
+    data = photographs(tmp_path / "photos", 4, (8, 8))
+    (data / "square").rename(tmp_path / "elsewhere")
+    with pytest.raises(DataError, match="all rows have the label 'circle', so there is nothing to tell apart"):
+        started(tmp_path / "new.yaml", task="image_classification", data=data)
+    rows = [{"text": f"hello {n}", "label": ["spam", "new"]} for n in range(12)]
+    assert started(
+        tmp_path / "new.yaml", task="document_classification", data=lined(tmp_path / "a.jsonl", rows)
+    ).path.exists()

@@ -16,7 +16,7 @@ from sixjars.recipe.files import inline
 from sixjars.runs.columns import Found, field_of, found_in, is_media, usual_columns
 from sixjars.runs.starter_data import NAMED, PARALLEL, field_settings, media_places, output_of, rows_lines
 from sixjars.runs.starter_files import LookedThrough, look_through
-from sixjars.runs.starter_labels import counts_of, label_notes, unbalanced
+from sixjars.runs.starter_labels import check_labels, counts_of, label_notes, unbalanced
 from sixjars.runs.starter_model import by_rows, model_lines
 from sixjars.runs.starter_parallel import Data, found_in_files, named
 from sixjars.tasks import TASK_NAMED, TASKS, Task
@@ -127,7 +127,11 @@ def _found(task: Task, data: Data | None, columns: Mapping[str, Column] | None) 
     """What the data tells, wherever it is."""
     if data is None:
         return Found(usual_columns(task))
-    return found_in_files(task, data, columns) if isinstance(data, Mapping) else found_in(task, data, columns)
+    found = found_in_files(task, data, columns) if isinstance(data, Mapping) else found_in(task, data, columns)
+    name = task.output.name
+    file = data[str(found.columns[name])] if isinstance(data, Mapping) else data
+    check_labels(output_of(task, found), found.texts[name], file)
+    return found
 
 
 @final

@@ -7,7 +7,8 @@ from statistics import median
 from typing import Final
 
 from sixjars.data.field import Field
-from sixjars.errors import shown
+from sixjars.data.text.segments import SEPARATOR
+from sixjars.errors import DataError, shown
 from sixjars.progress import number_of
 
 FEW: Final = 5
@@ -36,6 +37,17 @@ def unbalanced(counts: Mapping[str, int]) -> bool:
 def single(counts: Mapping[str, int]) -> bool:
     """Whether a label has one row alone, so that balanced weights would give that row the weight of a whole class."""
     return 1 in counts.values()
+
+
+def check_labels(field: Field, texts: Sequence[str], data: object) -> None:
+    """Refuses labels of which there is only one; training would."""
+    found = {field.normalize(text) for text in texts} if field.single_label or field.multi_label else set()
+    if len(found) == 1 and not (field.multi_label and SEPARATOR in min(found)):
+        rows = "all rows have" if len(texts) > 1 else "its only row has"
+        raise DataError(
+            f"{data}: {rows} the {field.name} {shown(found.pop())}, so there is nothing to tell apart; training needs "
+            "rows with two labels or more."
+        )
 
 
 def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
