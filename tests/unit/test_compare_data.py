@@ -104,6 +104,11 @@ def test_neither_a_run_nor_a_recipe(call: Call, runs: dict[str, Path]) -> None:
     wrong = f"there is neither a run nor a recipe '{folder}/wrods'. Did you mean '{folder}/words'?"
     assert call("compare", runs["words"], folder / "wrods").sentence == wrong
     assert call("explain", folder / "wrods").sentence == wrong
+    (folder / "wordy").mkdir()  # which is nearer, but no run
+    assert call("explain", folder / "wordyy").sentence == wrong.replace("wrods", "wordyy")
+    assert call("explain", folder / "nope").sentence == (
+        f"there is neither a run nor a recipe '{folder}/nope'. `sixjars tasks` lists the recipes."
+    )
     assert call("explain", "translation/sample_atention").sentence == (
         "there is neither a run nor a recipe 'translation/sample_atention'. "
         "Did you mean 'translation/sample_attention'?"

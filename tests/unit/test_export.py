@@ -175,6 +175,10 @@ def test_what_cannot_be_exported_is_a_sentence(
 ) -> None:
     with pytest.raises(RunError, match="is there already; remove it"):
         sixjars.export(run, tmp_path)
+    file = run / "recipe.yaml"
+    with pytest.raises(DataError) as caught:
+        sixjars.export(run, file / "x")
+    assert str(caught.value) == f"{file / 'x'} cannot be written: {file} is not a folder."
     with pytest.raises(RunError, match="does not exist"):
         app(["export", str(tmp_path / "none"), str(tmp_path / "out")], standalone_mode=False)
     with pytest.raises(RecipeError, match="precision '16' is unknown"):

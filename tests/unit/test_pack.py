@@ -10,6 +10,7 @@ import pytest
 import sixjars
 from sixjars.errors import RunError
 from sixjars.runs.archive import unpacked
+from sixjars.runs.output_file import written_whole
 
 FEW = ["data.sample.size=64", "data.sample.test=20", "learning.steps=2", "evaluation.search.max_length=5"]
 
@@ -153,3 +154,9 @@ def test_what_is_no_path(wrong: Any) -> None:
     for use in (sixjars.load, sixjars.evaluate):
         with pytest.raises(RunError, match=r"^a run is given by its folder or its file, but this is "):
             use(wrong)
+
+
+def test_an_error_names_the_file_that_was_given(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught, written_whole(tmp_path / "x.sixjars") as beside:
+        beside.open()  # as where a file system takes no files
+    assert caught.value.filename == str(tmp_path / "x.sixjars")

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -15,7 +16,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import DataSettings, Recipe
 from sixjars.runs.archive import is_packed
 from sixjars.runs.data import Blueprint, blank_batch, raw_examples
-from sixjars.runs.folder import open_run
+from sixjars.runs.folder import has_run, open_run
 from sixjars.runs.recipes import read_recipe
 from sixjars.tasks import TASKS
 
@@ -61,10 +62,16 @@ def recipe_or_run(what: RecipeLike, overrides: Sequence[str], outside: Outside) 
         try:
             find(name)
         except DataError:
-            beside = [str(path) for path in sorted(Path(name).parent.glob("*")) if is_run(path)]
-            near = hint(name, beside) or hint(name, list(packaged())) or " `sixjars tasks` lists the recipes."
+            near = _near(Path(name)) or hint(name, list(packaged())) or " `sixjars tasks` lists the recipes."
             raise DataError(f"there is neither a run nor a recipe {shown(name)}.{near}") from None
     return read_recipe(what, overrides, outside)
+
+
+def _near(wrong: Path) -> str:
+    """The run beside it that a wrong name probably stands for, as a sentence; other folders are none."""
+    beside = {path.name: path for path in sorted(wrong.parent.glob("*")) if has_run(path) or is_packed(path)}
+    near = get_close_matches(wrong.name, beside, n=1, cutoff=0.7)
+    return f" Did you mean {str(beside[near[0]])!r}?" if near else ""
 
 
 def _learned(blueprint: Blueprint) -> tuple[Fields, str]:

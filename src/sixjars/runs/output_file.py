@@ -64,5 +64,9 @@ def written_whole(path: Path) -> Iterator[Path]:
     try:
         yield beside
         os.replace(beside, target)
+    except OSError as error:
+        if error.filename == str(beside):  # a name that nobody gave
+            error.filename = str(path)
+        raise
     finally:
         beside.unlink(missing_ok=True)

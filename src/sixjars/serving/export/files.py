@@ -20,6 +20,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import RunFolder, open_run
+from sixjars.runs.output_file import check_writable
 from sixjars.runs.pack import model_card
 from sixjars.runs.predict import Predictor
 from sixjars.serving.export.agreement import Agreement, compare
@@ -81,6 +82,7 @@ def export(
     target = Path(out)
     if target.exists():
         raise RunError(f"{target} is there already; remove it, or choose another name.")
+    check_writable(target)
     opened = open_run(run, Outside(tuple(allow), tuple(components)))
     need_libraries()
     predictor = Predictor(opened, device="cpu")
