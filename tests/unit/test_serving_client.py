@@ -55,6 +55,14 @@ def test_a_client_renames_files_that_a_form_cannot_name(tmp_path: Path) -> None:
     assert json.dumps({"inputs": ["a_b_.png"]}).encode() in body
 
 
+@pytest.mark.parametrize(("name", "reason"), [("nope.png", "No such file or directory"), ("folder", "Is a directory")])
+def test_a_file_that_cannot_be_read_is_one_sentence(name: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(RequestError) as caught:
+        Client("http://127.0.0.1:1").predict([tmp_path / name])
+    assert str(caught.value) == f"{tmp_path / name} cannot be read: {reason}."
+
+
 def test_one_input_may_be_given_alone(run: Path) -> None:
     with serving({"hi": run}) as server, Client(server.address) as client:
         wanted = client.predict(["ghar"])

@@ -247,5 +247,13 @@ def _body(inputs: Sequence[Given], rest: Mapping[str, Any]) -> tuple[bytes, str]
     parts = [f'--{mark}\r\nContent-Disposition: form-data; name="request"\r\n\r\n'.encode() + text + b"\r\n"]
     for name, path in files.items():
         head = f'--{mark}\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n'
-        parts.append(f"{head}Content-Type: application/octet-stream\r\n\r\n".encode() + path.read_bytes() + b"\r\n")
+        parts.append(f"{head}Content-Type: application/octet-stream\r\n\r\n".encode() + _content(path) + b"\r\n")
     return b"".join([*parts, f"--{mark}--\r\n".encode()]), f"multipart/form-data; boundary={mark}"
+
+
+def _content(path: Path) -> bytes:
+    """What is in a file that is an input."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror or error}.") from error
