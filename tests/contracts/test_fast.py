@@ -114,13 +114,15 @@ def test_every_encoder(name: str) -> None:
 @pytest.mark.parametrize("name", ["sequence-gru-2-additive-own", "sequence-dot"])
 def test_packed_matrices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only large ones are packed, which no case here has; and only in 32 bits."""
-    monkeypatch.setattr(layers, "FEWEST", 1)
+    monkeypatch.setattr(layers, "FEWEST_ONCE", 1)
+    monkeypatch.setattr(unrolled, "FEWEST_STEPS", 1)
     torch.manual_seed(2)
     of_decoder(DECODERS[name]().eval(), within=1e-4)
 
 
 def test_packed_matrices_of_both_directions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layers, "FEWEST", 1)
+    monkeypatch.setattr(layers, "FEWEST_ONCE", 1)
+    monkeypatch.setattr(unrolled, "FEWEST_STEPS", 1)
     torch.manual_seed(3)
     of_encoder(ENCODERS["text-gru-both-2"], within=1e-4)
 
@@ -128,7 +130,7 @@ def test_packed_matrices_of_both_directions(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("shape", [(6, 5), (1, 6, 5), (2, 6, 5)])
 @pytest.mark.parametrize("fewest", [1, 1000])
 def test_rows_times_a_matrix_and_back(shape: tuple[int, ...], fewest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layers, "FEWEST", fewest)
+    monkeypatch.setattr(unrolled, "FEWEST_STEPS", fewest)
     weight = torch.randn(shape)
     factor, rows, others = unrolled.Factor(weight), torch.randn(*shape[:-2], 3, 5), torch.randn(*shape[:-2], 3, 6)
     assert factor.packs is (fewest == 1)
