@@ -67,7 +67,7 @@ def score(
     allow: AllowOption = None,
 ) -> None:
     """Print the log probability of each output of a file, one a line; with --json also that of each token."""
-    from sixjars.runs.score import score_outputs
+    from sixjars.runs.forced import score_outputs
 
     with noting():
         found = score_outputs(run, data, device=device, allow=allow or [])

@@ -20,8 +20,8 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import RunFolder, open_run
-from sixjars.runs.pack import model_card
 from sixjars.runs.predict import Predictor
+from sixjars.runs.share import model_card
 from sixjars.serving.export.agreement import Agreement, compare
 from sixjars.serving.export.card import whole_card
 from sixjars.serving.export.cells import exportable
