@@ -192,7 +192,6 @@ def score_outputs(
     *,
     device: Device = "auto",
     allow: Iterable[str] = (),
-    components: Iterable[Any] = (),
 ) -> list[ScoredOutput]:
     """The log probability of each output of a file that has the columns of the run, in the order of its rows.
 
@@ -207,7 +206,7 @@ def score_outputs(
     >>> len(found.tokens), found.log_probability < 0
     (3, True)
     """
-    run = open_run(Path(folder), Outside(tuple(allow), tuple(components)))
+    run = open_run(Path(folder), Outside(tuple(allow)))
     blueprint = Blueprint.of(run.recipe, run.outside, device=device_named(device))
     run.check_backbones(blueprint.fingerprints)
     fields = run.restored(blueprint.fields)

@@ -180,10 +180,6 @@ class GivenTokenizer(BaseTokenizer):
         """One readable string for each id, to write beside a heat map."""
         return [self._name(number, source_words) for number in ids]
 
-    def vocabulary(self) -> dict[str, int]:
-        """Every token and its id."""
-        return {name: number for number, name in enumerate(self._names)}
-
     def plain(self, token: str) -> str:
         """A token as a file of word vectors would spell it: without its mark."""
         return _SPACES.sub("", token) or token
