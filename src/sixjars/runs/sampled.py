@@ -77,7 +77,6 @@ class Sample:
     """The first rows of a file."""
 
     columns: list[Profile]
-    rows: int
     dialect: Dialect | None = None
     """How lines become columns, where they are lines."""
     first: Mapping[str, Any] = field(default_factory=dict)
@@ -142,7 +141,7 @@ def _of_lines(data: Path, found: Dialect, called: list[str | None] | None = None
         raise DataError(f"{data} has no rows below its header.")
     cells = [[row[at] for row in found.rows if at < len(row) and row[at].strip()] for at in range(width)]
     columns = [Profile(at, name, values) for at, (name, values) in enumerate(zip(names, cells, strict=True), 1)]
-    return Sample(_described(columns, len(found.rows)), len(found.rows), found)
+    return Sample(_described(columns, len(found.rows)), found)
 
 
 def _of_records(data: Path, rows: Sequence[Mapping[str, Any]]) -> Sample:
@@ -152,7 +151,7 @@ def _of_records(data: Path, rows: Sequence[Mapping[str, Any]]) -> Sample:
     names = list(dict.fromkeys(name for row in flat for name in row))
     values = {name: [row[name] for row in flat if row.get(name) not in (None, "")] for name in names}
     columns = [Profile(at, name, values[name]) for at, name in enumerate(names, 1)]
-    return Sample(_described(columns, len(rows)), len(rows), first=dict(rows[0]))
+    return Sample(_described(columns, len(rows)), first=dict(rows[0]))
 
 
 def _flat(row: Mapping[str, Any], above: str = "") -> dict[str, Any]:
