@@ -18,7 +18,7 @@ from sixjars.data.readers.delimited import unused_delimiter
 from sixjars.data.readers.excel import is_blank, sheet_names, sheet_rows
 from sixjars.data.readers.records import DECODER, wrapped_list
 from sixjars.data.readers.rows import Fault, Key, value_of
-from sixjars.data.text.files import MARK, UTF16, check_file, is_windows, lines_of, opened
+from sixjars.data.text.files import MARK, UTF16, check_file, ending_of, is_gzipped, is_windows, lines_of, opened
 from sixjars.errors import DataError
 from sixjars.runs.answer_files import Answers, DelimitedAnswers, JsonAnswers, ParquetAnswers, Row
 from sixjars.runs.requests import Unreadable
@@ -41,9 +41,9 @@ class InputFile(ABC):
         """Whether a workbook has no value, not even a header."""
         self.read = 0
         """Bytes, or rows of a Parquet file, so far."""
-        self.size: int | None = None if path.suffix.lower() == ".gz" else path.stat().st_size
+        self.size: int | None = None if is_gzipped(path) else path.stat().st_size
         """How many there are; nothing where that is not known before the end."""
-        self.answer_ending = Path(path.name.lower().removesuffix(".gz")).suffix
+        self.answer_ending = ending_of(path)
         """Of the file that `answers` writes."""
         self.names: list[str] = []
         """Its columns, as far as rows were read."""
@@ -287,8 +287,7 @@ def input_file(
     path: Path, wanted: Mapping[str, Key], *, header: bool | None = None, sheet: str | None = None
 ) -> InputFile | None:
     """A file with columns, by its ending in any case, gzipped or not; nothing where it has one input a line."""
-    name = path.name.lower()
-    ending = Path(name.removesuffix(".gz")).suffix
+    name, ending = path.name.lower(), ending_of(path)
     if ending in DELIMITERS:
         return Delimited(path, wanted, DELIMITERS[ending], header=header)
     if ending in (".json", ".jsonl"):

@@ -11,7 +11,7 @@ import pyarrow.compute
 
 from sixjars.data.readers.delimited import decoded_lines
 from sixjars.data.readers.rows import AT_ONCE, Fault, Key, Record, Wanted, path_of, value_of
-from sixjars.data.text.files import check_file, lines_of
+from sixjars.data.text.files import check_file, ending_of, lines_of
 from sixjars.errors import DataError, MissingExtra
 
 DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
@@ -54,7 +54,7 @@ def json_unit(path: Path) -> str:
 
 
 def _may_be_list(path: Path) -> bool:
-    return path.name.lower().removesuffix(".gz").endswith(".json")
+    return ending_of(path) == ".json"
 
 
 def _list_in(path: Path) -> str:
