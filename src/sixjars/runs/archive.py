@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sixjars.errors import RunError, shown
+from sixjars.errors import RunError, first_line, shown
 
 HUB: Final = "hf:"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
@@ -82,8 +82,7 @@ def reaching_the_hub(name: str) -> Iterator[None]:
         said = error.server_message or str(error).splitlines()[0]
         raise RunError(f"the hub refused {name}: {said.strip().rstrip('.')}.") from None
     except (errors.HTTPError, OSError) as error:  # type: ignore[attr-defined]  # of the library that it calls with
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RunError(f"the hub cannot be reached for {name}: {reason.rstrip('.')}.") from None
+        raise RunError(f"the hub cannot be reached for {name}: {first_line(error)}.") from None
 
 
 def is_packed(path: Path) -> bool:

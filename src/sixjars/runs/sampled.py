@@ -13,7 +13,7 @@ from typing import Any, Final, final
 from sixjars.data.readers.delimited import TEXT
 from sixjars.data.readers.dialect import ROWS, Dialect, dialect_of, is_date, is_file, is_number, of_records
 from sixjars.data.readers.excel import sheet_names, sheet_rows
-from sixjars.data.readers.records import json_records
+from sixjars.data.readers.records import json_records, opened_parquet
 from sixjars.data.readers.rows import Fault
 from sixjars.errors import DataError, shown
 from sixjars.progress import tell
@@ -175,19 +175,13 @@ def _json_rows(data: Path) -> list[dict[str, Any]]:
 
 def _parquet_rows(data: Path) -> list[dict[str, Any]]:
     """Those rows alone: the file may be large."""
-    import pyarrow.parquet
-
-    try:
-        with pyarrow.parquet.ParquetFile(data) as file:
-            batch: Any = next(file.iter_batches(batch_size=ROWS), None)
-            found = list(batch.slice(0, 1).to_pylist()) if batch else []
-            for at in range(1, len(batch) if batch else 0):
-                with suppress(UnicodeDecodeError):  # a bad row, which readers tell of
-                    found += batch.slice(at, 1).to_pylist()
-            return found
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise DataError(f"{data} is not a Parquet file or is damaged: {reason}.") from error
+    with opened_parquet(data) as file:
+        batch: Any = next(file.iter_batches(batch_size=ROWS), None)
+        found = list(batch.slice(0, 1).to_pylist()) if batch else []
+        for at in range(1, len(batch) if batch else 0):
+            with suppress(UnicodeDecodeError):  # a bad row, which readers tell of
+                found += batch.slice(at, 1).to_pylist()
+        return found
 
 
 def _described(columns: Sequence[Profile], rows: int) -> list[Profile]:
