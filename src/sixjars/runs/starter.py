@@ -16,9 +16,8 @@ from sixjars.recipe.data import Column
 from sixjars.recipe.files import inline
 from sixjars.runs.choice import SPEAKERS
 from sixjars.runs.columns import Found, field_of, found_in, is_media, usual_columns
-from sixjars.runs.starter_files import LookedThrough, look_through
-from sixjars.runs.starter_labels import counts_of, label_notes, single, unbalanced
 from sixjars.runs.starter_model import by_rows, is_flat, model_lines
+from sixjars.runs.starter_notes import LookedThrough, counts_of, label_notes, look_through, single, unbalanced
 from sixjars.tasks import TASK_NAMED, TASKS, Slot, Task
 
 ASSUMED_ROWS = 10_000

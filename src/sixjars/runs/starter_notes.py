@@ -1,0 +1,147 @@
+"""What a person should know of the labels and the image, video and feature files of their data, before it is used."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from statistics import median
+from typing import Final, final
+
+from sixjars.data.field import Field
+from sixjars.data.media.files import MediaFiles
+from sixjars.data.media.images import IMAGE_ENDINGS, need_pillow, read_image, size_of
+from sixjars.errors import DataError, MissingExtra, SixJarsError, shown
+from sixjars.progress import number_of
+
+FEW: Final = 5
+"""Rows of a label below which it does not count for how unbalanced labels are."""
+SELDOM: Final = 10
+"""A label of few rows is named where most labels have so many times more."""
+NAMED: Final = 3
+"""Labels, or files that cannot be used, that are named; further ones are counted."""
+LOOKED_AT: Final = 100
+"""Images that are decoded, from all over the data."""
+KEPT: Final = 0.8
+"""Where a square in the middle has a smaller share of an image, that is worth a note."""
+_MOST_PIXELS: Final = 50_000_000
+_SMALL: Final = 8
+"""Pixels of a side: whether an image can be decoded shows at any size."""
+
+
+def counts_of(field: Field, texts: Sequence[str]) -> Counter[str]:
+    """How many rows have each label, as the field reads it; nothing where a row may have several, or has none."""
+    return Counter(map(field.normalize, texts)) if field.single_label else Counter()
+
+
+def unbalanced(counts: Mapping[str, int]) -> bool:
+    """Whether some of a few labels have many more rows than others; a label of few rows, a typo maybe, is not asked.
+
+    >>> unbalanced({"spam": 5, "mail": 15, "spma": 1}), unbalanced({"spam": 5, "mail": 14})
+    (True, False)
+    """
+    many = [count for count in counts.values() if count >= FEW]
+    return len(counts) <= 20 and len(many) > 1 and max(many) >= 3 * min(many)
+
+
+def single(counts: Mapping[str, int]) -> bool:
+    """Whether a label has one row alone, so that balanced weights would give that row the weight of a whole class."""
+    return 1 in counts.values()
+
+
+def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
+    """What a person should know of the labels, a sentence each."""
+    counts = counts_of(field, texts)
+    usual = median(counts.values()) if counts else 0
+    rare = [label for label, count in counts.items() if count < FEW and SELDOM * count <= usual]
+    if rare:
+        dropped = unbalanced(counts) and single(counts)
+        left_out = f" A label of 1 row is left out (min_count: 2 under {field.name})." if dropped else ""
+        yield _listed([_rare(label, counts) for label in rare]) + left_out
+    alike = defaultdict(list)
+    for label in counts:
+        alike[label.casefold()].append(label)
+    twice = [names for names in alike.values() if len(names) > 1]
+    if twice:
+        pairs = [" and ".join(f"{shown(one)} ({number_of(counts[one], 'row')})" for one in some) for some in twice]
+        yield (
+            f"labels differ only in case, and are different classes: {_listed(pairs)} "
+            f"Write `lowercase: true` under {field.name} to make them one."
+        )
+    blank = next((text for text in texts if counts and text != text.strip()), None)
+    if blank is not None:
+        yield f"blanks around a label do not count: {blank!r} is read as {shown(field.normalize(blank))}."
+
+
+def _rare(label: str, counts: Mapping[str, int]) -> str:
+    others = [other for other, count in counts.items() if count >= FEW]
+    near = get_close_matches(label, others, n=1)
+    maybe = f"a typo of {shown(near[0])}?" if near else "a typo, or too few to learn it from?"
+    return f"label {shown(label)} has {number_of(counts[label], 'row')}: {maybe}"
+
+
+def _listed(sentences: Sequence[str]) -> str:
+    """The first ones, and how many more."""
+    more = f"; and {len(sentences) - NAMED} more" if len(sentences) > NAMED else ""
+    told = "; ".join(sentences[:NAMED]) + more
+    return told if told.endswith("?") else f"{told}."
+
+
+@final
+@dataclass(frozen=True)
+class LookedThrough:
+    """What was found out about the files of a field."""
+
+    field: str
+    files: tuple[str, ...]
+    """All that the rows name."""
+    sizes: tuple[tuple[int, int], ...] = ()
+    """Of the images that were looked at."""
+    faults: tuple[str, ...] = ()
+    """A sentence for each file that is not there or cannot be decoded."""
+
+    def notes(self, on_bad_row: str) -> Iterator[str]:
+        """What a person should know, a sentence each; `on_bad_row` is what the recipe says."""
+        if self.faults:
+            named = " ".join([*self.faults[:NAMED], *(["..."] if len(self.faults) > NAMED else [])])
+            files = number_of(len(self.files), "file")
+            yield (
+                f"{len(self.faults)} of {files} cannot be used, so the recipe says `on_bad_row: {on_bad_row}` "
+                f"(error stops there, skip leaves them out). {named}"
+            )
+        if self.sizes and median(min(size) / max(size) for size in self.sizes) < KEPT:
+            width, height = self.sizes[0]
+            share = min(width, height) / max(width, height)
+            yield (
+                f"images such as {self.files[0]} are {width} x {height}; their middle square, {share:.0%} of them, is "
+                f"all that the network gets. Write `fit: pad` under {self.field} to keep the whole."
+            )
+
+
+def look_through(field: Field, names: Sequence[str]) -> LookedThrough:
+    """Whether all files are where the field looks, and whether images can be decoded; of many images, some of all."""
+    files = tuple(dict.fromkeys(names))
+    try:
+        media: MediaFiles = field.files  # type: ignore[attr-defined]  # of a field whose values name files
+        need_pillow()
+    except (DataError, MissingExtra):  # of which training will tell
+        return LookedThrough(field.name, files)
+    faults = [_fault(media, name) for name in files if not media.has(name)]
+    images = [name for name in files if name.lower().endswith(tuple(IMAGE_ENDINGS)) and media.has(name)]
+    sizes = []
+    for name in images[:: max(1, -(-len(images) // LOOKED_AT))]:
+        try:
+            with media.open(name) as file:
+                sizes.append(size_of(file, name, max_pixels=_MOST_PIXELS))
+                read_image(file, name, size=_SMALL, fit="stretch", max_pixels=_MOST_PIXELS)
+        except SixJarsError as error:
+            faults.append(str(error))
+    return LookedThrough(field.name, files, tuple(sizes), tuple(faults))
+
+
+def _fault(media: MediaFiles, name: str) -> str:
+    """Why there is no such file."""
+    try:
+        media.open(name).close()
+    except DataError as error:
+        return str(error)
+    return ""
