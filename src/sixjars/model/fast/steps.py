@@ -269,8 +269,7 @@ class Additive(Plain):
         super().__init__(sources, steps)
         assert sources.score is not None
         self.score, self.raised = sources.score, key_powers(sources.keys)
-        self.g_BSA, self.slope_BSA = torch.empty_like(sources.keys), torch.empty_like(sources.keys)
-        self.one, self.twice = self.score.new_ones(()), -2.0 * self.score
+        self.g_BSA, self.one, self.twice = torch.empty_like(sources.keys), self.score.new_ones(()), -2.0 * self.score
         self.d_keys, self.d_score = torch.zeros_like(sources.keys), torch.zeros_like(self.score)
 
     def _shares(self, query: Tensor) -> Tensor:
@@ -287,7 +286,7 @@ class Additive(Plain):
         """Also adds to the gradients of keys and V_att, while g of the step is at hand. Σ_j δe_jt is 0."""
         g_BSA = self._shares(query)
         self.d_score += d_scores.flatten() @ g_BSA.flatten(0, 1)
-        slope_BSA = torch.addcmul(g_BSA, g_BSA, g_BSA, value=-1.0, out=self.slope_BSA)
+        slope_BSA = g_BSA.addcmul_(g_BSA, g_BSA, value=-1.0)
         self.d_keys.addcmul_(slope_BSA, d_scores.unsqueeze(2))
         return torch.bmm(d_scores.unsqueeze(1), slope_BSA).squeeze(1) * (4.0 * self.score)
 
