@@ -18,6 +18,7 @@ import argparse
 import gzip
 import re
 import unicodedata
+from itertools import pairwise
 from pathlib import Path
 
 WORDS = re.compile(r"\d+(?:[.,]\d+)*|(?:[a-z]\.){2,}|(?:dr|hon|m|mr|mrs|st)\.|\w+|[^\w\s]")
@@ -65,9 +66,8 @@ def longer(lines: list[str]) -> list[str]:
     >>> longer(["a .", "b .", "c ."])
     ['a .', 'b .', 'c .', 'a . b .', 'b . c .', 'a . b . c .']
     """
-    pairs = zip(lines, lines[1:], strict=False)
     threes = zip(lines[::3], lines[1::3], lines[2::3], strict=False)
-    return lines + [" ".join(some) for some in (*pairs, *threes)]
+    return lines + [" ".join(some) for some in (*pairwise(lines), *threes)]
 
 
 def _written(path: Path, lines: list[str]) -> None:
