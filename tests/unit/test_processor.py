@@ -1,9 +1,11 @@
 """Which library multiplies: decided by the maker of the processor, so that a run gives the same numbers again."""
 
+import runpy
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from sixjars.model import processor
 
@@ -24,6 +26,13 @@ def test_elsewhere_it_is_part_of_the_name(told: str, intel: bool, monkeypatch: p
     assert processor._is_intel() is intel
 
 
-def test_where_mkl_is_fast_only_matrices_of_many_steps_are_reordered() -> None:
-    assert (processor.FEWEST_ONCE == sys.maxsize) is processor.BY_MKL
-    assert processor.FEWEST <= processor.FEWEST_STEPS < processor.FEWEST_ONCE or not processor.BY_MKL
+@pytest.mark.parametrize(
+    ("maker", "fewest"), [("GenuineIntel", (1 << 18, sys.maxsize)), ("AuthenticAMD", (1 << 15,) * 2)]
+)
+def test_where_mkl_is_fast_only_matrices_of_many_steps_are_reordered(
+    maker: str, fewest: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: maker)
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
+    anew = runpy.run_path(processor.__file__)
+    assert (anew["FEWEST_STEPS"], anew["FEWEST_ONCE"]) == fewest

@@ -45,7 +45,9 @@ def by_onednn(weight: Tensor, fewest: int) -> bool:
 
 def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None, *, total: Tensor | None = None) -> Tensor:
     """Rows (N, I) times Wᵀ, (O, I), plus b, (O,), plus `total`, (N, O). It has no backward pass."""
-    if not rows.numel() or not (weight.is_mkldnn or by_onednn(weight, FEWEST_ONCE)):
+    if not rows.numel():  # oneDNN refuses them
+        return rows.new_zeros(*rows.shape[:-1], weight.shape[0])
+    if not (weight.is_mkldnn or by_onednn(weight, FEWEST_ONCE)):
         found = F.linear(rows, weight, bias)
         return found if total is None else found.add_(total)
     if not (weight.is_mkldnn or weight.is_contiguous() or weight.t().is_contiguous()):
@@ -91,11 +93,11 @@ class Linear(torch.autograd.Function):
 
 
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """As `torch.nn.functional.linear`: (…, I) -> (…, O). Learning on a CPU, every product is by oneDNN."""
+    """Inputs (…, I) times Wᵀ, plus b, (…, O), with one backward pass; by oneDNN where that is faster."""
     learns = torch.is_grad_enabled() and by_onednn(weight, FEWEST_ONCE) and computed_in(inputs) == torch.float32
     if not learns or torch.compiler.is_compiling():
         return F.linear(inputs, weight, bias)
-    made: Tensor = Linear.apply(inputs.flatten(0, -2), weight, bias)  # type: ignore[no-untyped-call]
+    made: Tensor = Linear.apply(inputs.reshape(-1, weight.shape[1]), weight, bias)  # type: ignore[no-untyped-call]
     return made.view(*inputs.shape[:-1], len(weight))
 
 
