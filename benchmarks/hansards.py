@@ -10,13 +10,15 @@ pairs have no accents, so those of the others are removed; all is lowercased.
 
 Nearly all pairs have fewer than 18 English words, and 22 of the 37 sentences with links have 18 or more. Attention does
 not follow sentences that are longer than all it was trained on. So long.fr.gz and long.en.gz have the pairs once as
-they are, and once more two neighbours at a time as one.
+they are, and once more two neighbours at a time as one; longer.fr.gz and longer.en.gz have each also joined with the
+next one, and three neighbours at a time as one.
 """
 
 import argparse
 import gzip
 import re
 import unicodedata
+from itertools import pairwise
 from pathlib import Path
 
 WORDS = re.compile(r"\d+(?:[.,]\d+)*|(?:[a-z]\.){2,}|(?:dr|hon|m|mr|mrs|st)\.|\w+|[^\w\s]")
@@ -58,6 +60,16 @@ def lengthened(lines: list[str]) -> list[str]:
     return lines + [f"{one} {two}" for one, two in zip(lines[::2], lines[1::2], strict=False)]
 
 
+def longer(lines: list[str]) -> list[str]:
+    """All lines, behind them each with the next one, and then the first three as one, the next three, and so on.
+
+    >>> longer(["a .", "b .", "c ."])
+    ['a .', 'b .', 'c .', 'a . b .', 'b . c .', 'a . b . c .']
+    """
+    threes = zip(lines[::3], lines[1::3], lines[2::3], strict=False)
+    return lines + [" ".join(some) for some in (*pairwise(lines), *threes)]
+
+
 def _written(path: Path, lines: list[str]) -> None:
     content = "".join(f"{line}\n" for line in lines).encode()
     path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
@@ -79,6 +91,7 @@ def main() -> None:
             _written(given.folder / f"{split}.{name}", lines)
             if split == "train":
                 _written(given.folder / f"long.{name}", lengthened(lines))
+                _written(given.folder / f"longer.{name}", longer(lines))
         print(f"{split}: {len(pairs):,} pairs")
     for language in "ef":
         texts = (given.source / f"dev.{language}").read_text(encoding="utf-8").splitlines()

@@ -78,15 +78,15 @@ if TYPE_CHECKING:
     from sixjars.runs.explain import explain as explain
     from sixjars.runs.faithfulness import AttentionCheck as AttentionCheck
     from sixjars.runs.faithfulness import check_attention as check_attention
-    from sixjars.runs.pack import pack as pack
     from sixjars.runs.predict import Predictor as Predictor
     from sixjars.runs.predict import load as load
     from sixjars.runs.prediction import Prediction as Prediction
     from sixjars.runs.prepare import generate_sample as generate_sample
-    from sixjars.runs.push import push as push
     from sixjars.runs.recipes import read_recipe as read_recipe
     from sixjars.runs.report import report as report
     from sixjars.runs.result import Run as Run
+    from sixjars.runs.share import pack as pack
+    from sixjars.runs.share import push as push
     from sixjars.runs.starter import new as new
     from sixjars.runs.train import train as train
     from sixjars.runs.tune import tune as tune
@@ -138,14 +138,13 @@ _MODULES = {
     "runs.evaluate": "Evaluation evaluate",
     "runs.explain": "explain",
     "runs.faithfulness": "AttentionCheck check_attention",
-    "runs.pack": "pack",
     "runs.predict": "Predictor load",
     "runs.prediction": "Prediction",
     "runs.prepare": "generate_sample",
-    "runs.push": "push",
     "runs.recipes": "read_recipe",
     "runs.report": "report",
     "runs.result": "Run",
+    "runs.share": "pack push",
     "runs.starter": "new",
     "runs.train": "train",
     "runs.tune": "tune",

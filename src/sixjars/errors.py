@@ -186,6 +186,15 @@ MEMORY_IS_SHORT: Final = ("out of memory", "allocate memory", "not enough memory
 TOO_LARGE: Final = "there is not enough memory for this; make batches or sizes smaller."
 
 
+def first_line(error: BaseException) -> str:
+    r"""What a library complained about, short enough for a sentence.
+
+    >>> first_line(ValueError("no jar is open.\nAt line 3.")), first_line(ValueError())
+    ('no jar is open', 'ValueError')
+    """
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+
+
 def memory_is_short(error: BaseException) -> bool:
     """Whether an error says that the machine or its GPU has too little memory.
 

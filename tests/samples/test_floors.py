@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.grammars import log_probability, true_perplexity
 
 import sixjars
 from sixjars.recipe.files import packaged
 from sixjars.runs.recipes import read_recipe
-from sixjars.samples.language_model import log_probability, true_perplexity
 
 SAMPLES = [name for name in packaged() if "/sample" in name]
 FOR_A_GPU = {"pointing/sample_tours_large"}

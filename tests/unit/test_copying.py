@@ -19,6 +19,8 @@ from sixjars.errors import DataError
 from sixjars.flow.special import STOP, UNK
 from sixjars.flow.values import Padded
 
+from .tokenizers import vocabulary
+
 KINDS: dict[str, dict[str, Any]] = {
     "punctuation": {"tokens": "words", "split": "punctuation"},
     "spaces": {"tokens": "words", "split": "spaces"},
@@ -37,7 +39,7 @@ def hashed(tokens: TextTokenizer, word: str) -> int:
 
 def test_a_word_outside_the_vocabulary_has_a_number_of_its_own() -> None:
     tokens = trained("the cat went to (", min_count=1)
-    known = tokens.vocabulary()
+    known = vocabulary(tokens)
     ids = tokens.encode_many(["Ann went to Paris (Ann", "the cat", ""], open=True)
     ann, paris = hashed(tokens, "Ann"), hashed(tokens, "Paris")  # with the mark and without: one word
     assert ids == [[ann, known["▁went"], known["▁to"], paris, known["▁("], ann], [known["▁the"], known["▁cat"]], []]
@@ -105,7 +107,7 @@ def test_readable_tokens_of_what_was_copied() -> None:
     tokens = trained("went to")
     source_words = tokens.split("Ann went")
     assert source_words == ["▁Ann", "▁went"]
-    assert tokens.tokens([tokens.size, tokens.vocabulary()["▁to"], UNK], source_words) == ["Ann", "to", "<unk>"]
+    assert tokens.tokens([tokens.size, vocabulary(tokens)["▁to"], UNK], source_words) == ["Ann", "to", "<unk>"]
     assert trained("a", kind="characters").tokens([6, 5], ["x", " "]) == ["␣", "x"]
 
 

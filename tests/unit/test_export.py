@@ -18,8 +18,7 @@ from sixjars.cli import app
 from sixjars.errors import DataError, MissingExtra, RecipeError, RunError
 from sixjars.serving.export import files
 from sixjars.serving.export.examples import SHAPES
-from sixjars.serving.export.flat import filled, flat
-from sixjars.serving.export.graphs import write_graph
+from sixjars.serving.export.graphs import filled, flat, write_graph
 from tests.conftest import once
 
 WORDS = ["ghar", "namaste", "a", "pa ni", "kitaab ghar", "xyz", "bharat", "!?", "raam", "seeta"]

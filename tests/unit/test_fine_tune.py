@@ -22,6 +22,8 @@ from sixjars.runs.fine_tune import Origin, read_inheriting
 from sixjars.runs.folder import open_run
 from sixjars.runs.recipes import read_recipe
 
+from .tokenizers import vocabulary
+
 Write = Callable[..., str]
 
 
@@ -78,7 +80,7 @@ def test_one_step_is_that_of_those_weights_by_hand(recipe: Write, run: Path, tmp
 
 def spelled(field: Any) -> dict[str, int]:
     """The ids of a text field's tokens."""
-    return dict(field.tokenizer.vocabulary())
+    return dict(vocabulary(field.tokenizer))
 
 
 def test_a_vocabulary_grows_and_old_outputs_stay(words: Path, tmp_path: Path) -> None:

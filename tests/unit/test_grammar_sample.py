@@ -5,8 +5,9 @@ from statistics import fmean, stdev
 
 import pytest
 
-from sixjars.samples import generate, language_model
-from sixjars.samples.language_model import Grammar, Rules, grammar
+from sixjars.samples import generate
+from sixjars.samples.language_model import Rules, grammar
+from tests.grammars import Known, log_probability, true_perplexity
 
 
 def enumerated(rules: Rules, start: str) -> dict[str, float]:
@@ -30,8 +31,8 @@ def truncated(depth: int, words: int) -> Rules:
     `X@2` is symbol X with two levels left; a level is spent by `that` and by `and`.
     """
     rules: dict[str, tuple[tuple[float, tuple[str, ...]], ...]] = {}
-    for symbol, every in grammar().rules.items():
-        lexical = all(part not in grammar().rules for _, parts in every for part in parts)
+    for symbol, every in grammar().items():
+        lexical = all(part not in grammar() for _, parts in every for part in parts)
         for level in range(depth + 1):
             kept = [choice for choice in every if level or not {"that", "and"} & set(choice[1])]
             kept = kept[:words] if lexical else kept
@@ -42,23 +43,24 @@ def truncated(depth: int, words: int) -> Rules:
 
 def _lowered(parts: tuple[str, ...], level: int) -> tuple[str, ...]:
     below = level - bool({"that", "and"} & set(parts))
-    return tuple(f"{part}@{below}" if part in grammar().rules else part for part in parts)
+    return tuple(f"{part}@{below}" if part in grammar() else part for part in parts)
 
 
 @pytest.mark.parametrize(("depth", "words", "start"), [(1, 1, "CLAUSE"), (0, 3, "CLAUSE"), (1, 2, "NP_many")])
 def test_entropy_length_and_probabilities_equal_brute_force(depth: int, words: int, start: str) -> None:
     rules, start = truncated(depth, words), f"{start}@{depth}"
-    found, grammar = enumerated(rules, start), Grammar(rules, start)
+    found, known = enumerated(rules, start), Known(rules, start)
     assert len(found) > 20
     assert sum(found.values()) == pytest.approx(1.0)
-    assert grammar.entropy() == pytest.approx(-sum(p * math.log(p) for p in found.values()))
-    assert grammar.mean_tokens() == pytest.approx(sum(p * (len(s.split()) + 1) for s, p in found.items()))
+    assert known.entropy() == pytest.approx(-sum(p * math.log(p) for p in found.values()))
+    assert known.mean_tokens() == pytest.approx(sum(p * (len(s.split()) + 1) for s, p in found.items()))
     for sentence, share in list(found.items())[:500]:
-        assert grammar.log_probability(sentence) == pytest.approx(math.log(share))
+        assert known.log_probability(sentence) == pytest.approx(math.log(share))
 
 
 def test_the_whole_grammar_is_the_limit_of_the_truncated_ones() -> None:
-    gaps = [abs(Grammar(truncated(depth, 99), f"S@{depth}").entropy() - grammar().entropy()) for depth in (0, 2, 4, 16)]
+    whole = Known(grammar()).entropy()
+    gaps = [abs(Known(truncated(depth, 99), f"S@{depth}").entropy() - whole) for depth in (0, 2, 4, 16)]
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[0] > 1
     assert gaps[-1] < 1e-6
@@ -67,16 +69,16 @@ def test_the_whole_grammar_is_the_limit_of_the_truncated_ones() -> None:
 @pytest.mark.slow
 def test_true_perplexity_is_the_mean_of_a_large_sample() -> None:
     texts = [row["text"] for row in generate("language_model", size=15_000, valid=0, test=0)["train"]]
-    surprises = [-language_model.log_probability(text) for text in texts]
+    surprises = [-log_probability(text) for text in texts]
     lengths = [len(text.split()) + 1 for text in texts]
-    rate = math.log(language_model.true_perplexity())
+    rate = math.log(true_perplexity())
     gaps = [surprise - rate * length for surprise, length in zip(surprises, lengths, strict=True)]
     assert abs(fmean(gaps)) < 4 * stdev(gaps) / math.sqrt(len(gaps))
-    assert math.exp(sum(surprises) / sum(lengths)) == pytest.approx(language_model.true_perplexity(), rel=0.01)
+    assert math.exp(sum(surprises) / sum(lengths)) == pytest.approx(true_perplexity(), rel=0.01)
 
 
 def test_agreement_at_a_distance() -> None:
-    assert language_model.log_probability("the dogs that the boy sees run") > -30
-    assert language_model.log_probability("the dogs that the boy sees runs") == -math.inf
-    assert language_model.log_probability("the dogs that the boy") == -math.inf
-    assert language_model.log_probability("") == -math.inf
+    assert log_probability("the dogs that the boy sees run") > -30
+    assert log_probability("the dogs that the boy sees runs") == -math.inf
+    assert log_probability("the dogs that the boy") == -math.inf
+    assert log_probability("") == -math.inf

@@ -11,8 +11,7 @@ from rich.console import Console, RenderableType
 
 import sixjars
 from sixjars.errors import DataError, ShapeError
-from sixjars.inspection.confusion import confusion_in_terminal
-from sixjars.inspection.heatmap import heat_map, in_terminal
+from sixjars.inspection.heatmap import confusion_in_terminal, heat_map, in_terminal
 from tests.contracts.pairwise import named
 
 WEIGHTS = [[0.9, 0.1], [0.2, 0.8], [0.54, 0.46]]

@@ -64,7 +64,7 @@ def test_products_by_onednn_are_those_of_torch(
     count: int, laid: Callable[[Tensor], Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the order of the numbers in memory. Contracts compare gradients: tests/contracts/test_fast.py."""
-    monkeypatch.setattr(layers, "FEWEST", 1)
+    monkeypatch.setattr(layers, "FEWEST_ONCE", 1)
     torch.set_default_dtype(torch.float32)
     rows, weight, bias, total = (
         laid(torch.randn(count, 5)),
@@ -83,7 +83,7 @@ def test_products_by_onednn_are_those_of_torch(
 def test_a_linear_layer_is_that_of_torch(
     learned: tuple[bool, ...], shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layers, "FEWEST", 1)
+    monkeypatch.setattr(layers, "FEWEST_ONCE", 1)
     torch.set_default_dtype(torch.float32)
     given = [
         torch.randn(size).requires_grad_(learns) for size, learns in zip([shape, (6, 5), (6,)], learned, strict=True)

@@ -12,7 +12,7 @@ from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import RunError
 from sixjars.flow.special import SPECIAL
 
-from .tokenizers import KINDS, TEXTS, trained
+from .tokenizers import KINDS, TEXTS, trained, vocabulary
 
 
 @pytest.fixture(params=[*KINDS.values()], ids=[*KINDS])
@@ -25,7 +25,7 @@ def test_saved_and_loaded(kind: dict[str, Any]) -> None:
     tokens = trained(TEXTS, lowercase=True, **kind)
     again = TextTokenizer.from_json(tokens.to_json())
     assert again.to_json() == tokens.to_json()
-    assert again.vocabulary() == tokens.vocabulary()
+    assert vocabulary(again) == vocabulary(tokens)
     for text in TEXTS:
         assert again.encode(text) == tokens.encode(text)
         assert again.decode(again.encode(text)) == tokens.decode(tokens.encode(text))
@@ -73,7 +73,7 @@ def test_ids_are_places_in_a_list() -> None:
     """So there are no gaps, and no id beyond the size."""
     whole = saved()
     loaded = TextTokenizer.from_json(json.dumps(whole))
-    by_id = sorted(loaded.vocabulary(), key=loaded.vocabulary().__getitem__)
+    by_id = sorted(vocabulary(loaded), key=vocabulary(loaded).__getitem__)
     assert by_id == [*SPECIAL, *whole["tokens"]]
     assert message(whole | {"tokens": {"a": 7, "b": 10**9}}) == f"{DAMAGED}its tokens are not a list of texts."
 

@@ -22,6 +22,8 @@ from sixjars.runs.recipes import recipe_of
 from sixjars.runs.splits import _numbered, _paired
 from sixjars.samples import generate
 
+from .tokenizers import vocabulary
+
 
 def recipe(**data: object) -> Recipe:
     sides = {"source": {"column": "en"}, "target": {"column": "de"}}
@@ -228,7 +230,7 @@ def test_vectors_of_a_file_reach_their_words(tmp_path: Path) -> None:
     made = recipe(folder=str(tmp_path), train=file, valid=file, source={"column": "en", "vectors": "words.txt"})
     rows, values = vectors(made, "source")
     kept = splits(made).fields.all["source"].tokenizer  # type: ignore[attr-defined]
-    spelled = {number: kept.plain(token) for token, number in kept.vocabulary().items()}
+    spelled = {number: kept.plain(token) for token, number in vocabulary(kept).items()}
     found = {spelled[int(row)]: value.tolist() for row, value in zip(rows, values, strict=True)}
     assert found == {"cat": [1, 2, 3], "word1": [4, 5, 6]}
 

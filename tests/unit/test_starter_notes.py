@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from sixjars.errors import DataError
-from sixjars.runs import starter_files
+from sixjars.runs import starter_notes
 from sixjars.runs.recipes import read_recipe
 from sixjars.runs.starter import started
 
@@ -64,8 +64,8 @@ def photographs(folder: Path, count: int, size: tuple[int, int]) -> Path:
 def test_images_are_counted_or_it_is_said_that_they_are_not(
     opened: int, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(starter_files, "OPENED", opened)
-    monkeypatch.setattr(starter_files, "DECODED", min(opened, 100))
+    monkeypatch.setattr(starter_notes, "OPENED", opened)
+    monkeypatch.setattr(starter_notes, "DECODED", min(opened, 100))
     data = photographs(tmp_path / "photos", 122, (90, 60))
     notes = started(tmp_path / "new.yaml", task="image_classification", data=data).notes
     [counted] = [note for note in notes if "cannot be used" in note]

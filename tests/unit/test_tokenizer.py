@@ -14,7 +14,7 @@ from sixjars.data.text.spelling import TokenizerSettings
 from sixjars.errors import DataError
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
 
-from .tokenizers import KINDS, TEXTS, trained
+from .tokenizers import KINDS, TEXTS, trained, vocabulary
 
 
 @pytest.fixture(params=[*KINDS.values()], ids=[*KINDS])
@@ -74,17 +74,17 @@ def test_nfc_and_lowercase(kind: dict[str, Any]) -> None:
 
 def test_words_and_punctuation() -> None:
     tokens = trained(TEXTS, **KINDS["words, punctuation"])
-    assert tokens.encode('"Hello') == [tokens.vocabulary()['▁"'], UNK]  # only ▁Hello was seen
+    assert tokens.encode('"Hello') == [vocabulary(tokens)['▁"'], UNK]  # only ▁Hello was seen
     ids = tokens.encode("Hello, how are you?")
     assert tokens.tokens(ids) == ["Hello", ",", "how", "are", "you", "?"]
-    by_id = {number: token for token, number in tokens.vocabulary().items()}
+    by_id = {number: token for token, number in vocabulary(tokens).items()}
     assert [by_id[number] for number in ids] == ["▁Hello", ",", "▁how", "▁are", "▁you", "?"]
     assert tokens.decode([*ids[:1], UNK, *ids[1:]]) == "Hello <unk>, how are you?"
 
 
 def test_words_at_spaces() -> None:
     tokens = trained(["Hello , you ?"], **KINDS["words, spaces"])
-    assert set(tokens.vocabulary()) == {*SPECIAL, "Hello", ",", "you", "?"}
+    assert set(vocabulary(tokens)) == {*SPECIAL, "Hello", ",", "you", "?"}
     assert tokens.decode([*tokens.encode("you , me"), STOP]) == "you , <unk>"
     assert tokens.tokens(tokens.encode("you ?")) == ["you", "?"]
 
@@ -159,7 +159,7 @@ def test_texts_in_segments(kind: dict[str, Any]) -> None:
 
 def test_split_names_what_is_encoded(kind: dict[str, Any]) -> None:
     tokens = trained(TEXTS, **kind)
-    known = tokens.vocabulary()
+    known = vocabulary(tokens)
     for text in [*TEXTS, "the (older) house", ""]:
         ids, split = tokens.encode(text), tokens.split(text)
         assert len(split) == len(ids)

@@ -12,9 +12,8 @@ import pytest
 
 import sixjars
 from sixjars.errors import RunError
-from sixjars.runs.alone import alone
 from sixjars.runs.space import space_of
-from sixjars.runs.study import FILE, Aim, Study
+from sixjars.runs.study import FILE, Aim, Study, alone
 
 Maker = Callable[..., Any]
 RATE = "learning.rate=log(1e-3,1e-1)"

@@ -12,7 +12,7 @@ from PIL import Image
 
 from sixjars.flow.values import Layout
 from sixjars.inspection.html import BODIES, fragment, page
-from sixjars.inspection.media import light_uri, photo_uri
+from sixjars.inspection.html_parts import light_uri, photo_uri
 from sixjars.inspection.overlay import DARK
 from sixjars.inspection.view import Output, View
 

@@ -14,7 +14,7 @@ from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import DataError
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
 
-from .tokenizers import KINDS, TEXTS, trained
+from .tokenizers import KINDS, TEXTS, trained, vocabulary
 
 
 @pytest.fixture(params=[*KINDS.values()], ids=[*KINDS])
@@ -27,9 +27,9 @@ def test_special_tokens_come_first(kind: dict[str, Any]) -> None:
     tokens = trained(TEXTS, **kind)
     assert (PAD, GO, STOP, UNK) == (0, 1, 2, 3)
     assert list(SPECIAL) == ["<pad>", "<go>", "<stop>", "<unk>"]
-    vocabulary = tokens.vocabulary()
-    assert [vocabulary[name] for name in SPECIAL] == [0, 1, 2, 3]
-    assert sorted(vocabulary.values()) == list(range(tokens.size))
+    ids = vocabulary(tokens)
+    assert [ids[name] for name in SPECIAL] == [0, 1, 2, 3]
+    assert sorted(ids.values()) == list(range(tokens.size))
 
 
 @pytest.mark.parametrize("text", ["<stop>", "a <stop> b", "x<stop>", "<pad><go><stop>", " <stop>", "<stop> <go>"])
@@ -47,13 +47,13 @@ def test_min_count_and_size_of_words_agree_with_counting() -> None:
     counts = Counter(" ".join(texts).split())
     for least in (1, 2, 3):
         tokens = trained(texts, tokens="words", split="spaces", min_count=least)
-        assert set(tokens.vocabulary()) - {*SPECIAL} == {word for word, count in counts.items() if count >= least}
-    assert set(trained(texts, tokens="words", split="spaces", size=6).vocabulary()) == {*SPECIAL, "a", "b"}
+        assert set(vocabulary(tokens)) - {*SPECIAL} == {word for word, count in counts.items() if count >= least}
+    assert set(vocabulary(trained(texts, tokens="words", split="spaces", size=6))) == {*SPECIAL, "a", "b"}
 
 
 def test_equal_counts_go_by_the_alphabet() -> None:
     tokens = trained(["da cb bc ad"], tokens="words", split="spaces", size=6)
-    assert tokens.vocabulary() == {**{name: number for number, name in enumerate(SPECIAL)}, "ad": 4, "bc": 5}
+    assert vocabulary(tokens) == {**{name: number for number, name in enumerate(SPECIAL)}, "ad": 4, "bc": 5}
 
 
 def test_rare_letters_of_a_unigram_vocabulary_go_by_the_alphabet() -> None:
@@ -88,7 +88,7 @@ def test_no_subword_is_rarer_than_min_count(name: str) -> None:
     least = 4
     tokens = trained(texts, min_count=least, **KINDS[name])
     joined = [f"▁{word}" for text in texts for word in text.split()]
-    for token, number in tokens.vocabulary().items():
+    for token, number in vocabulary(tokens).items():
         if number > UNK:
             assert sum(word.count(token) for word in joined) >= least
     assert UNK in tokens.encode("lowering")  # one g in all texts
@@ -108,11 +108,11 @@ def test_a_vocabulary_of_nothing(kind: dict[str, Any], texts: list[str], more: d
 
 def test_plain_words_for_vector_files() -> None:
     tokens = trained(['the ("the") cat'], **KINDS["words, punctuation"])
-    vocabulary = tokens.vocabulary()
+    ids = vocabulary(tokens)
     assert tokens.plain("▁the") == tokens.plain("the") == "the"
     words = tokens.by_word()
-    assert sorted(words["the"]) == sorted([vocabulary["▁the"], vocabulary["the"]])
-    assert words["cat"] == [vocabulary["▁cat"]]
+    assert sorted(words["the"]) == sorted([ids["▁the"], ids["the"]])
+    assert words["cat"] == [ids["▁cat"]]
     assert not set(words) & set(SPECIAL)
     assert sorted(number for numbers in words.values() for number in numbers) == list(range(4, tokens.size))
     assert trained(["▁a"], **KINDS["words, spaces"]).plain("▁a") == "▁a"
@@ -182,4 +182,4 @@ def test_bpe_agrees_with_merging_by_hand() -> None:
     assert merged == ["ab", "▁x", "▁xab"]
     letters = {letter for word in words for letter in word}
     size = len(SPECIAL) + len(letters) + len(merged)
-    assert set(trained(texts, tokens="bpe", size=size).vocabulary()) == {*SPECIAL, *letters, *merged}
+    assert set(vocabulary(trained(texts, tokens="bpe", size=size))) == {*SPECIAL, *letters, *merged}

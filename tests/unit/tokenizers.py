@@ -3,7 +3,8 @@
 from typing import Any
 
 from sixjars.data.fields.text import TextSettings
-from sixjars.data.text.tokenizer import TextTokenizer
+from sixjars.data.text.tokenizer import AnyTokenizer, TextTokenizer
+from sixjars.flow.special import SPECIAL
 
 KINDS: dict[str, dict[str, Any]] = {
     "words, punctuation": {"tokens": "words", "split": "punctuation"},
@@ -25,3 +26,9 @@ TEXTS = [
 
 def trained(texts: list[str], **kind: Any) -> TextTokenizer:
     return TextTokenizer.trained(texts, TextSettings(**kind), "data.source")
+
+
+def vocabulary(tokenizer: AnyTokenizer) -> dict[str, int]:
+    """Every token and its id; a special name wins over a word of the text that is spelled the same."""
+    ordinary = {token: number for number, token in enumerate(tokenizer._names) if number >= len(SPECIAL)}
+    return ordinary | {name: number for number, name in enumerate(SPECIAL)}

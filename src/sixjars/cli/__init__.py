@@ -14,7 +14,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from sixjars.cli import align, export, inspect, predict, prepare, report, score, serve, share, train, tune, views
+from sixjars.cli import align, inspect, predict, prepare, score, serve, share, train, tune, views
 from sixjars.errors import TOO_LARGE, Interrupted, SixJarsError, memory_is_short
 
 app = typer.Typer(
@@ -40,9 +40,9 @@ for command in (
     inspect.explain,
     inspect.compare,
     views.inspect,
-    report.report,
+    score.report,
     share.pack,
-    export.export,
+    share.export,
     share.push,
     serve.serve,
 ):

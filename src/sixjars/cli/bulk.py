@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, final
 
 import typer
 
-from sixjars.cli.answers import MOST_NOTES
+from sixjars.cli.input_notes import MOST_NOTES, note_unknown
 from sixjars.cli.options import note, noting
 from sixjars.cli.streaming import Pace
-from sixjars.cli.unknown import note_unknown
 from sixjars.errors import DataError, Interrupted
 from sixjars.runs.bulk import PART_ROWS
 from sixjars.runs.bulk.remote import is_remote

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, final
 
 from sixjars.cli.options import note
+from sixjars.data.text.files import is_gzipped
 from sixjars.errors import DataError
-from sixjars.runs.given import is_gzipped, object_named, parted, raw_lines, row_given, text_of
+from sixjars.runs.given import object_named, parted, raw_lines, row_given, text_of
 from sixjars.runs.notes import cut_in_words
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, Overrides, note, notes, results
+from sixjars.cli.options import AllowOption, DataOption, DeviceOption, JsonOption, Overrides, note, notes, results
 
 
 def tasks(*, as_json: JsonOption = False) -> None:
@@ -53,7 +53,7 @@ def compare(
     recipes: Annotated[
         list[str], typer.Argument(metavar="RUN|RECIPE...", help="Two or more; recipes are trained first.")
     ],
-    data: Annotated[Path | None, typer.Option(help="Another file with the same columns.", show_default=False)] = None,
+    data: DataOption = None,
     out: Annotated[
         Path,
         typer.Option(help="A folder; or a table (.md, .csv, .json), or the picture (.png, .svg, .pdf)."),

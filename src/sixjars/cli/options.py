@@ -32,6 +32,7 @@ AllowOption = Annotated[
         show_default=False,
     ),
 ]
+DataOption = Annotated[Path | None, typer.Option(help="Another file with the same columns.", show_default=False)]
 DeviceOption = Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to compute.")]
 FromOption = Annotated[
     Path | None,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, final
 
 import typer
 
-from sixjars.cli.answers import Notes
 from sixjars.cli.bulk import (
     Bulk,
     EngineOption,
@@ -19,6 +18,7 @@ from sixjars.cli.bulk import (
     WorkersOption,
 )
 from sixjars.cli.chat import hold_conversation
+from sixjars.cli.input_notes import Notes
 from sixjars.cli.inputs import Lines, at_terminal, note_file_names, on_one_line, rows_given, texts_given
 from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, check_output, note, noting
 from sixjars.cli.streaming import Pace, portions
@@ -67,6 +67,8 @@ OutputOption = Annotated[
         show_default=False,
     ),
 ]
+QuestionOption = Annotated[list[str] | None, typer.Option(help="A question about each image.", show_default=False)]
+NbestOption = Annotated[int | None, typer.Option(help="Outputs for each input.", min=1, show_default=False)]
 SearchOption = Annotated[
     Literal["greedy", "beam", "sample"] | None,
     typer.Option(help="How outputs are chosen.", show_default=False),
@@ -86,11 +88,11 @@ PicturesOption = Annotated[
 def predict(
     run: RunArgument,
     texts: TextsArgument = None,
-    question: Annotated[list[str] | None, typer.Option(help="A question about each image.", show_default=False)] = None,
+    question: QuestionOption = None,
     inputs: InputsOption = None,
     output_file: OutputOption = None,
     search: SearchOption = None,
-    nbest: Annotated[int | None, typer.Option(help="Outputs for each input.", min=1, show_default=False)] = None,
+    nbest: NbestOption = None,
     setting: SettingOption = None,
     pictures: PicturesOption = None,
     *,
@@ -117,7 +119,7 @@ def predict(
     else:
         _check_files(bulk.file, output_file, pictures)
     predictor = load(run, device="cpu" if engine == "ray" else device, precision=precision, allow=allow or [])
-    settings = _settings(predictor, search, nbest, setting or [])
+    settings, _ = search_settings(predictor, search, nbest, setting)
     if bulk.is_asked:
         from sixjars.runs.bulk.work import Order
 
@@ -135,13 +137,16 @@ def predict(
     _answer(work, _Asked(texts or [], question or [], bulk.file, output_file), as_json=as_json)
 
 
-def _settings(predictor: "Predictor", search: str | None, nbest: int | None, setting: list[str]) -> "SearchSettings":
-    """The run's own search settings, with those of the command line."""
+def search_settings(
+    predictor: "Predictor", search: str | None, nbest: int | None, setting: list[str] | None
+) -> "tuple[SearchSettings, set[str]]":
+    """The run's own search settings, with those of the command line; and the names of those."""
     from sixjars.recipe.files import overridden
     from sixjars.runs.requests import search_of
 
-    given = overridden({}, setting) | ({} if nbest is None else {"nbest": nbest})
-    return search_of(predictor.recipe.evaluation.search, search, given, predictor.ability, "the command line")
+    given = overridden({}, setting or []) | ({} if nbest is None else {"nbest": nbest})
+    own = predictor.recipe.evaluation.search
+    return search_of(own, search, given, predictor.ability, "the command line"), set(given)
 
 
 @final

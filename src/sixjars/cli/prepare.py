@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 
 from sixjars.cli.options import AllowOption, DeviceOption, Overrides, RecipeArgument, notes, results
+from sixjars.progress import ConsoleProgress, number_of
 
 
 def features(
     recipe: RecipeArgument, overrides: Overrides = None, *, device: DeviceOption = "auto", allow: AllowOption = None
 ) -> None:
     """Extract the features of all images or videos of a recipe ahead of training; one that is killed goes on."""
-    from sixjars.progress import ConsoleProgress, number_of
     from sixjars.recipe.outside import Outside
     from sixjars.runs.prepare import extract_features
     from sixjars.runs.recipes import read_recipe
@@ -34,7 +34,6 @@ def sample(
     seed: Annotated[int, typer.Option(help="Another seed, another corpus.", min=0)] = 0,
 ) -> None:
     """Write a synthetic corpus as files: JSON lines, and images or videos beside them."""
-    from sixjars.progress import ConsoleProgress
     from sixjars.runs.prepare import generate_sample
 
     for path in generate_sample(task, out, size=size, seed=seed, reporter=ConsoleProgress(notes())):

@@ -1,4 +1,4 @@
-"""Commands that measure a run: `evaluate`, `score`."""
+"""Commands that measure a run: `evaluate`, `score`, `report`."""
 
 import json
 from pathlib import Path
@@ -6,21 +6,25 @@ from typing import Annotated
 
 import typer
 
+from sixjars.cli.input_notes import note_unknown
 from sixjars.cli.options import (
     AllowOption,
+    DataOption,
     DeviceOption,
     JsonOption,
     RunArgument,
     check_output,
+    note,
     notes,
     noting,
     results,
 )
+from sixjars.progress import ConsoleProgress
 
 
 def evaluate(
     run: RunArgument,
-    data: Annotated[Path | None, typer.Option(help="Another file with the same columns.", show_default=False)] = None,
+    data: DataOption = None,
     metrics: Annotated[str | None, typer.Option(help="Names with commas between.", show_default=False)] = None,
     output: Annotated[
         Path | None,
@@ -33,8 +37,6 @@ def evaluate(
 ) -> None:
     """Score a run, on its test set or on a file of yours."""
     from sixjars.cli.show import show_classes, show_scores
-    from sixjars.cli.unknown import note_unknown
-    from sixjars.progress import ConsoleProgress
     from sixjars.runs.evaluate import evaluate as evaluate_run
 
     check_output(output)
@@ -65,9 +67,24 @@ def score(
     allow: AllowOption = None,
 ) -> None:
     """Print the log probability of each output of a file, one a line; with --json also that of each token."""
-    from sixjars.runs.score import score_outputs
+    from sixjars.runs.forced import score_outputs
 
     with noting():
         found = score_outputs(run, data, device=device, allow=allow or [])
     for one in found:
         typer.echo(json.dumps(one.to_json(), ensure_ascii=False) if as_json else f"{one.log_probability:.6f}")
+
+
+def report(
+    run: RunArgument,
+    data: DataOption = None,
+    out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
+    *,
+    device: DeviceOption = "auto",
+    allow: AllowOption = None,
+) -> None:
+    """Write one HTML file about a run: scores, learning curves, examples with attention, a map, how to repeat it."""
+    from sixjars.runs.report import report as report_run
+
+    written = report_run(run, data=data, out=out, device=device, reporter=ConsoleProgress(notes()), allow=allow or [])
+    note(f"wrote {written} ({written.stat().st_size / 1e6:.1f} MB)")

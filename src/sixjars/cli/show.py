@@ -35,7 +35,7 @@ def show_scores(console: Console, scores: "Sequence[Score]", *, examples: int, w
 
 def show_classes(console: Console, classes: "Sequence[ClassRow]", confusion: "Confusion | None") -> None:
     """A line for each label, then which label is taken for which; not where an example may have several."""
-    from sixjars.inspection.confusion import confusion_in_terminal
+    from sixjars.inspection.heatmap import confusion_in_terminal
 
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     table.add_column("  label", no_wrap=True)

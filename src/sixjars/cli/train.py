@@ -8,6 +8,7 @@ import typer
 
 from sixjars.cli.options import AllowOption, DeviceOption, FromOption, Overrides, RecipeArgument, note, notes, results
 from sixjars.errors import DataError, RunError
+from sixjars.progress import ConsoleProgress
 
 ColumnOption = Annotated[
     list[str] | None, typer.Option(metavar="COLUMN", help="Its column: a name, or a number from 1.", show_default=False)
@@ -20,7 +21,6 @@ def demo(
 ) -> None:
     """Train English to romanised Hindi with attention on synthetic data, translate, and draw the attention."""
     from sixjars.cli.show import show_demo, show_trained
-    from sixjars.progress import ConsoleProgress
     from sixjars.runs.folder import open_run
     from sixjars.runs.recipes import read_recipe
     from sixjars.runs.train import train as train_recipe
@@ -118,7 +118,6 @@ def train(
 
     find(recipe)  # a wrong name is an error at once, before torch is loaded
     from sixjars.cli.show import show_trained
-    from sixjars.progress import ConsoleProgress
     from sixjars.runs.train import train as train_recipe
 
     trained = train_recipe(

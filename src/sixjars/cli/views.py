@@ -17,18 +17,21 @@ from sixjars.cli.faithfulness import (
     ReferenceOption,
     check_weights,
 )
+from sixjars.cli.input_notes import UnknownTokens, note_unknown_target
 from sixjars.cli.inputs import Lines, at_terminal, note_fault, note_file_names, on_one_line, rows_given, texts_given
 from sixjars.cli.options import AllowOption, DeviceOption, RunArgument, check_output, note, results
 from sixjars.cli.predict import (
     InputOption,
+    NbestOption,
+    QuestionOption,
     SearchOption,
     SettingOption,
     TextsArgument,
     note_fonts,
+    search_settings,
     table_of,
     with_attention,
 )
-from sixjars.cli.unknown import UnknownTokens, note_unknown_target
 from sixjars.cli.word_links import print_alignments
 from sixjars.errors import DataError
 
@@ -49,7 +52,7 @@ ViewName = Literal["heatmap", "lines", "document", "image", "frames", "tour", "c
 def inspect(
     run: RunArgument,
     texts: TextsArgument = None,
-    question: Annotated[list[str] | None, typer.Option(help="A question about each image.", show_default=False)] = None,
+    question: QuestionOption = None,
     input_file: InputOption = None,
     out: Annotated[
         Path | None,
@@ -62,7 +65,7 @@ def inspect(
         str | None, typer.Option(metavar="TEXT", help="Force this output (teacher forcing).", show_default=False)
     ] = None,
     search: SearchOption = None,
-    nbest: Annotated[int | None, typer.Option(help="Outputs for each input.", min=1, show_default=False)] = None,
+    nbest: NbestOption = None,
     setting: SettingOption = None,
     *,
     pieces: Annotated[bool, typer.Option("--pieces", help="Show tokens as they are, not joined to words.")] = False,
@@ -119,11 +122,7 @@ def _check_out(out: Path | None, view: str | None) -> None:
 
 def _search(predictor: "Predictor", kind: str | None, nbest: int | None, setting: list[str] | None) -> "SearchSettings":
     """Of a beam all its hypotheses are shown."""
-    from sixjars.recipe.files import overridden
-    from sixjars.runs.requests import search_of
-
-    given = overridden({}, setting or []) | ({} if nbest is None else {"nbest": nbest})
-    found = search_of(predictor.recipe.evaluation.search, kind, given, predictor.ability, "the command line")
+    found, given = search_settings(predictor, kind, nbest, setting)
     every = found.kind == "beam" and predictor.ability.searches and "nbest" not in given
     return found.model_copy(update={"nbest": found.width}) if every else found
 

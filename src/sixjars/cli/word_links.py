@@ -53,7 +53,8 @@ def _is_empty(one: "Input", target: str | None) -> bool:
 
 def _links(predictor: "Predictor", pairs: "list[Pair]", *, first: int) -> Iterator[str | None]:
     """The links of each pair; nothing of one that cannot be used, which is noted, unless a text of it is empty."""
-    from sixjars.inspection.pharaoh import pharaoh
+    from sixjars.data.alignment.aligner import pharaoh
+    from sixjars.evaluation.metrics.attention import linked
     from sixjars.runs.forced import forced
 
     source, output = next(iter(predictor.inputs.values())), predictor.fields.output
@@ -65,4 +66,4 @@ def _links(predictor: "Predictor", pairs: "list[Pair]", *, first: int) -> Iterat
         if _is_empty(*pair):
             yield ""
         else:
-            yield None if note_fault(one) else pharaoh(one.weights, left, right)
+            yield None if note_fault(one) else pharaoh(linked(one.weights, left, right))

@@ -177,7 +177,6 @@ def _embedded(encoder: nn.Module) -> Iterator[list[tuple[Tensor, Tensor]]]:
 class CheckedExample:
     """One example; an agreement is missing where no step has an order."""
 
-    row: int
     erasure: Agreement | None
     gradient: Agreement | None
 
@@ -193,11 +192,11 @@ def checked_examples(
         for row in some:
             random = np.random.default_rng(row)
             if not found[row]:
-                yield CheckedExample(row, None, None)
+                yield CheckedExample(None, None)
                 continue
             one = Copies(network, batches, row, found[row], tokens=tokens).importance()
             compared = (agreement(one.weights, importance, random) for importance in (one.falls, one.gradients))
-            yield CheckedExample(row, *compared)
+            yield CheckedExample(*compared)
 
 
 def _outputs(

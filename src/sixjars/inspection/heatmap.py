@@ -1,6 +1,8 @@
 """A heat map of attention weights, output tokens against source positions; as a file and in the terminal.
 
-Dims: T output tokens, S source positions.
+And a confusion matrix in the terminal: how often each label was predicted for each true one.
+
+Dims: T output tokens, S source positions; K labels, a row is a true one, a column a predicted one.
 """
 
 from collections.abc import Sequence
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
-from sixjars.errors import DataError
+from sixjars.errors import DataError, ShapeError
 from sixjars.inspection.page import (
     GREY,
     SMALL,
@@ -24,6 +26,7 @@ from sixjars.inspection.page import (
     figure_of,
     ink,
     save,
+    shortened,
     title_lines,
 )
 
@@ -38,6 +41,8 @@ WIDEST = 32
 GRID = "#e8eef4"
 LOW = 5
 """Rows from which the label of the colour bar has room on one line."""
+ROOM = 78
+"""Characters of a line in a terminal; where the labels of a confusion matrix would need more, they are numbered."""
 
 
 def heat_map(
@@ -64,7 +69,7 @@ def heat_map(
     weights_TS = checked(weights, len(target), len(source), positions="source tokens")
     if not weights_TS.size:
         raise DataError("there are no attention weights to draw.")
-    above, beside = _labels(source), _labels(target)
+    above, beside = ([shortened(token, LONGEST) for token in some] for some in (source, target))
     blocks = _blocks(len(source))
     width = 2.2 + 0.55 * len(blocks[0]) + 0.08 * max(0, max(map(len, beside)) - 8)  # more room for long labels
     height = len(blocks) * (1.2 + 0.42 * len(target) + 0.06 * max(0, max(map(len, above)) - 8)) + 0.4
@@ -109,10 +114,6 @@ def _name_cells(axes: "Axes", above: Sequence[str], beside: Sequence[str]) -> No
     axes.tick_params(which="minor", length=0)
 
 
-def _labels(tokens: Sequence[str]) -> list[str]:
-    return [token if len(token) <= LONGEST else f"{token[: LONGEST - 1]}…" for token in tokens]
-
-
 def peak_of(weights_TS: NDArray[np.float64]) -> float:
     """The largest weight, which is drawn darkest, so that attention that is spread thinly shows too."""
     return float(weights_TS.max(initial=0.0)) or 1.0
@@ -141,6 +142,25 @@ def in_terminal(weights: Weights, *, source: Sequence[str], target: Sequence[str
     peak = peak or max((weight for row in weights for weight in row), default=0.0) or 1.0
     shares = [[weight / peak for weight in row] for row in weights]
     return shaded_table(shares, texts, above=source, beside=target)
+
+
+def confusion_in_terminal(labels: Sequence[str], counts: Sequence[Sequence[int]]) -> Table:
+    """Counts in cells as bright as their share of the row; labels too long to be above the columns are numbered."""
+    sizes = [len(row) for row in counts]
+    if not labels or sizes != [len(labels)] * len(labels):
+        raise ShapeError(f"{len(labels)} labels need as many rows of as many counts, but the rows have {sizes}.")
+    counts_KK = np.asarray(counts, dtype=np.int64)
+    shares_KK = counts_KK / counts_KK.sum(axis=1, keepdims=True).clip(min=1)
+    above, beside = list(labels), list(labels)
+    if max(len(label) for label in labels) + 2 + sum(max(len(label) + 2, 4) for label in labels) > ROOM:
+        above = [str(at) for at in range(1, len(labels) + 1)]
+        beside = [f"{label}  {number}" for label, number in zip(labels, above, strict=True)]
+    texts = [[f" {count} " if count else "·" for count in row] for row in counts]
+    table = shaded_table(shares_KK.tolist(), texts, above=above, beside=beside, corner="true ↓  predicted →")
+    right, every = counts_KK.trace(), counts_KK.sum()
+    table.caption = f"{right} of {every} are right, {right / max(every, 1):.0%}."
+    table.caption_justify = "left"
+    return table
 
 
 def shaded_table(

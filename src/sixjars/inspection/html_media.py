@@ -8,8 +8,7 @@ from html import escape
 import numpy as np
 
 from sixjars.inspection.frames import frame_groups, group_name, grouped
-from sixjars.inspection.html_parts import Body, shade, word, words
-from sixjars.inspection.media import light_uri, photo_uri
+from sixjars.inspection.html_parts import Body, light_uri, photo_uri, shade, word, words
 from sixjars.inspection.page import percent
 from sixjars.inspection.tour import MOST_NAMED, MOVED, apart, tour_title
 from sixjars.inspection.view import View

@@ -1,17 +1,28 @@
-"""What the HTML of every view is made of: words that can be pointed at, shaded by weights.
+"""What the HTML of every view is made of: words that can be pointed at, shaded by weights, and small images.
 
-Whatever has `data-t` is a step of the output, whatever has `data-s` a position of the input.
+Whatever has `data-t` is a step of the output, whatever has `data-s` a position of the input. An image is a photograph,
+or the light on it where attention weights are large.
+
+Dims: h rows and w columns of cells.
 """
 
+import io
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Literal, final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sixjars.inspection.overlay import DARK, lightness
 from sixjars.inspection.page import Weights
 
 DEEP, DEEPEST = 0.58, 0.78
 """The shades from which letters have another colour, in the dark and in the light; the script has the same."""
+PIXELS = 6
+"""Of a cell along a side; a browser makes more of them."""
 
 
 @final
@@ -54,3 +65,32 @@ def words_of(label: str, made: Sequence[str]) -> str:
     """The same of words that are made already; those of scripts that are written from right to left begin there."""
     flow = f'<span class="flow" dir="auto">{" ".join(made)}</span>'
     return f'<div class="words" role="group" aria-label="{label}"><b class="label">{label}</b>{flow}</div>'
+
+
+def photo_uri(image: NDArray[np.uint8], most: int) -> str:
+    """An image as a JPEG data URI, with at most so many pixels along its longer side."""
+    from PIL import Image
+
+    made = Image.fromarray(np.ascontiguousarray(image))
+    if max(made.size) < most // 2:  # or the browser would blur the few pixels that it has
+        times = most // 2 // max(made.size)
+        made = made.resize((made.width * times, made.height * times), Image.Resampling.NEAREST)
+    made.thumbnail((most, most))
+    return _uri(made, "jpeg", quality=82)
+
+
+def light_uri(weights_hw: NDArray[np.float64]) -> str:
+    """What lies on an image, (h, w) weights: black, and clear where they are large; as a PNG data URI."""
+    from PIL import Image
+
+    high, wide = weights_hw.shape
+    light = lightness(weights_hw, PIXELS * high, PIXELS * wide)
+    pixels = np.zeros((*light.shape, 2), dtype=np.uint8)
+    pixels[:, :, 1] = np.round(255 * (1 - DARK) * (1 - light))
+    return _uri(Image.fromarray(pixels, "LA"), "png", optimize=True)
+
+
+def _uri(image: object, kind: str, **how: object) -> str:
+    stream = io.BytesIO()
+    image.save(stream, kind, **how)  # type: ignore[attr-defined]
+    return f"data:image/{kind};base64,{b64encode(stream.getvalue()).decode()}"

@@ -72,6 +72,15 @@ _NUMBERS: "WeakKeyDictionary[Figure, Numbers]" = WeakKeyDictionary()
 """Of each figure that is being drawn, the words that no font can show."""
 
 
+def shortened(text: str, most: int) -> str:
+    """At most so many characters of a text.
+
+    >>> shortened("attention", 6), shortened("attend", 6)
+    ('atten…', 'attend')
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def drawable(figure: "Figure", text: str, weight: str | int = "normal") -> str:
     """The text as this figure can show it: a word that no font has becomes a number, which its legend explains.
 

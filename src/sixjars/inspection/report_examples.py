@@ -5,7 +5,7 @@ from html import escape
 
 from sixjars.inspection.choice import usual, views_of
 from sixjars.inspection.html import fragment
-from sixjars.inspection.media import photo_uri
+from sixjars.inspection.html_parts import photo_uri
 from sixjars.inspection.report_tables import cut, shown_number
 from sixjars.inspection.report_values import Example, Group, Shown
 from sixjars.inspection.view import View

@@ -76,7 +76,7 @@ def map_html(found: SummaryMap, *, of: int, ranked_by: str) -> str:
         f"have similar vectors. Principal components: across {one} of the variance, upwards {two}.{some}</p>"
         f'<div class="map" data-by="{first}"><p class="tools"><label>Colour <select class="by">{options}</select>'
         '</label> <label>Find <input type="search" class="find" placeholder="a word of the text"></label></p>'
-        f"{_legends(found, ways, ranked_by)}"
+        f"{_legends(found, ways)}"
         f'<div class="plot">{_dots(found)}<div class="tip" hidden></div></div>'
         '<div class="picked" aria-live="polite"><p class="note">Point at an example to read it; click it, or press '
         "Enter, to see its nearest neighbours. Arrow keys go from point to point.</p></div>"
@@ -127,7 +127,7 @@ def _dots(found: SummaryMap) -> str:
     return f'<svg {box}>{"".join(made)}<g class="rings"></g></svg>'
 
 
-def _legends(found: SummaryMap, ways: dict[str, str], ranked_by: str) -> str:
+def _legends(found: SummaryMap, ways: dict[str, str]) -> str:
     """What the colours mean; the style shows the one that is used."""
     made = []
     if "class" in ways:

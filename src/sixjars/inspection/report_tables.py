@@ -8,6 +8,7 @@ from sixjars.evaluation.bootstrap import RESAMPLES
 from sixjars.evaluation.by_length import FEW
 from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
 from sixjars.inspection.html_parts import deep, shade
+from sixjars.inspection.page import shortened
 from sixjars.inspection.report_values import ByLength, History
 
 MOST_LABELS = 25
@@ -31,8 +32,7 @@ def cut(text: str, most: int) -> str:
     >>> cut("a  long text", 8)
     'a long …'
     """
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return shortened(" ".join(text.split()), most)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:

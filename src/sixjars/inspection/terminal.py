@@ -13,7 +13,7 @@ from sixjars.inspection.draw import order_of, probability_of
 from sixjars.inspection.frames import frame_groups, group_name, grouped
 from sixjars.inspection.heatmap import in_terminal, style_of
 from sixjars.inspection.lines import LEAST, copied_links
-from sixjars.inspection.page import Weights, checked, percent
+from sixjars.inspection.page import Weights, checked, percent, shortened
 from sixjars.inspection.tour import tour_title
 from sixjars.inspection.view import View
 
@@ -43,7 +43,7 @@ def _heat_map(view: View, width: int) -> Iterator[RenderableType]:
 
 def _tables(weights: Weights, names: Sequence[str], tokens: Sequence[str], width: int) -> Iterator[RenderableType]:
     """A heat map in as many tables as it needs, some columns each."""
-    above, beside = ([_short(name) for name in some] for some in (names, tokens))
+    above, beside = ([shortened(name, LONGEST) for name in some] for some in (names, tokens))
     room, peak = width - max(map(cell_len, beside)) - 3, max(max(row) for row in weights)
     begin, left_out = 0, 0
     while begin < len(above):
@@ -61,10 +61,6 @@ def _tables(weights: Weights, names: Sequence[str], tokens: Sequence[str], width
         yield Text(f"{left_out} more columns, where every weight is below {LEAST:.2f}, are left out.", style="dim")
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
-
-
 def _lines(view: View, width: int) -> Iterator[Table]:
     """A line for each output word: the input words with the largest weights."""
     output, names = view.outputs[0], view.names
@@ -72,7 +68,7 @@ def _lines(view: View, width: int) -> Iterator[Table]:
     for token, row in zip(output.tokens, output.weights, strict=True):
         best = sorted(range(len(names)), key=lambda at: -row[at])[:4]
         told = [f"{_which(names, at)} {row[at]:.2f}" for at in best if row[at] >= LEAST]
-        table.add_row(Text(_short(token)), Text("→"), Text("  ".join(told) or f"each below {LEAST:.2f}"))
+        table.add_row(Text(shortened(token, LONGEST)), Text("→"), Text("  ".join(told) or f"each below {LEAST:.2f}"))
     yield table
 
 
@@ -90,7 +86,7 @@ def _copying(view: View, width: int) -> Iterator[Table]:
     ):
         told = "  ".join(f"word {place + 1} {row[place]:.2f}" for place in places)
         sure = "copied from" if at is not None else "also in the input:" if places else "generated"
-        table.add_row(Text(_short(token)), Text(sure, style="bold" if at is not None else ""), Text(told))
+        table.add_row(Text(shortened(token, LONGEST)), Text(sure, style="bold" if at is not None else ""), Text(told))
     yield table
 
 
@@ -106,8 +102,7 @@ def _document(view: View, width: int) -> Iterator[RenderableType]:
     shares = [weight**0.5 * share for weight, own in levels for share in own]
     peak = max(shares) or 1.0
     segments = view.segments or (0,) * len(names)
-    table = Table(box=None, padding=(0, 1), show_edge=False, show_header=False)
-    table.add_column(justify="right", style="bold", no_wrap=True)
+    table = _listing()
     for (weight, _), (_, group) in zip(levels, groupby(range(len(names)), key=segments.__getitem__), strict=True):
         words = [(names[at], style_of(shares[at] / peak) if shares[at] > 0.1 * peak else "") for at in group]
         shaded = Text(" ").join(Text(word, style=style) for word, style in words)

@@ -6,7 +6,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sixjars.inspection.page import COLORS, GREY, SMALL, figure_of, save
+from sixjars.inspection.page import COLORS, GREY, SMALL, figure_of, save, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,8 +84,7 @@ def _draw_key(axis: "Axes", trials: Sequence[Row], key: str, scale: str) -> None
         return
     places = _places(trials, key)
     _scatter(axis, trials, lambda row: places[json.dumps(row[key])])
-    names = [text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…" for text in (t.strip('"') for t in places)]
-    axis.set_xticks(list(places.values()), names)
+    axis.set_xticks(list(places.values()), [shortened(text.strip('"'), LONGEST) for text in places])
     axis.set_xlim(-0.6, len(places) - 0.4)
 
 

@@ -13,7 +13,7 @@ from typing import Any, final
 from sixjars.data.text.segments import OTHER, OWN
 from sixjars.errors import DataError
 from sixjars.flow.values import Layout
-from sixjars.inspection.page import Weights
+from sixjars.inspection.page import Weights, shortened
 
 SPACE = "␣"
 """How a space is written where characters are tokens."""
@@ -99,8 +99,7 @@ class View:
     @property
     def short(self) -> str:
         """The same on one line, cut where it is long."""
-        line = " ".join(self.given.split())
-        return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+        return shortened(" ".join(self.given.split()), LONGEST)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -14,11 +14,9 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.errors import ShapeError
 from sixjars.flow.limits import Share, Size
+from sixjars.model.processor import FEWEST_ONCE, HAS_ONEDNN
 
 Start = Literal["linear", "copy"]
-HAS_ONEDNN: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-FEWEST = 1 << 15
-"""A matrix with fewer numbers is left to torch's own product: calling another one would take as long."""
 LARGEST = 42.0
 """Of what is raised to a power: e^84 is still a float. Where no key is beyond half of it, a sum with a query that is
 beyond it has a tanh of 1 to the last bit, whatever the query is."""
@@ -39,15 +37,17 @@ def computed_in(values: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else values.dtype
 
 
-def by_onednn(weight: Tensor) -> bool:
-    """Whether oneDNN multiplies by this matrix: it uses all of every processor, and MKL only all of Intel's."""
+def by_onednn(weight: Tensor, fewest: int) -> bool:
+    """Whether oneDNN multiplies by this matrix, which has so many numbers or more."""
     fits = isinstance(weight, Tensor) and weight.dtype == torch.float32 and weight.device.type == "cpu"
-    return HAS_ONEDNN and fits and weight.numel() >= FEWEST
+    return HAS_ONEDNN and fits and weight.numel() >= fewest
 
 
 def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None, *, total: Tensor | None = None) -> Tensor:
     """Rows (N, I) times Wᵀ, (O, I), plus b, (O,), plus `total`, (N, O). It has no backward pass."""
-    if not by_onednn(weight) or not rows.numel():
+    if not rows.numel():  # oneDNN refuses them
+        return rows.new_zeros(*rows.shape[:-1], weight.shape[0])
+    if not (weight.is_mkldnn or by_onednn(weight, FEWEST_ONCE)):
         found = F.linear(rows, weight, bias)
         return found if total is None else found.add_(total)
     if not (weight.is_mkldnn or weight.is_contiguous() or weight.t().is_contiguous()):
@@ -93,11 +93,11 @@ class Linear(torch.autograd.Function):
 
 
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """As `torch.nn.functional.linear`: (…, I) -> (…, O). Learning on a CPU, every product is by oneDNN."""
-    learns = torch.is_grad_enabled() and by_onednn(weight) and computed_in(inputs) == torch.float32
+    """Inputs (…, I) times Wᵀ, plus b, (…, O), with one backward pass; by oneDNN where that is faster."""
+    learns = torch.is_grad_enabled() and by_onednn(weight, FEWEST_ONCE) and computed_in(inputs) == torch.float32
     if not learns or torch.compiler.is_compiling():
         return F.linear(inputs, weight, bias)
-    made: Tensor = Linear.apply(inputs.flatten(0, -2), weight, bias)  # type: ignore[no-untyped-call]
+    made: Tensor = Linear.apply(inputs.reshape(-1, weight.shape[1]), weight, bias)  # type: ignore[no-untyped-call]
     return made.view(*inputs.shape[:-1], len(weight))
 
 

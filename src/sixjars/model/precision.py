@@ -15,7 +15,7 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.errors import RecipeError, unknown
 from sixjars.model.build import Network
-from sixjars.model.layers import FEWEST, HAS_ONEDNN
+from sixjars.model.processor import FEWEST, HAS_ONEDNN
 from sixjars.model.recurrent import Recurrent
 
 Precision = Literal["32", "bf16", "int8"]

@@ -36,7 +36,6 @@ READS: dict[Direction, tuple[str, ...]] = {
     "backward": ("right_to_left",),
     "both": ("left_to_right", "right_to_left"),
 }
-ARROWS = {"left_to_right": "→", "right_to_left": "←"}
 LayerState = tuple[Tensor, Tensor | None]
 """What one layer remembers: (hidden (B, H), memory cell (B, H) or nothing)."""
 
@@ -117,7 +116,7 @@ class Recurrent(nn.Module):
         It does not depend on the state, so a loop over steps can have it computed for all of them beforehand.
         """
         weight = self._weight("weight_ih", 0)[:, begin : begin + inputs.shape[-1]]
-        return linear(inputs, weight, self._weight("bias_ih", 0) if begin == 0 else None)
+        return F.linear(inputs, weight, self._weight("bias_ih", 0) if begin == 0 else None)
 
     def advance(self, given: Tensor, state: list[LayerState]) -> list[LayerState]:
         """One step of every layer from the first layer's projected input (B, G)."""
@@ -161,16 +160,17 @@ class Recurrent(nn.Module):
             if query is not None and number == self.layers - 1:
                 weight = torch.cat([weight, query])
             below = self._weight("weight_ih", number)[:, inputs.shape[-1] if number == 0 else 0 :]
-            above = None if number == 0 else self._weight("bias_ih", number).to(dtype)
-            layers.append(Layer(below.to(dtype), above, weight.to(dtype), bias.to(dtype)))
+            own = None if number == 0 else self._weight("bias_ih", number).to(dtype)
+            layers.append(Layer(below.to(dtype), own, weight.to(dtype), bias.to(dtype)))
         by_layer = state.mapped(lambda tensor: tensor.transpose(0, 1).to(dtype))
-        first = by_layer.hidden, by_layer.cell
         assert prepared.keys is not None
-        keys, memory = prepared.keys.to(dtype), prepared.memory.to(dtype)
-        sources = Sources(keys, memory, prepared.mask, None if score is None else score.to(dtype))
-        kept = self._kept(inputs.shape[1], first[0]) if self.training and self.dropout and self.layers > 1 else None
-        given_TBG = self.project(inputs.transpose(0, 1)).to(dtype)
-        made = unrolled(self.cell, given_TBG, first, sources, layers, kept)
+        scores = None if score is None else score.to(dtype)
+        sources = Sources(prepared.keys.to(dtype), prepared.memory.to(dtype), prepared.mask, scores)
+        drops = self.training and self.dropout and self.layers > 1
+        kept = self._kept(inputs.shape[1], by_layer.hidden) if drops else None
+        above = self._weight("weight_ih", 0)[:, : inputs.shape[-1]], self._weight("bias_ih", 0)
+        given_TBG = linear(inputs.transpose(0, 1), *above).to(dtype)
+        made = unrolled(self.cell, given_TBG, (by_layer.hidden, by_layer.cell), sources, layers, kept)
         states_BTH, vectors_BTC, weights_BTS = (tensor.transpose(0, 1).contiguous() for tensor in made)
         return states_BTH, Context(vectors_BTC, weights_BTS)
 
@@ -264,7 +264,7 @@ class DirectionalRNN(nn.Module):
         for depth, layer in enumerate(self.layers, start=1):
             for read, cells in layer.named_children():
                 assert isinstance(cells, Recurrent)
-                arrow = ARROWS[read] if self.direction == "both" else ""
+                arrow = ("→" if read == "left_to_right" else "←") if self.direction == "both" else ""
                 cells.tag = f"{tag}{depth if len(self.layers) > 1 else ''}{arrow}"
 
     def forward(self, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast, final
 
+from sixjars.data.text.files import is_gzipped
 from sixjars.runs.requests import Unreadable
 
 Cell = str | float | None
@@ -43,8 +44,7 @@ class _Stream(Answers):
     """Lines, plain or gzipped by the ending; each call is one write, so that what is in the file are whole rows."""
 
     def __init__(self, path: Path, head: str = "", end: str = "") -> None:
-        zipped = path.suffix.lower() == ".gz"
-        self.file = cast(BinaryIO, gzip.open(path, "wb") if zipped else path.open("wb", buffering=0))
+        self.file = cast(BinaryIO, gzip.open(path, "wb") if is_gzipped(path) else path.open("wb", buffering=0))
         self.end = end
         self.put(head)
 

@@ -1,7 +1,9 @@
-"""Opening a packed run, one file that may come from a stranger: a zip of a few plain files, and nothing else.
+"""Opening a run that may come from a stranger: the one file of a packed run, or a run on the Hugging Face hub.
 
-Nothing in it is compressed, so what is unpacked is never larger than the file. Its entries have fixed names; the folder
-that comes out of it is then read with the same care as any run folder.
+A packed run is a zip of a few plain files, and nothing else. Nothing in it is compressed, so what is unpacked is never
+larger than the file. Its entries have fixed names. From the hub, or a server of your own that speaks as it does
+(`HF_ENDPOINT`), only the files of a run are fetched, and none is code. The folder that comes out of either is then read
+with the same care as any run folder.
 """
 
 import atexit
@@ -9,12 +11,15 @@ import re
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sixjars.errors import RunError, shown
-from sixjars.runs.hub import downloaded, is_on_hub
+from sixjars.errors import RunError, first_line, shown
 
+HUB: Final = "hf:"
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 ENDING: Final = ".sixjars"
 CARD: Final = "README.md"
 FILES: Final = ("recipe.yaml", "run.json", "scores.json", "log.jsonl", "cost.json", "model.safetensors")
@@ -22,6 +27,62 @@ FILES: Final = ("recipe.yaml", "run.json", "scores.json", "log.jsonl", "cost.jso
 _FIELD = re.compile(r"fields/[A-Za-z0-9_]{1,80}\.json")
 _MOST: Final = 50
 """Entries; a run has about ten."""
+
+
+def is_on_hub(path: Path) -> bool:
+    """Whether this names a run on the hub.
+
+    >>> is_on_hub(Path("hf:user/name")), is_on_hub(Path("runs/name"))
+    (True, False)
+    """
+    return str(path).startswith(HUB)
+
+
+def checked_name(name: str) -> str:
+    """The name of a repository, without `hf:`; others are refused before anything is sent."""
+    plain = name.removeprefix(HUB)
+    if not _NAME.fullmatch(plain):
+        raise RunError(f"a run on the hub is called user/name, but this is {shown(name)}.")
+    return plain
+
+
+def downloaded(path: Path) -> Path:
+    """The folder of a run on the hub, `hf:user/name` or `hf:user/name@revision`; what was fetched before is kept."""
+    from huggingface_hub import snapshot_download
+
+    plain, _, revision = str(path).partition("@")
+    name = checked_name(plain)
+    with reaching_the_hub(name):
+        files = [CARD, *FILES, "fields/*.json"]
+        fetched = snapshot_download(
+            name, revision=revision or None, allow_patterns=files, library_name="sixjars", tqdm_class=None
+        )
+    folder = Path(fetched)
+    if not (folder / "recipe.yaml").is_file():
+        raise RunError(f"{plain} is not a run of sixjars: it has no recipe.yaml.")
+    return folder
+
+
+@contextmanager
+def reaching_the_hub(name: str) -> Iterator[None]:
+    """Whatever the hub or the network says becomes one sentence."""
+    from huggingface_hub import errors
+
+    try:
+        yield
+    except errors.RevisionNotFoundError:
+        raise RunError(f"{name} has no such revision on the hub.") from None
+    except errors.RepositoryNotFoundError:
+        raise RunError(
+            f"{name} is not on the hub, or not for you; sign in with `hf auth login`, or set HF_TOKEN, if it is yours."
+        ) from None
+    except errors.LocalEntryNotFoundError:
+        raise RunError(f"{name} cannot be downloaded: the hub cannot be reached, and it was never here.") from None
+    except errors.HfHubHTTPError as error:
+        said = error.server_message or str(error).splitlines()[0]
+        raise RunError(f"the hub refused {name}: {said.strip().rstrip('.')}.") from None
+    except (errors.HTTPError, OSError) as error:  # type: ignore[attr-defined]  # of the library that it calls with
+        raise RunError(f"the hub cannot be reached for {name}: {first_line(error)}.") from None
 
 
 def is_packed(path: Path) -> bool:
@@ -32,7 +93,7 @@ def is_packed(path: Path) -> bool:
 def unpacked(path: Path) -> Path:
     """A folder with the files of a packed run, which is removed when this process ends; or one from the hub."""
     if is_on_hub(path):
-        return downloaded(path, [CARD, *FILES, "fields/*.json"])
+        return downloaded(path)
     try:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()

@@ -12,7 +12,7 @@ from sixjars.data.field import Equipment, Field
 from sixjars.data.fields import FIELDS
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.readers import read
-from sixjars.data.text.files import lines_of, opened
+from sixjars.data.text.files import ending_of, lines_of, opened
 from sixjars.errors import DataError
 from sixjars.recipe.data import Column
 from sixjars.recipe.sections import DataSettings
@@ -196,11 +196,6 @@ def _has_some(place: Path, files: Sequence[str]) -> bool:
     with suppress(DataError):
         return any(map(MediaFiles([place], memory=place.parent).has, files))
     return False
-
-
-def ending_of(data: Path) -> str:
-    """What the name of a file ends in, packed or not."""
-    return Path(data.stem if data.suffix.lower() == ".gz" else data.name).suffix.lower()
 
 
 def _first_line(data: Path) -> str:

@@ -16,9 +16,9 @@ from typing import Any, Final, final
 from sixjars.data.readers.delimited import DELIMITERS as MARKS
 from sixjars.data.readers.delimited import header_names
 from sixjars.data.readers.excel import is_blank, sheet_names, sheet_rows
-from sixjars.data.readers.records import DECODER, wrapped_list
+from sixjars.data.readers.records import DECODER, opened_parquet, wrapped_list
 from sixjars.data.readers.rows import Fault, Key, value_of
-from sixjars.data.text.files import MARK, UTF16, is_windows, lines_of, opened
+from sixjars.data.text.files import MARK, UTF16, ending_of, is_windows, lines_of, opened
 from sixjars.errors import DataError
 from sixjars.runs.answer_files import Answers, DelimitedAnswers, JsonAnswers, ParquetAnswers, Row
 from sixjars.runs.input_file import InputFile
@@ -214,22 +214,15 @@ class ParquetFile(InputFile):
 
     def rows(self) -> Iterator[Row]:
         """Some rows are decoded together."""
-        import pyarrow
-        import pyarrow.parquet
-
-        try:
-            with pyarrow.parquet.ParquetFile(self.path) as file:
-                self.schema, self.names = file.schema_arrow, file.schema_arrow.names
-                self.size = self.count = file.metadata.num_rows
-                keys = {field: self._named(key) or self._key(field, self.names) for field, key in self.wanted.items()}
-                for batch in file.iter_batches(_ROWS):
-                    for at, record in enumerate(batch.to_pylist()):
-                        self.read += 1
-                        values = {field: plain(_member(record, key)) for field, key in keys.items()}
-                        yield Row(values, batch.slice(at, 1))
-        except (pyarrow.ArrowException, OSError) as error:
-            reason = str(error).splitlines()[0].rstrip(".")
-            raise DataError(f"{self.path} is not a Parquet file or is damaged: {reason}.") from error
+        with opened_parquet(self.path) as file:
+            self.schema, self.names = file.schema_arrow, file.schema_arrow.names
+            self.size = self.count = file.metadata.num_rows
+            keys = {field: self._named(key) or self._key(field, self.names) for field, key in self.wanted.items()}
+            for batch in file.iter_batches(_ROWS):
+                for at, record in enumerate(batch.to_pylist()):
+                    self.read += 1
+                    values = {field: plain(_member(record, key)) for field, key in keys.items()}
+                    yield Row(values, batch.slice(at, 1))
 
     def _named(self, key: Key) -> str:
         return "".join(self.names[key - 1 : key]) if isinstance(key, int) else ""
@@ -250,8 +243,7 @@ def input_file(
     path: Path, wanted: Mapping[str, Key], *, header: bool | None = None, sheet: str | None = None
 ) -> InputFile | None:
     """A file with columns, by its ending in any case, gzipped or not; nothing where it has one input a line."""
-    name = path.name.lower()
-    ending = Path(name.removesuffix(".gz")).suffix
+    name, ending = path.name.lower(), ending_of(path)
     if ending in DELIMITERS:
         return Delimited(path, wanted, DELIMITERS[ending], header=header)
     if ending in (".json", ".jsonl"):

@@ -5,7 +5,8 @@ Dims: B batch, T target positions, S source positions.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from pathlib import Path
+from typing import Any, final
 
 import torch
 
@@ -15,9 +16,15 @@ from sixjars.evaluation.posterior import posterior_of
 from sixjars.evaluation.score import encoded_batches
 from sixjars.flow.special import SPECIAL, STOP, UNK
 from sixjars.flow.values import Hypothesis, Layout
+from sixjars.learning.engine import Device, device_named
 from sixjars.loss import truth_loss
 from sixjars.model.build import Network
+from sixjars.progress import number_of, tell
+from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
+from sixjars.runs.data import Blueprint
+from sixjars.runs.evaluate import file_dataset
+from sixjars.runs.folder import open_run
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import EncodedRequests, Found, Input, Request
@@ -148,3 +155,75 @@ def _found(row: Taught) -> Found:
     """A hypothesis as search would have found it."""
     total = sum(row.log_probabilities)
     return Found([Hypothesis(row.ids, total, total, row.weights, row.finished)], row.length, row.layout)
+
+
+@final
+@dataclass(frozen=True)
+class ScoredOutput:
+    """One given output, and how probable it is."""
+
+    inputs: dict[str, str]
+    output: str
+    log_probability: float
+    """Natural log of P(output | input), `<stop>` included."""
+    tokens: tuple[str, ...] = ()
+    """The tokens of the output, `<stop>` included; or the label."""
+    token_log_probabilities: tuple[float, ...] = ()
+    """Of each token, given those before it."""
+    line: int = 0
+    """Where it was in its file, counted from 1."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for `--json`."""
+        given = next(iter(self.inputs.values()), "") if len(self.inputs) < 2 else self.inputs
+        return {
+            "input": given,
+            "output": self.output,
+            "log_probability": self.log_probability,
+            "tokens": list(self.tokens),
+            "token_log_probabilities": list(self.token_log_probabilities),
+            "line": self.line,
+        }
+
+
+def score_outputs(
+    folder: str | Path,
+    data: str | Path,
+    *,
+    device: Device = "auto",
+    allow: Iterable[str] = (),
+) -> list[ScoredOutput]:
+    """The log probability of each output of a file that has the columns of the run, in the order of its rows.
+
+    A label that the run did not learn has no number, so its log probability is -inf.
+
+    >>> import tempfile, sixjars
+    >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = sixjars.train("transliteration/sample_attention", few, out=f"{folder}/run")
+    ...     _ = Path(f"{folder}/pairs.jsonl").write_text('{"roman": "ghar", "devanagari": "घर"}')
+    ...     [found] = score_outputs(run.folder, f"{folder}/pairs.jsonl")
+    >>> len(found.tokens), found.log_probability < 0
+    (3, True)
+    """
+    run = open_run(Path(folder), Outside(tuple(allow)))
+    blueprint = Blueprint.of(run.recipe, run.outside, device=device_named(device))
+    run.check_backbones(blueprint.fingerprints)
+    fields = run.restored(blueprint.fields)
+    network = run.network(blueprint, fields).to(device_named(device))
+    dataset = file_dataset(run, fields, data)
+    if dataset.skipped:
+        rows = number_of(dataset.skipped, "bad row")
+        tell(f"left out: {rows} of {data}; --json has the line of each of the others.")
+    found = dict(_scored(network, dataset, examples=run.recipe.evaluation.batch_examples))
+    return [found[row] for row in range(len(dataset))]
+
+
+def _scored(network: Network, dataset: Dataset, *, examples: int) -> Iterator[tuple[int, ScoredOutput]]:
+    output, texts = dataset.fields.output, dataset.table.texts(dataset.fields.output.name)
+    for row, found in taught(network, dataset, examples=examples):
+        each = found.log_probabilities
+        total = sum(each) if each else float("-inf")
+        stop = ["<stop>"] if found.finished and network.decoder.searches else []
+        tokens = (*output.tokens(found.ids, dataset.source_words(row)), *stop)
+        yield row, ScoredOutput(dataset.raw(row), texts[row], total, tokens, each, dataset.table.line(row))

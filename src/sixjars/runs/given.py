@@ -23,11 +23,6 @@ def is_many(given: Path) -> bool:
     return given.is_dir() or (glob.has_magic(str(given)) and not given.exists())
 
 
-def is_gzipped(file: Path) -> bool:
-    """By its name."""
-    return file.suffix.lower() == ".gz"
-
-
 def raw_lines(file: Path) -> Iterator[bytes]:
     """The lines of a file, plain or gzipped, in UTF-8; none of an empty one."""
     if not is_empty(file):

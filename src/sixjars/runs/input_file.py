@@ -8,7 +8,7 @@ from typing import Any
 
 from sixjars.data.readers.delimited import unused_delimiter
 from sixjars.data.readers.rows import Fault, Key, decoded
-from sixjars.data.text.files import check_file
+from sixjars.data.text.files import check_file, ending_of, is_gzipped
 from sixjars.errors import DataError
 from sixjars.runs.answer_files import Answers, Row
 from sixjars.runs.requests import Unreadable, not_utf8
@@ -25,9 +25,9 @@ class InputFile(ABC):
         """Whether a workbook has no value, not even a header."""
         self.read = 0
         """Bytes, or rows of a Parquet file, so far."""
-        self.size: int | None = None if path.suffix.lower() == ".gz" else path.stat().st_size
+        self.size: int | None = None if is_gzipped(path) else path.stat().st_size
         """How many there are; nothing where that is not known before the end."""
-        self.answer_ending = Path(path.name.lower().removesuffix(".gz")).suffix
+        self.answer_ending = ending_of(path)
         """Of the file that `answers` writes."""
         self.names: list[str] = []
         """Its columns, as far as rows were read."""

@@ -23,9 +23,8 @@ from sixjars.model.precision import Precision, in_precision
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data import Blueprint
-from sixjars.runs.finishing import Finishing
 from sixjars.runs.folder import RunFolder, open_run
-from sixjars.runs.prediction import Prediction
+from sixjars.runs.prediction import Finishing, Prediction
 from sixjars.runs.requests import (
     Ability,
     Check,

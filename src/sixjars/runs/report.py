@@ -7,7 +7,7 @@ import math
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -28,13 +28,14 @@ from sixjars.learning.cost import read_cost
 from sixjars.learning.engine import Device
 from sixjars.progress import Reporter, duration, number_of
 from sixjars.recipe.outside import Outside
+from sixjars.runs.data import Splits
 from sixjars.runs.evaluate import Evaluation, JudgedRun, evaluation_of, judged_run, wanted_metrics, without_annotations
 from sixjars.runs.explain import explain
 from sixjars.runs.folder import RunFolder, best_of, first_score, noted, open_run
+from sixjars.runs.folds import note_of_folds
 from sixjars.runs.output_file import check_new, check_not_read, check_writable
 from sixjars.runs.recipes import metrics_of
 from sixjars.runs.report_examples import example_of, images_of, lengths_of, ranking_of, unknown_words, views_of
-from sixjars.runs.report_notes import notes_of
 from sixjars.runs.splits import SPLITS
 
 ENDINGS = (".html", ".htm")
@@ -242,3 +243,31 @@ class _Gathering:
         found |= {str(name): str(number) for name, number in (versions or {}).items()}
         found |= {f"checksum of the {SPLITS.get(name, name)} set": str(number) for name, number in (data or {}).items()}
         return found | ({"fine-tuned from": str(origin)} if origin else {})
+
+
+def notes_of(run: RunFolder, one: JudgedRun, *, own: bool) -> Iterator[str]:
+    """A sentence each; `own` says that the run was scored on its own data, not on another file."""
+    learning = run.recipe.learning
+    if learning.folds is None:
+        kept = "are those" if learning.average == 1 else f"are the mean of the {learning.average} checkpoints"
+        yield f"The validation set chose the weights: they {kept} with the best {learning.metric or 'loss'} on it."
+    elif own:
+        sentence = note_of_folds(run)
+        yield f"{sentence[:1].upper()}{sentence[1:]}"
+    if not own or one.splits is None:
+        yield _counted(one.dataset.skipped, "bad row", "skipped in reading this file")
+        return
+    if one.splits.test is None and learning.folds is None:
+        yield "There is no test set, so these scores are of the validation set too, and may be too good."
+    yield from _rows(one.splits)
+
+
+def _rows(splits: Splits) -> Iterator[str]:
+    yield _counted(splits.skipped, "bad row", "skipped in reading the data")
+    yield _counted(splits.train.dropped, "training row", "dropped as too long (max_length) or for an unlisted label")
+
+
+def _counted(count: int, row: str, how: str) -> str:
+    """What happened to so many rows."""
+    many = f"No {row}" if not count else number_of(count, row)
+    return f"{many} {'was' if count < 2 else 'were'} {how}."

@@ -21,7 +21,7 @@ from sixjars.flow.special import STOP, UNK
 from sixjars.inspection.report_values import Example
 from sixjars.inspection.view import View, view_of
 from sixjars.runs.evaluate import JudgedRun
-from sixjars.runs.finishing import Finishing
+from sixjars.runs.prediction import Finishing
 from sixjars.runs.requests import Found
 
 MOST_OUTPUTS = 3

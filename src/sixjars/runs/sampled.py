@@ -13,7 +13,7 @@ from typing import Any, Final, final
 from sixjars.data.readers.delimited import TEXT
 from sixjars.data.readers.dialect import ROWS, Dialect, dialect_of, is_date, is_file, is_number, of_records
 from sixjars.data.readers.excel import sheet_names, sheet_rows
-from sixjars.data.readers.records import json_records
+from sixjars.data.readers.records import json_records, opened_parquet
 from sixjars.data.readers.rows import Fault
 from sixjars.errors import DataError, shown
 from sixjars.progress import tell
@@ -79,7 +79,6 @@ class Sample:
     """The first rows of a file."""
 
     columns: list[Profile]
-    rows: int
     dialect: Dialect | None = None
     """How lines become columns, where they are lines."""
     first: Mapping[str, Any] = field(default_factory=dict)
@@ -144,7 +143,7 @@ def _of_lines(data: Path, found: Dialect, called: list[str | None] | None = None
         raise DataError(f"{data} has no rows below its header.")
     cells = [[row[at] for row in found.rows if at < len(row) and row[at].strip()] for at in range(width)]
     columns = [Profile(at, name, values) for at, (name, values) in enumerate(zip(names, cells, strict=True), 1)]
-    return Sample(_described(columns, len(found.rows)), len(found.rows), found)
+    return Sample(_described(columns, len(found.rows)), found)
 
 
 def _of_records(data: Path, rows: Sequence[Mapping[str, Any]]) -> Sample:
@@ -155,7 +154,7 @@ def _of_records(data: Path, rows: Sequence[Mapping[str, Any]]) -> Sample:
     values = {name: [row[name] for row in flat if row.get(name) not in _MISSING] for name in names}
     columns = [Profile(at, name, values[name]) for at, name in enumerate(names, 1)]
     first = {name: next((row[name] for row in rows if row.get(name) not in _MISSING), None) for name in rows[0]}
-    return Sample(_described(columns, len(rows)), len(rows), first=first)
+    return Sample(_described(columns, len(rows)), first=first)
 
 
 def _flat(row: Mapping[str, Any], above: str = "") -> dict[str, Any]:
@@ -179,19 +178,13 @@ def _json_rows(data: Path) -> list[dict[str, Any]]:
 
 def _parquet_rows(data: Path) -> list[dict[str, Any]]:
     """Those rows alone: the file may be large."""
-    import pyarrow.parquet
-
-    try:
-        with pyarrow.parquet.ParquetFile(data) as file:
-            batch: Any = next(file.iter_batches(batch_size=ROWS), None)
-            found = list(batch.slice(0, 1).to_pylist()) if batch else []
-            for at in range(1, len(batch) if batch else 0):
-                with suppress(UnicodeDecodeError):  # a bad row, which readers tell of
-                    found += batch.slice(at, 1).to_pylist()
-            return found
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise DataError(f"{data} is not a Parquet file or is damaged: {reason}.") from error
+    with opened_parquet(data) as file:
+        batch: Any = next(file.iter_batches(batch_size=ROWS), None)
+        found = list(batch.slice(0, 1).to_pylist()) if batch else []
+        for at in range(1, len(batch) if batch else 0):
+            with suppress(UnicodeDecodeError):  # a bad row, which readers tell of
+                found += batch.slice(at, 1).to_pylist()
+        return found
 
 
 def _described(columns: Sequence[Profile], rows: int) -> list[Profile]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, final
 
+from sixjars.data.text.files import ending_of
 from sixjars.errors import DataError
 
 if TYPE_CHECKING:
@@ -95,8 +96,8 @@ class TableSink(Sink):
         self.label = not predictor.network.decoder.searches
         self.name = output_column(predictor)
         self.answers: Answers | None = None
-        wanted, own = source.answer_ending, Path(source.path.name.lower().removesuffix(".gz")).suffix
-        if Path(file.name.lower().removesuffix(".gz")).suffix != wanted:
+        wanted, own = source.answer_ending, ending_of(source.path)
+        if ending_of(file) != wanted:
             why = f"as {source.path} does, for it" if own == wanted else f"which answers to {own} files are kept as; it"
             raise DataError(
                 f"--output {file} should end in {wanted}, {why} gets the same columns and one more; or in .txt, for "

@@ -15,9 +15,8 @@ from sixjars.recipe.data import Column
 from sixjars.recipe.files import inline
 from sixjars.runs.columns import Found, field_of, found_in, is_media, usual_columns
 from sixjars.runs.starter_data import NAMED, PARALLEL, field_settings, media_places, output_of, rows_lines
-from sixjars.runs.starter_files import LookedThrough, look_through
-from sixjars.runs.starter_labels import check_labels, counts_of, label_notes, unbalanced
 from sixjars.runs.starter_model import by_rows, model_lines
+from sixjars.runs.starter_notes import LookedThrough, check_labels, counts_of, label_notes, look_through, unbalanced
 from sixjars.runs.starter_parallel import Data, found_in_files, named
 from sixjars.tasks import TASK_NAMED, TASKS, Task
 

@@ -11,8 +11,8 @@ from sixjars.model.encoders import ENCODERS
 from sixjars.recipe.files import inline
 from sixjars.runs.choice import SPEAKERS
 from sixjars.runs.columns import Found, field_of, is_media
-from sixjars.runs.starter_labels import counts_of, single, unbalanced
 from sixjars.runs.starter_model import is_flat
+from sixjars.runs.starter_notes import counts_of, single, unbalanced
 from sixjars.runs.starter_parallel import Data
 from sixjars.tasks import Slot, Task
 

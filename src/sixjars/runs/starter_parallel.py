@@ -6,12 +6,13 @@ from os import PathLike
 from pathlib import Path
 
 from sixjars.data.readers import read
+from sixjars.data.text.files import ending_of
 from sixjars.errors import DataError, unknown
 from sixjars.progress import number_of
 from sixjars.recipe.data import Column
 from sixjars.recipe.sections import DataSettings
 from sixjars.runs.choice import guess, option_for
-from sixjars.runs.columns import Found, ending_of, is_media
+from sixjars.runs.columns import Found, is_media
 from sixjars.runs.sampled import Profile
 from sixjars.tasks import Slot, Task
 

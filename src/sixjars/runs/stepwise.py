@@ -17,9 +17,8 @@ from sixjars.evaluation.search.scores import NEVER, Ranking
 from sixjars.flow.special import STOP
 from sixjars.flow.values import Hypothesis
 from sixjars.recipe.sections import SearchSettings
-from sixjars.runs.finishing import Finishing
 from sixjars.runs.predict import Predictor
-from sixjars.runs.prediction import Prediction
+from sixjars.runs.prediction import Finishing, Prediction
 from sixjars.runs.requests import Check, EncodedRequests, Found, Input, Request
 
 

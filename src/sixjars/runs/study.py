@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 import numpy as np
 
 from sixjars.errors import MissingExtra, RunError
-from sixjars.learning.checkpoints import uninterrupted
+from sixjars.learning.checkpoints import disk_faults, uninterrupted
 from sixjars.runs.space import Space
 from sixjars.runs.trial import End
 
@@ -247,3 +247,29 @@ def _sampler(seed: int, number: int) -> "optuna.samplers.BaseSampler":
     from optuna.samplers import TPESampler
 
     return TPESampler(seed=int(np.random.SeedSequence([seed, number]).generate_state(1)[0]))
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Hold a lock on a file, which is made where there is none; a second search is refused.
+
+    Where the system or its disk has no such locks, nothing is locked.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with disk_faults(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("ab")
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunError(
+                f"another search is at work in {path.parent}; wait for its end, or choose another folder with --out."
+            ) from None
+        except OSError:
+            pass
+        yield

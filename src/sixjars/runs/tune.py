@@ -24,11 +24,10 @@ from sixjars.progress import Reporter, duration, usual_reporter
 from sixjars.recipe.files import RecipeLike, overridden, values_from
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.alone import alone
 from sixjars.runs.fine_tune import fingerprint
 from sixjars.runs.space import TRIALS, WHERE, Space, SpaceLike, check_counts, overrides_of, space_of
 from sixjars.runs.splits import SPLITS
-from sixjars.runs.study import FILE, TRIALS_FOLDER, Aim, Asked, Study, check_installed, check_unused, is_begun
+from sixjars.runs.study import FILE, TRIALS_FOLDER, Aim, Asked, Study, alone, check_installed, check_unused, is_begun
 from sixjars.runs.train import default_folder, recipe_of_training
 from sixjars.runs.trial import End, Memory, Order, Told, try_order
 from sixjars.runs.trial_process import TrialProcess, place_of

@@ -110,8 +110,6 @@ class PairedText:
     """That of the second."""
     counts: tuple[int, int]
     """Different words of both texts."""
-    lines: int
-    """Of each text, empty ones included."""
 
     @classmethod
     def of(cls, first: Words, second: Words) -> "PairedText":
@@ -128,7 +126,7 @@ class PairedText:
         keys = _merged([keys, *waiting])
         chunks = tuple(Chunk(b, p, np.searchsorted(keys, own).astype(np.int32)) for b, p, own in made)
         sides = (keys // second.count).astype(np.int32), (keys % second.count).astype(np.int32)
-        return cls(chunks, *sides, (first.count, second.count), len(first.lengths))
+        return cls(chunks, *sides, (first.count, second.count))
 
 
 def _lines(blocks: list[Block]) -> int:

@@ -14,7 +14,7 @@ from typing import Any, Final, final
 from sixjars.data.readers.delimited import DELIMITERS, header_names, records_of
 from sixjars.data.readers.quoted import csv_fields
 from sixjars.data.readers.rows import Fault, Key
-from sixjars.data.text.files import lines_of
+from sixjars.data.text.files import ending_of, lines_of
 from sixjars.errors import DataError
 from sixjars.progress import tell
 from sixjars.recipe.data import TableSettings
@@ -81,8 +81,7 @@ def is_file(text: str) -> bool:
 
 def dialect_of(path: Path) -> Dialect:
     """How a file is written; its ending decides only where the content does not."""
-    ending = Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
-    usual = _USUAL.get(ending)
+    usual = _USUAL.get(ending_of(path))
     lines = _first_lines(path)
     order = [usual, *(mark for mark in DELIMITERS if mark != usual)] if usual else list(DELIMITERS)
     ways = [(mark, quotes) for mark in order for quotes in ((False, True) if mark == "\t" else (True, False))]
@@ -108,7 +107,7 @@ def refitted(path: Path, columns: Sequence[Key], table: TableSettings) -> dict[s
 
     Nothing where the settings of that one fit, or where none do: whoever reads it then says what is wrong.
     """
-    ending = Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
+    ending = ending_of(path)
     usual = table.delimiter or _USUAL.get(ending)
     if usual is None or ending not in {*_USUAL, ".txt"} or not path.is_file():
         return {}

@@ -17,7 +17,7 @@ import pyarrow
 from sixjars.data.readers.records import table_rows
 from sixjars.data.readers.rows import Fault, Record, Wanted, kept
 from sixjars.data.storage.cache import Examples
-from sixjars.errors import DataError, shown
+from sixjars.errors import DataError, first_line, shown
 
 MEMORY: Final = "memory:"
 """What the name of a table in memory begins with."""
@@ -60,7 +60,7 @@ def table_of(data: Any) -> Any:
         if hasattr(data, "columns") and callable(getattr(data, "to_dict", None)):  # pandas before 2.2
             return list(data.to_dict("records"))
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
-        raise DataError(f"the table cannot be read: {str(error).splitlines()[0].rstrip('.')}.") from error
+        raise DataError(f"the table cannot be read: {first_line(error)}.") from error
     raise DataError(f"{WANTED}, but is {shown(data)} ({type(data).__name__}).")
 
 

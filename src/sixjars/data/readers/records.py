@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -11,8 +12,8 @@ import pyarrow.compute
 
 from sixjars.data.readers.delimited import decoded_lines
 from sixjars.data.readers.rows import AT_ONCE, Fault, Key, Record, Wanted, path_of, value_of
-from sixjars.data.text.files import check_file, lines_of
-from sixjars.errors import DataError, MissingExtra
+from sixjars.data.text.files import check_file, ending_of, lines_of
+from sixjars.errors import DataError, MissingExtra, first_line
 
 DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 """Reads JSON in which numbers stay as they are written."""
@@ -54,7 +55,7 @@ def json_unit(path: Path) -> str:
 
 
 def _may_be_list(path: Path) -> bool:
-    return path.name.lower().removesuffix(".gz").endswith(".json")
+    return ending_of(path) == ".json"
 
 
 def _list_in(path: Path) -> str:
@@ -153,17 +154,23 @@ def _object(text: str) -> dict[str, Any]:
 
 def read_parquet(path: Path, wanted: Wanted) -> Iterator[Record]:
     """Rows of a Parquet file; a column may also be given by its number."""
+    check_file(path)
+    with opened_parquet(path) as file:
+        paths = _paths(file.schema_arrow, wanted, str(path))
+        tops = list(dict.fromkeys(first for first, *_ in paths.values()))
+        yield from _rows(file.iter_batches(AT_ONCE, columns=tops), lambda _: paths)
+
+
+@contextmanager
+def opened_parquet(path: Path) -> Iterator[Any]:
+    """A Parquet file to read; every way this can fail is a sentence."""
     import pyarrow.parquet
 
-    check_file(path)
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            paths = _paths(file.schema_arrow, wanted, str(path))
-            tops = list(dict.fromkeys(first for first, *_ in paths.values()))
-            yield from _rows(file.iter_batches(AT_ONCE, columns=tops), lambda _: paths)
-    except (pyarrow.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise DataError(f"{path} is not a Parquet file or is damaged: {reason}.") from error
+            yield file
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is not a Parquet file or is damaged: {first_line(error)}.") from error
 
 
 def read_hub(name: str, wanted: Wanted, *, folder: Path) -> Iterator[Record]:

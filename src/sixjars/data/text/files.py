@@ -43,12 +43,26 @@ FIRST, BLOCK = 1 << 16, 1 << 22
 """Bytes that are read at once: at first few, as often only the first lines are looked at."""
 
 
+def is_gzipped(path: Path) -> bool:
+    """By its name."""
+    return path.suffix.lower() == ".gz"
+
+
+def ending_of(path: Path) -> str:
+    """What a name says about the kind of a file, gzipped or not.
+
+    >>> ending_of(Path("pairs.TSV.gz")), ending_of(Path("pairs"))
+    ('.tsv', '')
+    """
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
     """A file to read, unpacked if its name ends in .gz; every way this can fail is a sentence."""
     check_file(path)
     try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
+        with gzip.open(path) if is_gzipped(path) else path.open("rb") as stream:
             yield cast(BinaryIO, stream)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path} is not a gzip file or is damaged: {str(error).rstrip('.')}.") from error

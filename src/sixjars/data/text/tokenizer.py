@@ -240,11 +240,6 @@ class TextTokenizer(Spelling):
             return [list(range(len(ids))) for ids in self.encode_many(texts)]
         return super().word_index(texts)
 
-    def vocabulary(self) -> dict[str, int]:
-        """Every token and its id; a special name wins over a word of the text that is spelled the same."""
-        ordinary = {token: number for number, token in enumerate(self._names) if number >= len(SPECIAL)}
-        return ordinary | {name: number for number, name in enumerate(SPECIAL)}
-
 
 AnyTokenizer = TextTokenizer | GivenTokenizer
 """Learned from the training texts, or from a file."""

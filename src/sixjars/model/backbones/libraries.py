@@ -13,7 +13,7 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RecipeError, hint
+from sixjars.errors import RecipeError, first_line, hint
 
 AS_PRETRAINED: Mapping[str, Mapping[str, bool]] = {
     name: {"aux_logits": False, "transform_input": True, "init_weights": False}
@@ -61,11 +61,6 @@ def _library(name: str) -> ModuleType:
     except (ImportError, RuntimeError) as error:  # the latter where its compiled code does not fit
         remedy = f"Run: pip install --upgrade torch {library}"
         raise RecipeError([f"{library} cannot be used with this torch ({first_line(error)}). {remedy}"]) from None
-
-
-def first_line(error: Exception) -> str:
-    """What a library complained about, short enough for a sentence."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
 
 
 def _known(library: str, name: str, names: list[str]) -> None:

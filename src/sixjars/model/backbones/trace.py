@@ -9,9 +9,8 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from sixjars.errors import RecipeError, unknown
+from sixjars.errors import RecipeError, first_line, unknown
 from sixjars.model.backbones.backbone import near_the_top
-from sixjars.model.backbones.libraries import first_line
 
 BLANKS = 2
 """Images of a trace: with one alone, a table of weights could be taken for its features."""

@@ -73,7 +73,6 @@ class PointerDecoder(Generator):
     ) -> None:
         super().__init__()
         self.bridge = bridge
-        self.source_size = source_size
         width = source_size + bridge.context_size
         self.rnn = Recurrent(cell=cell, input_size=width, size=size, layers=layers, dropout=dropout)
         self.dropout = nn.Dropout(dropout)

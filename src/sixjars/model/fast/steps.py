@@ -269,25 +269,26 @@ class Additive(Plain):
         super().__init__(sources, steps)
         assert sources.score is not None
         self.score, self.raised = sources.score, key_powers(sources.keys)
-        self.g_BSA, self.slope_BSA = torch.empty_like(sources.keys), torch.empty_like(sources.keys)
-        self.one, self.twice = self.score.new_ones(()), -2.0 * self.score
+        self.g_BSA, self.one, self.twice = torch.empty_like(sources.keys), self.score.new_ones(()), -2.0 * self.score
         self.d_keys, self.d_score = torch.zeros_like(sources.keys), torch.zeros_like(self.score)
 
-    def _shares(self, query: Tensor) -> Tensor:
-        """G of a query, in the place of that of the query before."""
+    def _g(self, query: Tensor) -> Tensor:
+        """Of a query, in the place of that of the query before. Without powers it is g - ½, which is more exact."""
         if self.raised is None:
-            return torch.add(self.sources.keys, query.unsqueeze(1), out=self.g_BSA).mul_(-2.0).sigmoid_()
+            return torch.add(self.sources.keys, query.unsqueeze(1), out=self.g_BSA).tanh_().mul_(-0.5)
         return torch.addcmul(self.one, self.raised, powers(query).unsqueeze(1), out=self.g_BSA).reciprocal_()
 
     def scores(self, query: Tensor) -> Tensor:
-        """V_attᵀ tanh(q_t + k_j), less ΣV_att."""
-        return self._shares(query) @ self.twice
+        """V_attᵀ tanh(q_t + k_j), or less ΣV_att."""
+        return self._g(query) @ self.twice
 
     def query_gradient(self, query: Tensor, d_scores: Tensor) -> Tensor:
         """Also adds to the gradients of keys and V_att, while g of the step is at hand. Σ_j δe_jt is 0."""
-        g_BSA = self._shares(query)
+        g_BSA = self._g(query)
         self.d_score += d_scores.flatten() @ g_BSA.flatten(0, 1)
-        slope_BSA = torch.addcmul(g_BSA, g_BSA, g_BSA, value=-1.0, out=self.slope_BSA)
+        slope_BSA = torch.addcmul(
+            0.25 * self.one if self.raised is None else g_BSA, g_BSA, g_BSA, value=-1.0, out=g_BSA
+        )
         self.d_keys.addcmul_(slope_BSA, d_scores.unsqueeze(2))
         return torch.bmm(d_scores.unsqueeze(1), slope_BSA).squeeze(1) * (4.0 * self.score)
 

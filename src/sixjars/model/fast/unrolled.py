@@ -20,6 +20,7 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.model.fast.steps import CELLS, Additive, Attending, Cell, Product, Saved, Sources, Summands, summed
 from sixjars.model.layers import beside, by_onednn, outer_products, product, summed_rows
+from sixjars.model.processor import FEWEST_STEPS
 
 
 def has_kernels(like: Tensor) -> bool:
@@ -46,7 +47,7 @@ class Factor:
     def __init__(self, weight: Tensor) -> None:
         self.weight = weight
         self.matrices = weight.view(-1, *weight.shape[-2:])
-        self.packs = by_onednn(self.matrices[0])
+        self.packs = by_onednn(self.matrices[0], FEWEST_STEPS)
 
     @cached_property
     def _packed(self) -> list[Any]:

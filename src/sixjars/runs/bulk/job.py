@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, final
 
+from sixjars.data.text.files import ending_of
 from sixjars.errors import DataError
 from sixjars.progress import number_of, tell
 from sixjars.runs.bulk import PART_ROWS
 from sixjars.runs.bulk.plan import PLAN, Part, Plan, Shard, facts_of, keep_plan, kept_plan, planned
-from sixjars.runs.bulk.sources import ENDINGS, ending_of, inputs_of
+from sixjars.runs.bulk.sources import ENDINGS, inputs_of
 from sixjars.runs.bulk.work import Answered, Order, Worker
 from sixjars.runs.computing import computing
 from sixjars.runs.predict import Predictor

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
 from typing import Any, final
 
-from sixjars.errors import DataError, MissingExtra, RunError, SixJarsError
+from sixjars.errors import DataError, MissingExtra, RunError, SixJarsError, first_line
 from sixjars.runs.bulk.job import Job
 from sixjars.runs.bulk.plan import Part
 from sixjars.runs.bulk.work import Answered, Order
@@ -73,7 +73,7 @@ def _connect(ray: Any, workers: int | None, address: str | None) -> None:
         ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **here)
     except (OSError, RuntimeError, ValueError) as error:
         where = f"the Ray cluster at {address}" if address else "Ray on this machine"
-        raise RunError(f"{where} cannot be reached: {str(error).splitlines()[0].rstrip('.')}.") from None
+        raise RunError(f"{where} cannot be reached: {first_line(error)}.") from None
 
 
 def _call(address: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from sixjars.data.text.files import is_empty
+from sixjars.data.text.files import ending_of, is_empty
 from sixjars.errors import DataError
 from sixjars.progress import number_of, tell
 from sixjars.runs.bulk.remote import Storage, is_remote
@@ -89,11 +89,6 @@ def _below(folder: Path) -> Iterator[Path]:
 def _is_of_programs(names: Sequence[str]) -> bool:
     """Names that begin with a dot or an underscore are those of programs, as `_SUCCESS`."""
     return any(name.startswith((".", "_")) for name in names)
-
-
-def ending_of(path: Path) -> str:
-    """What its name says about its kind."""
-    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def root_of(files: list[Path]) -> Path:

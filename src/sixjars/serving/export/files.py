@@ -21,13 +21,12 @@ from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.output_file import check_writable
-from sixjars.runs.pack import model_card
 from sixjars.runs.predict import Predictor
+from sixjars.runs.share import model_card
 from sixjars.serving.export.agreement import Agreement, compare
 from sixjars.serving.export.card import whole_card
-from sixjars.serving.export.cells import exportable
 from sixjars.serving.export.examples import SHAPES, inputs_of
-from sixjars.serving.export.graphs import Function, Value, write_graph
+from sixjars.serving.export.graphs import Function, Value, exportable, write_graph
 from sixjars.serving.export.int8 import quantise
 from sixjars.serving.export.stages import Stages
 from sixjars.serving.export.whole import search_inside, write_whole

@@ -1,10 +1,15 @@
-"""Functions of values as graphs of ONNX: any batch and any length, compared with torch before a file is kept."""
+"""Functions of values as graphs of ONNX: any batch and any length, compared with torch before a file is kept.
+
+A graph takes and gives tensors alone, so values of the waist become named tensors, and come back. Of recurrent networks
+torch's exporter has a form for any length for GRU and LSTM alone, so others are replaced.
+"""
 
 import logging
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -13,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from sixjars.errors import RunError, SixJarsError
-from sixjars.serving.export.flat import filled, flat
+from sixjars.flow.values import Tensors
 
 TOLERANCE = 1e-4
 """The most that a number of a graph may differ from torch's, of numbers up to 1; of larger ones in proportion."""
@@ -23,6 +28,8 @@ Value = Mapping[str, Any]
 Function = Callable[[Any], Value]
 Sizes = tuple[int, ...]
 """Of one dimension, in each of the examples."""
+SURE = 200.0
+"""σ(SURE) is 1 and σ(-SURE) is 0, to the last bit."""
 
 
 @final
@@ -192,3 +199,67 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
+
+
+def flat(value: Any, name: str = "") -> dict[str, Tensor]:
+    """Every tensor of a value by name; one inside another value has both names, with a dot between them.
+
+    >>> import torch
+    >>> from sixjars import State
+    >>> list(flat({"state": State(torch.zeros(1)), "token": torch.zeros(1)}))
+    ['state.hidden', 'token']
+    """
+    if isinstance(value, Tensor):
+        return {name: value}
+    inner = ((f"{name}.{key}" if name else key, one) for key, one in _inside(value))
+    return {key: tensor for outer, one in inner for key, tensor in flat(one, outer).items()}
+
+
+def filled(value: Any, tensors: Mapping[str, Tensor], name: str = "") -> Any:
+    """The same value made of other tensors."""
+    if isinstance(value, Tensor):
+        return tensors[name]
+    made = {key: filled(one, tensors, f"{name}.{key}" if name else key) for key, one in _inside(value)}
+    if isinstance(value, Tensors):
+        return replace(value, **made)
+    return tuple(made.values()) if isinstance(value, tuple) else made if isinstance(value, Mapping) else value
+
+
+def _inside(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Tensors):
+        yield from ((one.name, getattr(value, one.name)) for one in fields(value))
+    elif isinstance(value, Mapping):
+        yield from value.items()
+    elif isinstance(value, tuple):
+        yield from ((str(at), one) for at, one in enumerate(value))
+
+
+def exportable(module: nn.Module) -> None:
+    """Replace every plain recurrent network inside by a GRU that computes the same."""
+    for owner in list(module.modules()):
+        for name, inner in list(owner.named_children()):
+            if isinstance(inner, nn.RNN) and inner.nonlinearity == "tanh":
+                setattr(owner, name, as_gru(inner))
+                owner.by_hand = False  # type: ignore[assignment] # of our own networks: let torch's stack compute it, whatever its kind
+
+
+def as_gru(rnn: nn.RNN) -> nn.GRU:
+    """h_t = tanh(U x_t + W h_{t-1} + b) as a GRU whose reset gate is always 1 and whose update gate is always 0.
+
+    >>> rnn = nn.RNN(3, 4, num_layers=2, bidirectional=True)
+    >>> inputs = torch.randn(5, 2, 3)
+    >>> torch.allclose(rnn(inputs)[0], as_gru(rnn)(inputs)[0], atol=1e-6)
+    True
+    """
+    sizes = rnn.input_size, rnn.hidden_size, rnn.num_layers
+    gru = nn.GRU(*sizes, batch_first=rnn.batch_first, dropout=rnn.dropout, bidirectional=rnn.bidirectional)
+    own = dict(rnn.named_parameters())
+    with torch.no_grad():
+        for name, weight in gru.named_parameters():
+            reset, update, new = weight.zero_().chunk(3)
+            if name in own:
+                new.copy_(own[name])
+            if name.startswith("bias_ih"):
+                reset.fill_(SURE)
+                update.fill_(-SURE)
+    return gru.train(rnn.training)

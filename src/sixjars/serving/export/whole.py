@@ -17,8 +17,7 @@ from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.predict import Predictor
 from sixjars.runs.requests import search_of
 from sixjars.serving.export.examples import SHAPES, inputs_of
-from sixjars.serving.export.flat import filled, flat
-from sixjars.serving.export.graphs import TOLERANCE, graph_of, naming, session_of
+from sixjars.serving.export.graphs import TOLERANCE, filled, flat, graph_of, naming, session_of
 from sixjars.serving.export.loops import AFTER, MADE, JoinedGraphs
 from sixjars.serving.export.stages import PREFIX, Stages
 

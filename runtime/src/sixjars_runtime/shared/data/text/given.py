@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol, final
 from tokenizers import Tokenizer
 
 from sixjars_runtime.shared.data.text.spelling import BaseTokenizer
-from sixjars_runtime.shared.errors import DataError, MissingExtra, RunError, shown
+from sixjars_runtime.shared.errors import DataError, MissingExtra, RunError, first_line, shown
 from sixjars_runtime.shared.flow.special import GO, PAD, SPECIAL, STOP, UNK
 
 LARGEST: Final = 1 << 27
@@ -180,10 +180,6 @@ class GivenTokenizer(BaseTokenizer):
         """One readable string for each id, to write beside a heat map."""
         return [self._name(number, source_words) for number in ids]
 
-    def vocabulary(self) -> dict[str, int]:
-        """Every token and its id."""
-        return {name: number for number, name in enumerate(self._names)}
-
     def plain(self, token: str) -> str:
         """A token as a file of word vectors would spell it: without its mark."""
         return _SPACES.sub("", token) or token
@@ -206,7 +202,7 @@ class GivenTokenizer(BaseTokenizer):
                 raise ValueError("it is of another format")
             return _made(base64.b64decode(whole["content"], validate=True), whole["library"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")[:200]
+            reason = first_line(error)[:200]
             raise RunError(f"The saved tokenizer is damaged or of another version: {reason}.") from error
 
 
@@ -219,7 +215,7 @@ def _made(content: bytes, library: str) -> GivenTokenizer:
     except BaseException as error:  # a panic of the library is no Exception
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        raise ValueError((str(error) or type(error).__name__).splitlines()[0].rstrip(".")[:200]) from None
+        raise ValueError(first_line(error)[:200]) from None
 
 
 def _tidy(text: str) -> str:

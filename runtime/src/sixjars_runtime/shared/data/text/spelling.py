@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, Self, final
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from sixjars_runtime.shared.data.text.pieces import leads
-from sixjars_runtime.shared.errors import RunError, shown
+from sixjars_runtime.shared.errors import RunError, first_line, shown
 from sixjars_runtime.shared.flow.special import GO, PAD, SPECIAL, STOP, UNK
 
 # Inside, the special tokens are spelled with a leading space. No token of a text can begin with a space and go on
@@ -296,5 +296,5 @@ class Spelling(BaseTokenizer):
         except RecursionError:
             raise RunError("The saved tokenizer is damaged: it is nested too deep.") from None
         except Exception as error:
-            reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")[:200]
+            reason = first_line(error)[:200]
             raise RunError(f"The saved tokenizer is damaged or of another version: {reason}.") from error
