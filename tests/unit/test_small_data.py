@@ -12,12 +12,13 @@ import yaml
 
 import sixjars
 from sixjars.data.batches import Batches, EmptyColumn, IdColumn
-from sixjars.errors import DataError, RecipeError
+from sixjars.errors import DataError, Interrupted, RecipeError, RunError
 from sixjars.flow.special import UNK
 from sixjars.flow.values import Padded
 from sixjars.loss import class_weights, without_words
 from sixjars.progress import Reporter, Summary
 from sixjars.recipe.sections import LossSettings
+from sixjars.runs import train as training
 from sixjars.runs.data import Blueprint, Splits, notes_on, splits_of
 from sixjars.runs.recipes import recipe_of
 
@@ -373,6 +374,34 @@ def test_folds(tmp_path: Path) -> None:
     assert (whole.examples, whole.where) == (30, f"the training set of {tmp_path / 'rows.jsonl'}")
     again, _ = trained(tmp_path, made, resume=True)
     assert again.scores == run.scores
+
+
+def test_folds_that_were_stopped_are_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the run of all rows is begun, only the folders of the folds are there."""
+    made = values(tmp_path, rows(tmp_path, {"a": 20, "b": 10}), learning={"folds": 3, "epochs": 1})
+    real, left = training._train, 2
+
+    def stopped(*given: Any, **more: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        return real(*given, **more)
+
+    monkeypatch.setattr(training, "_train", stopped)
+    with pytest.raises(Interrupted, match=r"goes on from what .*/run holds"):
+        trained(tmp_path, made)
+    monkeypatch.undo()
+    before = {n: (tmp_path / f"run/folds/{n}/run.json").stat().st_mtime_ns for n in (1, 2)}
+    with pytest.raises(RunError, match=r"run/folds/1 already holds a run. Go on with --resume, or choose"):
+        trained(tmp_path, made)
+    run, said = trained(tmp_path, made, resume=True)
+    assert before == {n: (tmp_path / f"run/folds/{n}/run.json").stat().st_mtime_ns for n in (1, 2)}
+    assert "fold 3 of 3" in said
+    assert not any("to resume yet" in sentence for sentence in said)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "rows.jsonl").write_bytes((tmp_path / "rows.jsonl").read_bytes())
+    assert [one.value for one in run.scores] == [one.value for one in trained(tmp_path / "other", made)[0].scores]
 
 
 def test_notes_on_the_data_come_before_the_first_fold(tmp_path: Path) -> None:
