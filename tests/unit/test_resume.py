@@ -158,6 +158,9 @@ def test_resume_of_a_finished_run_changes_nothing(train: Callable[..., Any], cop
     said = train(copy, "--resume").wait()
     assert said.code == 0
     assert "character_error_rate" in said.out
+    step = json.loads((whole / "log.jsonl").read_text().splitlines()[-1])["step"]
+    told = f"note: the training of {copy} has ended already (at step {step} of {step}), so it is only scored again.\n"
+    assert said.err.count(told) == 1
     assert_equal_runs(copy, whole)
 
 

@@ -56,10 +56,14 @@ class Extension:
         note = trainer.around.reporter.note
         if begins:
             note(f"{run.folder} was stopped before its first save, so training starts at its beginning.")
+        state = trainer.state
+        if state.finished and not self.changes:
+            place = f"at step {state.step:,} of {trainer.total:,}"
+            note(f"the training of {run.folder} has ended already ({place}), so it is only scored again.")
         if trainer.leads and self.changes:
             note(self.sentence(run.folder))
             self.keep(run.folder, run.recipe)
-            if trainer.state.finished:
+            if state.finished:
                 note(NOTHING_LEFT)
 
 
