@@ -139,8 +139,8 @@ def test_rows_with_the_same_input_are_told_of_where_many_are_held_out(tmp_path: 
         "data.valid: 900 rows have only 60 different inputs, and rows with the same input are held out together: "
         "300 rows (33%) with 20 inputs."
     )
-    assert splits(repeated(tmp_path, valid=0.1)).notes == []
-    assert splits(values(tmp_path, rows(tmp_path, {"a": 30, "b": 30}))).notes == []
+    assert splits(repeated(tmp_path, valid=0.1)).valid.notes == ()
+    assert splits(values(tmp_path, rows(tmp_path, {"a": 30, "b": 30}))).valid.notes == ()
 
 
 def test_one_row_cannot_be_split(tmp_path: Path) -> None:

@@ -279,7 +279,7 @@ def _validation(
 
 def _finished(run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: Engine) -> Run:
     """Score the final weights and keep the scores."""
-    recipe, scored, dropped = run.recipe, splits.scored, splits.train.dropped
+    recipe, scored, dropped, why = run.recipe, splits.scored, splits.train.dropped, splits.train.why_dropped
     if fabric.global_rank != 0:
         return Run(run.folder, (), len(scored), scored.where, splits.skipped, dropped, ())
     network = run.network(blueprint, splits.fields).to(fabric.device)
@@ -294,4 +294,4 @@ def _finished(run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: Engi
     )
     run.draw_curves()
     missed = missed_of(recipe.expect, scores)
-    return Run(run.folder, scores, scores[0].count, scored.where, splits.skipped, dropped, missed, run.outside)
+    return Run(run.folder, scores, scores[0].count, scored.where, splits.skipped, dropped, missed, run.outside, why)
