@@ -201,6 +201,22 @@ def test_bad_rows_are_named(tmp_path: Path) -> None:
     ]
 
 
+def test_why_bleu_is_0_is_told_after_training_and_by_evaluate(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("".join(f"word{n}\twort{n}\n" for n in range(40)), encoding="utf-8")
+    made = {
+        "task": "translation",
+        "data": {"train": str(tmp_path / "pairs.tsv"), "source": {"column": 1}, "target": {"column": 2}},
+        "model": {"encoder": {"size": 4}, "decoder": {"size": 4}},
+        "learning": {"steps": 1},
+        "evaluation": {"search": {"max_length": 3}, "metrics": ["bleu"]},
+    }
+    _, said = trained(tmp_path, made)
+    end = "reference has 4 words, and it needs 4 in a row; compare exact_match, chrf or rougeL instead."
+    assert [note for note in said if "bleu" in note] == [f"bleu is 0 because no output and no {end}"]
+    assert f"note: bleu is 0 because no output and no {end}\n" in call("evaluate", tmp_path / "run").err
+    assert "because" not in call("evaluate", tmp_path / "run", "--metrics", "chrf").err
+
+
 # the metric that chooses
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sixjars.data.readers.memory import given_tables, tables_of, with_tables
 from sixjars.errors import Interrupted, LearningError
-from sixjars.evaluation.metrics import Metric, metric_named, missed_of
+from sixjars.evaluation.metrics import Metric, metric_named, missed_of, why_zero
 from sixjars.evaluation.score import judged
 from sixjars.evaluation.search import in_words
 from sixjars.learning.engine import Device, Engine, fabric_for, precision_on, together
@@ -142,7 +142,7 @@ def _cross_validated(run: RunFolder, *, resume: bool, start: Path | None, fabric
 
 def _train(run: RunFolder, *, resume: bool, start: Path | None, fabric: Engine, reporter: Reporter) -> Run:
     blueprint, splits = fit(run, resume=resume, start=start, fabric=fabric, reporter=reporter)
-    return _finished(run, blueprint, splits, fabric)
+    return _finished(run, blueprint, splits, fabric, reporter)
 
 
 def fit(
@@ -277,14 +277,17 @@ def _validation(
     return validate
 
 
-def _finished(run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: Engine) -> Run:
+def _finished(run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: Engine, reporter: Reporter) -> Run:
     """Score the final weights and keep the scores."""
     recipe, scored, dropped, why = run.recipe, splits.scored, splits.train.dropped, splits.train.why_dropped
     if fabric.global_rank != 0:
         return Run(run.folder, (), len(scored), scored.where, splits.skipped, dropped, ())
     network = run.network(blueprint, splits.fields).to(fabric.device)
     metrics = metrics_of(recipe, run.outside)
-    scores = tuple(judged(network, scored, recipe.evaluation, metrics, training=splits.train).scores(metrics))
+    found = judged(network, scored, recipe.evaluation, metrics, training=splits.train)
+    scores = tuple(found.scores(metrics))
+    for sentence in why_zero(metrics, scores, found.outcomes[min(found.outcomes)]) if found.searches else ():
+        reporter.note(sentence)
     run.write_scores(
         {
             "split": "valid" if splits.test is None else "test",
