@@ -57,7 +57,7 @@ class Extension:
         if begins:
             note(f"{run.folder} was stopped before its first save, so training starts at its beginning.")
         state = trainer.state
-        if state.finished and not self.changes:
+        if state.finished and not self.changes and run.weights.is_file():
             place = f"at step {state.step:,} of {trainer.total:,}"
             note(f"the training of {run.folder} has ended already ({place}), so it is only scored again.")
         if trainer.leads and self.changes:
