@@ -81,11 +81,12 @@ def _quick_trainings() -> Iterator[None]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from typer.main import get_command
 
-    from sixjars.runs import folder
+    from sixjars.runs.curves import draw_learning
     from sixjars.samples import generate
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(folder, "draw_learning", wraps(folder.draw_learning)(lambda *given, **more: None))
+        without = wraps(draw_learning)(lambda *given, **more: None)
+        patch.setattr("sixjars.runs.folder.draw_learning", without)
         patch.setattr(os, "fsync", lambda file: None)
         patch.setattr(FigureCanvasAgg, "print_png", barely_compressed(FigureCanvasAgg.print_png))
         patch.setattr("sixjars.samples.generate", lru_cache(50)(generate))
@@ -130,9 +131,9 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def drawn_curves(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the picture of the learning curves."""
-    from sixjars.runs import folder
+    from sixjars.runs.curves import draw_learning
 
-    monkeypatch.setattr(folder, "draw_learning", folder.draw_learning.__wrapped__)  # type: ignore[attr-defined]
+    monkeypatch.setattr("sixjars.runs.folder.draw_learning", draw_learning)
 
 
 @pytest.fixture

@@ -244,7 +244,7 @@ def test_every_value_is_used_whole_or_is_told_to_be_cut(case: Case, raw: Field, 
     longer = raw.settings.model_copy(update={"max_length": 999} if hasattr(raw.settings, "max_length") else {})
     whole = type(raw)(raw.name, longer).equipped(raw.equipment).learned(case.kept)
     lengths = zip(data.lengths(field.name), dataset(case, whole).lengths(field.name), strict=True)
-    assert [field.truncates(data.table, row) for row in range(len(data))] == [own < full for own, full in lengths]
+    assert field.truncated(data.table, range(len(data))).tolist() == [own < full for own, full in lengths]
 
 
 def test_tokens_belong_to_words_that_are_counted(case: Case, field: Field) -> None:

@@ -36,7 +36,7 @@ def test_its_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
     assert said[3].endswith("; the new rows of decoder.embedding.table.weight are frozen.")
     assert said[6] == "note: runs/new goes on with changes: learning.epochs was 20 and is 30."
     assert said[7] == "note: there is no run in runs/job to resume yet, so one is begun."
-    assert said[8].startswith("device ")
+    assert said[8].startswith("note: the training of runs/job has ended already (at step ")
     with pytest.raises(RunError, match="Resume with the same one"):
         app(["train", "new.yaml", "--out", "runs/new", "--resume", "learning.rate=1"], standalone_mode=False)
 

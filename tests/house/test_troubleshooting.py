@@ -19,7 +19,7 @@ LEAST = 13
 def template(node: ast.expr) -> str | None:
     """The pattern of a text of the source, anything in place of what is filled in; nothing of other expressions."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return re.escape(node.value)
+        return re.escape(node.value).replace(r"\{\}", ".*")
     if isinstance(node, ast.JoinedStr):
         return "".join(template(part) or ".*" for part in node.values)
     return None

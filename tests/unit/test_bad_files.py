@@ -4,7 +4,6 @@ import gzip
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pyarrow
@@ -103,7 +102,7 @@ def test_damaged_gzip(content: bytes, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("place", "error"), [(10, zlib.error), (2000, gzip.BadGzipFile)])
 def test_gzip_with_a_wrong_byte(place: int, error: type[Exception], tmp_path: Path) -> None:
-    content = bytearray(gzip.compress(Random(0).randbytes(5000)))
+    content = bytearray(gzip.compress(b"word\n" * 1000, 0))
     content[place] ^= 255
     with pytest.raises(error):
         gzip.decompress(content)

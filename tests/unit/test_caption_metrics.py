@@ -14,7 +14,7 @@ from pycocoevalcap.bleu.bleu import Bleu
 from pycocoevalcap.cider.cider import Cider
 from pycocoevalcap.rouge.rouge import Rouge
 
-from sixjars.evaluation.metrics import Outcome, caption_words, score
+from sixjars.evaluation.metrics import Outcome, caption_words, metric_named, score, why_zero
 
 WORDS = ("a", "the", "dog", "dogs", "man", "runs", "running", "on", "red", "कुत्ता")
 
@@ -45,6 +45,25 @@ def outputs(*texts: str) -> list[Outcome]:
 def for_coco(outcomes: Sequence[Outcome]) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
     rights = {number: list(outcome.references) for number, outcome in enumerate(outcomes)}
     return rights, {number: [outcome.candidates[0]] for number, outcome in enumerate(outcomes)}
+
+
+@pytest.mark.parametrize(
+    ("name", "reference", "output", "short"),
+    [
+        ("bleu", "yes", "yes", "output and no reference has 4 words, and it needs 4"),
+        ("bleu", "I am fine.", "I am fine.", None),  # the full stop is a token of its own
+        ("bleu4", "I am fine.", "I am fine.", "output and no reference has 4 words, and it needs 4"),
+        ("bleu4", "a dog runs on", "a dog runs", "output has 4 words, and it needs 4"),
+        ("bleu4", "a dog runs", "a dog runs on", "reference has 4 words, and it needs 4"),
+        ("bleu4", "a dog runs on", "the red man runs", None),  # 0 for another reason
+        ("bleu2", "dog", "dog", "output and no reference has 2 words, and it needs 2"),
+        ("rougeL_coco", "dog", "man", None),
+    ],
+)
+def test_why_bleu_is_0_of_short_texts(name: str, reference: str, output: str, short: str | None) -> None:
+    outcomes, metric = [Outcome((reference,), (output,))], metric_named(name)
+    told = f"{name} is 0 because no {short} in a row; compare exact_match, chrf or rougeL instead."
+    assert list(why_zero([metric], score(outcomes, [metric]), outcomes)) == ([told] if short else [])
 
 
 # Words

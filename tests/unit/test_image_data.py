@@ -91,7 +91,7 @@ def test_a_bad_image_is_an_error_unless_it_may_be_skipped(tmp_path: Path) -> Non
     assert splits.train.targets == ["all is red", "all is blue", "all is green"]
     assert (splits.train.skipped, splits.skipped) == (3, 6)
     assert splits.train.table.line(2) == 6
-    [note] = splits.notes
+    [note] = splits.train.notes
     start = (
         f"{tmp_path / 'captions.jsonl'}: 3 bad rows were skipped. Line 2: the image: broken.png is not an image, or "
     )
@@ -107,7 +107,7 @@ def test_a_bad_image_is_counted_once_where_all_rows_are_validated_on(tmp_path: P
     learning = made.learning.model_copy(update={"folds": 2, "steps": 1})
     splits = data_of(made.model_copy(update={"learning": learning}))
     assert (len(splits.train), len(splits.valid), splits.skipped) == (3, 3, 2)
-    [note] = splits.notes
+    [note] = splits.train.notes
     assert note.startswith(f"{tmp_path / 'captions.jsonl'}: 2 bad rows were skipped. Line 2: the image: broken.png ")
 
 
@@ -211,5 +211,5 @@ def test_a_bad_image_in_folders_is_named_without_a_line(tmp_path: Path) -> None:
         ". Mend or remove it, or train with data.on_bad_row=skip, which leaves such files out."
     )
     data["on_bad_row"] = "skip"
-    [note] = data_of(recipe_of({"task": "image_classification", "data": data}, "a test")).notes
+    [note] = data_of(recipe_of({"task": "image_classification", "data": data}, "a test")).train.notes
     assert note.startswith(f"{tmp_path / 'album'}: 1 bad row was skipped. The image: red/x.png is not an image, or ")

@@ -123,7 +123,7 @@ PHASES: dict[str, tuple[str, list[str], str]] = {
     "reading data": (
         "sixjars.runs.train.splits_of",
         ["train"],
-        "stopped; the same command with --resume goes on from what {out} holds.",
+        "stopped before anything was kept in {out}; the same command begins again.",
     ),
     "training": (
         "sixjars.loss.output_loss",
@@ -159,7 +159,8 @@ def stopped(*arguments, **more):
     assert said.code == 130, said
     last = said.complaints
     assert last == [f"sixjars: {message.format(out=out)}"]
-    if command == "train" and (out / "recipe.yaml").exists():
+    assert (out / "recipe.yaml").exists() == ("--resume" in message)
+    if "--resume" in message:
         assert server.run("train", name, "--out", out, "--resume").code == 0
         whole = sixjars.train(name, out=tmp_path / "whole").folder
         for file in ("model.safetensors", "log.jsonl", "scores.json"):

@@ -25,7 +25,7 @@ from sixjars.errors import DataError
 from sixjars.progress import Reporter, listening
 from sixjars.runs.data import Blueprint, Splits, splits_of
 from sixjars.runs.recipes import recipe_of
-from sixjars.runs.splits import _first_seen, _hashes, _numbered
+from sixjars.runs.same_rows import _first_seen, _hashes, numbered
 from tests.unit.conftest import Server
 from tests.unit.rows import line_numbers, reading, rows_of
 
@@ -175,7 +175,7 @@ def test_equal_rows_are_numbered_as_they_come(texts: list[str], more: list[str])
     both = list(zip(texts, more, strict=False))
     if both:
         examples = Examples.of({"one": [one for one, _ in both], "two": [two for _, two in both]}, where="a test")
-        number = _numbered(examples, ["one", "two"])
+        number = numbered(examples, ["one", "two"])
         assert len(set(zip(both, number.tolist(), strict=True))) == len(set(both)) == len(set(number.tolist()))
 
 

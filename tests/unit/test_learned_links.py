@@ -170,7 +170,7 @@ def test_links_that_were_learned_are_found_again(folder: Path, monkeypatch: pyte
 
 
 def test_nothing_is_learned_where_nobody_needs_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sixjars.data.dataset.learned_links", lambda *given, **how: pytest.fail("aligned"))
+    monkeypatch.setattr("sixjars.data.alignment.guides.learned_links", lambda *given, **how: pytest.fail("aligned"))
     sixjars.train(values(folder, "learn"), out=folder / "run")
     sixjars.evaluate(folder / "run")
 

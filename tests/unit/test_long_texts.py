@@ -16,7 +16,7 @@ from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError
 from sixjars.flow.special import STOP
 from sixjars.flow.values import Padded
-from sixjars.runs.data import Blueprint, splits_of
+from sixjars.runs.data import Blueprint, notes_on, splits_of
 from sixjars.runs.recipes import recipe_of
 
 LONG, SHORT = "a b c d a b c d", "a b c"
@@ -55,7 +55,32 @@ def test_a_long_target_is_dropped_and_counted_unless_told_otherwise() -> None:
     assert set(trained_on(data)) == {0, 2}
     assert trained_on(data)[0][1] == [*short, STOP]
     assert (data.dropped, data.usable.tolist()) == (1, [True, False, True])
+    assert data.why_dropped == "1 with more tokens than data.target.max_length (4)"
     assert scored_on(data) == [[*short, STOP], [*long, STOP], [*short, STOP]]
+
+
+def test_why_rows_were_dropped_is_told_with_counts(call: Any, tmp_path: Path) -> None:
+    """A row that is too long and has a rare label is counted once."""
+    rows = [
+        f"{'a b c d e f' if n < 3 else 'a b'} {n}\t{'rare' if n == 0 else 'odd' if n == 50 else 'ab'[n % 2]}"
+        for n in range(60)
+    ]
+    (tmp_path / "texts.tsv").write_text("\n".join(["text\tlabel", *rows, ""]))
+    made = {
+        "task": "document_classification",
+        "data": {
+            **{"train": str(tmp_path / "texts.tsv"), "valid": str(tmp_path / "texts.tsv"), "label": {"min_count": 2}},
+            "source": {"segments": "none", "max_length": 5, "on_long": "drop"},
+        },
+        "model": {"encoder": {"kind": "text", "size": 4}, "decoder": {"size": 4}},
+        "learning": {"steps": 1},
+    }
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(made))
+    said = call("train", tmp_path / "mine.yaml", "--out", tmp_path / "run")
+    assert said.out.splitlines()[0] == (
+        "4 training rows were dropped: 3 with more tokens than data.source.max_length (5), 1 without a label that is "
+        "in the list (data.label.min_count, size)"
+    )
 
 
 def test_a_target_that_is_cut_does_not_end_there() -> None:
@@ -97,7 +122,43 @@ def test_a_long_input_is_cut_dropped_or_an_error() -> None:
 def test_turns_that_are_left_out_are_a_cut_however_short_the_rest() -> None:
     source = text("source", segments="turns", max_length=8)
     data = dataset(source, text("target", options={}), [f"{LONG}\na", "a\nb"], ["a", "a"])
-    assert [source.truncates(data.table, row) for row in (0, 1)] == [True, False]
+    assert source.truncated(data.table, [0, 1]).tolist() == [True, False]
+
+
+def test_training_tells_how_many_texts_were_cut(tmp_path: Path) -> None:
+    """A text of just `max_length` tokens was not cut."""
+    rows = [("a b c d e f" if n < 30 else "a b c d", "x y z" if n < 5 else "x y") for n in range(50)]
+    (tmp_path / "pairs.tsv").write_text("".join(f"{n} {one}\t{other}\n" for n, (one, other) in enumerate(rows)))
+    data = {
+        **{"train": str(tmp_path / "pairs.tsv"), "valid": str(tmp_path / "pairs.tsv")},
+        **{"source": {"column": 1, "max_length": 5}, "target": {"column": 2, "max_length": 2}},
+    }
+
+    def told(**changes: dict[str, Any]) -> list[str]:
+        both = {name: {**data[name], **changes.get(name, {})} for name in ("source", "target")}  # type: ignore[dict-item]
+        made = {"task": "translation", "data": {**data, **both}}
+        found = notes_on(splits_of(Blueprint.of(recipe_of(made, "a test"))))
+        return [note for note in found if "cut" in note]
+
+    more = "; raise it if what comes after that matters."
+    cut = f"25 of 45 training inputs (55.6 %) were cut at data.source.max_length (5 tokens){more}"
+    assert told() == [cut]
+    assert told(source={"max_length": 7}) == told(source={"on_long": "drop"}) == []
+    assert told(target={"on_long": "cut"}) == [
+        f"30 of 50 training inputs (60 %) were cut at data.source.max_length (5 tokens){more}",
+        f"5 of 50 training texts of target (10 %) were cut at data.target.max_length (2 tokens){more}",
+    ]
+
+
+def test_of_very_many_texts_the_share_that_was_cut_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pairs.tsv").write_text("".join(f"{n} a b c\tx\n" for n in range(80)))
+    monkeypatch.setattr("sixjars.runs.notes.LOOKED_AT", 10)
+    data = {
+        **{"train": str(tmp_path / "pairs.tsv"), "valid": str(tmp_path / "pairs.tsv")},
+        **{"source": {"column": 1, "max_length": 3}, "target": {"column": 2}},
+    }
+    found = notes_on(splits_of(Blueprint.of(recipe_of({"task": "translation", "data": data}, "a test"))))
+    assert [note.partition(" cut ")[0] for note in found if "cut" in note] == ["about 100 % of 80 training inputs were"]
 
 
 def test_the_ends_of_segments_count_as_they_do_where_a_text_is_cut() -> None:

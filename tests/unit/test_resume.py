@@ -158,16 +158,33 @@ def test_resume_of_a_finished_run_changes_nothing(train: Callable[..., Any], cop
     said = train(copy, "--resume").wait()
     assert said.code == 0
     assert "character_error_rate" in said.out
+    step = json.loads((whole / "log.jsonl").read_text().splitlines()[-1])["step"]
+    told = f"note: the training of {copy} has ended already (at step {step} of {step}), so it is only scored again.\n"
+    assert said.err.count(told) == 1
     assert_equal_runs(copy, whole)
 
 
-@pytest.mark.parametrize("lost", [["checkpoints", "model.safetensors"], ["checkpoints", "fields", "log.jsonl"]])
-def test_killed_before_the_first_save(lost: list[str], train: Callable[..., Any], copy: Path, whole: Path) -> None:
-    """The log may have a line already: it is written before the state."""
+@pytest.mark.parametrize(
+    ("lost", "lines"),
+    [
+        (["checkpoints", "model.safetensors"], 3),
+        (["checkpoints", "fields", "model.safetensors"], 0),
+        (["checkpoints"], 1),
+        (["checkpoints"], 0),
+    ],
+    ids=["no weights", "no vocabulary", "weights", "weights, and resumed once"],
+)
+def test_killed_before_the_first_save(
+    lost: list[str], lines: int, train: Callable[..., Any], copy: Path, whole: Path
+) -> None:
+    """The log may have a line already, and the best weights may be there: both are written before the state."""
     for name in [*lost, "scores.json"]:
         shutil.rmtree(copy / name) if (copy / name).is_dir() else (copy / name).unlink()
+    log = (copy / "log.jsonl").read_bytes().splitlines(keepends=True)
+    (copy / "log.jsonl").write_bytes(b"".join(log[:lines]))
     said = train(copy, "--resume").wait()
     assert said.code == 0, said
+    assert f"note: {copy} was stopped before its first save, so training starts at its beginning.\n" in said.err
     assert_equal_runs(copy, whole)
 
 

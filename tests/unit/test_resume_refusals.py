@@ -231,6 +231,35 @@ def test_a_run_is_never_overwritten(call: Any, run_recipe: str, run: Path) -> No
     assert contents(run) == before
 
 
+@pytest.mark.parametrize("lost", [["checkpoints"], ["checkpoints", "scores.json"], ["checkpoints", "log.jsonl"]])
+def test_a_trained_model_without_a_state_is_not_overwritten(lost: list[str], run_recipe: str, copy: Path) -> None:
+    for name in lost:
+        shutil.rmtree(copy / name) if (copy / name).is_dir() else (copy / name).unlink()
+    assert refusal(run_recipe, copy) == (
+        f"{copy} holds a trained model (model.safetensors), but no training state to resume from "
+        "(checkpoints/last.safetensors). Choose another folder with --out; to fine-tune this model, also say "
+        f"--from {copy}."
+    )
+
+
+@pytest.mark.parametrize("kept", ["model.safetensors", "checkpoints/last.safetensors", "log.jsonl", "scores.json"])
+@pytest.mark.parametrize("more", [[], ["--resume"]])
+def test_what_is_left_of_a_run_is_not_overwritten(
+    more: list[str], kept: str, call: Any, run_recipe: str, run: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "left"
+    (folder / kept).parent.mkdir(parents=True)
+    shutil.copy(run / kept, folder / kept)
+    before = contents(folder)
+    said = call("train", run_recipe, "--out", folder, *more)
+    assert said.sentence == (
+        f"{folder} holds {kept} of a run, but no recipe.yaml, so it is neither resumed nor overwritten. "
+        "Bring recipe.yaml back, or choose another folder with --out."
+    )
+    assert "there is no run" not in said.err
+    assert contents(folder) == before
+
+
 def test_data_that_changed_is_refused(call: Any, tmp_path: Path) -> None:
     """A held-out set drawn from a changed file would hold what was trained on; a shorter one would never end."""
     pairs = tmp_path / "pairs.tsv"

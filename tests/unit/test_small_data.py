@@ -12,12 +12,13 @@ import yaml
 
 import sixjars
 from sixjars.data.batches import Batches, EmptyColumn, IdColumn
-from sixjars.errors import DataError, RecipeError
+from sixjars.errors import DataError, Interrupted, RecipeError, RunError
 from sixjars.flow.special import UNK
 from sixjars.flow.values import Padded
 from sixjars.loss import class_weights, without_words
 from sixjars.progress import Reporter, Summary
 from sixjars.recipe.sections import LossSettings
+from sixjars.runs import train as training
 from sixjars.runs.data import Blueprint, Splits, notes_on, splits_of
 from sixjars.runs.recipes import recipe_of
 
@@ -138,8 +139,8 @@ def test_rows_with_the_same_input_are_told_of_where_many_are_held_out(tmp_path: 
         "data.valid: 900 rows have only 60 different inputs, and rows with the same input are held out together: "
         "300 rows (33%) with 20 inputs."
     )
-    assert splits(repeated(tmp_path, valid=0.1)).notes == []
-    assert splits(values(tmp_path, rows(tmp_path, {"a": 30, "b": 30}))).notes == []
+    assert splits(repeated(tmp_path, valid=0.1)).valid.notes == ()
+    assert splits(values(tmp_path, rows(tmp_path, {"a": 30, "b": 30}))).valid.notes == ()
 
 
 def test_one_row_cannot_be_split(tmp_path: Path) -> None:
@@ -198,6 +199,22 @@ def test_bad_rows_are_named(tmp_path: Path) -> None:
         f"{file}: 2 bad rows were skipped. Line 1: column 'label' is unknown. Known: text. "
         "Line 142: column 'label' is empty."
     ]
+
+
+def test_why_bleu_is_0_is_told_after_training_and_by_evaluate(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("".join(f"word{n}\twort{n}\n" for n in range(40)), encoding="utf-8")
+    made = {
+        "task": "translation",
+        "data": {"train": str(tmp_path / "pairs.tsv"), "source": {"column": 1}, "target": {"column": 2}},
+        "model": {"encoder": {"size": 4}, "decoder": {"size": 4}},
+        "learning": {"steps": 1},
+        "evaluation": {"search": {"max_length": 3}, "metrics": ["bleu"]},
+    }
+    _, said = trained(tmp_path, made)
+    end = "reference has 4 words, and it needs 4 in a row; compare exact_match, chrf or rougeL instead."
+    assert [note for note in said if "bleu" in note] == [f"bleu is 0 because no output and no {end}"]
+    assert f"note: bleu is 0 because no output and no {end}\n" in call("evaluate", tmp_path / "run").err
+    assert "because" not in call("evaluate", tmp_path / "run", "--metrics", "chrf").err
 
 
 # the metric that chooses
@@ -373,6 +390,34 @@ def test_folds(tmp_path: Path) -> None:
     assert (whole.examples, whole.where) == (30, f"the training set of {tmp_path / 'rows.jsonl'}")
     again, _ = trained(tmp_path, made, resume=True)
     assert again.scores == run.scores
+
+
+def test_folds_that_were_stopped_are_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the run of all rows is begun, only the folders of the folds are there."""
+    made = values(tmp_path, rows(tmp_path, {"a": 20, "b": 10}), learning={"folds": 3, "epochs": 1})
+    real, left = training._train, 2
+
+    def stopped(*given: Any, **more: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        return real(*given, **more)
+
+    monkeypatch.setattr(training, "_train", stopped)
+    with pytest.raises(Interrupted, match=r"goes on from what .*/run holds"):
+        trained(tmp_path, made)
+    monkeypatch.undo()
+    before = {n: (tmp_path / f"run/folds/{n}/run.json").stat().st_mtime_ns for n in (1, 2)}
+    with pytest.raises(RunError, match=r"run/folds/1 already holds a run. Go on with --resume, or choose"):
+        trained(tmp_path, made)
+    run, said = trained(tmp_path, made, resume=True)
+    assert before == {n: (tmp_path / f"run/folds/{n}/run.json").stat().st_mtime_ns for n in (1, 2)}
+    assert "fold 3 of 3" in said
+    assert not any("to resume yet" in sentence for sentence in said)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "rows.jsonl").write_bytes((tmp_path / "rows.jsonl").read_bytes())
+    assert [one.value for one in run.scores] == [one.value for one in trained(tmp_path / "other", made)[0].scores]
 
 
 def test_notes_on_the_data_come_before_the_first_fold(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, add_vectors, splits_of
 from sixjars.runs.evaluate import evaluate
 from sixjars.runs.recipes import recipe_of
-from sixjars.runs.splits import _numbered, _paired
+from sixjars.runs.same_rows import numbered, paired
 from sixjars.samples import generate
 
 from .tokenizers import vocabulary
@@ -57,6 +57,34 @@ def sources(dataset: Dataset) -> list[str]:
 PAIRS = [(f"word{number} cat", f"wort{number} katze", "0-0 1-1") for number in range(40)]
 
 
+def test_rows_that_are_also_in_the_training_set_are_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same input with another target is another row."""
+    changed = [(source, f"{target} hund", links) for source, target, links in PAIRS]
+    file, other = write(tmp_path, PAIRS), write(tmp_path, [*PAIRS[:3], *changed], "other.tsv")
+    write(tmp_path, [*changed, PAIRS[0]] * 3, "one.tsv")
+    write(tmp_path, changed * 3 + PAIRS[:1], "few.tsv")
+    end = " also in the training set, so a score on them says little of new ones."
+
+    def told(**named: object) -> list[str]:
+        found = splits(recipe(folder=str(tmp_path), **{"train": file, "valid": 0.25, **named}))
+        return [note for split in (found.valid, found.test) if split is not None for note in split.notes]
+
+    assert told() == told(test=0.1) == told(valid="few.tsv") == []
+    assert told(test=file) == [f"30 of the 40 test rows are{end}"]
+    assert told(valid=file, test=other) == [f"all 40 validation rows are{end}", f"3 of the 43 test rows are{end}"]
+    assert told(valid="one.tsv") == [f"3 of the 123 validation rows are{end}"]
+    monkeypatch.setattr("sixjars.runs.same_rows.MOST", 39)
+    assert told(valid=file) == []
+
+
+def test_rows_that_a_column_puts_into_two_splits_are_told_of(tmp_path: Path) -> None:
+    rows = [(f"word{n}", f"wort{n}", part) for n in range(30) for part in (("a", "b") if n < 10 else ("ab"[n % 2],))]
+    file = write(tmp_path, rows, header="en\tde\tpart")
+    split = {"column": "part", "train": "a", "valid": "b"}
+    [note] = splits(recipe(folder=str(tmp_path), train=file, split=split)).valid.notes
+    assert note.startswith("10 of the 20 validation rows are also in the training set, so ")
+
+
 def test_a_fraction_is_held_out_and_nothing_is_lost_or_shared(tmp_path: Path) -> None:
     file = write(tmp_path, PAIRS)
     corpus = splits(recipe(folder=str(tmp_path), train=file, valid=0.25, test=0.1, seed=3))
@@ -87,7 +115,7 @@ def test_pairs_in_another_order_are_held_out_together() -> None:
 
     def groups(*rows: str) -> list[int]:
         one = Examples.of({"a": [row[0] for row in rows], "b": [row[1] for row in rows]}, where="here")
-        found: list[int] = _paired(one, ["a", "b"], _numbered(one, ["a"])).tolist()
+        found: list[int] = paired(one, ["a", "b"], numbered(one, ["a"])).tolist()
         return found
 
     assert groups("xy", "yx", "xz", "pq", "pr", "qp", "kl", "mn", "oo") == [0, 0, 0, 1, 1, 1, 2, 3, 4]

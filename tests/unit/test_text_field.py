@@ -231,7 +231,7 @@ def test_a_text_that_was_cut_is_known_to_be() -> None:
     source = text("source", "a b c", max_length=3)
     data = dataset(Fields({"source": source}, text("target", "a", options={})), source=["a b c", "a b c a", "a"])
     assert data.lengths("source") == [3, 3, 1]
-    assert [source.truncates(data.table, row) for row in range(3)] == [False, True, False]
+    assert source.truncated(data.table, range(3)).tolist() == [False, True, False]
 
 
 def test_normalized_texts_keep_their_segments() -> None:

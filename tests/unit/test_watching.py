@@ -16,7 +16,8 @@ from sixjars.errors import MissingExtra
 from sixjars.learning import loggers as module
 from sixjars.learning.loggers import loggers_for
 from sixjars.progress import Reporter, Summary
-from sixjars.runs.folder import best_of, draw_learning, first_score
+from sixjars.runs.curves import draw_learning
+from sixjars.runs.folder import best_of, first_score
 
 FEW = ["data.sample.size=64", "data.sample.valid=4", "data.sample.test=12", "evaluation.search.max_length=4"]
 

@@ -62,7 +62,7 @@ def show_trained(console: Console, trained: "Run") -> None:
         console.print(f"{number_of(trained.skipped, 'bad row')} of the data {_were(trained.skipped)} skipped")
     if trained.dropped:
         rows = f"{number_of(trained.dropped, 'training row')} {_were(trained.dropped)}"
-        console.print(f"{rows} dropped: too long (max_length), or an unlisted label")
+        console.print(f"{rows} dropped: {trained.why_dropped}")
     show_scores(console, trained.scores, examples=trained.examples, where=trained.where)
     if any("search:" in score.signature and "search:greedy" not in score.signature for score in trained.scores):
         console.print("  (the epochs above were scored with greedy search, which is quicker; these scores are final)")

@@ -9,13 +9,12 @@ from typing import Any, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sixjars.data.alignment.guides import Guides
-from sixjars.data.alignment.learned import learned_links, spaced
+from sixjars.data.alignment.guides import Guides, guides_of
 from sixjars.data.annotations import TrueLinks, links_of
 from sixjars.data.batches import Batches, Column, EmptyColumn
 from sixjars.data.copying import CopyLink
 from sixjars.data.field import Field, Positions
-from sixjars.data.flat import MOST_ROWS, TextStream, portions, slices
+from sixjars.data.flat import TextStream, portions, slices
 from sixjars.data.storage.cache import Examples, IdEncoder, Table, cache_folder, cached, encoded
 from sixjars.errors import DataError
 from sixjars.flow.special import STOP, UNK
@@ -131,15 +130,22 @@ class Dataset:
         return list(map(self.fields.all[name].normalize, self.table.texts(name, rows)))
 
     @cached_property
-    def usable(self) -> NDArray[np.bool_]:
-        """Which rows can be learned from."""
-        usable = np.ones(len(self), dtype=bool)
+    def _sorted_out(self) -> tuple[NDArray[np.bool_], dict[str, int]]:
+        """Which rows can be learned from, and how many cannot, by the reason; a row with several has the first."""
+        usable, reasons = np.ones(len(self), dtype=bool), dict[str, int]()
         for field in self.fields.all.values():
+            before = int(usable.sum())
             try:
                 usable &= field.usable(self.table)
             except DataError as error:
                 raise DataError(f"{self.where}: {error}") from None
-        return usable
+            reasons[field.unusable] = reasons.get(field.unusable, 0) + before - int(usable.sum())
+        return usable, reasons
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """Which rows can be learned from."""
+        return self._sorted_out[0]
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
@@ -170,6 +176,11 @@ class Dataset:
         """Rows that cannot be learned from: too long, or with a label that is not in the list."""
         return int((~self.usable).sum())
 
+    @property
+    def why_dropped(self) -> str:
+        """How many rows for each reason, in words."""
+        return ", ".join(f"{count:,} {reason}" for reason, count in self._sorted_out[1].items() if count)
+
     @cached_property
     def source_words_index(self) -> list[list[int]]:
         """For each token of each source, the word that it belongs to."""
@@ -185,9 +196,9 @@ class Dataset:
         """True links between words (or characters), where the data has them; nothing for a row that no file names."""
         if not self.table.has("alignment"):
             return None
-        return self._links(range(len(self)), (self.source_words_index, self.target_words_index))
+        return self.true_links(range(len(self)), (self.source_words_index, self.target_words_index))
 
-    def _links(self, rows: range, words: Sequence[Sequence[Sequence[int]]]) -> list[TrueLinks | None]:
+    def true_links(self, rows: range, words: Sequence[Sequence[Sequence[int]]]) -> list[TrueLinks | None]:
         """The true links of some rows, from the words of both sides."""
         names = ("source", self.fields.output.name)
 
@@ -214,18 +225,7 @@ class Dataset:
     @cached_property
     def guides(self) -> Guides:
         """The links that attention is guided by, found once: those that are learned, or else the sure ones."""
-        fields, made, learned = (self.fields.inputs["source"], self.fields.output), Guides(), None
-        lengths = [self._column(field.name, training=True).lengths for field in fields]
-        if self.diagonal is not None:
-            texts = (spaced(self.normalized(field.name), field.words) for field in fields)
-            learned = learned_links(*texts, diagonal=self.diagonal)
-        for rows in (range(at, min(at + MOST_ROWS, len(self))) for at in range(0, len(self), MOST_ROWS)):
-            words = [field.words(self.normalized(field.name, rows)) for field in fields]
-            true = self._links(rows, words) if learned is None else ()
-            found = (one.sure if one else frozenset() for one in true) if learned is None else map(learned.links, rows)
-            for row, links, source, target in zip(rows, found, *words, strict=True):
-                made.add(links, source[: lengths[0][row]], target[: lengths[1][row]])
-        return made
+        return guides_of(self)
 
     def positions(self, row: int, count: int, of: str | None = None) -> Positions:
         """What stands at each of the `count` positions that are attended to: those `of` an input, of the first."""

@@ -119,6 +119,8 @@ class Field(ABC):
     """How the archives of its files end, lowercased, that a prediction looks in too."""
     lists: Literal["rows", "value", "refused"] = "refused"
     """What a list in a file means: several rows, one value, or a bad row."""
+    unusable: str = "that cannot be learned from"
+    """What is said of rows that are not `usable`."""
     default_metrics: tuple[str, ...] = ()
     """Metrics that replace those of the task."""
     equipment = Equipment()
@@ -150,10 +152,7 @@ class Field(ABC):
         return None
 
     def as_text(self, value: object) -> str:
-        """A value of JSON or Python as the text that is kept of it; where it is none, ValueError with half a sentence.
-
-        Whoever calls it knows what the sentence begins with: a column of a file, or the name of this field.
-        """
+        """A value as the text that is kept of it; ValueError with half a sentence, whose beginning the caller knows."""
         if isinstance(value, str):
             return value
         raise ValueError(f"must be a text, but is {shown(value)}.")
@@ -233,9 +232,9 @@ class Field(ABC):
         """Which rows can be learned from; of the others there is nothing to learn, or the settings leave them out."""
         return np.ones(len(table), dtype=bool)
 
-    def truncates(self, table: Table, row: int) -> bool:
-        """Whether a row was longer than what is read of it."""
-        return False
+    def truncated(self, table: Table, rows: Sequence[int]) -> NDArray[np.bool_]:
+        """Which of some rows were longer than what is read of them, or of a target learned."""
+        return np.zeros(len(rows), dtype=bool)
 
     @abstractmethod
     def blank(self) -> Padded:

@@ -22,7 +22,7 @@ from sixjars.progress import Reporter, number_of
 from sixjars.recipe.data import LEARN, LinkFiles
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.notes import MUCH_LONGER, NEARLY_ALL, longer_in_words
+from sixjars.runs import notes
 from sixjars.runs.recipes import make_fields, model_plan
 from sixjars.runs.splits import LEAST, SPLITS, read_splits
 from sixjars.runs.vectors import word_vectors
@@ -148,11 +148,6 @@ class Splits:
             return described
         return f"{described}; {train[0]:,} training tokens; {valid[1]:.1%} of the validation tokens are known"
 
-    @property
-    def notes(self) -> list[str]:
-        """What a person should know of the data, a sentence each, each once."""
-        return list(dict.fromkeys(n for s in (self.train, self.valid, self.test) if s is not None for n in s.notes))
-
 
 def _rows(recipe: Recipe, counts: Mapping[str, int]) -> str:
     """The rows of each split, and what the final score is of."""
@@ -168,37 +163,30 @@ def _rows(recipe: Recipe, counts: Mapping[str, int]) -> str:
 
 def notes_on(splits: Splits, *, held_out: bool = True) -> Iterator[str]:
     """What should be known of the data before training, a sentence each; the validation set may not be `held_out`."""
-    yield from splits.notes
+    every = (one for one in (splits.train, splits.valid, splits.test) if one is not None)
+    yield from dict.fromkeys(sentence for one in every for sentence in one.notes)  # each once
     if splits.fields.output.single_label:
         yield from _labels(splits)
+    yield from _truncated(splits)
     yield from _longer(splits)
     if splits.train.diagonal is not None:
         linked = "source", splits.fields.output.name
         some = {name: splits.train.table.texts(name, range(min(len(splits.train), 1000))) for name in linked}
         yield from unspaced({name: splits.fields.all[name].words(texts) for name, texts in some.items()})
     if held_out and len(splits.valid) < LEAST:
-        yield (
-            f"the validation set has {number_of(len(splits.valid), 'example')}, too few to choose a checkpoint by; "
-            "hold out more (data.valid), or say learning.folds: 5."
-        )
+        yield notes.SMALL_VALIDATION.format(number_of(len(splits.valid), "example"))
     if held_out and splits.test is None:
-        yield (
-            "there is no test set (data.test); the final scores are of the validation set, "
-            "which also chooses the checkpoint."
-        )
+        yield notes.NO_TEST
 
 
 def _labels(splits: Splits) -> Iterator[str]:
     """Labels that can hardly be learned, or not be measured."""
     single = [name for name, count in splits.train.label_counts().items() if count == 1]
     if single:
-        yield (
-            f"{_some(single)} in the training set only once; is that a mistake? "
-            "data.label.min_count=2 leaves such labels out."
-        )
+        yield notes.LABELS_ONCE.format(_some(single))
     missing = [name for name, count in splits.valid.label_counts().items() if count == 0]
     if missing:
-        yield f"{_some(missing)} not in the validation set, so nothing is chosen by how well that is recognized."
+        yield notes.LABELS_MISSING.format(_some(missing))
 
 
 def _some(names: Sequence[str]) -> str:
@@ -210,11 +198,22 @@ def _longer(splits: Splits) -> Iterator[str]:
     """Inputs that are longer than nearly all that are learned from; one of them alone is chance."""
     for name in splits.train.text_inputs:
         train = np.array(splits.train.lengths(name))[splits.train.usable]
-        most = int(np.quantile(train, NEARLY_ALL, method="inverted_cdf"))
+        most = int(np.quantile(train, notes.NEARLY_ALL, method="inverted_cdf"))
         sets = {"validation": splits.valid} | ({} if splits.test is None else {"test": splits.test})
         counts = {what: (int((np.array(one.lengths(name)) > most).sum()), len(one)) for what, one in sets.items()}
-        if found := {what: both for what, both in counts.items() if both[0] > max(1, MUCH_LONGER * both[1])}:
-            yield longer_in_words(found, most, "inputs" if len(splits.fields.inputs) == 1 else f"texts of {name}")
+        if found := {what: both for what, both in counts.items() if both[0] > max(1, notes.MUCH_LONGER * both[1])}:
+            yield notes.longer_in_words(found, most, notes.texts_of(name, splits.fields.inputs))
+
+
+def _truncated(splits: Splits) -> Iterator[str]:
+    """Training texts that were cut; of very many, some from all over are looked at, for each is tokenized again."""
+    rows = np.flatnonzero(splits.train.usable)
+    some = rows[:: max(1, len(rows) // notes.LOOKED_AT)].tolist()
+    for name, field in splits.fields.all.items():
+        if found := int(field.truncated(splits.train.table, some).sum()):
+            limit = f"data.{name}.max_length ({field.settings.max_length} tokens)"
+            what = notes.texts_of(name, splits.fields.inputs)
+            yield notes.truncated_in_words(found, len(some), len(rows), what=what, limit=limit)
 
 
 def splits_of(blueprint: Blueprint, restored: Fields | None = None) -> Splits:

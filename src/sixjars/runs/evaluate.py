@@ -16,7 +16,7 @@ from sixjars.data.readers.dialect import refitted
 from sixjars.data.readers.memory import MEMORY, given_tables, table_of, tables_of
 from sixjars.data.readers.records import HUB
 from sixjars.errors import DataError, RecipeError
-from sixjars.evaluation.metrics import ClassRow, Confusion, Metric, Score, confusion, per_class
+from sixjars.evaluation.metrics import ClassRow, Confusion, Metric, Score, confusion, per_class, why_zero
 from sixjars.evaluation.score import Judged, judged
 from sixjars.learning.engine import Device, device_named
 from sixjars.model.build import Network
@@ -100,8 +100,12 @@ def evaluate(
     """
     run = open_run(folder, Outside(tuple(allow), tuple(components)))
     wanted = wanted_metrics(run.recipe, metrics, run.outside)
-    found = judged_run(run, wanted, data=data, device=device, reporter=reporter or Reporter())
-    return evaluation_of(found.judged, wanted, found.dataset)
+    reporter = reporter or Reporter()
+    found = judged_run(run, wanted, data=data, device=device, reporter=reporter)
+    made, outcomes = evaluation_of(found.judged, wanted, found.dataset), found.judged.outcomes
+    for sentence in why_zero(wanted, made.scores, outcomes[min(outcomes)]):
+        reporter.note(sentence)
+    return made
 
 
 @final
@@ -163,8 +167,7 @@ def judged_run(
         seconds = time.monotonic() - began
     finally:
         reporter.end()
-    parameters = sum(weight.numel() for weight in network.parameters())
-    return JudgedRun(found, dataset, parameters, seconds, network, splits)
+    return JudgedRun(found, dataset, sum(one.numel() for one in network.parameters()), seconds, network, splits)
 
 
 def evaluation_of(found: Judged, metrics: Sequence[Metric], dataset: Dataset) -> Evaluation:
@@ -174,9 +177,8 @@ def evaluation_of(found: Judged, metrics: Sequence[Metric], dataset: Dataset) ->
     each = partial(found.each, metrics)
     if fields.output.holds != "classes" or not outcomes[0].candidates:
         return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, unknown=dataset.unknown, each=each)
-    several = fields.output.multi_label
-    table = tuple(per_class(outcomes, multi_label=several))
-    taken = None if several else confusion(outcomes)
+    table = tuple(per_class(outcomes, multi_label=fields.output.multi_label))
+    taken = None if fields.output.multi_label else confusion(outcomes)
     return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, table, taken, dataset.unknown, each)
 
 
@@ -235,8 +237,7 @@ def wanted_metrics(recipe: Recipe, names: Sequence[str] | None, outside: Outside
 
 def without_annotations(metrics: Sequence[Metric]) -> list[Metric]:
     """The metrics that need no annotations, as alignments."""
-    annotated = {truth.need for truth in ANNOTATIONS.values()}
-    return [metric for metric in metrics if not metric.needs & annotated]
+    return [metric for metric in metrics if not metric.needs & {truth.need for truth in ANNOTATIONS.values()}]
 
 
 def scored_dataset(run: RunFolder, blueprint: Blueprint | None = None, fields: Fields | None = None) -> Dataset:

@@ -8,6 +8,7 @@ from typing import Any, Final, final
 
 from sixjars.errors import RunError
 from sixjars.learning.checkpoints import write_whole
+from sixjars.learning.loop import Trainer
 from sixjars.recipe.files import flat
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
@@ -21,6 +22,7 @@ MAY_CHANGE: Final = (
     "learning.steps",
 )
 """Keys that say when training ends or how it is scored; what was learned so far does not depend on them."""
+NOTHING_LEFT = "nothing is left to train; raise learning.epochs, or learning.patience where it stopped early."
 
 
 @final
@@ -47,13 +49,50 @@ class Extension:
         told = [f"{key} was {was} and is {now}" for key, (was, now) in self.changes.items()]
         return f"{folder} goes on with changes: {'; '.join(told)}." if told else ""
 
+    def take_up(self, trainer: Trainer, run: RunFolder) -> None:
+        """Go on where the run was left; where its recipe has changed, the folder then says so."""
+        begins = not run.is_under_way
+        trainer.resume(extended=self.moved)
+        note = trainer.around.reporter.note
+        if begins:
+            note(f"{run.folder} was stopped before its first save, so training starts at its beginning.")
+        state = trainer.state
+        if state.finished and not self.changes and run.weights.is_file():
+            place = f"at step {state.step:,} of {trainer.total:,}"
+            note(f"the training of {run.folder} has ended already ({place}), so it is only scored again.")
+        if trainer.leads and self.changes:
+            note(self.sentence(run.folder))
+            self.keep(run.folder, run.recipe)
+            if state.finished:
+                note(NOTHING_LEFT)
+
 
 def extension_of(run: RunFolder) -> Extension:
     """What changes in a run that goes on; one that was begun with another recipe is refused."""
     kept = resume_run(run.folder, run.recipe, run.outside, may_change=MAY_CHANGE)
+    _check_state(run)
     was, now = (flat(each.recipe.model_dump(mode="json")) for each in (kept, run))
     changes = {key: (value, now.get(key)) for key, value in was.items() if now.get(key) != value}
     return Extension(bool(changes) or noted(run.folder, "extended") is not None, changes)
+
+
+def _check_state(run: RunFolder) -> None:
+    """Refuse a run that has weights, but no state to go on from: a new beginning would overwrite them.
+
+    A kill between the first weights and the first state is no such case: there are no scores, and at most one line in
+    the log, which is written before the weights. The same weights are then made again.
+    """
+    if run.is_under_way or not run.weights.is_file():
+        return
+    log = run.folder / "log.jsonl"
+    validations = len(log.read_bytes().splitlines()) if log.is_file() else None
+    if validations in (0, 1) and not (run.folder / "scores.json").exists():
+        return
+    raise RunError(
+        f"{run.folder} holds a trained model (model.safetensors), but no training state to resume from "
+        "(checkpoints/last.safetensors). Choose another folder with --out; to fine-tune this model, also say "
+        f"--from {run.folder}."
+    )
 
 
 def resume_run(

@@ -27,6 +27,7 @@ from sixjars.recipe.files import read_text, values_of
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.archive import is_packed, unpacked
+from sixjars.runs.curves import draw_learning
 from sixjars.runs.data import Blueprint
 from sixjars.runs.recipes import recipe_of
 from sixjars.runs.splits import SPLITS
@@ -36,6 +37,8 @@ FORMAT: Final = 2
 """Of the folder; changes when an older version could not read it."""
 LARGEST: Final = 1 << 28
 """Bytes of a JSON file: a vocabulary of millions of words fits."""
+LEFT: Final = ("model.safetensors", "checkpoints/*.safetensors", "log.jsonl", "scores.json")
+"""What a training writes after recipe.yaml: where one of these is and recipe.yaml is not, a run has lost it."""
 REMEMBERED = ("sixjars", "torch", "tokenizers", "lightning-fabric", "numpy")
 
 
@@ -156,35 +159,6 @@ class RunFolder:
         draw_learning(self.folder / "curves.png", records, metric=shown, best=best["step"], title=title)
 
 
-def draw_learning(
-    path: Path, records: Sequence[Mapping[str, float]], *, metric: str | None, best: float, title: str
-) -> None:
-    """Training and validation loss against the step, the metric beside them; a line at the best step."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-
-    steps = [record["step"] for record in records]
-    figure = Figure(figsize=(7.0 if metric is None else 11.0, 4.2), dpi=150, layout="constrained")
-    panels = figure.subplots(1, 1 if metric is None else 2, squeeze=False)[0].tolist()
-    panels[0].plot(
-        steps, [record["train_loss"] for record in records], color="#6b7280", linewidth=2, label="training set"
-    )
-    for axes, name, color in zip(panels, ("loss", metric), ("#1f6fb2", "#27824a"), strict=False):
-        values = [record[str(name)] for record in records]
-        axes.plot(steps, values, "o-", markersize=4, color=color, label="validation set")
-        axes.axvline(best, color="#c0392b", linestyle="--", linewidth=1.2, label="best")
-        axes.set_xlabel("step")
-        axes.set_ylabel(str(name).replace("_", " "), parse_math=False)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.grid(axis="y", color="#dddddd")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize=8.5)
-        if name != "loss" and min(values) >= 0:
-            axes.set_ylim(bottom=0.0)
-    figure.suptitle(title, fontsize=11, wrap=True, parse_math=False)
-    figure.savefig(path)
-
-
 def best_of(
     records: Sequence[dict[str, float]], metric: str, *, better: Literal["higher", "lower"]
 ) -> dict[str, float]:
@@ -260,11 +234,22 @@ def check_free(folder: Path) -> None:
         raise RunError(f"{folder} is a file, not a folder for a run.")
     if (folder / "recipe.yaml").exists():
         raise RunError(f"{folder} already holds a run. Go on with --resume, or choose another folder with --out.")
+    left = [str(path.relative_to(folder)) for name in LEFT for path in sorted(folder.glob(name))]
+    if left:
+        raise RunError(
+            f"{folder} holds {left[0]} of a run, but no recipe.yaml, so it is neither resumed nor overwritten. "
+            "Bring recipe.yaml back, or choose another folder with --out."
+        )
 
 
 def has_run(folder: Path) -> bool:
     """Whether a run was begun in a folder."""
     return (folder / "recipe.yaml").is_file()
+
+
+def was_begun(folder: Path) -> bool:
+    """Whether something there can be resumed: a run, or the first fold of a cross-validation."""
+    return has_run(folder) or has_run(folder / "folds" / "1")
 
 
 def noted(folder: Path, fact: str) -> Any:

@@ -1,6 +1,6 @@
-"""What there is to say about inputs, in sentences: one was cut, has unknown tokens, or many are long."""
+"""What there is to say about data and inputs, in sentences: one was cut, has unknown tokens, or many are long."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,11 +12,43 @@ NEARLY_ALL = 0.99
 """The share of the training set whose longest text is compared with."""
 MUCH_LONGER = 0.1
 """The share of inputs longer than that one from which it is told."""
+LOOKED_AT = 10_000
+"""Training rows of which it is found out whether they were cut: all of fewer than twice as many."""
+LABELS_ONCE = "{} in the training set only once; is that a mistake? data.label.min_count=2 leaves such labels out."
+LABELS_MISSING = "{} not in the validation set, so nothing is chosen by how well that is recognized."
+SMALL_VALIDATION = (
+    "the validation set has {}, too few to choose a checkpoint by; "
+    "hold out more (data.valid), or say learning.folds: 5."
+)
+NO_TEST = (
+    "there is no test set (data.test); the final scores are of the validation set, which also chooses the checkpoint."
+)
+
+
+def texts_of(name: str, inputs: Collection[str]) -> str:
+    """The texts of a field in words: the inputs, where there is one input alone."""
+    return "inputs" if [*inputs] == [name] else f"texts of {name}"
 
 
 def cut_in_words(what: str = "the input") -> str:
     """That an input was cut, as a sentence."""
     return f"{what} was cut, because it is longer than the run reads (max_length)."
+
+
+def truncated_in_words(found: int, looked_at: int, rows: int, *, what: str, limit: str) -> str:
+    """That training texts were cut, as a sentence; where not all `rows` were looked at, it is about their share.
+
+    >>> truncated_in_words(3, 40, 40, what="inputs", limit="data.source.max_length (20 tokens)").partition(";")[0]
+    '3 of 40 training inputs (7.5 %) were cut at data.source.max_length (20 tokens)'
+    >>> truncated_in_words(499, 1000, 50_000, what="inputs", limit="data.source.max_length (20 tokens)")[:41]
+    'about 50 % of 50,000 training inputs were'
+    """
+    share = 100 * found / looked_at
+    count = f"about {share:.0f} % of {rows:,} training {what}"
+    if looked_at == rows:
+        count = f"{found:,} of {rows:,} training {what} ({share:.3g} %)"
+    were = "was" if found == 1 and looked_at == rows else "were"
+    return f"{count} {were} cut at {limit}; raise it if what comes after that matters."
 
 
 def unknown_in_words(share: float) -> str:

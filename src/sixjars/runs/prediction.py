@@ -124,7 +124,7 @@ class Finishing:
         dataset = self.dataset
         positions = dataset.positions(row, found.length, self.positions_of) if self.details else Positions()
         tokens, unknown = dataset.tokens_read(row)
-        truncated = any(own.truncates(dataset.table, row) for own in dataset.fields.inputs.values())
+        truncated = any(own.truncated(dataset.table, [row])[0] for own in dataset.fields.inputs.values())
         made = []
         for one in found.hypotheses:
             ids, words = spelled(dataset, row, one, self.search)

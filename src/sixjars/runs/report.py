@@ -264,7 +264,8 @@ def notes_of(run: RunFolder, one: JudgedRun, *, own: bool) -> Iterator[str]:
 
 def _rows(splits: Splits) -> Iterator[str]:
     yield _counted(splits.skipped, "bad row", "skipped in reading the data")
-    yield _counted(splits.train.dropped, "training row", "dropped as too long (max_length) or for an unlisted label")
+    why = f" ({splits.train.why_dropped})" if splits.train.dropped else ""
+    yield _counted(splits.train.dropped, "training row", f"dropped{why}")
 
 
 def _counted(count: int, row: str, how: str) -> str:

@@ -38,6 +38,8 @@ class Run:
     """What the recipe expected and did not get, a sentence each."""
     outside: Outside = field(default=NOTHING, repr=False)
     """The components of yours that it was trained with."""
+    why_dropped: str = ""
+    """How many of the rows that were dropped were too long, and how many had a label that is not in the list."""
 
     @property
     def history(self) -> list[dict[str, float]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import pyarrow
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sixjars.data.alignment.links import read_links
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import DRAWN, Fields
-from sixjars.data.flat import portions
 from sixjars.data.storage.cache import LINE, Examples
 from sixjars.data.storage.spool import filtered
 from sixjars.errors import DataError
 from sixjars.progress import number_of
 from sixjars.recipe.data import LEARN, Column, Files
 from sixjars.recipe.sections import Recipe
+from sixjars.runs.same_rows import Numbers, numbered, paired, shared_in_words
 
 SPLITS = {"train": "training", "valid": "validation", "test": "test"}
 """The sets that data is split into, as recipes and as messages name them."""
@@ -26,7 +26,6 @@ USUAL, LEAST, LEAST_OF_LABEL = 0.05, 20, 2
 label; never more than a third."""
 MIXED = 0.1
 """The share of inputs that may have several labels where labels are held out in proportion."""
-Numbers = NDArray[np.int64]
 
 
 def read_files(recipe: Recipe, fields: Fields, files: Files) -> Examples:
@@ -96,7 +95,7 @@ def read_splits(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
     data = recipe.data
     _check_links(recipe)
     if data.split is not None:
-        return _by_column(recipe, fields)
+        return _compared(_by_column(recipe, fields), fields)
     found = {"train": linked(recipe, "train", read_training(recipe, fields))}
     # All questions about an image stay together, and all turns of a conversation: the latter by their line.
     if recipe.learning.folds is not None:  # the model that is kept learns from all rows; its scores are of the folds
@@ -115,7 +114,15 @@ def read_splits(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
             found["train"], found[name] = holder.split(split, seed=data.seed)
         elif split is not None:
             found[name] = linked(recipe, name, read_files(recipe, fields, split))
-    return {name: found[name] for name in SPLITS if name in found}
+    return _compared({name: found[name] for name in SPLITS if name in found}, fields)
+
+
+def _compared(found: dict[str, Examples], fields: Fields) -> dict[str, Examples]:
+    """The same splits, with a note where rows of the training set are in another one too."""
+    for name in [name for name in found if name != "train"]:
+        sentence = shared_in_words(found["train"], found[name], list(fields.all), what=SPLITS[name])
+        found[name] = replace(found[name], notes=(*found[name].notes, *sentence))
+    return found
 
 
 def _by_column(recipe: Recipe, fields: Fields) -> dict[str, Examples]:
@@ -151,9 +158,9 @@ class _Holder:
     def __init__(self, examples: Examples, fields: Fields, together: Sequence[str], where: str) -> None:
         self.examples = examples
         self.where = where
-        self.group = _numbered(examples, together)
+        self.group = numbered(examples, together)
         if len({type(own) for own in fields.inputs.values()}) < len(fields.inputs):
-            self.group = _paired(examples, list(fields.inputs), self.group)
+            self.group = paired(examples, list(fields.inputs), self.group)
         self.groups = int(self.group.max(initial=-1)) + 1
         self.label = self._labels(fields)
 
@@ -161,7 +168,7 @@ class _Holder:
         """The label of each input, as a number; none where many inputs have several, or where there are no labels."""
         if not fields.output.single_label:
             return None
-        label = _numbered(self.examples, [fields.output.name])
+        label = numbered(self.examples, [fields.output.name])
         of_group = np.zeros(self.groups, dtype=np.int64)
         of_group[self.group] = label
         mixed = np.unique(self.group[of_group[self.group] != label])
@@ -234,51 +241,6 @@ class _Holder:
 
     def _kept(self, groups: "NDArray[np.bool_]") -> Examples:
         return replace(self.examples, table=filtered(self.examples.table, groups[self.group]))
-
-
-def _paired(examples: Examples, inputs: Sequence[str], group: Numbers) -> Numbers:
-    """Groups in which the same inputs in another order are together too: whether A follows B, and B from A.
-
-    Groups that share such rows become one; where that would join most rows, only the rows themselves are together.
-    """
-    hashes = np.sort([_hashes(examples.table.column(name)) for name in inputs], axis=0)
-    number = _first_seen(sum((row << np.uint64(at) for at, row in enumerate(hashes)), np.zeros(len(group), np.uint64)))
-    pairs = int(number.max(initial=-1)) + 1
-    joined = group.copy()
-    while True:
-        lowest = np.full(pairs, len(joined))
-        np.minimum.at(lowest, number, joined)
-        of_group = np.full(int(group.max(initial=0)) + 1, len(joined))
-        np.minimum.at(of_group, group, lowest[number])
-        if (of_group[group] == joined).all():
-            break
-        joined = of_group[group]
-    whole = np.bincount(joined).max(initial=0) * 2 <= len(joined)
-    return np.unique(joined if whole else number, return_inverse=True)[1].astype(np.int64)
-
-
-def _numbered(examples: Examples, columns: Sequence[str]) -> Numbers:
-    """A number for each row, the same for rows that are equal in some columns."""
-    table, number = examples.table, np.zeros(len(examples.table), dtype=np.int64)
-    for at, name in enumerate(column for column in columns if column in table.column_names):
-        codes = _first_seen(_hashes(table.column(name)))
-        both = number * (int(codes.max(initial=0)) + 1) + codes
-        number = np.unique(both, return_inverse=True)[1].astype(np.int64) if at else codes
-    return number
-
-
-def _hashes(column: Any) -> "NDArray[np.uint64]":
-    """A number for each value, so that no text is kept: of millions, hardly two that differ have the same."""
-    found = [np.fromiter(map(hash, some.to_pylist()), np.int64, len(some)) for some in portions(column)]
-    return np.concatenate([np.zeros(0, np.int64), *found]).view(np.uint64)
-
-
-def _first_seen(values: "NDArray[np.uint64]") -> Numbers:
-    """Values numbered in the order in which each is first seen."""
-    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse]
 
 
 def quotas(sizes: Numbers, total: int, *, least: int) -> Numbers:

@@ -165,6 +165,8 @@ def _text(task: Task, data: Data | None, found: Found, file: Path) -> str:
     weighted = unbalanced(counts_of(made, found.texts.get(task.output.name, ())))
     if weighted:  # the share of right answers says little there
         metrics.sort(key=lambda name: name != "macro_f1")
+    if metrics[0].startswith("bleu") and _are_short(found.texts.get(task.output.name, ())):
+        metrics = without_bleu(metrics)
     folds = _cross_validates(task, found)
     examples = f"batch_examples: {by_rows(rows, 8, 32, 64, 128)}"
     search = "search: {kind: beam, width: 5}, " if searches else ""
@@ -183,21 +185,26 @@ def _text(task: Task, data: Data | None, found: Found, file: Path) -> str:
         smoothing=0.1 if task.inputs and output.holds != "positions" and not several else 0.0,
         batch=examples if media or not generates else f"batch_tokens: {by_rows(rows, 250, 1_000, 2_500, 6_000)}",
         epochs=min(200, max(10, 200_000 // rows)),
-        choice=_choice(task, found, folds=folds, metric=metrics[0]),
+        choice=f", folds: {_folds(found)}, metric: loss" if folds else "",
         search=search if task.inputs else "search: {kind: sample, temperature: 0.8}, ",
         metrics=", ".join(metrics),
     )
 
 
-def _choice(task: Task, found: Found, *, folds: bool, metric: str) -> str:
-    """How the checkpoint is chosen, where the first metric on a validation set would choose badly.
+def _are_short(texts: Sequence[str]) -> bool:
+    """Whether most texts have fewer than four words: BLEU, which counts runs of four, is 0 however good they are."""
+    return sum(len(text.split()) < 4 for text in texts) * 2 > len(texts)
 
-    BLEU counts runs of four words, so it is 0, however good the outputs are, where most texts have fewer.
+
+def without_bleu(metrics: Sequence[str]) -> list[str]:
+    """The metrics of a task for short outputs: the first one chooses the checkpoint, so it is not BLEU.
+
+    >>> without_bleu(["bleu", "rougeL", "exact_match"]), without_bleu(["bleu", "distinct1"])
+    (['rougeL', 'exact_match'], ['chrf', 'distinct1'])
     """
-    texts = found.texts.get(task.output.name, ())
-    short = sum(len(text.split()) < 4 for text in texts) * 2 > len(texts)
-    by_loss = folds or (short and metric.startswith("bleu"))
-    return (f", folds: {_folds(found)}" if folds else "") + (", metric: loss" if by_loss else "")
+    others = [name for name in metrics if not name.startswith("bleu")]
+    first = next((name for name in ("chrf", "rougeL", "rougeL_coco", "exact_match") if name in others), "chrf")
+    return [first, *(name for name in others if name != first)]
 
 
 def _cross_validates(task: Task, found: Found) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sixjars.data.readers.memory import given_tables, tables_of, with_tables
 from sixjars.errors import Interrupted, LearningError
-from sixjars.evaluation.metrics import Metric, metric_named, missed_of
+from sixjars.evaluation.metrics import Metric, metric_named, missed_of, why_zero
 from sixjars.evaluation.score import judged
 from sixjars.evaluation.search import in_words
 from sixjars.learning.engine import Device, Engine, fabric_for, precision_on, together
@@ -24,7 +24,7 @@ from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, fresh_network, notes_on, splits_of
 from sixjars.runs.extension import Extension, extension_of
 from sixjars.runs.fine_tune import Origin, recipe_and_origin
-from sixjars.runs.folder import RunFolder, begin_run, check_free, has_run
+from sixjars.runs.folder import RunFolder, begin_run, check_free, has_run, was_begun
 from sixjars.runs.folds import cross_validate, notes_on_all
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.result import Run
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from lightning_fabric.loggers.logger import Logger
 
 BITS = {"32": "32-bit", "bf16": "bfloat16 with 32-bit weights", "fp16": "16-bit with 32-bit weights"}
-NOTHING_LEFT = "nothing is left to train; raise learning.epochs, or learning.patience where it stopped early."
 
 
 def train(  # noqa: PLR0913 - the options of one training
@@ -71,19 +70,19 @@ def train(  # noqa: PLR0913 - the options of one training
     outside, tables = Outside(tuple(allow), tuple(components)), {} if data is None else tables_of(data, SPLITS)
     overrides = [*listed_overrides(overrides), *(with_tables(tables) if tables else ())]
     folder = Path(out) if out is not None else default_folder(recipe)
-    begins, resume = resume and not has_run(folder), resume and has_run(folder)
+    begins, resume = resume and not was_begun(folder), resume and was_begun(folder)
     wanted, start = recipe_of_training(recipe, overrides, outside, folder if resume else None, from_run)
     loggers = loggers_for(wanted.learning.loggers, folder) if wanted.learning.loggers else []
     fabric = fabric_for(device=device, devices=devices, precision=wanted.learning.precision, fsdp=fsdp, loggers=loggers)
     reporter = (reporter or usual_reporter()) if fabric.global_rank == 0 else Reporter()
     try:
         with given_tables(tables) if tables else nullcontext(), together(fabric), listening(reporter):
-            if begins:
-                reporter.note(f"there is no run in {folder} to resume yet, so one is begun.")
+            if begins and fabric.global_rank == 0:
+                reporter.note(begun_instead(folder))
             how = _train if wanted.learning.folds is None else _cross_validated
             return how(RunFolder(folder, wanted, outside), resume=resume, start=start, fabric=fabric, reporter=reporter)
     except KeyboardInterrupt:
-        raise Interrupted(f"stopped; the same command with --resume goes on from what {folder} holds.") from None
+        raise Interrupted(stopped_in(folder)) from None
     finally:
         reporter.end()
         _end(loggers)
@@ -93,9 +92,24 @@ def recipe_of_training(
     recipe: RecipeLike, overrides: Sequence[str], outside: Outside, resumed: Path | None, from_run: str | Path | None
 ) -> tuple[Recipe, Path | None]:
     """The recipe of a training, and the run that it starts from, if any."""
+    if resumed is not None and not has_run(resumed):  # folds alone
+        resumed = None
     if resumed is None and from_run is None:
         return read_recipe(recipe, overrides, outside), None
     return recipe_and_origin(recipe, overrides, outside, resumed=resumed, from_run=from_run)
+
+
+def begun_instead(folder: Path) -> str:
+    """What is said where there is nothing to resume; a folder that a new run would spoil is refused."""
+    check_free(folder)
+    return f"there is no run in {folder} to resume yet, so one is begun."
+
+
+def stopped_in(folder: Path) -> str:
+    """What is said of a training that was stopped, but for the training loop, which knows its step."""
+    if was_begun(folder):
+        return f"stopped; the same command with --resume goes on from what {folder} holds."
+    return f"stopped before anything was kept in {folder}; the same command begins again."
 
 
 def _end(loggers: "Iterable[Logger]") -> None:
@@ -128,7 +142,7 @@ def _cross_validated(run: RunFolder, *, resume: bool, start: Path | None, fabric
 
 def _train(run: RunFolder, *, resume: bool, start: Path | None, fabric: Engine, reporter: Reporter) -> Run:
     blueprint, splits = fit(run, resume=resume, start=start, fabric=fabric, reporter=reporter)
-    return _finished(run, blueprint, splits, fabric)
+    return _finished(run, blueprint, splits, fabric, reporter)
 
 
 def fit(
@@ -157,7 +171,7 @@ def fit(
             begin_run(run, splits.fingerprints, blueprint.fingerprints, origin and origin.note())
         run.keep_fields(splits.fields)
     if resume:
-        _take_up(trainer, run, extension)
+        extension.take_up(trainer, run)
     with fabric.whole():
         reporter.summary(summary_of(run, splits, trainer, fabric))
     for sentence in notes_on(splits) if recipe.learning.folds is None and recipe.data.fold is None else ():
@@ -179,16 +193,6 @@ def _extension(run: RunFolder, *, resume: bool) -> Extension:
         return extension_of(run)
     check_free(run.folder)
     return Extension()
-
-
-def _take_up(trainer: Trainer, run: RunFolder, extension: Extension) -> None:
-    """Where the run was left; where its recipe has changed, the folder then says so."""
-    trainer.resume(extended=extension.moved)
-    if trainer.leads and extension.changes:
-        trainer.around.reporter.note(extension.sentence(run.folder))
-        extension.keep(run.folder, run.recipe)
-        if trainer.state.finished:
-            trainer.around.reporter.note(NOTHING_LEFT)
 
 
 def summary_of(run: RunFolder, splits: Splits, trainer: Trainer, fabric: Engine) -> Summary:
@@ -273,14 +277,17 @@ def _validation(
     return validate
 
 
-def _finished(run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: Engine) -> Run:
+def _finished(run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: Engine, reporter: Reporter) -> Run:
     """Score the final weights and keep the scores."""
-    recipe, scored, dropped = run.recipe, splits.scored, splits.train.dropped
+    recipe, scored, dropped, why = run.recipe, splits.scored, splits.train.dropped, splits.train.why_dropped
     if fabric.global_rank != 0:
         return Run(run.folder, (), len(scored), scored.where, splits.skipped, dropped, ())
     network = run.network(blueprint, splits.fields).to(fabric.device)
     metrics = metrics_of(recipe, run.outside)
-    scores = tuple(judged(network, scored, recipe.evaluation, metrics, training=splits.train).scores(metrics))
+    found = judged(network, scored, recipe.evaluation, metrics, training=splits.train)
+    scores = tuple(found.scores(metrics))
+    for sentence in why_zero(metrics, scores, found.outcomes[min(found.outcomes)]) if found.searches else ():
+        reporter.note(sentence)
     run.write_scores(
         {
             "split": "valid" if splits.test is None else "test",
@@ -290,4 +297,4 @@ def _finished(run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: Engi
     )
     run.draw_curves()
     missed = missed_of(recipe.expect, scores)
-    return Run(run.folder, scores, scores[0].count, scored.where, splits.skipped, dropped, missed, run.outside)
+    return Run(run.folder, scores, scores[0].count, scored.where, splits.skipped, dropped, missed, run.outside, why)

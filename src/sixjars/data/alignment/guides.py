@@ -6,12 +6,14 @@ Dims: L links of all rows.
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sixjars.data.alignment.learned import learned_links, spaced
 from sixjars.data.annotations import Links, between_tokens
+from sixjars.data.flat import MOST_ROWS
 from sixjars.progress import number_of
 
 
@@ -62,3 +64,19 @@ class Guides:
             f"{number_of(len(self), 'pair')}, {self._count / max(self._words[1], 1):.2f} links a target word; "
             f"{without[0]:.0%} of source and {without[1]:.0%} of target words without a link"
         )
+
+
+def guides_of(train: Any) -> Guides:
+    """Those of a training set, a `Dataset`: links that are learned, or else the sure ones that it has."""
+    fields, made, learned = (train.fields.inputs["source"], train.fields.output), Guides(), None
+    lengths = [field.column(train.table, training=True).lengths for field in fields]
+    if train.diagonal is not None:
+        texts = (spaced(train.normalized(field.name), field.words) for field in fields)
+        learned = learned_links(*texts, diagonal=train.diagonal)
+    for rows in (range(at, min(at + MOST_ROWS, len(train))) for at in range(0, len(train), MOST_ROWS)):
+        words = [field.words(train.normalized(field.name, rows)) for field in fields]
+        true = train.true_links(rows, words) if learned is None else ()
+        found = (one.sure if one else frozenset() for one in true) if learned is None else map(learned.links, rows)
+        for row, links, source, target in zip(rows, found, *words, strict=True):
+            made.add(links, source[: lengths[0][row]], target[: lengths[1][row]])
+    return made

@@ -68,6 +68,7 @@ class LabelField(Field):
         self.single_label = not settings.multi_label
         self.lists = "value" if settings.multi_label else "refused"
         self.default_metrics = MULTI_LABEL_METRICS if settings.multi_label else ()
+        self.unusable = f"without a label that is in the list (data.{name}.min_count, size)"
         self.names = tuple(names)
         self._numbers = {label: number for number, label in enumerate(self.names)}
 

@@ -89,6 +89,7 @@ class TextField(Field):
         self.settings: TextSettings = settings
         self.in_segments = settings.segments != "none"
         self.word_dropout = settings.word_dropout
+        self.unusable = f"with more tokens than data.{name}.max_length ({settings.max_length})"
         self.lists = "value" if self.in_segments else "refused"
         self._tokenizer: AnyTokenizer | None = None
         self._assumed: int | None = None
@@ -212,24 +213,25 @@ class TextField(Field):
     def usable(self, table: Table) -> NDArray[np.bool_]:
         """Rows that are not too long, where those are left out."""
         lengths = np.diff(table.ids(self.name)[1])
-        long = lengths > self.settings.max_length
-        if not long.any() or self.on_long == "cut":
-            return np.ones(len(table), dtype=bool)
-        if self.on_long == "error":
+        long = (lengths > self.settings.max_length) & (self.on_long != "cut")
+        if long.any() and self.on_long == "error":
             row = int(np.flatnonzero(long)[0])
             raise DataError(
                 f"the {self.name} of line {table.line(row)} has {lengths[row]} tokens, but data.{self.name}.max_length "
                 f"is {self.settings.max_length}; raise it, or say on_long: cut or drop."
             )
-        return ~long
+        return np.asarray(~long)
 
-    def truncates(self, table: Table, row: int) -> bool:
-        """Whether a text was cut; one shorter than the limit was not, unless whole turns of it are left out."""
-        encoding, offsets = self.encoding(), table.ids(self.name)[1]
-        short = encoding.limit is not None and offsets[row + 1] - offsets[row] < encoding.limit
-        if encoding.limit is None or (short and encoding.segments != "turns"):
-            return False
-        return len(replace(encoding, limit=None).encode(table.texts(self.name, [row]))[0]) > encoding.limit
+    def truncated(self, table: Table, rows: Sequence[int]) -> NDArray[np.bool_]:
+        """Which texts were cut; one shorter than the limit was not, unless whole turns of it are left out."""
+        encoding, offsets, at = self.encoding(), table.ids(self.name)[1], np.asarray(rows, dtype=np.int64)
+        lengths = offsets[at + 1] - offsets[at]
+        if encoding.limit is None:
+            return np.asarray((lengths > self.settings.max_length) & (self.on_long == "cut"))
+        found = np.asarray((lengths >= encoding.limit) | (encoding.segments == "turns"))
+        whole = replace(encoding, limit=None).encode(table.texts(self.name, at[found].tolist()))
+        found[found] = [len(ids) > encoding.limit for ids in whole]
+        return found
 
     def blank(self) -> Padded:
         """Two tokens, in one segment if there are some."""
@@ -282,8 +284,7 @@ class TextField(Field):
 
     def describe(self) -> str:
         """Tokens, segments and vocabulary."""
-        tokens = str(self.settings.tokens)
-        made = f"{tokens} in {self.settings.segments}" if self.in_segments else tokens
+        made = str(self.settings.tokens) + (f" in {self.settings.segments}" if self.in_segments else "")
         return f"{made}, a vocabulary of {self.facts()['vocabulary']}"
 
     @classmethod

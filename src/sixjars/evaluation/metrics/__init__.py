@@ -10,6 +10,7 @@ from sixjars.evaluation.metrics.answers import per_class as per_class
 from sixjars.evaluation.metrics.attention import focus_of as focus_of
 from sixjars.evaluation.metrics.attention import rationale_weight as rationale_weight
 from sixjars.evaluation.metrics.ngrams import caption_words as caption_words
+from sixjars.evaluation.metrics.ngrams import why_zero as why_zero
 from sixjars.evaluation.metrics.outcome import Interval as Interval
 from sixjars.evaluation.metrics.outcome import Metric as Metric
 from sixjars.evaluation.metrics.outcome import Outcome as Outcome

@@ -1,4 +1,4 @@
-"""N-grams of the output: captions as their literature scores them, how much is new, how much the outputs differ.
+"""N-grams of the output: captions as their literature scores them, and how much the outputs differ.
 
 The numbers of captions are those of the COCO caption tools (Chen et al. 2015, https://arxiv.org/abs/1504.00325), except
 that they split texts with the Penn Treebank tokenizer and these with `caption_words`.
@@ -6,18 +6,17 @@ that they split texts with the Penn Treebank tokenizer and these with `caption_w
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Final
 from unicodedata import category
 
-from sixjars.evaluation.metrics.outcome import Outcome, Rows, Sums
+from sixjars.evaluation.metrics.outcome import Metric, Outcome, Rows, Score, Sums
 
 Ngram = tuple[str, ...]
 WORDS: Final = "tok:spaces, ends bare|case:lower"
 """How `caption_words` appear in a signature."""
-NOVELTY: Final = ("corpus", "every occurrence", "tok:spaces", "case:lower")
-"""How novelty is counted, for signatures."""
 
 _BETA: Final = 1.2
 _ORDERS: Final = (1, 2, 3, 4)
@@ -100,6 +99,23 @@ def _shared(words: list[str], references: list[list[str]], n: int) -> int:
     for reference in references:
         most |= Counter(ngrams(reference, n))
     return (Counter(ngrams(words, n)) & most).total()
+
+
+def why_zero(metrics: Sequence[Metric], scores: Sequence[Score], outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """A sentence for each BLEU that is 0 since no output, or no reference, has as many words as its longest n-grams."""
+    zero = {score.name for score in scores if score.value == 0}
+    for metric in metrics:
+        if metric.sums is None or metric.name not in zero & {"bleu", "bleu2", "bleu3", "bleu4"}:
+            continue
+        right = [replace(one, candidates=(text,)) for one in outcomes for text in one.references]
+        texts = {"output": outcomes, "reference": right}
+        short = [what for what, some in texts.items() if not any(row[-1] for row in metric.sums.rows(some))]
+        if short:
+            n, none = metric.name[4:] or "4", " and no ".join(short)
+            yield (
+                f"{metric.name} is 0 because no {none} has {n} words, and it needs {n} in a row; "
+                "compare exact_match, chrf or rougeL instead."
+            )
 
 
 def rougeL_coco(outcomes: Sequence[Outcome]) -> float:  # noqa: N802
@@ -188,57 +204,6 @@ def _cosine(output: list[_Vector], reference: list[_Vector]) -> float:
             shared = sum(min(ours[ngram], theirs[ngram]) * theirs[ngram] for ngram in ours.keys() & theirs)
             total += shared / (our_norm * their_norm)
     return total / len(_ORDERS)
-
-
-def novel_ngrams(outcomes: Sequence[Outcome], *, n: int) -> float:
-    r"""Share of the outputs' n-grams that are not in the input; 0 to 1.
-
-    .. math:: \frac{\sum_i |\{g \in n\text{-grams}(\hat y_i) : g \notin n\text{-grams}(x_i)\}|}
-                   {\sum_i |n\text{-grams}(\hat y_i)|}
-
-    Figure 6 of See, Liu & Manning 2017 (https://arxiv.org/abs/1704.04368). Every occurrence counts, over the
-    whole corpus; 0 where no output has n words. N-grams of the input may cross from one segment into the next.
-    Words are split at white space, in lower case.
-
-    Higher is called better, since a model that only copies has 0; but a high share is good only where the
-    outputs are right too: compare it with that of the references, and with the other metrics.
-
-    >>> novel_ngrams([Outcome(("x",), ("a dog barks at night",), given="At night\na dog runs")], n=2)
-    0.5
-    """
-    sums = novel_sums(n)
-    return sums.value([*map(math.fsum, zip(*sums.rows(outcomes), strict=True))])
-
-
-def novel_sums(n: int) -> Sums:
-    """N-grams of the output that are in the input, and all."""
-    return Sums(partial(_copied, n=n), lambda sums: (sums[1] - sums[0]) / max(1, sums[1]))
-
-
-def copied_words(outcomes: Sequence[Outcome]) -> float:
-    r"""Share of the outputs' words that are in the input; 0 to 1.
-
-    .. math:: \frac{\sum_i |\{w \in \hat y_i : w \in x_i\}|}{\sum_i |\hat y_i|}
-
-    One less the novel 1-grams in figure 6 of See, Liu & Manning 2017 (https://arxiv.org/abs/1704.04368), where
-    there are words; 0 where no output has any. Higher is called better, for an output that keeps to its input
-    makes up less; but copying everything has 1 too. Words are split at white space, in lower case.
-
-    >>> copied_words([Outcome(("x",), ("a cat barks",), given="A dog barks")])
-    0.6666666666666666
-    """
-    return COPIED.value([*map(math.fsum, zip(*COPIED.rows(outcomes), strict=True))])
-
-
-def _copied(outcomes: Sequence[Outcome], *, n: int) -> Rows:
-    """How many n-grams of each output are in its input, and how many there are."""
-    texts = ((outcome.given or "", outcome.candidates[0]) for outcome in outcomes)
-    pairs = [[ngrams(text.lower().split(), n) for text in both] for both in texts]
-    known = [set(given) for given, _ in pairs]
-    return [(sum(one in inside for one in out), len(out)) for inside, (_, out) in zip(known, pairs, strict=True)]
-
-
-COPIED: Final = Sums(partial(_copied, n=1), lambda sums: sums[0] / max(1, sums[1]))
 
 
 def distinct(outcomes: Sequence[Outcome], *, n: int) -> float:

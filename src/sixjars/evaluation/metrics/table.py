@@ -8,8 +8,8 @@ from functools import partial
 from typing import Final
 
 from sixjars.errors import DataError, RecipeError, shown, unknown
-from sixjars.evaluation.metrics import answers, attention, ngrams, overlap, tours
-from sixjars.evaluation.metrics.ngrams import NOVELTY, WORDS
+from sixjars.evaluation.metrics import answers, attention, ngrams, novelty, overlap, tours
+from sixjars.evaluation.metrics.ngrams import WORDS
 from sixjars.evaluation.metrics.outcome import Compute, Metric, Need, Outcome, Score, Sums
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import SearchSettings
@@ -108,9 +108,9 @@ _SUMS: Final[dict[str, Sums]] = {
     "perplexity": answers.LIKELIHOODS,
     "alignment_error_rate": attention.ALIGNMENT_ERRORS,
     "posterior_error_rate": attention.POSTERIOR_ERRORS,
-    "novel_bigrams": ngrams.novel_sums(2),
-    "novel_trigrams": ngrams.novel_sums(3),
-    "copied_words": ngrams.COPIED,
+    "novel_bigrams": novelty.novel_sums(2),
+    "novel_trigrams": novelty.novel_sums(3),
+    "copied_words": novelty.COPIED,
 }
 """Metrics that are neither a mean over the examples nor of all together."""
 
@@ -153,9 +153,9 @@ METRICS: Final[dict[str, Metric]] = {
             "tour_over_nearest", tours.tour_over_nearest, "lower", _INPUT, ("closed", "nearest from point 0", _VALID)
         ),
         Metric("valid_tours", tours.valid_tours, needs=_INPUT, how=("closed",)),
-        Metric("novel_bigrams", partial(ngrams.novel_ngrams, n=2), needs=_INPUT, how=NOVELTY),
-        Metric("novel_trigrams", partial(ngrams.novel_ngrams, n=3), needs=_INPUT, how=NOVELTY),
-        Metric("copied_words", ngrams.copied_words, needs=_INPUT, how=NOVELTY),
+        Metric("novel_bigrams", partial(novelty.novel_ngrams, n=2), needs=_INPUT, how=novelty.NOVELTY),
+        Metric("novel_trigrams", partial(novelty.novel_ngrams, n=3), needs=_INPUT, how=novelty.NOVELTY),
+        Metric("copied_words", novelty.copied_words, needs=_INPUT, how=novelty.NOVELTY),
         _rationale("rationale_sentence", "sentence", "weight on the sentence that decides"),
         _rationale("rationale_word", "word", "share of its sentence"),
         _rationale("rationale_word_near", "near", "share of its sentence, with neighbours"),
