@@ -27,7 +27,14 @@ LEARNING: dict[str, Any] = {
     "save_seconds": 0,
 }
 DROPOUT = {"encoder": {"dropout": 0.2, "embedding": {"dropout": 0.2}}, "decoder": {"dropout": 0.2}}
-PLATEAU = {"schedule": "plateau", "plateau_patience": 0, "warmup": 2, "metric": "exact_match", "rate": 6.0}
+PLATEAU: dict[str, Any] = {
+    "schedule": "plateau",
+    "plateau_patience": 0,
+    "warmup": 16,
+    "metric": "exact_match",
+    "rate": 20.0,
+}
+"""The rate grows far beyond what can be learned by, so that the second epoch is worse on any machine."""
 COSINE = {"schedule": "cosine", "validate_every": 3, "metric": "character_error_rate", "optimizer": "adamw"}
 
 # The process kills itself at its n-th visit of the disk: before or after a file is written, or takes its final name.
@@ -101,7 +108,7 @@ def copy(whole: Path, tmp_path: Path) -> Path:
 def test_the_whole_run_uses_what_is_tested(whole: Path) -> None:
     log = [json.loads(line) for line in (whole / "log.jsonl").read_text().splitlines()]
     assert len(log) == 3
-    assert len({record["rate"] for record in log}) > 1  # the schedule halved
+    assert log[2]["rate"] == PLATEAU["rate"] / 2  # the schedule halved
     assert len(list(whole.glob("checkpoints/best-*.safetensors"))) == 2
     first, second = (tensors(path) for path in whole.glob("checkpoints/best-*.safetensors"))
     mean = tensors(whole / "model.safetensors")
