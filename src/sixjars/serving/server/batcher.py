@@ -46,8 +46,22 @@ class Job:
 
     @property
     def given_up(self) -> bool:
-        """Whether nobody waits for it any longer."""
+        """Whether nobody waits for it any longer: whoever did went away, or was answered."""
         return self.answered.done()
+
+    def answer(self, result: Any) -> None:
+        """Tell whoever waits, if anybody does; an exception is raised there. Called in the event loop."""
+        if self.given_up:
+            return
+        if isinstance(result, BaseException):
+            self.answered.set_exception(result)
+        else:
+            self.answered.set_result(result)
+
+    def answer_now(self, result: Any) -> None:
+        """The same while others of its batch go on; called by the thread that computes."""
+        with suppress(RuntimeError):  # the loop has ended, and nobody waits
+            self.answered.get_loop().call_soon_threadsafe(self.answer, result)
 
 
 Results = list[tuple[Job, Any]]
@@ -140,12 +154,7 @@ class Batcher:
 
     def _deliver(self, results: Results, seconds: float) -> None:
         for job, result in results:
-            if job.given_up:
-                continue
-            if isinstance(result, BaseException):
-                job.answered.set_exception(result)
-            else:
-                job.answered.set_result(result)
+            job.answer(result)
         self._told([job for job, _ in results], seconds)
 
     def _next(self) -> list[Job] | None:
