@@ -1,4 +1,4 @@
-"""Streams that step together end each by itself: where its reader left, or where it alone fails."""
+"""Streams that step together end each by itself: where its reader left, or where it alone fails. They are limited."""
 
 import json
 import socket
@@ -15,6 +15,7 @@ import sixjars
 from sixjars.evaluation.score import answers, spelled
 from sixjars.evaluation.search.problem import Column
 from sixjars.runs.prediction import Prediction
+from sixjars.runs.requests import most_together
 from sixjars.runs.stepwise import Written, stepwise
 from sixjars.serving.server import served
 from sixjars.serving.server.batcher import Job
@@ -204,6 +205,26 @@ def test_of_a_batch_that_failed_only_those_are_tried_alone_that_somebody_waits_f
         results = own.work(jobs, lambda: None)
     assert [job for job, _ in results] == jobs
     assert tried == [3, 1, 1]
+
+
+def test_streams_are_computed_together_up_to_the_limit_of_the_run(streams: Streams, watched: Watched) -> None:
+    several = streams.waiting(["ghar"] * (TOGETHER + 2))
+    for _ in range(3):
+        watched.go.release()
+    assert [events(one) for one in several] == [WHOLE] * len(several)
+    assert [one[0] for one in watched.rows] == [1, TOGETHER, 2]
+
+
+def test_files_are_limited_more_than_texts(predictor: sixjars.Predictor) -> None:
+    [text] = predictor.fields.inputs.values()
+
+    @final
+    class File:
+        is_media = True
+
+    assert most_together(100, [text]) == 100
+    assert most_together(100, [text, File()]) == 32  # type: ignore[list-item]
+    assert most_together(10, [File()]) == 10  # type: ignore[list-item]
 
 
 def told_of(predictor: sixjars.Predictor, fails: Exception | None = None) -> list[list[Any]]:

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from sixjars.data.dataset import Dataset
+from sixjars.data.field import Field
 from sixjars.errors import DataError, RecipeError, shown
 from sixjars.flow.values import Hypothesis, Layout, Padded
 from sixjars.recipe.files import checked
 from sixjars.recipe.sections import SearchSettings
 
+FILES_AT_ONCE = 32
+"""Images or videos that are decoded together."""
 Value = str | list[Any] | os.PathLike[str]
 """One input: a text, or the path of a file; or a list of sentences, turns or points where a model reads those."""
 
@@ -87,6 +90,11 @@ def unfit(dataset: Dataset) -> dict[int, str]:
             elif not lengths[row]:
                 found[dataset.table.line(row) - 1] = f"the {name} is empty: it has no token."
     return found
+
+
+def most_together(examples: int, fields: Iterable[Field]) -> int:
+    """Most inputs with these fields that are encoded and searched as one batch, where the settings say `examples`."""
+    return min(examples, FILES_AT_ONCE) if any(own.is_media for own in fields) else examples
 
 
 def is_one(inputs: object) -> bool:

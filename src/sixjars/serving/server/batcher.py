@@ -42,6 +42,8 @@ class Job:
     """What else the work needs to know of it."""
     streams: bool = False
     """Whether others may be computed between its steps."""
+    most: int | None = None
+    """Most inputs that are computed together with it; as many as the settings allow where it is absent."""
     came: float = field(default_factory=monotonic)
 
     @property
@@ -101,9 +103,17 @@ class Batcher:
         """Whether it takes requests."""
         return self._thread.is_alive() and not self._closing
 
-    async def answer(self, inputs: Sequence[Any], how: Hashable, more: Any = None, *, streams: bool = False) -> Any:
+    async def answer(
+        self,
+        inputs: Sequence[Any],
+        how: Hashable,
+        more: Any = None,
+        *,
+        streams: bool = False,
+        most: int | None = None,
+    ) -> Any:
         """Wait for the answer. Raises `Full` or `Closed` where it is not even taken."""
-        job = Job(inputs, how, self._loop.create_future(), more, streams)
+        job = Job(inputs, how, self._loop.create_future(), more, streams, most)
         with self._change:
             if self._closing:
                 raise Closed
@@ -175,7 +185,8 @@ class Batcher:
 
     def _taken(self, first: Job) -> list[Job]:
         """A job, and the others behind it that can be computed with it; the rest stays in line."""
-        batch, rest, room = [first], deque[Job](), self._settings.batch - len(first.inputs)
+        batch, rest, room = [first], deque[Job](), self._settings.batch
+        room = (room if first.most is None else min(room, first.most)) - len(first.inputs)
         for job in self._line:
             if job is first:
                 continue

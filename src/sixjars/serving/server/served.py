@@ -14,7 +14,7 @@ from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.notes import notes_of
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
-from sixjars.runs.requests import Check, Input, search_of
+from sixjars.runs.requests import Check, Input, most_together, search_of
 from sixjars.runs.stepwise import Tell, Written, stepwise
 from sixjars.serving.pages import titles
 from sixjars.serving.server.batcher import Job, Results
@@ -45,6 +45,11 @@ class How:
     search: SearchSettings
     weights: bool
     view: bool
+
+    @property
+    def most_streams(self) -> int:
+        """Most streams that are written side by side: as many as one batch of predictions has inputs."""
+        return most_together(self.run.recipe.evaluation.batch_examples, self.run.fields.inputs.values())
 
 
 @final
