@@ -38,14 +38,12 @@ from sixjars.runs.requests import (
     Value,
     by_name,
     is_one,
+    most_together,
     not_utf8,
     search_of,
     unfit,
 )
 from sixjars.samples import sample_columns
-
-FILES_AT_ONCE = 32
-"""Images or videos that are decoded together."""
 
 
 @final
@@ -204,8 +202,7 @@ class Predictor:
         """Row numbers, those of like length together, so that little is padded."""
         good = [row for row, request in enumerate(requests) if request.error is None]
         order = sorted(good, key=lambda row: sum(map(len, requests[row].texts.values())))
-        size = self.recipe.evaluation.batch_examples
-        size = min(size, FILES_AT_ONCE) if any(own.is_media for own in self.fields.inputs.values()) else size
+        size = most_together(self.recipe.evaluation.batch_examples, self.fields.inputs.values())
         for at in range(0, len(order), size):
             yield order[at : at + size]
 

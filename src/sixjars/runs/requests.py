@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from sixjars.data.dataset import Dataset
+from sixjars.data.field import Field
 from sixjars.errors import DataError, RecipeError, shown
 from sixjars.flow.values import Hypothesis, Layout, Padded
 from sixjars.recipe.files import checked
@@ -13,6 +14,8 @@ from sixjars.recipe.sections import SearchSettings
 
 ESCAPED = 0xDC00
 """What Python adds to a byte that is not UTF-8, to keep it in a text (`surrogateescape`)."""
+FILES_AT_ONCE = 32
+"""Images or videos that are decoded together."""
 Value = str | list[Any] | os.PathLike[str]
 """One input: a text, or the path of a file; or a list of sentences, turns or points where a model reads those."""
 
@@ -101,6 +104,11 @@ def unfit(dataset: Dataset) -> dict[int, str]:
             elif not lengths[row]:
                 found[dataset.table.line(row) - 1] = f"the {name} is empty: it has no token."
     return found
+
+
+def most_together(examples: int, fields: Iterable[Field]) -> int:
+    """Most inputs with these fields that are encoded and searched as one batch, where the settings say `examples`."""
+    return min(examples, FILES_AT_ONCE) if any(own.is_media for own in fields) else examples
 
 
 def is_one(inputs: object) -> bool:

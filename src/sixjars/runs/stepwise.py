@@ -3,7 +3,8 @@
 Dims: R rows of a search, S source positions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -11,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sixjars.errors import memory_is_short
 from sixjars.evaluation.score import answers, encoded_batches, spelled
 from sixjars.evaluation.search.problem import Column
 from sixjars.evaluation.search.scores import NEVER, Ranking
@@ -40,8 +42,9 @@ class Written:
     """With the first token, what stands at each position of the source; then nothing."""
 
 
-Tell = Callable[[Written | Prediction], None]
-"""Called with each token of an output as it is written, `<stop>` included, and with the prediction at its end."""
+Tell = Callable[[Written | Prediction | Exception], None]
+"""Called with each token of an output as it is written, `<stop>` included, and at its end with the prediction, or with
+what was raised in its place."""
 
 
 def stepwise(
@@ -52,33 +55,41 @@ def stepwise(
     *,
     check: Check | None = None,
     after: Check | None = None,
-) -> list[Prediction]:
-    """The predictions for some inputs, whose outputs are written side by side, a token of each at every step.
+) -> None:
+    """Write the outputs for some inputs side by side, a token of each at every step.
 
     Search is greedy or draws one sample: the rows of a beam change places, so it has no beginning before its end. Each
-    of `tells` is for one input; where an output reaches the limit of its length, its prediction is only returned.
-    `check` is called while files are decoded and `after` after each step; what they raise ends all of it. A run that
-    chooses a label has no steps.
+    of `tells` is for one input. What it raises, or what its output raises, ends that output alone, and its row leaves
+    the search. `check` is called while files are decoded and `after` after each step; what they raise ends all of it.
+    A run that chooses a label has no steps.
     """
     requests = [predictor.prepare(one, search=search) for one in inputs]
     wrong = {at: request.error for at, request in enumerate(requests) if request.error is not None}
     good = [at for at in range(len(requests)) if at not in wrong]
     encoded, bad = predictor.encode([requests[at] for at in good], check) if good else (None, {})
     wrong |= {good[at]: sentence for at, sentence in bad.items()}
-    found = {at: Prediction("", inputs=requests[at].texts, error=sentence) for at, sentence in wrong.items()}
-    for at, prediction in found.items():
-        tells[at](prediction)
+    for at, sentence in wrong.items():
+        with _alone(tells[at]):
+            tells[at](Prediction("", inputs=requests[at].texts, error=sentence))
     if encoded is not None:
-        good = [at for at in good if at not in wrong]
-        written = _written(predictor, encoded, search, [tells[at] for at in good], after)
-        found.update(zip(good, written, strict=True))
-    return [found[at] for at in range(len(requests))]
+        _write(predictor, encoded, search, [tells[at] for at in good if at not in wrong], after)
 
 
-def _written(
+@contextmanager
+def _alone(tell: Tell) -> Iterator[None]:
+    """What fails here fails for one output; but where memory is short, the others may be to blame."""
+    try:
+        yield
+    except Exception as error:
+        if memory_is_short(error):
+            raise
+        tell(error)
+
+
+def _write(
     predictor: Predictor, encoded: EncodedRequests, search: SearchSettings, tells: Sequence[Tell], after: Check | None
-) -> list[Prediction]:
-    """The predictions for one encoded batch."""
+) -> None:
+    """The outputs for one encoded batch."""
     network = predictor.network
     [(batch, source)] = encoded_batches(network, encoded.dataset.batches(), examples=len(tells))
     finishing = Finishing(encoded.dataset, network.encoder.positions_of(), search, details=True)
@@ -88,22 +99,23 @@ def _written(
         for row, length in zip(rows, lengths, strict=True)
     ]
 
-    def take(column: Column, places: Tensor) -> None:
+    def take(column: Column, places: Tensor) -> Tensor:
         assert column.gained is not None
         weights = None if column.weights is None else column.weights.tolist()
-        made = zip(places.tolist(), column.token.tolist(), column.gained.tolist(), strict=True)
+        own = places.tolist()
+        made = zip(own, column.token.tolist(), column.gained.tolist(), strict=True)
         for at, (place, token, gained) in enumerate(made):
             if place < len(outputs):  # behind them a batch is padded
                 outputs[place].take(token, gained, () if weights is None else weights[at])
         if after is not None:
             after()
+        return torch.tensor([place >= len(outputs) or outputs[place].ended for place in own])
 
     seeds = [encoded.requests[row].number for row in rows]
     prefix = None if encoded.prefix is None else encoded.prefix.pick(batch.numbers.cpu())
     found = answers(network, source, search, seeds=seeds, prefix=prefix, tell=take)
-    ends = network.decoder.searches
-    made = {one.row: one.finished(few, ends=ends) for one, few in zip(outputs, found, strict=True)}
-    return [made[row] for row in range(len(rows))]
+    for one, few in zip(outputs, found, strict=True):
+        one.end(few, ends=network.decoder.searches)
 
 
 @final
@@ -116,17 +128,23 @@ class _Output:
         self.ids: list[int] = []
         self.weights: list[tuple[float, ...]] = []
         self.steps, self.total = 0, np.float32(0.0)
-        self.prediction: Prediction | None = None
+        self.ended = False
 
     def take(self, token: int, gained: float, weights: Sequence[float]) -> None:
         """One more step; some may follow the last."""
-        if self.prediction is not None:
+        if self.ended:
             return
-        if gained > NEVER:
-            self._write(token, gained, tuple(weights[: self.found.length]))
-        if gained == NEVER or token == STOP:
-            own = self._hypothesis(finished=gained > NEVER)
-            self.tell(self.finished([own], ends=True))
+        with _alone(self._fail):
+            if gained > NEVER:
+                self._write(token, gained, tuple(weights[: self.found.length]))
+            if gained == NEVER or token == STOP:
+                self._end([self._hypothesis(finished=gained > NEVER)], ends=True)
+
+    def end(self, found: list[Hypothesis], *, ends: bool) -> None:
+        """The end of the search: where the output has not ended by itself, it is what was found."""
+        if not self.ended:
+            with _alone(self._fail):
+                self._end(found, ends=ends)
 
     def _write(self, token: int, gained: float, weights: tuple[float, ...]) -> None:
         dataset, stops = self.finishing.dataset, token == STOP
@@ -151,9 +169,12 @@ class _Output:
         score = ranking.scores(torch.tensor([self.total]), torch.tensor([self.steps]), penalty)
         return Hypothesis(tuple(self.tokens), float(score), float(self.total), tuple(self.weights), finished)
 
-    def finished(self, found: list[Hypothesis], *, ends: bool) -> Prediction:
-        """The prediction, made once."""
-        if self.prediction is None:
-            whole = replace(self.found, hypotheses=found)
-            [self.prediction] = self.finishing.predictions(self.row, whole, self.request.texts, ends=ends)[:1]
-        return self.prediction
+    def _end(self, found: list[Hypothesis], *, ends: bool) -> None:
+        whole = replace(self.found, hypotheses=found)
+        [prediction] = self.finishing.predictions(self.row, whole, self.request.texts, ends=ends)[:1]
+        self.ended = True
+        self.tell(prediction)
+
+    def _fail(self, error: Written | Prediction | Exception) -> None:
+        self.ended = True
+        self.tell(error)

@@ -165,8 +165,9 @@ class Column(Rows):
     """The log probability of the token, (R,), where rows do not move."""
 
 
-Tell = Callable[[Column, Tensor], None]
-"""Somebody who wants to know what each step made, as it is made, and which of all rows each of its rows is, (R,)."""
+Tell = Callable[[Column, Tensor], Tensor | None]
+"""Somebody who wants to know what each step made, as it is made, and which of all rows each of its rows is, (R,); who
+may answer which of these nobody wants any longer, (R,), and what is found for them means nothing then."""
 
 
 class Running(Protocol):
@@ -240,18 +241,20 @@ class SearchKind:
 def walked(problem: Problem, running: Running, advance: Advance, tell: Tell | None = None) -> list[Part]:
     """All steps until nothing is left to do. Sources that are done leave once that saves more than it costs.
 
-    To know it, something must be copied from the device. On a CPU that costs nothing. `tell` is called with each step.
+    To know it, something must be copied from the device. On a CPU that costs nothing. `tell` is called with each step,
+    and a source of which it wants no row is done.
     """
     often, share = (1, 0.75) if problem.state.device.type == "cpu" else (8, 0.5)
     parts = [Part(torch.arange(problem.state.rows, device=problem.state.device), [], running)]
     for made in range(problem.longest):
         running, column = advance(problem, running, made)
         parts[-1].columns.append(column)
-        if tell is not None:
-            tell(column, parts[-1].places)
+        unwanted_R = None if tell is None else tell(column, parts[-1].places)
         if (made + 1) % often:
             continue
         going_B = running.going()
+        if unwanted_R is not None:
+            going_B = going_B & ~unwanted_R.to(going_B.device).view(-1, problem.rows).all(1)
         left = int(going_B.sum())
         if left == 0 or made + 1 == problem.longest:
             break

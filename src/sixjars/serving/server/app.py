@@ -90,10 +90,10 @@ class Serving:
 
     async def answer(self, run: Served, asked: Asked) -> Any:
         """What the run answers; 503 where too many wait, 504 after the time limit."""
-        batcher, streams = self.batchers[run.name], asked.tell is not None
+        batcher, most = self.batchers[run.name], asked.how.most_streams if asked.tell is not None else None
         try:
             async with asyncio.timeout(self.settings.time_limit):
-                return await batcher.answer(asked.inputs, asked.how, asked, streams=streams)
+                return await batcher.answer(asked.inputs, asked.how, asked, streams=asked.tell is not None, most=most)
         except TimeoutError:
             raise HTTPException(504, f"this took longer than {self.settings.time_limit:g} seconds.") from None
         except Full:

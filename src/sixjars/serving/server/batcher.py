@@ -42,12 +42,28 @@ class Job:
     """What else the work needs to know of it."""
     streams: bool = False
     """Whether others may be computed between its steps."""
+    most: int | None = None
+    """Most inputs that are computed together with it; as many as the settings allow where it is absent."""
     came: float = field(default_factory=monotonic)
 
     @property
     def given_up(self) -> bool:
-        """Whether nobody waits for it any longer."""
+        """Whether nobody waits for it any longer: whoever did went away, or was answered."""
         return self.answered.done()
+
+    def answer(self, result: Any) -> None:
+        """Tell whoever waits, if anybody does; an exception is raised there. Called in the event loop."""
+        if self.given_up:
+            return
+        if isinstance(result, BaseException):
+            self.answered.set_exception(result)
+        else:
+            self.answered.set_result(result)
+
+    def answer_now(self, result: Any) -> None:
+        """The same while others of its batch go on; called by the thread that computes."""
+        with suppress(RuntimeError):  # the loop has ended, and nobody waits
+            self.answered.get_loop().call_soon_threadsafe(self.answer, result)
 
 
 Results = list[tuple[Job, Any]]
@@ -87,9 +103,17 @@ class Batcher:
         """Whether it takes requests."""
         return self._thread.is_alive() and not self._closing
 
-    async def answer(self, inputs: Sequence[Any], how: Hashable, more: Any = None, *, streams: bool = False) -> Any:
+    async def answer(
+        self,
+        inputs: Sequence[Any],
+        how: Hashable,
+        more: Any = None,
+        *,
+        streams: bool = False,
+        most: int | None = None,
+    ) -> Any:
         """Wait for the answer. Raises `Full` or `Closed` where it is not even taken."""
-        job = Job(inputs, how, self._loop.create_future(), more, streams)
+        job = Job(inputs, how, self._loop.create_future(), more, streams, most)
         with self._change:
             if self._closing:
                 raise Closed
@@ -140,12 +164,7 @@ class Batcher:
 
     def _deliver(self, results: Results, seconds: float) -> None:
         for job, result in results:
-            if job.given_up:
-                continue
-            if isinstance(result, BaseException):
-                job.answered.set_exception(result)
-            else:
-                job.answered.set_result(result)
+            job.answer(result)
         self._told([job for job, _ in results], seconds)
 
     def _next(self) -> list[Job] | None:
@@ -166,7 +185,8 @@ class Batcher:
 
     def _taken(self, first: Job) -> list[Job]:
         """A job, and the others behind it that can be computed with it; the rest stays in line."""
-        batch, rest, room = [first], deque[Job](), self._settings.batch - len(first.inputs)
+        batch, rest, room = [first], deque[Job](), self._settings.batch
+        room = (room if first.most is None else min(room, first.most)) - len(first.inputs)
         for job in self._line:
             if job is first:
                 continue

@@ -14,7 +14,7 @@ from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.notes import notes_of
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
-from sixjars.runs.requests import Check, Input, search_of
+from sixjars.runs.requests import Check, Input, most_together, search_of
 from sixjars.runs.stepwise import Tell, Written, stepwise
 from sixjars.serving.pages import titles
 from sixjars.serving.server.batcher import Job, Results
@@ -46,6 +46,11 @@ class How:
     weights: bool
     view: bool
 
+    @property
+    def most_streams(self) -> int:
+        """Most streams that are written side by side: as many as one batch of predictions has inputs."""
+        return most_together(self.run.recipe.evaluation.batch_examples, self.run.fields.inputs.values())
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -56,8 +61,8 @@ class Asked:
     how: How
     names: Mapping[str, str] = field(default_factory=dict)
     """Paths of uploaded files, and the names that their sender gave them."""
-    tell: Callable[[Written | dict[str, Any]], None] | None = None
-    """Of a stream: who is told of each step, and of the outputs as plain values where others still go on."""
+    tell: Callable[[Written], None] | None = None
+    """Of a stream: who is told of each step."""
 
     def plain(self, sentence: str) -> str:
         """A sentence with the names of the sender."""
@@ -139,8 +144,8 @@ class Served:
     def work(self, jobs: Sequence[Job], between: Callable[[], None]) -> Results:
         """Answer a batch. Where it fails as a whole, each is tried alone, so that one spoils only its own answer.
 
-        It ends where nobody waits any longer: what took too long would hold up all that come after it. `between` is
-        called between two steps of streams.
+        It ends where nobody waits any longer: what took too long would hold up all that come after it. Of streams each
+        ends so by itself. `between` is called between two steps of streams.
         """
 
         def check() -> None:
@@ -148,7 +153,8 @@ class Served:
                 raise _GivenUp
 
         try:
-            return list(zip(jobs, self._answers([job.more for job in jobs], check, between), strict=True))
+            check()
+            return list(zip(jobs, self._answers(jobs, check, between), strict=True))
         except _GivenUp as error:
             return [(job, error) for job in jobs]
         except Exception as error:  # noqa: BLE001 - told to whoever asked
@@ -156,10 +162,11 @@ class Served:
                 return [(jobs[0], error)]
             return [result for job in jobs for result in self.work([job], between)]
 
-    def _answers(self, asked: Sequence[Asked], check: Check, between: Callable[[], None]) -> list[Any]:
-        """For each request a list of plain values; for a stream one of them."""
+    def _answers(self, jobs: Sequence[Job], check: Check, between: Callable[[], None]) -> list[Any]:
+        """For each request a list of plain values; for a stream one of them, or an exception."""
+        asked: list[Asked] = [job.more for job in jobs]
         if asked[0].tell is not None:
-            return _streamed(asked, check, between)
+            return _streamed(jobs, check, between)
         how, run = asked[0].how, asked[0].how.run
         requests = [
             run.prepare(one, number=at, search=how.search) for own in asked for at, one in enumerate(own.inputs)
@@ -168,29 +175,31 @@ class Served:
         return [[_row(run, own, next(found)) for _ in own.inputs] for own in asked]
 
 
-def _streamed(asked: Sequence[Asked], check: Check, between: Callable[[], None]) -> list[Any]:
-    """For each stream, the plain values of its input; they were told what was written."""
-    how, run = asked[0].how, asked[0].how.run
-    rows: dict[int, dict[str, Any]] = {}
+def _streamed(jobs: Sequence[Job], check: Check, between: Callable[[], None]) -> list[Any]:
+    """For each stream, the plain values of its input, or what was raised; each is answered as soon as it ends."""
+    how, ended = jobs[0].more.how, dict[Job, Any]()
 
-    def teller(at: int) -> Tell:
-        tell = asked[at].tell
+    def teller(job: Job) -> Tell:
+        asked: Asked = job.more
+        tell = asked.tell
         assert tell is not None
 
-        def told(made: Written | Prediction) -> None:
-            if isinstance(made, Prediction):
-                rows[at] = _row(run, asked[at], [made])
-            tell(made if isinstance(made, Written) else rows[at])
+        def told(made: Written | Prediction | Exception) -> None:
+            if isinstance(made, Exception):
+                ended[job] = made
+            elif job.given_up:
+                raise _GivenUp
+            elif isinstance(made, Written):
+                return tell(made)
+            else:
+                ended[job] = _row(how.run, asked, [made])
+            return job.answer_now(ended[job])
 
         return told
 
-    def after() -> None:
-        check()
-        between()
-
-    inputs, tells = [own.inputs[0] for own in asked], [teller(at) for at in range(len(asked))]
-    found = stepwise(run, inputs, how.search, tells, check=check, after=after)
-    return [rows[at] if at in rows else _row(run, asked[at], [one]) for at, one in enumerate(found)]
+    inputs, tells = [job.inputs[0] for job in jobs], [teller(job) for job in jobs]
+    stepwise(how.run, inputs, how.search, tells, check=check, after=between)
+    return [ended[job] for job in jobs]
 
 
 def _field(own: Any, columns: Mapping[str, str]) -> FieldMessage:

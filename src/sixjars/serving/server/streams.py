@@ -31,18 +31,15 @@ class Stream:
         self._first: tuple[str, Any] | None = None
         self._task = asyncio.create_task(self._compute(answer, replace(asked, tell=self._tell), kept))
 
-    def _tell(self, made: Written | dict[str, Any]) -> None:
+    def _tell(self, made: Written) -> None:
         """Called by the thread that computes; where a batch failed, for some tokens again."""
-        event: tuple[str, Any] = ("end", made)
-        if isinstance(made, Written):
-            if made.at < self._told:
-                return
-            self._told, values = made.at + 1, asdict(made)
-            if made.at > 0:
-                del values["source"]
-            event = ("token", values)
+        if made.at < self._told:
+            return
+        self._told, values = made.at + 1, asdict(made)
+        if made.at > 0:
+            del values["source"]
         with suppress(RuntimeError):  # the loop has ended, and nobody reads
-            self._loop.call_soon_threadsafe(self._events.put_nowait, event)
+            self._loop.call_soon_threadsafe(self._events.put_nowait, ("token", values))
 
     async def _compute(self, answer: Callable[[Asked], Awaitable[Any]], asked: Asked, kept: AsyncExitStack) -> None:
         async with kept:
