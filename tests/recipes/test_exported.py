@@ -8,6 +8,7 @@ import pytest
 import sixjars_runtime
 
 import sixjars
+from sixjars.errors import DataError
 from sixjars.recipe.files import packaged
 from sixjars.runs.folder import open_run
 from sixjars.runs.predict import Predictor
@@ -62,7 +63,7 @@ def test_an_exported_run_answers_as_torch_does(recipe: str, tmp_path: Path) -> N
 def test_a_whole_search_answers_as_torch_does(recipe: str, kind: str, tmp_path: Path) -> None:
     run = sixjars.train(recipe, [*FEW, *OTHER.get(recipe, [])], out=tmp_path / "run")
     if not sixjars.load(run.folder, device="cpu").ability.searches:
-        with pytest.raises(sixjars.DataError, match="chooses a label, so there is no search to write"):
+        with pytest.raises(DataError, match="chooses a label, so there is no search to write"):
             sixjars.export(run.folder, tmp_path / "exported", whole=kind)
         return
     made = sixjars.export(run.folder, tmp_path / "exported", whole=kind, check=True)
