@@ -74,6 +74,8 @@ def test_products_by_onednn_are_those_of_torch(
     )
     torch.testing.assert_close(layers.product(rows, weight, bias), rows @ weight.t() + bias)
     torch.testing.assert_close(layers.product(rows, weight, total=total), rows @ weight.t() + total)
+    nothing = torch.zeros(count, 0), torch.zeros(6, 0)
+    torch.testing.assert_close(layers.product(*nothing, bias, total=total), total + bias)
     for left, right in [(rows, total), (total, rows)]:
         torch.testing.assert_close(layers.outer_products(left, right), left.t() @ right)
 

@@ -46,7 +46,7 @@ def by_onednn(weight: Tensor, fewest: int) -> bool:
 def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None, *, total: Tensor | None = None) -> Tensor:
     """Rows (N, I) times Wᵀ, (O, I), plus b, (O,), plus `total`, (N, O). It has no backward pass."""
     if not rows.numel():  # oneDNN refuses them
-        return rows.new_zeros(*rows.shape[:-1], weight.shape[0])
+        return sum((one for one in (bias, total) if one is not None), rows.new_zeros(*rows.shape[:-1], weight.shape[0]))
     if not (weight.is_mkldnn or by_onednn(weight, FEWEST_ONCE)):
         found = F.linear(rows, weight, bias)
         return found if total is None else found.add_(total)
