@@ -17,6 +17,7 @@ from sixjars.errors import RecipeError, unknown
 from sixjars.flow.special import UNK
 from sixjars.flow.values import Batch, DecoderOutput, LinearLogits, Padded
 from sixjars.model.build import Network
+from sixjars.model.fast.compiled import gradient, is_known, kernels_for
 from sixjars.model.fast.unrolled import Factor, has_kernels
 from sixjars.model.layers import computed_in, product, summed_rows, wide
 from sixjars.recipe.sections import LossSettings
@@ -112,11 +113,14 @@ CHUNK_ELSEWHERE = 2**28
 
 
 def gradient_of(logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
-    """The loss of each token, (N,), smoothed and plain; and the gradient of the logits, on CUDA in their place."""
+    """The loss of each token, (N,), smoothed and plain; and the gradient of the logits, by a kernel in their place."""
     if has_kernels(logits):
         from sixjars.model.fast.output_kernels import fused_gradient
 
         return fused_gradient(logits, truth, factor, smoothing)
+    kernels = kernels_for(logits)
+    if kernels is not None and is_known(truth, logits.shape[1]):
+        return gradient(logits, truth, factor, smoothing, kernels)
     values = wide(logits)
     shares = torch.softmax(values, 1)
     total_N = values.amax(1) - shares.amax(1).log()  # the highest share is exp(highest - total)

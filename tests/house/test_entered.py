@@ -1,4 +1,4 @@
-"""Whoever follows a training reads few files of the package: fewer than 45 are entered."""
+"""Whoever follows a training reads few files of the package: fewer than 47 are entered."""
 
 import sys
 import threading
@@ -13,7 +13,7 @@ import sixjars
 from sixjars import samples
 
 SOURCE = Path(sixjars.__file__).parent
-FEWER_THAN = 45
+FEWER_THAN = 47
 FEW = [
     *("data.sample.size=16", "data.sample.valid=4", "data.sample.test=4"),
     *("learning.steps=2", "learning.validate_every=1", "evaluation.search.max_length=4"),

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, final, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, final, get_args
 
 import torch
 from torch import Tensor, nn, optim
@@ -15,6 +15,7 @@ from torch import Tensor, nn, optim
 from sixjars.errors import RecipeError, unknown
 from sixjars.flow.values import Batch
 from sixjars.loss import Objective, Sealed
+from sixjars.model.compiling import compiled_for
 from sixjars.model.recurrent import Recurrent
 from sixjars.recipe.sections import LearningSettings
 
@@ -198,6 +199,7 @@ class Updates:
         self.fabric = fabric
         self.captured: Captured | None = None
         self.why = uncaptured(fabric, settings)
+        self.kernels = compiled_for(fabric.device.type, settings.precision) if settings.fast else ""
         objective.fast = settings.fast
         for module in objective.modules():
             if isinstance(module, Recurrent):
@@ -221,10 +223,10 @@ class Updates:
         """What scales the loss, and remembers by how much: with fp16."""
         return None if isinstance(self.fabric, OneDevice) else self.fabric.strategy.precision
 
-    def graphs(self) -> str:
-        """Whether steps are graphs, to be told behind the path; nothing where there is no CUDA device."""
+    def means(self) -> str:
+        """Whether steps are graphs on CUDA, or kernels are compiled on a CPU, to be told behind the path."""
         if self.fabric.device.type != "cuda":
-            return ""
+            return self.kernels
         return f"; no CUDA graphs: {self.why}" if self.why else "; steps as CUDA graphs"
 
     def ready(self, batch: Batch) -> Batch:
@@ -259,8 +261,7 @@ class Updates:
         with self.fabric.autocast():
             total, plain = self.objective(Sealed(batch))
         self.fabric.backward(total * factor)
-        loss: Tensor = plain.detach()
-        return loss
+        return cast("Tensor", plain.detach())
 
     def apply(self) -> None:
         """An update of the gradients, which are zero after it."""

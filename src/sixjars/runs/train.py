@@ -211,7 +211,7 @@ def summary_of(run: RunFolder, splits: Splits, trainer: Trainer, fabric: Engine)
     facts["steps"] = f"{trainer.total:,} at most, {trainer.per_epoch:,} an epoch ({epochs})"
     path = path_of(trainer.network, fast=recipe.learning.fast)
     if path:
-        facts["path"] = path + trainer.updates.graphs()
+        facts["path"] = path + trainer.updates.means()
     searches = trainer.network.decoder.searches
     if searches:
         final = in_words(recipe.evaluation.search)

@@ -15,14 +15,14 @@ from sixjars.errors import DataError
 
 LIMIT: Final = 20.0
 """Gigabytes that the cache may hold when $SIXJARS_CACHE_GB says nothing; what was not used for longest goes first."""
-ENTRIES: Final = ("[0-9a-f]" * 64, "frames/*/*.safetensors", "contents.sqlite")
+ENTRIES: Final = ("[0-9a-f]" * 64, "frames/*/*.safetensors", "contents.sqlite", "kernels/*.so")
 SYNTHETIC: Final = "samples/*/*"
 """What may be removed: nothing but what this toolkit made, whatever else is in the folder that somebody chose."""
 MAKING: Final = ".making-"
 """How the names of folders begin in which a file is being made."""
 MAKING_HERE: Final = f"{MAKING}{zlib.crc32(platform.node().encode()):08x}-"
 """How those of this machine begin; the number of the process follows."""
-LEFT: Final = (f"{MAKING}*", f"frames/*/{MAKING}*", f"samples/*/*/{MAKING}*")
+LEFT: Final = (f"{MAKING}*", f"frames/*/{MAKING}*", f"samples/*/*/{MAKING}*", f"kernels/{MAKING}*")
 PLANS: Final = "frames/" + "[0-9a-f]" * 32 + "/plan.json"
 STALE: Final = 24 * 3600.0
 """Seconds after which nobody is at work any more, where it is not known who was."""

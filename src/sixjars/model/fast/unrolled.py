@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
+from sixjars.model.fast.compiled import compiled_attention, compiled_cell
 from sixjars.model.fast.steps import CELLS, Additive, Attending, Cell, Product, Saved, Sources, Summands, summed
 from sixjars.model.layers import beside, by_onednn, outer_products, product, summed_rows
 from sixjars.model.processor import FEWEST_STEPS
@@ -29,9 +30,9 @@ def has_kernels(like: Tensor) -> bool:
 
 
 def cell_of(name: str, like: Tensor) -> Cell:
-    """A cell by name: on CUDA as kernels, where it has them."""
+    """A cell by name: as kernels, where it has them."""
     if not has_kernels(like):
-        return CELLS[name]
+        return compiled_cell(name, like) or CELLS[name]
     from sixjars.model.fast.cell_kernels import FUSED
 
     return FUSED.get(name, CELLS[name])
@@ -129,10 +130,7 @@ class Recurrence(torch.autograd.Function):
 
 
 def recurrence(cell: str, given: Tensor, hidden: Tensor, memory: Tensor | None, weight: Tensor, bias: Tensor) -> Tensor:
-    """The states (K, T, B, H) of K recurrences.
-
-    From g of all positions (K, T, B, G), the first states (K, B, H), W (K, G, H) and b' (K, G).
-    """
+    """The states (K, T, B, H), from g of all positions (K, T, B, G), first ones (K, B, H), W (K, G, H), b' (K, G)."""
     return cast("Tensor", Recurrence.apply(cell, given, hidden, memory, weight, bias))  # type: ignore[no-untyped-call]
 
 
@@ -151,11 +149,11 @@ class Layer(NamedTuple):
 
 
 def attending(sources: Sources, steps: int) -> Attending:
-    """The attention of a batch: on CUDA, where the score is additive, one kernel for each step."""
+    """The attention of a batch: where the score is additive, one kernel for each step."""
     if sources.score is None:
         return Product(sources, steps)
     if not has_kernels(sources.keys):
-        return Additive(sources, steps)
+        return compiled_attention(sources, steps) or Additive(sources, steps)
     from sixjars.model.fast.attention_kernels import LONGEST, FusedAdditive
 
     return (FusedAdditive if 0 < sources.mask.shape[1] <= LONGEST else Additive)(sources, steps)
