@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Context, Prepared, State
 from sixjars.model.equations import raised, recurrence
-from sixjars.model.recurrent import CellName, LayerState, Recurrent
+from sixjars.model.fast.compiled import LayerState
+from sixjars.model.recurrent import CellName, Recurrent
 
 QUERY = "s′_t"
 """The letter of the state that attention receives."""

@@ -15,6 +15,7 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.errors import RecipeError, unknown
 from sixjars.model.build import Network
+from sixjars.model.compiling import load_kernels
 from sixjars.model.processor import FEWEST, HAS_ONEDNN
 from sixjars.model.recurrent import Recurrent
 
@@ -67,8 +68,10 @@ class PackedWeight:
         found: Tensor = torch.ops.onednn.qlinear_pointwise.default(bytes_MI, 1.0, 128, self.packed, *scales)
         return found
 
-    def __getitem__(self, place: tuple[slice, slice]) -> "PackedWeight | Tensor":
-        """Some columns as they were: there is no part of what is packed. So teacher forcing still works."""
+    def __getitem__(self, place: int | tuple[slice, slice]) -> "PackedWeight | Tensor":
+        """A row or some columns as they were: there is no part of what is packed. So teacher forcing still works."""
+        if isinstance(place, int):
+            return self.weight[place]
         return self if place[1].indices(self.shape[1]) == (0, self.shape[1], 1) else self.weight[place]
 
     @classmethod
@@ -102,10 +105,9 @@ def in_precision(network: Network, precision: Precision) -> Network:
         raise RecipeError([f"--precision {precision} needs {wanted}, but --device is {device}; use 32."], where)
     if precision == "bf16" and not has_bf16():
         raise RecipeError(["--precision bf16 needs a CPU with bf16 arithmetic; use 32 or int8 on this one."], where)
-    if device == "cpu" and (precision == "int8" or HAS_ONEDNN):
-        for module in [network.decoder, *network.encoder.modules()]:
-            if isinstance(module, Recurrent) or module is network.decoder:
-                _pack(module, precision)
+    if device == "cpu":
+        load_kernels(build=False)
+        _pack_all(network, precision)
     return network
 
 
@@ -127,6 +129,13 @@ def _looped(own: Recurrent, inputs: Tensor, first: Any = None) -> tuple[Tensor]:
         layers = own.advance(given_BG, layers)
         states.append(layers[-1][0])
     return (torch.stack(states, dim=1),)
+
+
+def _pack_all(network: Network, precision: Precision) -> None:
+    """The matrices of the decoder and of all recurrences, where there is a product for them."""
+    for module in [network.decoder, *network.encoder.modules()] if precision == "int8" or HAS_ONEDNN else ():
+        if isinstance(module, Recurrent) or module is network.decoder:
+            _pack(module, precision)
 
 
 def _pack(module: nn.Module, precision: Precision) -> None:

@@ -20,13 +20,13 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 from sixjars.flow.contracts import Bridge, StateShape
 from sixjars.flow.values import Context, Prepared, State
 from sixjars.model.equations import directions, last_states, stacked
+from sixjars.model.fast.compiled import LayerState, compiled_step, used_for
 from sixjars.model.fast.steps import Sources
 from sixjars.model.fast.unrolled import Layer, unrolled
 from sixjars.model.fast.unrolled import recurrence as unrolled_over
 from sixjars.model.layers import beside, computed_in, last_real, linear, reordered, reversal
 
 CellName = Literal["rnn", "gru", "lstm"]
-
 FUSED: dict[CellName, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 GATES: dict[CellName, tuple[str, ...]] = {"rnn": ("",), "gru": (",o", ",i", ""), "lstm": (",i", ",f", "", ",o")}
 """The gates whose weights torch stacks in one matrix, in its order; the candidate state has no letter of its own."""
@@ -36,8 +36,6 @@ READS: dict[Direction, tuple[str, ...]] = {
     "backward": ("right_to_left",),
     "both": ("left_to_right", "right_to_left"),
 }
-LayerState = tuple[Tensor, Tensor | None]
-"""What one layer remembers: (hidden (B, H), memory cell (B, H) or nothing)."""
 
 
 def _rnn(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
@@ -126,7 +124,8 @@ class Recurrent(nn.Module):
                 below = F.dropout(after[-1][0], self.dropout, self.training)
                 given = F.linear(below, self._weight("weight_ih", layer), self._weight("bias_ih", layer))
             recurrent_BG = F.linear(before[0], self._weight("weight_hh", layer), self._weight("bias_hh", layer))
-            after.append(STEPS[self.cell](given, recurrent_BG, before))
+            made = compiled_step(self.cell, given, recurrent_BG, before)
+            after.append(made or STEPS[self.cell](given, recurrent_BG, before))
         return after
 
     def unroll(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[Tensor, Context]:
@@ -184,7 +183,8 @@ class Recurrent(nn.Module):
         """The same for one step: inputs (B, I) to the state after them, and the context that they came with."""
         context = bridge.step(state.hidden[:, -1], prepared)
         both = torch.cat([inputs, context.vector], dim=-1)
-        if self.layers == 1 and self.cell == "gru" and isinstance(self._weight("weight_hh", 0), Tensor):
+        by_torch = isinstance(self._weight("weight_hh", 0), Tensor) and used_for(both) is None
+        if self.layers == 1 and self.cell == "gru" and by_torch:
             return State(torch.gru_cell(both, state.hidden[:, 0], *self.stack.all_weights[0]).unsqueeze(1)), context
         return self.closed(self.advance(self.project(both), self.opened(state))), context
 

@@ -17,6 +17,9 @@ from sixjars.flow.contracts import Bridge, ModelPlan
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Context, Encoded, Prepared
 from sixjars.model.bridges.segments import non_empty, softmax_in_segments
+from sixjars.model.fast import compiled
+from sixjars.model.fast.compiled import used_for
+from sixjars.model.fast.steps import Sources
 from sixjars.model.fast.unrolled import has_kernels
 from sixjars.model.layers import Start, StateProjection, by_source, key_powers, linear, masked_softmax, powers
 
@@ -159,11 +162,13 @@ class Attention(Bridge):
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """Score every position, normalise the scores, and sum the memory by these weights."""
         assert prepared.keys is not None
-        if self.score.kind == "additive" and fusible(query, prepared.mask):
-            from sixjars.model.fast.attention_kernels import attend
-            from sixjars.model.fast.steps import Sources
-
+        kernels = used_for(query) if self.score.kind == "additive" else None
+        if kernels is not None or (self.score.kind == "additive" and fusible(query, prepared.mask)):
             sources = Sources(prepared.keys, prepared.memory, prepared.mask, self.score.score.weight[0])
+            if kernels is not None:
+                return Context(*compiled.attend(self.score.query(query), sources, prepared.key_powers, kernels))
+            from sixjars.model.fast.attention_kernels import attend
+
             return Context(*attend(self.score.query(query), sources))
         if prepared.key_powers is None or torch.is_grad_enabled():
             scores_BNS = self.score(query, prepared.keys)

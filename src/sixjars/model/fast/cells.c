@@ -6,7 +6,7 @@
 
 #include "kernels.h"
 
-/* GRU. `saved` has o, i, n and r_n of each row, (R, 4H). */
+/* GRU. `saved` has o, i, n and r_n of each row, (R, 4H); nothing where no backward pass comes: one summand each then. */
 
 typedef struct {
     whole threads, rows, batch, size;
@@ -26,10 +26,12 @@ static inline __attribute__((always_inline)) void gru_row(
         float passed = recurrent[c] + plus(bias, c);
         float fresh = tangent(given[c] + plus(more, c) + reset * passed);
         after[i] = fresh + update * (before[i] - fresh);
-        saved[i] = reset;
-        saved[u] = update;
-        saved[c] = fresh;
-        saved[3 * H + i] = passed;
+        if (saved) {
+            saved[i] = reset;
+            saved[u] = update;
+            saved[c] = fresh;
+            saved[3 * H + i] = passed;
+        }
     }
 }
 
@@ -42,7 +44,8 @@ static void gru_rows(const void *data, whole begin, whole end)
         const float *recurrent = at(&one->recurrent, row, batch), *bias = at(&one->bias, row, batch);
         const float *before = at(&one->hidden, row, batch);
         float *after = at(&one->after, row, batch), *saved = one->saved + row * 4 * H;
-        if (more && bias) gru_row(H, given, more, recurrent, bias, before, after, saved);
+        if (!one->saved) gru_row(H, given, 0, recurrent, 0, before, after, 0);
+        else if (more && bias) gru_row(H, given, more, recurrent, bias, before, after, saved);
         else if (more) gru_row(H, given, more, recurrent, 0, before, after, saved);
         else if (bias) gru_row(H, given, 0, recurrent, bias, before, after, saved);
         else gru_row(H, given, 0, recurrent, 0, before, after, saved);
@@ -102,7 +105,7 @@ static void gru_rows_back(const void *data, whole begin, whole end)
 
 void gru_back(const GruBack *one) { spread(gru_rows_back, one, one->rows, 2 * one->size, one->threads); }
 
-/* LSTM. `saved` has i, f, n, o and tanh m' of each row, (R, 5H). */
+/* LSTM. `saved` has i, f, n, o and tanh m' of each row, (R, 5H); nothing where no backward pass comes. */
 
 typedef struct {
     whole threads, rows, batch, size;
@@ -124,11 +127,13 @@ static inline __attribute__((always_inline)) void lstm_row(
         float kept = forget * before[i] + enter * fresh, shown = tangent(kept);
         after[i] = output * shown;
         cell[i] = kept;
-        saved[i] = enter;
-        saved[f] = forget;
-        saved[c] = fresh;
-        saved[o] = output;
-        saved[4 * H + i] = shown;
+        if (saved) {
+            saved[i] = enter;
+            saved[f] = forget;
+            saved[c] = fresh;
+            saved[o] = output;
+            saved[4 * H + i] = shown;
+        }
     }
 }
 
@@ -141,7 +146,8 @@ static void lstm_rows(const void *data, whole begin, whole end)
         const float *recurrent = at(&one->recurrent, row, batch), *bias = at(&one->bias, row, batch);
         const float *before = at(&one->memory, row, batch);
         float *after = at(&one->after, row, batch), *cell = one->cell + row * H, *saved = one->saved + row * 5 * H;
-        if (more && bias) lstm_row(H, given, more, recurrent, bias, before, after, cell, saved);
+        if (!one->saved) lstm_row(H, given, 0, recurrent, 0, before, after, cell, 0);
+        else if (more && bias) lstm_row(H, given, more, recurrent, bias, before, after, cell, saved);
         else if (more) lstm_row(H, given, more, recurrent, 0, before, after, cell, saved);
         else if (bias) lstm_row(H, given, 0, recurrent, bias, before, after, cell, saved);
         else lstm_row(H, given, 0, recurrent, 0, before, after, cell, saved);

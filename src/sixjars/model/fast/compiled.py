@@ -55,7 +55,14 @@ def kernels_for(like: Tensor) -> Library | None:
     return Library.ready if fits else None
 
 
+def used_for(like: Tensor) -> Library | None:
+    """The same in use, when nothing is learned."""
+    return None if torch.is_grad_enabled() or torch.compiler.is_compiling() else kernels_for(like)
+
+
 _PLAIN = (Tensor, torch.nn.Parameter)
+LayerState = tuple[Tensor, Tensor | None]
+"""The state and the memory cell of a layer, (B, H) each."""
 
 
 def _place(tensor: Tensor) -> Place:
@@ -159,6 +166,19 @@ def compiled_cell(name: str, like: Tensor) -> Cell | None:
     return None if kernels is None or name not in COMPILED else COMPILED[name](kernels)
 
 
+def compiled_step(name: str, given: Tensor, recurrent: Tensor, before: LayerState) -> LayerState | None:
+    """The state (B, H) after a step in use, from g and r (B, G); nothing where it has no kernel."""
+    kernels, (hidden, memory) = used_for(given), before
+    if kernels is None or name not in COMPILED or hidden.dtype != torch.float32:
+        return None
+    held = _dense(given, recurrent, hidden if memory is None else memory)
+    after = torch.empty_like(hidden, memory_format=torch.contiguous_format)
+    cell = None if memory is None else torch.empty_like(after)
+    places = *_place(held[0]), *NOWHERE, *_place(held[1]), *NOWHERE, *_place(held[2]), *_place(after)
+    kernels.run(name, *_sizes(after), *places, *(() if cell is None else (cell.data_ptr(),)), 0)
+    return after, cell
+
+
 def _attended(sources: Sources, raised: Tensor | None) -> tuple[Sources, Tensor]:
     """What a kernel reads, all of it dense, and the powers of the keys, or the keys where those are not exact."""
     keys, memory, mask, score = sources
@@ -168,7 +188,7 @@ def _attended(sources: Sources, raised: Tensor | None) -> tuple[Sources, Tensor]
 
 
 def attend(query: Tensor, sources: Sources, raised: Tensor | None, kernels: Library) -> tuple[Tensor, Tensor]:
-    """One step of search: the contexts (R, D) and weights (R, S) of queries U_att s (R, A), R / B for each source."""
+    """One step in use: the contexts (R, D) and weights (R, S) of queries U_att s (R, A), R / B for each source."""
     dense, keys = _attended(sources, raised)
     (query,), (batch, positions, width) = _dense(query), dense.memory.shape
     rows, size = query.shape
