@@ -6,6 +6,7 @@ from typing import Any, final
 
 from sixjars.flow.contracts import Component
 from sixjars.model.build import Network, path_of
+from sixjars.model.compiling import hindrance
 from sixjars.progress import number_of
 from sixjars.recipe.sections import Recipe
 
@@ -114,6 +115,13 @@ def _loss(recipe: Recipe, network: Network) -> list[str]:
     return lines
 
 
+def _means() -> str:
+    why = hindrance()
+    return "; steps as graphs on a CUDA device, " + (
+        f"no compiled kernels on a CPU: {why}" if why else "compiled kernels on a CPU"
+    )
+
+
 def _learning(recipe: Recipe, network: Network) -> list[str]:
     learning = recipe.learning
     examples = number_of(learning.batch_examples or 64, "example")
@@ -129,7 +137,7 @@ def _learning(recipe: Recipe, network: Network) -> list[str]:
     ]
     path = path_of(network, fast=learning.fast)
     if path:
-        lines.append(f"path: {path}" + ("; steps as graphs on a CUDA device" if learning.fast else ""))
+        lines.append(f"path: {path}{_means() if learning.fast else ''}")
     if learning.freeze:
         lines.append(f"frozen: {', '.join(learning.freeze)}")
     if learning.rates:

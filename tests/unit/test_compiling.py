@@ -1,0 +1,153 @@
+"""Kernels are compiled once for each processor, whole or not at all; without a compiler there are torch operations."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import sixjars
+from sixjars.data.storage.pruning import MAKING_HERE, contents, prune
+from sixjars.model import compiling
+from sixjars.model.compiling import compiled_for, hindrance, load_kernels
+from sixjars.model.fast.compiled import Library
+from sixjars.model.fast.steps import CELLS
+from sixjars.model.fast.unrolled import cell_of
+from tests.conftest import Call
+
+needs_compiler = pytest.mark.skipif(bool(hindrance()), reason=f"no compiled kernels here: {hindrance()}")
+FEW = ["data.sample.size=16", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
+LOAD = "from sixjars.model.compiling import load_kernels; print(load_kernels(build=True) or 'loaded')"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of its own, in a process that has loaded nothing yet."""
+    monkeypatch.setattr(Library, "ready", None)
+    monkeypatch.delenv("SIXJARS_COMPILE", raising=False)
+    monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "kernels"
+
+
+def compiler(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program named cc, the only one there is."""
+    path = folder / "bin" / "cc"
+    path.parent.mkdir()
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{path.parent}{os.pathsep}/bin")
+    monkeypatch.setattr(compiling, "COMPILERS", ("cc",))
+
+
+@needs_compiler
+def test_they_are_compiled_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_kernels(build=False) == "they are not compiled yet"
+    assert not place.exists()
+    assert load_kernels(build=True) == ""
+    [made] = place.iterdir()
+    assert made.stat().st_mode & 0o077 == 0
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("it is compiled again"))
+    monkeypatch.setattr(Library, "ready", None)
+    assert load_kernels(build=False) == ""
+    assert Library.ready is not None
+    assert (contents(place.parent).files, contents(place.parent).size) == (1, made.stat().st_size)
+
+
+@needs_compiler
+def test_several_processes_may_start_at_once(place: Path) -> None:
+    begun = [subprocess.Popen([sys.executable, "-c", LOAD], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [process.communicate()[0] for process in begun] == ["loaded\n"] * 3
+    assert [path.suffix for path in place.iterdir()] == [".so"]
+
+
+def test_a_compiler_that_was_killed_leaves_nothing_for_long(place: Path) -> None:
+    left = place / f"{MAKING_HERE}99999999-x"
+    left.mkdir(parents=True)
+    prune(place.parent)
+    assert not left.exists()
+
+
+def test_they_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    load_kernels(build=True)
+    monkeypatch.setenv("SIXJARS_COMPILE", "0")
+    assert load_kernels(build=True) == "SIXJARS_COMPILE is 0"
+    assert Library.ready is None
+    assert cell_of("gru", torch.zeros(1)) is CELLS["gru"]
+    assert compiled_for("cpu", "32") == "; no compiled kernels: SIXJARS_COMPILE is 0"
+
+
+def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    monkeypatch.setattr("sixjars.model.compiling.shutil.which", lambda _: None)
+    assert load_kernels(build=True) == "no C compiler (cc, gcc, clang) was found"
+    assert not place.exists()
+
+
+def test_on_another_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sixjars.model.compiling.os.name", "nt")
+    assert hindrance() == "there are none for this system"
+
+
+def test_only_for_32_bits_on_a_cpu(place: Path) -> None:
+    assert compiled_for("cuda", "32") == ""
+    assert compiled_for("cpu", "bf16") == "; no compiled kernels: they have 32 bits"
+    assert not place.exists()
+
+
+def test_a_compiler_that_fails(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler(tmp_path, "echo 'cells.c:1: error: no such option' >&2; exit 1", monkeypatch)
+    assert load_kernels(build=True) == "the C compiler failed (cells.c:1: error: no such option)"
+    assert Library.ready is None
+    assert list(place.iterdir()) == []
+
+
+def test_a_compiler_that_fails_silently(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler(tmp_path, "exit 1", monkeypatch)
+    assert load_kernels(build=True) == "the C compiler failed"
+
+
+def test_a_compiler_that_does_not_end(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler(tmp_path, "exec sleep 60", monkeypatch)
+    monkeypatch.setattr(compiling, "LONGEST", 0.2)
+    assert load_kernels(build=True) == "the C compiler took longer than 0 seconds"
+    assert list(place.iterdir()) == []
+
+
+def test_what_is_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo nothing > "$2"', monkeypatch)
+    assert load_kernels(build=True).startswith("they cannot be loaded (")
+    assert Library.ready is None
+
+
+@needs_compiler
+@pytest.mark.parametrize("which", ["the file", "the folder"])
+def test_what_others_may_write_is_not_loaded(which: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_kernels(build=True) == ""
+    [made] = place.iterdir()
+    (made if which == "the file" else place).chmod(0o777)
+    monkeypatch.setattr(Library, "ready", None)
+    assert load_kernels(build=True).startswith("they cannot be loaded (others may write ")
+    assert Library.ready is None
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "file"))
+    assert Library.ready is None
+    assert load_kernels(build=True) != ""
+
+
+@needs_compiler
+def test_training_tells_and_computes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
+    recipe, means, found = "translation/sample_attention", "; steps as graphs on a CUDA device", []
+    for told in ("compiled kernels", "no compiled kernels"):
+        why = ": SIXJARS_COMPILE is 0" if told.startswith("no") else ""
+        said = call("train", recipe, *FEW, "--out", tmp_path / told, "--device", "cpu")
+        assert f"(learning.fast); {told}{why}\n" in said.err
+        assert f"{means}, {told} on a CPU{why}\n" in call("explain", recipe, *FEW).out
+        assert (Library.ready is None) is bool(why)
+        found.append([*sixjars.load(tmp_path / told, device="cpu").network.parameters()])
+        monkeypatch.setenv("SIXJARS_COMPILE", "0")
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
