@@ -9,10 +9,13 @@ from torch import Tensor, nn
 from sixjars.flow.values import LinearLogits
 from sixjars.loss import gradient_of, output_loss
 from sixjars.model.compiling import load_kernels
+from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.fast import compiled, steps, unrolled
 from sixjars.model.fast.compiled import COMPILED, CompiledAdditive, Library
+from sixjars.model.recurrent import STEPS
 
 from .decoder_cases import CASES as DECODERS
+from .decoder_cases import source_for
 from .encoder_cases import CASES as ENCODERS
 from .test_fast import of_decoder, of_encoder
 
@@ -174,6 +177,48 @@ def test_one_step_of_search(sources: int, kernels: Library) -> None:
     attending = steps.Additive(steps.Sources(keys, memory, mask, score), 1)
     near(context_RD, attending.forward(0, query))
     near(weights_RS, attending.weights[0])
+
+
+@pytest.mark.parametrize("shape", [(6, 7), (1, 1), (5, 4001), (0, 3)])
+def test_log_softmax(shape: tuple[int, int], kernels: Library, plain: Callable[[], None]) -> None:
+    logits = 5 * torch.randn(shape)
+    logits[:, 1:2] = -torch.inf
+    with torch.no_grad():
+        found = compiled.log_probabilities(logits.clone())
+        plain()
+        torch.testing.assert_close(found, compiled.log_probabilities(logits), rtol=WITHIN, atol=1e-6)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 9])
+@pytest.mark.parametrize("cell", GATES)
+def test_steps_in_use(cell: str, rows: int, kernels: Library) -> None:
+    wide = GATES[cell] * 5
+    given, recurrent, hidden, memory = gapped(rows, wide), gapped(rows, wide), gapped(rows, 5), gapped(rows, 5)
+    before = hidden, memory if cell == "lstm" else None
+    assert compiled.compiled_step(cell, given, recurrent, before) is None  # gradients may be asked for
+    with torch.no_grad():
+        made, expected = compiled.compiled_step(cell, given, recurrent, before), STEPS[cell](given, recurrent, before)
+    assert made is not None
+    near(made[0], expected[0])
+    assert (made[1] is None) is (expected[1] is None)
+    if made[1] is not None and expected[1] is not None:
+        near(made[1], expected[1])
+
+
+@pytest.mark.parametrize("cell", GATES)
+def test_whole_decoders_in_use(cell: str, kernels: Library, plain: Callable[[], None]) -> None:
+    decoder = DECODERS[next(one for one in DECODERS if f"-{cell}" in one and "additive" in one)]().eval()
+    assert isinstance(decoder, SequenceDecoder)
+    source, found = source_for(), []
+    with torch.no_grad():
+        for _ in range(2):
+            state, prepared = decoder.start(source)
+            output, after = decoder.step(torch.tensor([5] * state.rows), state, prepared)
+            assert output.weights is not None
+            found.append([output.log_probabilities, output.weights, after.hidden])
+            plain()
+    for one, other in zip(*found, strict=True):
+        near(one, other)
 
 
 @pytest.mark.parametrize("cell", GATES)

@@ -19,6 +19,7 @@ from sixjars.flow.limits import Layers, Share, Size
 from sixjars.flow.special import GO, PAD, STOP, UNK
 from sixjars.flow.values import Context, DecoderOutput, Encoded, LinearLogits, Padded, Prepared, State, StepOutput
 from sixjars.model.conditional import QUERY, ConditionalRecurrent
+from sixjars.model.fast.compiled import log_probabilities
 from sixjars.model.layers import WordEmbedding, by_source, shift_right, wide
 from sixjars.model.recurrent import CellName, Recurrent, state_shape
 
@@ -183,9 +184,7 @@ class SequenceDecoder(Generator):
         # The rows of a source take the place of the steps of a target: all share what is prepared for it.
         by = partial(by_source, sources=prepared.rows)
         output = DecoderOutput(self._scores(by(after.hidden[:, -1]), by(embedded_RE), context.mapped(by), prepared))
-        logits_RV = output.logits.flatten(0, 1)
-        dtype = torch.promote_types(logits_RV.dtype, torch.float32)  # where there are fewer bits, widened on the way
-        return StepOutput(torch.log_softmax(logits_RV, dim=-1, dtype=dtype), context.weights), after
+        return StepOutput(log_probabilities(output.logits.flatten(0, 1)), context.weights), after
 
     def _embedded(self, tokens: Tensor) -> Tensor:
         """The embeddings of the previous tokens; one that was copied from outside the vocabulary is `<unk>`."""

@@ -1,4 +1,4 @@
-/* One step of additive attention, and the softmax cross entropy, forwards and back.
+/* One step of additive attention and the softmax cross entropy, forwards and back; and the log softmax in use.
 
    Dims: B batch, R rows (B, or those of search), S source positions, A attention features, D source features,
          V vocabulary. `steps.py` and `loss.py` have the equations. */
@@ -197,3 +197,27 @@ static void entropy_rows(const void *data, whole begin, whole end)
 }
 
 void entropy(const Entropy *one) { spread(entropy_rows, one, one->rows, one->vocabulary, one->threads); }
+
+/* Log softmax of each row, in its place. */
+
+typedef struct {
+    whole threads, rows, vocabulary;
+    float *logits; /* (R, V) */
+} LogSoftmax;
+
+static void log_softmax_rows(const void *data, whole begin, whole end)
+{
+    const LogSoftmax *one = data;
+    whole V = one->vocabulary;
+    for (whole row = begin; row < end; row++) {
+        float *z = one->logits + row * V, highest = -INFINITY, total = 0.0f;
+#pragma omp simd reduction(max : highest)
+        for (whole v = 0; v < V; v++) highest = z[v] > highest ? z[v] : highest;
+#pragma omp simd reduction(+ : total)
+        for (whole v = 0; v < V; v++) total += exponential(z[v] - highest);
+        float most = logf(total);
+        for (whole v = 0; v < V; v++) z[v] = (z[v] - highest) - most;
+    }
+}
+
+void log_softmax(const LogSoftmax *one) { spread(log_softmax_rows, one, one->rows, one->vocabulary, one->threads); }

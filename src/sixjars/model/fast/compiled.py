@@ -26,6 +26,7 @@ RECORDS = {
     "attend": Struct("7q 9q 5q"),
     "attend_back": Struct("6q 15q 8q"),
     "entropy": Struct("3q d 5q"),
+    "log_softmax": Struct("4q"),
 }
 """What each kernel reads: sizes, then tensors with two strides each, then tensors without."""
 Place = tuple[int, int, int]
@@ -261,3 +262,12 @@ def gradient(
 def is_known(truth: Tensor, vocabulary: int) -> bool:
     """Whether there are tokens (N,), and all are in the vocabulary: a kernel reads where they say."""
     return truth.numel() > 0 and 0 <= int(truth.amin()) and int(truth.amax()) < vocabulary
+
+
+def log_probabilities(logits: Tensor) -> Tensor:
+    """The log softmax of each row of logits (R, V), in 32 bits at least; in use a kernel overwrites them."""
+    kernels = used_for(logits)
+    if kernels is None or not logits.is_contiguous() or logits.dim() != 2:
+        return torch.log_softmax(logits, dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))
+    kernels.run("log_softmax", *logits.shape, logits.data_ptr())
+    return logits
