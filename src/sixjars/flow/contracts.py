@@ -139,6 +139,14 @@ class Bridge(Component):
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """The context for one step; the query is a state of the decoder (B, H), or (R, H) where `grouped`."""
 
+    def first_attended(self, prepared: Prepared) -> Tensor | None:
+        """What `step_from` receives at the first step, where it receives anything."""
+        return None
+
+    def step_from(self, query: Tensor, prepared: Prepared, attended: Tensor | None) -> Context:
+        """As `step`, for bridges that receive where attention was at the steps before; it is in the context."""
+        return self.step(query, prepared)
+
     def scoring(self) -> tuple[Tensor | None, Tensor | None] | None:
         """U_att (A, H) and V_att (A,) of attention over the memory, so that all steps of a target can be one call.
 

@@ -228,6 +228,8 @@ class Context(Rows):
     """The context vector, (B, C); C is 0 where the decoder is conditioned by its initial state alone."""
     weights: Tensor | None = None
     """Attention over the source positions, (B, S); sums to 1 over real ones."""
+    attended: Tensor | None = None
+    """What the next step receives of where attention was, for bridges whose steps do."""
 
 
 @final
@@ -237,6 +239,8 @@ class State(Rows):
 
     hidden: Tensor
     cell: Tensor | None = None
+    attended: Tensor | None = None
+    """Where attention was, for bridges whose steps receive it, (B, 2, S): the last weights, and the sum of all."""
 
 
 @final

@@ -141,9 +141,10 @@ class Recurrent(nn.Module):
         if scoring is not None:
             return self._unrolled(inputs, state, prepared, scoring)
         # U [x, c] is U_x x + U_c c: the first is computed for all steps at once, only the second waits for the state.
-        layers, states, contexts = self.opened(state), [], []
+        layers, attended, states, contexts = self.opened(state), state.attended, [], []
         for given_BG in self.project(inputs).unbind(1):
-            contexts.append(bridge.step(layers[-1][0], prepared))
+            contexts.append(bridge.step_from(layers[-1][0], prepared, attended))
+            attended = contexts[-1].attended
             layers = self.advance(given_BG + self.project(contexts[-1].vector, begin=inputs.shape[-1]), layers)
             states.append(layers[-1][0])
         weights = [context.weights for context in contexts if context.weights is not None]
@@ -182,11 +183,12 @@ class Recurrent(nn.Module):
 
     def step(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[State, Context]:
         """The same for one step: inputs (B, I) to the state after them, and the context that they came with."""
-        context = bridge.step(state.hidden[:, -1], prepared)
+        context = bridge.step_from(state.hidden[:, -1], prepared, state.attended)
         both = torch.cat([inputs, context.vector], dim=-1)
         if self.layers == 1 and self.cell == "gru" and isinstance(self._weight("weight_hh", 0), Tensor):
-            return State(torch.gru_cell(both, state.hidden[:, 0], *self.stack.all_weights[0]).unsqueeze(1)), context
-        return self.closed(self.advance(self.project(both), self.opened(state))), context
+            hidden_BH = torch.gru_cell(both, state.hidden[:, 0], *self.stack.all_weights[0])
+            return State(hidden_BH.unsqueeze(1), None, context.attended), context
+        return self.closed(self.advance(self.project(both), self.opened(state)), context.attended), context
 
     def _weight(self, name: str, layer: int) -> Tensor:
         return getattr(self.stack, f"{name}_l{layer}")  # type: ignore[no-any-return]
@@ -196,15 +198,15 @@ class Recurrent(nn.Module):
         cells = [None] * self.layers if state.cell is None else state.cell.unbind(1)
         return list(zip(state.hidden.unbind(1), cells, strict=True))
 
-    def closed(self, layers: list[LayerState]) -> State:
-        """The states of all layers as one."""
-        cells = [cell for _, cell in layers if cell is not None]
-        return State(torch.stack([hidden for hidden, _ in layers], 1), torch.stack(cells, 1) if cells else None)
+    def closed(self, layers: list[LayerState], attended: Tensor | None) -> State:
+        """The states of all layers as one, with where attention was."""
+        hidden, cells = ([tensor for tensor in kind if tensor is not None] for kind in zip(*layers, strict=True))
+        return State(torch.stack(hidden, 1), torch.stack(cells, 1) if cells else None, attended)
 
-    def first(self, vectors: Tensor) -> State:
+    def first(self, vectors: Tensor, attended: Tensor | None) -> State:
         """The initial state made of (B, L * H * states): the layers' hidden vectors first, then their memory cells."""
         split = vectors.view(vectors.shape[0], states_of(self.cell), self.layers, self.size)
-        return State(split[:, 0], split[:, 1] if self.cell == "lstm" else None)
+        return State(split[:, 0], split[:, 1] if self.cell == "lstm" else None, attended)
 
     def equations(self, *, reads: str) -> list[str]:
         """The initial state where it has several vectors, the cell, and the layers above."""

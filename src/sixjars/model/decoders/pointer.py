@@ -122,7 +122,8 @@ class PointerDecoder(Generator):
     def start(self, encoded: Encoded) -> tuple[PointerState, Prepared]:
         """The initial state, and what the bridge prepared for each source."""
         prepared = replace(self.bridge.start(encoded), pointer_keys=self.key(encoded.memory))
-        return PointerState(self.rnn.first(prepared.first_state), torch.zeros_like(encoded.mask)), prepared
+        state = self.rnn.first(prepared.first_state, self.bridge.first_attended(prepared))
+        return PointerState(state, torch.zeros_like(encoded.mask)), prepared
 
     @property
     def grouped(self) -> bool:

@@ -169,7 +169,8 @@ class SequenceDecoder(Generator):
     def start(self, encoded: Encoded) -> tuple[State, Prepared]:
         """The initial state, and what the bridge prepared for each source."""
         prepared = self.bridge.start(encoded)
-        return self.rnn.first(prepared.first_state), replace(prepared, copy_ids=encoded.copy_ids)
+        state = self.rnn.first(prepared.first_state, self.bridge.first_attended(prepared))
+        return state, replace(prepared, copy_ids=encoded.copy_ids)
 
     @property
     def grouped(self) -> bool:
