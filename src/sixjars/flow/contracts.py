@@ -139,10 +139,11 @@ class Bridge(Component):
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """The context for one step; the query is a state of the decoder (B, H), or (R, H) where `grouped`."""
 
-    def scoring(self) -> tuple[Tensor | None, Tensor | None] | None:
+    def scoring(self) -> tuple[Tensor | None, ...] | None:
         """U_att (A, H) and V_att (A,) of attention over the memory, so that all steps of a target can be one call.
 
-        Neither where the score is the product of state and keys. Nothing where `step` is not such attention.
+        Neither where the score is the product of state and keys; at two levels the U of words and segments one above
+        the other, (2A, H), and the V of each. Nothing where `step` is not such attention.
         """
         return None
 

@@ -42,6 +42,8 @@ class ConditionalRecurrent(nn.Module):
 
     def unroll(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[Tensor, Context]:
         """All states (B, T, H) and contexts (B, T, C) from inputs (B, T, I), whose gates are computed at once."""
+        if (scoring := self.last.scoring_of(bridge, inputs)) is not None:
+            return self.last.unrolled(inputs, state, prepared, scoring, self.middle)
         layers, states, contexts = self.last.opened(state), [], []
         for given_BG in self.middle.project(inputs).unbind(1):
             layers, context = self._advance(given_BG, layers, bridge, prepared)
