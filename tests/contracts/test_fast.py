@@ -16,7 +16,7 @@ from sixjars.flow.contracts import Decoder
 from sixjars.flow.values import Encoded, LinearLogits
 from sixjars.loss import output_loss, truth_loss
 from sixjars.model import layers, recurrent
-from sixjars.model.fast import steps, unrolled
+from sixjars.model.fast import contracts, steps
 from sixjars.model.recurrent import Recurrent
 
 from .decoder_cases import CASES as DECODERS
@@ -115,14 +115,14 @@ def test_every_encoder(name: str) -> None:
 def test_packed_matrices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only large ones are packed, which no case here has; and only in 32 bits."""
     monkeypatch.setattr(layers, "FEWEST_ONCE", 1)
-    monkeypatch.setattr(unrolled, "FEWEST_STEPS", 1)
+    monkeypatch.setattr(steps, "FEWEST_STEPS", 1)
     torch.manual_seed(2)
     of_decoder(DECODERS[name]().eval(), within=1e-4)
 
 
 def test_packed_matrices_of_both_directions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layers, "FEWEST_ONCE", 1)
-    monkeypatch.setattr(unrolled, "FEWEST_STEPS", 1)
+    monkeypatch.setattr(steps, "FEWEST_STEPS", 1)
     torch.manual_seed(3)
     of_encoder(ENCODERS["text-gru-both-2"], within=1e-4)
 
@@ -130,9 +130,9 @@ def test_packed_matrices_of_both_directions(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("shape", [(6, 5), (1, 6, 5), (2, 6, 5)])
 @pytest.mark.parametrize("fewest", [1, 1000])
 def test_rows_times_a_matrix_and_back(shape: tuple[int, ...], fewest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unrolled, "FEWEST_STEPS", fewest)
+    monkeypatch.setattr(steps, "FEWEST_STEPS", fewest)
     weight = torch.randn(shape)
-    factor, rows, others = unrolled.Factor(weight), torch.randn(*shape[:-2], 3, 5), torch.randn(*shape[:-2], 3, 6)
+    factor, rows, others = steps.Factor(weight), torch.randn(*shape[:-2], 3, 5), torch.randn(*shape[:-2], 3, 6)
     assert factor.packs is (fewest == 1)
     room = torch.empty_like(others)
     torch.testing.assert_close(factor.times(rows), rows @ weight.mT)
@@ -147,9 +147,9 @@ def test_rows_times_a_matrix_and_back(shape: tuple[int, ...], fewest: int, monke
 
 
 def test_no_rows_times_packed_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unrolled, "FEWEST_STEPS", 1)
+    monkeypatch.setattr(steps, "FEWEST_STEPS", 1)
     for shape in [(6, 5), (2, 6, 5)]:
-        factor = unrolled.Factor(torch.randn(shape))
+        factor = steps.Factor(torch.randn(shape))
         assert factor.times(torch.zeros(*shape[:-2], 0, 5)).shape == (*shape[:-2], 0, 6)
         assert factor.back(torch.zeros(*shape[:-2], 0, 6)).shape == (*shape[:-2], 0, 5)
 
@@ -162,7 +162,7 @@ def test_attention_in_16_bits_is_as_exact_as_they_are() -> None:
     weights = []
     for dtype in (torch.bfloat16, torch.float64):
         mask = torch.ones(3, 7, dtype=torch.bool)
-        attending = steps.Additive(steps.Sources(keys.to(dtype), memory.to(dtype), mask, score.to(dtype)), 1)
+        attending = steps.Additive(contracts.Sources(keys.to(dtype), memory.to(dtype), mask, score.to(dtype)), 1)
         attending.forward(0, query.to(dtype))
         weights.append(attending.weights[0])
     apart = (weights[0] - weights[1]).abs().sum(1).mean()

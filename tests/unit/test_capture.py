@@ -12,7 +12,8 @@ import sixjars.evaluation.search as searching
 from sixjars.evaluation.search import Searcher, capture
 from sixjars.evaluation.search.capture import GRAPHS, KEPT, bucketed, can_capture, walked_captured
 from sixjars.flow.contracts import Generator
-from sixjars.flow.values import Encoded, Hypothesis
+from sixjars.flow.searching import Hypothesis
+from sixjars.flow.values import Encoded
 from sixjars.recipe.sections import SearchSettings
 from tests.contracts.decoder_cases import GENERATORS, source_for
 from tests.reads import Reads

@@ -36,12 +36,14 @@ class ConditionalRecurrent(nn.Module):
         self.last = Recurrent(cell=cell, input_size=context_size, size=size, layers=layers, dropout=dropout)
         self.layers = layers
 
-    def first(self, vectors: Tensor, attended: Tensor | None) -> State:
+    def first(self, vectors: Tensor, attended: Tensor | None = None) -> State:
         """The initial state made of (B, L * H * states), as of a plain stack."""
         return self.last.first(vectors, attended)
 
     def unroll(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[Tensor, Context]:
         """All states (B, T, H) and contexts (B, T, C) from inputs (B, T, I), whose gates are computed at once."""
+        if (scoring := self.last.scoring_of(bridge, inputs)) is not None:
+            return self.last.unrolled(inputs, state, prepared, scoring, self.middle)
         layers, attended, states, contexts = self.last.opened(state), state.attended, [], []
         for given_BG in self.middle.project(inputs).unbind(1):
             layers, context = self._advance(given_BG, layers, bridge, prepared, attended)

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from sixjars.errors import ShapeError
-from sixjars.flow.contracts import Bridge, Generator, ModelPlan, SpecialTokens
+from sixjars.flow.contracts import Bridge, Generator, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
+from sixjars.flow.searching import SpecialTokens
 from sixjars.flow.special import GO, PAD, STOP, UNK
 from sixjars.flow.values import Context, DecoderOutput, Encoded, LinearLogits, Padded, Prepared, State, StepOutput
 from sixjars.model.conditional import QUERY, ConditionalRecurrent
@@ -117,7 +118,7 @@ class SequenceDecoder(Generator):
         if conditional:
             if not bridge.follows_state:
                 kind = type(bridge).__name__
-                raise ShapeError(f"conditional: true needs a bridge of kind attention or two_level, but it is {kind}.")
+                raise ShapeError(f"conditional: true needs a bridge of kind attention, location or two_level, but it is {kind}.")
             bridge.query_letter = QUERY
             sizes = {"input_size": embedding.size, "context_size": bridge.context_size, "size": size}
             self.rnn = ConditionalRecurrent(cell=cell, **sizes, layers=layers, dropout=dropout)
@@ -144,7 +145,7 @@ class SequenceDecoder(Generator):
         """Both need attention at every step; copying also a text to copy from, and a loss that spreads nothing."""
         settings, faults = plan.settings["decoder"], []
         if not plan.bridge.follows_state:
-            needs = f"needs a bridge of kind attention or two_level, but it is {plan.kind('bridge')}."
+            needs = f"needs a bridge of kind attention, location or two_level, but it is {plan.kind('bridge')}."
             faults = [f"model.decoder.{key}: {needs}" for key in ("copying", "conditional") if settings[key]]
         if not settings["copying"]:
             return faults
