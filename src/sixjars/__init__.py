@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from sixjars.model.bridges.attention import TwoLevelAttention as TwoLevelAttention
     from sixjars.model.bridges.every_step import EveryStep as EveryStep
     from sixjars.model.bridges.initial import InitialState as InitialState
+    from sixjars.model.bridges.location import LocationAttention as LocationAttention
     from sixjars.model.bridges.pooling import AttentionPooling as AttentionPooling
     from sixjars.model.build import Network as Network
     from sixjars.model.decoders.label import LabelDecoder as LabelDecoder
@@ -114,6 +115,7 @@ _MODULES = {
     "inspection.heatmap": "heat_map",
     "loss": "token_loss",
     "model.bridges.attention": "Attention TwoLevelAttention",
+    "model.bridges.location": "LocationAttention",
     "model.bridges.every_step": "EveryStep",
     "model.bridges.initial": "InitialState",
     "model.bridges.pooling": "AttentionPooling",

@@ -122,7 +122,8 @@ def source(**settings: Any) -> dict[str, Any]:
         (of(NEWS, loss={"coverage": -1}), "loss.coverage: should be greater than or equal to 0, but is -1."),
         (
             of(TALK, model={"bridge": {"kind": "initial"}}, evaluation={"search": {"coverage_penalty": 0.2}}),
-            "evaluation.search.coverage_penalty: needs a bridge of kind attention, location or two_level, but it is initial.",
+            "evaluation.search.coverage_penalty: needs a bridge of kind attention, location or two_level, "
+            "but it is initial.",
         ),
         # Smoothing
         (

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.flow.contracts import Bridge, ModelPlan
-from sixjars.flow.limits import Count, Size
+from sixjars.flow.limits import Radius, Size
 from sixjars.flow.values import Context, Encoded, Prepared
 from sixjars.model.bridges.attention import HIDDEN, Score
 from sixjars.model.layers import Start, StateProjection, by_source, for_queries, masked_softmax, wide
@@ -51,7 +51,7 @@ class LocationAttention(Bridge):
         state_size: int,
         state_count: int = 1,
         size: Size = HIDDEN,
-        radius: Count = 3,
+        radius: Radius = 3,
         start: Start = "linear",
     ) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class LocationAttention(Bridge):
         """Score every position by what it holds and by what was attended to around it."""
         assert prepared.keys is not None
         assert attended is not None
-        sources, memory_BSD = len(prepared.mask), prepared.memory
+        sources, memory_BSD = prepared.mask.shape[0], prepared.memory
         around_R2SW = F.pad(attended, (self.radius, self.radius)).unfold(2, 2 * self.radius + 1, 1)
         located_RSA = self.location(around_R2SW.transpose(1, 2).flatten(2).to(memory_BSD.dtype))
         query_BN1A = by_source(self.score.query(query), sources).unsqueeze(2)

@@ -117,8 +117,8 @@ class SequenceDecoder(Generator):
         self.rnn: Recurrent | ConditionalRecurrent
         if conditional:
             if not bridge.follows_state:
-                kind = type(bridge).__name__
-                raise ShapeError(f"conditional: true needs a bridge of kind attention, location or two_level, but it is {kind}.")
+                needs = "conditional: true needs a bridge of kind attention, location or two_level"
+                raise ShapeError(f"{needs}, but it is {type(bridge).__name__}.")
             bridge.query_letter = QUERY
             sizes = {"input_size": embedding.size, "context_size": bridge.context_size, "size": size}
             self.rnn = ConditionalRecurrent(cell=cell, **sizes, layers=layers, dropout=dropout)
