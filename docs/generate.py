@@ -384,6 +384,7 @@ def model_in_short(recipe: Recipe) -> str:
     bridge = recipe.model.bridge
     named = {
         "attention": f"{bridge.get('score')} attention",
+        "location": "location-sensitive attention",
         "pooling": "attention pooling",
         "two_level": "two-level attention",
     }

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from sixjars.flow.contracts import Decoder as Decoder
     from sixjars.flow.contracts import Encoder as Encoder
     from sixjars.flow.contracts import Generator as Generator
-    from sixjars.flow.contracts import SpecialTokens as SpecialTokens
     from sixjars.flow.contracts import StateShape as StateShape
+    from sixjars.flow.searching import Hypothesis as Hypothesis
+    from sixjars.flow.searching import SpecialTokens as SpecialTokens
     from sixjars.flow.values import Batch as Batch
     from sixjars.flow.values import Context as Context
     from sixjars.flow.values import DecoderOutput as DecoderOutput
     from sixjars.flow.values import Encoded as Encoded
-    from sixjars.flow.values import Hypothesis as Hypothesis
     from sixjars.flow.values import Layout as Layout
     from sixjars.flow.values import Padded as Padded
     from sixjars.flow.values import Prepared as Prepared
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from sixjars.model.bridges.attention import TwoLevelAttention as TwoLevelAttention
     from sixjars.model.bridges.every_step import EveryStep as EveryStep
     from sixjars.model.bridges.initial import InitialState as InitialState
+    from sixjars.model.bridges.location import LocationAttention as LocationAttention
     from sixjars.model.bridges.pooling import AttentionPooling as AttentionPooling
     from sixjars.model.build import Network as Network
     from sixjars.model.decoders.label import LabelDecoder as LabelDecoder
@@ -106,14 +107,15 @@ _MODULES = {
     "evaluation.metrics.outcome": "Metric Outcome Score",
     "evaluation.metrics.table": "score",
     "evaluation.search": "beam_rows search",
-    "flow.contracts": "Bridge Decoder Encoder Generator SpecialTokens StateShape",
-    "flow.values": "Batch Context DecoderOutput Encoded Hypothesis Layout Padded Prepared SegmentLevel Segments State "
-    "StepOutput",
+    "flow.contracts": "Bridge Decoder Encoder Generator StateShape",
+    "flow.searching": "Hypothesis SpecialTokens",
+    "flow.values": "Batch Context DecoderOutput Encoded Layout Padded Prepared SegmentLevel Segments State StepOutput",
     "inspection.draw": "draw",
     "inspection.explanation": "Explanation",
     "inspection.heatmap": "heat_map",
     "loss": "token_loss",
     "model.bridges.attention": "Attention TwoLevelAttention",
+    "model.bridges.location": "LocationAttention",
     "model.bridges.every_step": "EveryStep",
     "model.bridges.initial": "InitialState",
     "model.bridges.pooling": "AttentionPooling",

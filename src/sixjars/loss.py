@@ -18,7 +18,8 @@ from sixjars.flow.special import UNK
 from sixjars.flow.values import Batch, DecoderOutput, LinearLogits, Padded
 from sixjars.model.build import Network
 from sixjars.model.fast.compiled import gradient, is_known, kernels_for
-from sixjars.model.fast.unrolled import Factor, has_kernels
+from sixjars.model.fast.steps import Factor
+from sixjars.model.fast.unrolled import has_kernels
 from sixjars.model.layers import computed_in, product, summed_rows, wide
 from sixjars.recipe.sections import LossSettings
 

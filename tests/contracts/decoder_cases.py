@@ -109,7 +109,7 @@ CONDITIONAL, RARE_CONDITIONAL = named(
     "conditional",
     cell=get_args(CellName),
     layers=(1, 2),
-    bridge=("additive", "dot", "general", "two_level"),
+    bridge=("additive", "dot", "general", "two_level", "location"),
     matrix=("own", "tied"),
 )
 RARE |= RARE_CONDITIONAL
@@ -128,7 +128,7 @@ GENERATORS: dict[str, Callable[[], Generator]] = {
 EXPORTED = ("sequence-lstm-2-additive-own", "conditional-gru-2-two_level-own", "pointer-some-lstm-stacked")
 """Those whose export is tried in every run of the tests; it takes seconds."""
 LABELS: dict[str, Callable[[], LabelDecoder]] = {
-    **{f"label-{bridge}": _label(bridge) for bridge in MADE},
+    **{f"label-{bridge}": _label(bridge) for bridge in MADE if bridge != "location"},  # which needs several steps
     "label-multi": _label("additive", multi_label=True),
 }
 CASES: dict[str, Make] = {**GENERATORS, **LABELS}

@@ -154,15 +154,15 @@ def attention(found: Equations, t: int) -> list[float]:
 def noted(bridge: Any) -> Iterator[list[Context]]:
     """What a bridge returns meanwhile."""
     contexts: list[Context] = []
-    step = bridge.step
+    step = bridge.step_from
 
     def noting(*given: Any) -> Context:
         contexts.append(step(*given))
         return contexts[-1]
 
-    bridge.step = noting
+    bridge.step_from = noting
     yield contexts
-    del bridge.step
+    del bridge.step_from
 
 
 def compare_steps(model: Model, rows: list[Equations]) -> None:

@@ -15,6 +15,7 @@ GO = 1
 WORDS = {
     "before the first step every state is 0": "zero",
     "a word outside the vocabulary is <unk> in E_dec, and 0 in P_V": "unknown",
+    "before the first step every weight is 0": "unattended",
 }
 """Lines of plain words, each with the rule that it states."""
 COMMENTS = (
@@ -24,6 +25,8 @@ COMMENTS = (
     r"each label on its own",
     r"φ is 1 for words with a frozen vector, else 0",
     r"over the cells; \* is a convolution over frames and cells",
+    r"the coverage",
+    r"0 beyond the ends",
 )
 """What may stand after the colon of an equation."""
 GATES = {"output": "o", "input": "i", "forget": "f", "reset": "o", "update": "i"}
@@ -46,6 +49,8 @@ FEATURES = re.compile(
 """The line of a backbone, which is taken as given."""
 TURNED = re.compile(r"(.+): the same with ← for → and ([jkn])\+1 for \2-1")
 RAISED = re.compile(r"(.+): the same with (\w+) for (\w+), (\S+) for ¹, and (.+) for (.+)")
+WINDOW = re.compile(r"j-(\d+)\.\.j\+\1")
+"""The positions around j."""
 LEFT = re.compile(r"(P(?:_V)?\(.*?\)|\[.*?\]|.+?) = (.+)")
 
 TOKEN = re.compile(
@@ -69,8 +74,10 @@ def split(name: str) -> tuple[str, tuple[str, ...]]:
     """A printed name as the name of a quantity and its indices."""
     base, _, subscript = name.partition("_")
     subscript = subscript[1:-1] if subscript.startswith("{") else subscript
-    if re.fullmatch(r"y_(0|\{t-1\})|j-2\.\.j\+2", subscript):
+    if re.fullmatch(r"y_(0|\{t-1\})", subscript):
         return base, (subscript,)
+    if WINDOW.match(subscript):
+        return base, tuple(subscript.split(","))
     pieces = subscript.split(",") if subscript else []
     indices: list[str] = []
     while pieces and re.fullmatch(r"[jnkt][+-]1|[jnktSNKT0-9]+", pieces[-1]):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .equation_reader import Line, Tree, Unreadable, expanded, read, split
+from .equation_reader import WINDOW, Line, Tree, Unreadable, expanded, read, split
 
 Env = dict[str, Any]
 UNK, SPECIAL = 3, 4
@@ -119,6 +119,8 @@ class Equations:
 
     def value(self, base: str, *at: Any) -> Any:
         """A quantity at some indices."""
+        if "unattended" in self.rules and base in ("α", "κ") and at[-1] == 0:
+            return 0.0
         if (base, at) not in self.known:
             self.known[base, at] = self._found(base, at)
         return self.known[base, at]
@@ -212,9 +214,10 @@ class Equations:
         base, indices = split(text)
         if base in ("S", "N", "K"):
             return self.index(base, env)
-        if indices == ("j-2..j+2",):
-            window = [env["j"] + by for by in range(-2, 3)]
-            inside = [self.value(base, j) if 1 <= j <= self.example.positions else None for j in window]
+        if indices and (around := WINDOW.fullmatch(indices[0])):
+            window = [env["j"] + by for by in range(-int(around[1]), int(around[1]) + 1)]
+            others = [self.index(index, env) for index in indices[1:]]
+            inside = [self.value(base, j, *others) if 1 <= j <= self.example.positions else None for j in window]
             blank = np.zeros_like(next(frame for frame in inside if frame is not None))
             return np.stack([blank if frame is None else frame for frame in inside])
         return self.value(base, *(self.index(index, env) for index in indices))

@@ -18,6 +18,7 @@ from sixjars.model.bridges import BRIDGES
 from sixjars.model.bridges.attention import Attention, TwoLevelAttention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
+from sixjars.model.bridges.location import LocationAttention
 from sixjars.model.bridges.pooling import AttentionPooling
 
 from .checks import gradients, held, nameless, reloaded, unlearned, weighed
@@ -80,6 +81,10 @@ CASES: dict[str, Case] = {
     "two-level-copy": Case(
         6, 4, lambda: TwoLevelAttention(source_size=6, segment_size=4, state_size=4, size=3, start="copy"), segment=4
     ),
+    "location-linear": Case(6, 5, lambda: LocationAttention(source_size=6, summary_size=5, state_size=4, size=3)),
+    "location-copy": Case(
+        6, 4, lambda: LocationAttention(source_size=6, summary_size=4, state_size=4, size=3, radius=1, start="copy")
+    ),
 }
 
 
@@ -104,9 +109,12 @@ def query(in_64_bits: None) -> Tensor:
 
 
 def output(bridge: Bridge, source: Encoded, query: Tensor) -> tuple[Tensor, Context]:
-    """The initial state and one context: all that a decoder is given."""
+    """The initial state and one context, the second where steps receive where attention was."""
     prepared = bridge.start(source)
-    return prepared.first_state, bridge.step(query, prepared)
+    context = bridge.step(query, prepared)
+    if context.attended is not None:
+        context = bridge.step_from(query, prepared, context.attended)
+    return prepared.first_state, context
 
 
 def levels(source: Encoded, longer: Encoded, bridge: Bridge) -> Iterator[tuple[Tensor, Tensor, Tensor]]:

@@ -10,14 +10,16 @@ from sixjars.flow.values import LinearLogits
 from sixjars.loss import gradient_of, output_loss
 from sixjars.model.compiling import load_kernels
 from sixjars.model.decoders.sequence import SequenceDecoder
-from sixjars.model.fast import compiled, steps, unrolled
+from sixjars.model.fast import compiled, contracts, steps, unrolled
 from sixjars.model.fast.compiled import COMPILED, CompiledAdditive, Library
 from sixjars.model.recurrent import STEPS
 
 from .decoder_cases import CASES as DECODERS
-from .decoder_cases import source_for
+from .decoder_cases import RARE, source_for
 from .encoder_cases import CASES as ENCODERS
-from .test_fast import of_decoder, of_encoder
+from .fast_paths import of_decoder
+from .pairwise import params
+from .test_fast import of_encoder
 
 WITHIN = 1e-5
 GATES = {"gru": 3, "lstm": 4}
@@ -46,7 +48,7 @@ def gapped(*shape: int) -> Tensor:
 
 
 def step_of(
-    cell: steps.Cell, shape: tuple[int, ...], gates: int, summands: int, make: Callable[..., Tensor]
+    cell: contracts.Cell, shape: tuple[int, ...], gates: int, summands: int, make: Callable[..., Tensor]
 ) -> list[Tensor]:
     """One step and back with random numbers, the same whatever the cell is."""
     torch.manual_seed(1)
@@ -73,28 +75,30 @@ def test_cells(name: str, shape: tuple[int, ...], summands: int, make: Callable[
         near(found, expected)
 
 
-def test_three_summands_of_a_gradient(kernels: Library) -> None:
-    given, recurrent, hidden = torch.randn(4, 15), torch.randn(4, 15), torch.randn(4, 5)
-    d_after, found = [torch.randn(4, 5) for _ in range(3)], []
+@pytest.mark.parametrize("count", [3, 4])
+@pytest.mark.parametrize("name", GATES)
+def test_more_summands_of_a_gradient(name: str, count: int, kernels: Library) -> None:
+    wide, found = 5 * GATES[name], []
+    given, recurrent, hidden, memory = (torch.randn(4, size) for size in (wide, wide, 5, 5))
+    d_after = [torch.randn(4, 5) for _ in range(count)]
     for parts in (tuple(d_after), (sum(d_after, torch.zeros(())),)):
-        cell, room = COMPILED["gru"](kernels), (torch.empty(4, 15), torch.empty(4, 15))
-        saved = cell.forward((given,), (recurrent,), hidden, None, torch.empty(4, 5))[1]
-        found.append([cell.backward(parts, None, saved, *room)[0], *room])
+        cell, room = COMPILED[name](kernels), (torch.zeros(4, wide), torch.zeros(4, wide))
+        saved = cell.forward((given,), (recurrent,), hidden, memory, torch.empty(4, 5))[1]
+        back = cell.backward(parts, None, saved, *room)
+        found.append([*room, *(one for one in back if one is not None)])
     for one, other in zip(*found, strict=True):
-        assert one is not None
-        assert other is not None
         near(one, other)
 
 
 def attention_of(
-    kind: Callable[[steps.Sources, int], steps.Attending], sizes: tuple[int, int, int, int], largest: float
+    kind: Callable[[contracts.Sources, int], steps.Attending], sizes: tuple[int, int, int, int], largest: float
 ) -> list[Tensor]:
     """Three steps and back; the last row has nothing to attend to, others have padding."""
     torch.manual_seed(2)
     rows, positions, size, width = sizes
     keys, memory = largest * torch.randn(rows, positions, size), torch.randn(rows, positions, width)
     mask = torch.arange(positions) < torch.arange(rows).flip(0).mul(2).unsqueeze(1)
-    sources = steps.Sources(keys, memory.transpose(0, 1).contiguous().transpose(0, 1), mask, torch.randn(size))
+    sources = contracts.Sources(keys, memory.transpose(0, 1).contiguous().transpose(0, 1), mask, torch.randn(size))
     attending, queries = kind(sources, 3), gapped(3, rows, size)
     d_queries = torch.zeros(3, rows, size + 5)[..., :size]
     for at in range(3):
@@ -172,9 +176,9 @@ def test_one_step_of_search(sources: int, kernels: Library) -> None:
     keys, memory, mask = torch.randn(sources, 5, 4), torch.randn(sources, 5, 7), torch.rand(sources, 5) > 0.3
     mask[:, 0] = True
     query, score, many = torch.randn(6, 4), torch.randn(4), 6 // sources
-    context_RD, weights_RS = compiled.attend(query, steps.Sources(keys, memory, mask, score), None, kernels)
+    context_RD, weights_RS = compiled.attend(query, contracts.Sources(keys, memory, mask, score), None, kernels)
     keys, memory, mask = (tensor.repeat_interleave(many, dim=0) for tensor in (keys, memory, mask))
-    attending = steps.Additive(steps.Sources(keys, memory, mask, score), 1)
+    attending = steps.Additive(contracts.Sources(keys, memory, mask, score), 1)
     near(context_RD, attending.forward(0, query))
     near(weights_RS, attending.weights[0])
 
@@ -233,6 +237,12 @@ def test_whole_decoders(cell: str, kernels: Library, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(kernels, "run", noted)
     of_decoder(DECODERS[name]().eval(), within=1e-4)
     assert used >= {"attend", "attend_back", cell, f"{cell}_back"}
+
+
+@pytest.mark.parametrize("name", params(DECODERS, RARE))
+def test_every_decoder_by_kernels(name: str, kernels: Library) -> None:
+    torch.manual_seed(2)
+    of_decoder(DECODERS[name]().eval(), within=1e-4)
 
 
 def test_whole_encoders(kernels: Library) -> None:

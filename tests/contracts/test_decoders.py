@@ -63,7 +63,9 @@ def loss(decoder: Decoder, source: Encoded, target: Padded) -> Tensor:
 
 def test_every_decoder_has_a_case_with_every_bridge() -> None:
     made = [make() for name, make in CASES.items() if name not in RARE]
-    assert {(type(one), type(one.bridge)) for one in made} == set(product(DECODERS.values(), BRIDGES.values()))
+    unfit = {(DECODERS["label"], BRIDGES["location"])}  # a label has one step, before which there is none
+    pairs = set(product(DECODERS.values(), BRIDGES.values())) - unfit
+    assert {(type(one), type(one.bridge)) for one in made} == pairs
     assert all(isinstance(one, Generator) == one.searches for one in made)
     assert len(SEQUENCES) == 3 * 2 * (len(MADE) - len(ALIKE)) * 2
 

@@ -15,6 +15,7 @@ from sixjars.flow.values import Padded
 from sixjars.model.bridges.attention import Attention, TwoLevelAttention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
+from sixjars.model.bridges.location import LocationAttention
 from sixjars.model.bridges.pooling import AttentionPooling
 from sixjars.model.build import build
 from sixjars.model.decoders.label import LabelDecoder
@@ -103,12 +104,17 @@ def test_cells_directions_and_layers(cell: str, direction: str, layers: int) -> 
         (Attention, {}),
         (Attention, {"score": "dot"}),
         (Attention, {"score": "general"}),
+        (LocationAttention, {}),
+        (LocationAttention, {"radius": 0}),
+        (LocationAttention, {"radius": 1}),
     ],
 )
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_bridges_and_scores(kind: Callable[..., Bridge], settings: dict[str, Any], start: str, cell: str) -> None:
     encoder = text()
     compare(translation(encoder, sequence(sized(kind, encoder, start=start, **settings), cell)))
+    if kind is LocationAttention:  # which needs several steps
+        return
     label = sized(kind, encoder, start=start, **settings)(state_size=H)
     for multi_label in (False, True):
         decoder = LabelDecoder(bridge=label, classes=5, size=H, multi_label=multi_label)
@@ -140,6 +146,12 @@ def test_conditional_decoders(cell: str, layers: int, score: str) -> None:
     compare(translation(encoder, sequence(sized(Attention, encoder, score=score), cell, layers, conditional=True)))
 
 
+@pytest.mark.parametrize("layers", [1, 2])
+def test_conditional_decoders_that_know_where_attention_was(layers: int) -> None:
+    encoder = text("gru")
+    compare(translation(encoder, sequence(sized(LocationAttention, encoder), "gru", layers, conditional=True)))
+
+
 @pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
 def test_conditional_decoders_that_copy_from_two_levels(cell: str) -> None:
     encoder = HierarchyEncoder(words=text(cell), cell=cell, size=3)  # type: ignore[arg-type]
@@ -165,7 +177,7 @@ def test_hierarchies(cell: str, pool: str, directions: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize("visits", ["all", "some"])
-@pytest.mark.parametrize("kind", [InitialState, EveryStep, Attention])
+@pytest.mark.parametrize("kind", [InitialState, EveryStep, Attention, LocationAttention])
 @pytest.mark.parametrize(("cell", "layers"), [("rnn", 1), ("gru", 2), ("lstm", 1)])
 def test_pointers_to_points(kind: Callable[..., Bridge], visits: str, cell: str, layers: int) -> None:
     encoder = PointsEncoder(dimensions=2, embedding=3, cell=cell, size=2, direction="both", layers=layers)  # type: ignore[arg-type]

@@ -4,20 +4,15 @@ The reference is written step by step, and torch's autograd goes back through it
 bounds of rounding, and once in 32 bits against the bound that users are promised.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from sixjars import loss as output_layer
-from sixjars.flow.contracts import Decoder
 from sixjars.flow.values import Encoded, LinearLogits
 from sixjars.loss import output_loss, truth_loss
 from sixjars.model import layers, recurrent
-from sixjars.model.fast import steps, unrolled
-from sixjars.model.recurrent import Recurrent
+from sixjars.model.fast import contracts, steps
 
 from .decoder_cases import CASES as DECODERS
 from .decoder_cases import RARE as RARE_DECODERS
@@ -25,61 +20,11 @@ from .decoder_cases import source_for, truth_for
 from .encoder_cases import CASES as ENCODERS
 from .encoder_cases import RARE as RARE_ENCODERS
 from .encoder_cases import Case
+from .fast_paths import Result, compared, learnable, of_decoder
 from .pairwise import params
 
-Result = dict[str, Tensor]
-
-
-@contextmanager
-def path(module: nn.Module, *, fast: bool) -> Iterator[None]:
-    """One of the two paths, with the same random numbers."""
-    stacks = [each for each in module.modules() if isinstance(each, Recurrent)]
-    for each in stacks:
-        each.fast = each.by_hand = fast
-    torch.manual_seed(5)
-    yield
-    for each in stacks:
-        each.fast = each.by_hand = True
-
-
-def with_gradients(module: nn.Module, inputs: Result, made: Callable[[], Result]) -> Result:
-    """What is made, and the gradients of a sum of all of it with random factors."""
-    results = made()
-    torch.manual_seed(6)
-    total = sum((torch.randn_like(value) * value).sum() for value in results.values())
-    assert isinstance(total, Tensor)
-    wanted = {name: weight for name, weight in [*module.named_parameters(), *inputs.items()] if weight.requires_grad}
-    gradients = torch.autograd.grad(total, list(wanted.values()), allow_unused=True, materialize_grads=True)
-    return results | {f"gradient of {name}": each for name, each in zip(wanted, gradients, strict=True)}
-
-
-def compared(module: nn.Module, inputs: Result, made: Callable[[], Result], *, within: float) -> None:
-    with path(module, fast=False):
-        slow = with_gradients(module, inputs, made)
-    with path(module, fast=True):
-        quick = with_gradients(module, inputs, made)
-    assert slow.keys() == quick.keys()
-    for name, value in slow.items():
-        apart = (quick[name] - value).norm() / value.norm().clamp(min=1e-3)
-        assert apart < within, f"{name}: {float(apart.detach()):.1e}"
-
-
-def learnable(source: Encoded) -> tuple[Encoded, Result]:
-    """The same source, from which gradients can be asked."""
-    made = source.mapped(lambda tensor: tensor.detach().requires_grad_(tensor.is_floating_point()))
-    return made, {"memory": made.memory, "summary": made.summary}
-
-
-def of_decoder(decoder: Decoder, within: float) -> None:
-    source, inputs = learnable(source_for())
-    target = truth_for(decoder)
-
-    def made() -> Result:
-        output = decoder.teach(source, target)
-        loss = truth_loss(output, target)
-        return {"loss": loss} if output.weights is None else {"loss": loss, "weights": output.weights}
-
-    compared(decoder, inputs, made, within=within)
+SEVERAL = ("sequence-gru-2-two_level-own", "conditional-lstm-2-additive-own", "conditional-gru-1-general-own")
+"""Attention at two levels, and attention between two cells."""
 
 
 def of_encoder(case: Case, within: float) -> None:
@@ -111,18 +56,18 @@ def test_every_encoder(name: str) -> None:
     of_encoder(ENCODERS[name], within=1e-10)
 
 
-@pytest.mark.parametrize("name", ["sequence-gru-2-additive-own", "sequence-dot"])
+@pytest.mark.parametrize("name", ["sequence-gru-2-additive-own", "sequence-dot", *SEVERAL])
 def test_packed_matrices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only large ones are packed, which no case here has; and only in 32 bits."""
     monkeypatch.setattr(layers, "FEWEST_ONCE", 1)
-    monkeypatch.setattr(unrolled, "FEWEST_STEPS", 1)
+    monkeypatch.setattr(steps, "FEWEST_STEPS", 1)
     torch.manual_seed(2)
     of_decoder(DECODERS[name]().eval(), within=1e-4)
 
 
 def test_packed_matrices_of_both_directions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layers, "FEWEST_ONCE", 1)
-    monkeypatch.setattr(unrolled, "FEWEST_STEPS", 1)
+    monkeypatch.setattr(steps, "FEWEST_STEPS", 1)
     torch.manual_seed(3)
     of_encoder(ENCODERS["text-gru-both-2"], within=1e-4)
 
@@ -130,9 +75,9 @@ def test_packed_matrices_of_both_directions(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("shape", [(6, 5), (1, 6, 5), (2, 6, 5)])
 @pytest.mark.parametrize("fewest", [1, 1000])
 def test_rows_times_a_matrix_and_back(shape: tuple[int, ...], fewest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unrolled, "FEWEST_STEPS", fewest)
+    monkeypatch.setattr(steps, "FEWEST_STEPS", fewest)
     weight = torch.randn(shape)
-    factor, rows, others = unrolled.Factor(weight), torch.randn(*shape[:-2], 3, 5), torch.randn(*shape[:-2], 3, 6)
+    factor, rows, others = steps.Factor(weight), torch.randn(*shape[:-2], 3, 5), torch.randn(*shape[:-2], 3, 6)
     assert factor.packs is (fewest == 1)
     room = torch.empty_like(others)
     torch.testing.assert_close(factor.times(rows), rows @ weight.mT)
@@ -147,9 +92,9 @@ def test_rows_times_a_matrix_and_back(shape: tuple[int, ...], fewest: int, monke
 
 
 def test_no_rows_times_packed_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unrolled, "FEWEST_STEPS", 1)
+    monkeypatch.setattr(steps, "FEWEST_STEPS", 1)
     for shape in [(6, 5), (2, 6, 5)]:
-        factor = unrolled.Factor(torch.randn(shape))
+        factor = steps.Factor(torch.randn(shape))
         assert factor.times(torch.zeros(*shape[:-2], 0, 5)).shape == (*shape[:-2], 0, 6)
         assert factor.back(torch.zeros(*shape[:-2], 0, 6)).shape == (*shape[:-2], 0, 5)
 
@@ -162,7 +107,7 @@ def test_attention_in_16_bits_is_as_exact_as_they_are() -> None:
     weights = []
     for dtype in (torch.bfloat16, torch.float64):
         mask = torch.ones(3, 7, dtype=torch.bool)
-        attending = steps.Additive(steps.Sources(keys.to(dtype), memory.to(dtype), mask, score.to(dtype)), 1)
+        attending = steps.Additive(contracts.Sources(keys.to(dtype), memory.to(dtype), mask, score.to(dtype)), 1)
         attending.forward(0, query.to(dtype))
         weights.append(attending.weights[0])
     apart = (weights[0] - weights[1]).abs().sum(1).mean()
@@ -191,8 +136,9 @@ def test_the_loss_in_chunks_is_the_cross_entropy(smoothing: float, chunk: int, m
         torch.testing.assert_close(mine, other)
 
 
-def test_a_second_backward_pass_gives_the_same(in_64_bits: None) -> None:
-    decoder = DECODERS["sequence-gru-2-additive-own"]().eval()
+@pytest.mark.parametrize("name", ["sequence-gru-2-additive-own", *SEVERAL])
+def test_a_second_backward_pass_gives_the_same(name: str, in_64_bits: None) -> None:
+    decoder = DECODERS[name]().eval()
     loss = truth_loss(decoder.teach(source_for(), truth_for(decoder)), truth_for(decoder)).sum()
     weights = [weight for weight in decoder.parameters() if weight.requires_grad]
     once = torch.autograd.grad(loss, weights, retain_graph=True, allow_unused=True)
@@ -200,9 +146,10 @@ def test_a_second_backward_pass_gives_the_same(in_64_bits: None) -> None:
     assert all(torch.equal(one, other) for one, other in zip(once, again, strict=True) if one is not None)
 
 
-def test_a_loss_of_the_weights_alone(in_64_bits: None) -> None:
+@pytest.mark.parametrize("name", ["sequence-gru-2-additive-own", *SEVERAL])
+def test_a_loss_of_the_weights_alone(name: str, in_64_bits: None) -> None:
     """No gradient comes through the states then."""
-    decoder = DECODERS["sequence-gru-2-additive-own"]().eval()
+    decoder = DECODERS[name]().eval()
     source, inputs = learnable(source_for())
 
     def made() -> Result:
@@ -213,8 +160,9 @@ def test_a_loss_of_the_weights_alone(in_64_bits: None) -> None:
     compared(decoder, inputs, made, within=1e-10)
 
 
-def test_nothing_is_kept_for_a_backward_pass_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    decoder = DECODERS["sequence-gru-2-additive-own"]().eval()
+@pytest.mark.parametrize("name", ["sequence-gru-2-additive-own", *SEVERAL])
+def test_nothing_is_kept_for_a_backward_pass_that_does_not_come(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoder = DECODERS[name]().eval()
     monkeypatch.setattr(recurrent, "unrolled", lambda *_: pytest.fail("the fast path"))
     with torch.no_grad():
         decoder.teach(source_for(), truth_for(decoder))

@@ -102,7 +102,7 @@ def test_every_variant_has_a_recipe() -> None:
         "visits": {"all", "some"},
         "coverage": {True, False},
         "segments": {"none", "lines", "turns"},
-        "bridges": {"initial", "every_step", "attention", "pooling", "two_level"},
+        "bridges": {"initial", "every_step", "attention", "location", "pooling", "two_level"},
         "scores": {"additive", "dot", "general"},
         "starts": {"linear", "copy"},
         "decoders": {"sequence", "label", "pointer"},

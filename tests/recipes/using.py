@@ -63,7 +63,7 @@ def check_use(trained: Run, folder: Path) -> None:
 
 def check_weights(prediction: Prediction, predictor: Predictor) -> None:
     """Weights are there where there is attention: a row for each token, over all positions of the source."""
-    attends = predictor.recipe.model.bridge["kind"] in ("attention", "pooling", "two_level")
+    attends = predictor.recipe.model.bridge["kind"] in ("attention", "location", "pooling", "two_level")
     attends = attends or predictor.fields.output.name == "order"
     assert predictor.has_attention == attends
     steps = 1 if predictor.fields.output.name == "label" else len(prediction.tokens)

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from sixjars.evaluation.search import beam_rows, search
-from sixjars.flow.contracts import SpecialTokens
-from sixjars.flow.values import Hypothesis, Padded, State, StepOutput
+from sixjars.flow.searching import Hypothesis, SpecialTokens
+from sixjars.flow.values import Padded, State, StepOutput
 from sixjars.recipe.sections import SearchSettings
 
 GO, STOP, A, B, C = range(5)

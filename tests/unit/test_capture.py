@@ -12,13 +12,17 @@ import sixjars.evaluation.search as searching
 from sixjars.evaluation.search import Searcher, capture
 from sixjars.evaluation.search.capture import GRAPHS, KEPT, bucketed, can_capture, walked_captured
 from sixjars.flow.contracts import Generator
-from sixjars.flow.values import Encoded, Hypothesis
+from sixjars.flow.searching import Hypothesis
+from sixjars.flow.values import Encoded
 from sixjars.recipe.sections import SearchSettings
 from tests.contracts.decoder_cases import GENERATORS, source_for
 from tests.reads import Reads
 
 LENGTHS = (4, 2, 3, 1, 6)
-CASES = ["sequence-lstm-2-additive-own", "sequence-gru-1-two_level-own", "sequence-dot", "pointer-some-additive"]
+CASES = [
+    *("sequence-lstm-2-additive-own", "sequence-gru-1-two_level-own", "sequence-dot", "pointer-some-additive"),
+    "conditional-gru-2-location",
+]
 SEARCHES: list[dict[str, Any]] = [
     {"kind": "greedy", "max_length": 10},
     {"kind": "greedy", "max_length": 11},

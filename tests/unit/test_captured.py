@@ -15,11 +15,13 @@ import sixjars
 from sixjars.data.packing import packed
 from sixjars.errors import LearningError
 from sixjars.evaluation.search.scores import banned, min_length
+from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Batch, Padded, Segments
 from sixjars.learning import captured, engine
 from sixjars.learning.captured import ROWS, rung, widened
 from sixjars.learning.engine import fabric_for
 from sixjars.loss import Objective, Sealed
+from sixjars.model.bridges.attention import Attention
 from sixjars.model.bridges.initial import InitialState
 from sixjars.model.build import Network
 from sixjars.model.decoders.label import LabelDecoder
@@ -159,10 +161,16 @@ def test_the_path_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     ]
     assert "path: fast, with the result of the plain loop (learning.fast); steps as graphs on a CUDA device" in told[0]
     assert "path: reference, step by step (learning.fast is false)" in told[1]
-    levels = str(sixjars.explain("summarization/sample_hierarchy", few))
-    assert "path: fast; the decoder step by step, because bridge TwoLevelAttention has no fast path" in levels
-    conditional = str(sixjars.explain("translation/sample_conditional", few))
-    assert "path: fast; the decoder step by step, because a conditional decoder has no fast path" in conditional
+    for recipe in ("summarization/sample_hierarchy", "translation/sample_conditional"):
+        path = str(sixjars.explain(recipe, few))
+        assert "path: fast, with the result of the plain loop (learning.fast); steps" in path
+
+
+@pytest.mark.parametrize("recipe", ["translation/sample_attention", "translation/sample_conditional"])
+def test_the_path_of_a_bridge_that_has_no_fast_one_is_told(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Attention, "scoring", Bridge.scoring)
+    told = str(sixjars.explain(recipe, ("data.sample.size=20",)))
+    assert "path: fast; the decoder step by step, because bridge Attention has no fast path" in told
 
 
 def losses(
@@ -277,11 +285,23 @@ def test_a_step_that_cannot_be_recorded_is_told(monkeypatch: pytest.MonkeyPatch)
     )
 
 
+BF16, COVERAGE = ("learning.precision=bf16",), ("loss.coverage=0.1",)
+STACKED = ("model.decoder.cell=lstm", "model.decoder.layers=2", "model.decoder.dropout=0.2")
+
+
 @ON_CUDA
-@pytest.mark.parametrize("more", [(), ("learning.precision=bf16",), ("learning.accumulate=2",), ("loss.coverage=0.1",)])
-def test_graphs_change_nothing(tmp_path: Path, more: tuple[str, ...]) -> None:
-    fast = losses(tmp_path / "a", *more, device="cuda")
-    slow = losses(tmp_path / "b", *more, "learning.fast=false", device="cuda")
+@pytest.mark.parametrize(
+    ("recipe", "more"),
+    [
+        *(("translation/sample_attention", more) for more in ((), BF16, COVERAGE, ("learning.accumulate=2",))),
+        *(("translation/sample_conditional", more) for more in ((), BF16, COVERAGE, STACKED)),
+        *(("summarization/sample_hierarchy", more) for more in ((), BF16, STACKED)),
+        ("summarization/sample_copy", ("model.decoder.conditional=true", *COVERAGE)),
+    ],
+)
+def test_graphs_change_nothing(recipe: str, more: tuple[str, ...], tmp_path: Path) -> None:
+    fast = losses(tmp_path / "a", *more, device="cuda", recipe=recipe)
+    slow = losses(tmp_path / "b", *more, "learning.fast=false", device="cuda", recipe=recipe)
     assert fast == pytest.approx(slow, rel=0.02 if "learning.precision=bf16" in more else 2e-3)
 
 

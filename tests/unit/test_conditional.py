@@ -136,8 +136,8 @@ def test_a_bridge_that_does_not_attend_is_refused(bridge: Bridge) -> None:
     words = WordEmbedding(vocabulary=11, size=3)
     with pytest.raises(ShapeError) as error:
         SequenceDecoder(bridge=bridge, embedding=words, size=6, conditional=True)
-    wanted = f"conditional: true needs a bridge of kind attention or two_level, but it is {type(bridge).__name__}."
-    assert str(error.value) == wanted
+    needs = "conditional: true needs a bridge of kind attention, location or two_level"
+    assert str(error.value) == f"{needs}, but it is {type(bridge).__name__}."
 
 
 @pytest.mark.parametrize("precision", ["32", "int8", "bf16"])

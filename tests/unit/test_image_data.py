@@ -14,7 +14,8 @@ from sixjars.evaluation import score
 from sixjars.evaluation.metrics import metric_named
 from sixjars.evaluation.metrics.outcome import Outcome
 from sixjars.evaluation.score import answers, judged, true_boxes
-from sixjars.flow.values import Encoded, Hypothesis
+from sixjars.flow.searching import Hypothesis
+from sixjars.flow.values import Encoded
 from sixjars.model.build import Network
 from sixjars.recipe.sections import EvaluationSettings, Recipe, SearchSettings
 from sixjars.runs.data import Blueprint, Splits, fresh_network, splits_of

@@ -13,8 +13,9 @@ from torch import nn
 
 from sixjars.evaluation.search import Searcher
 from sixjars.flow.contracts import Bridge
+from sixjars.flow.searching import Hypothesis
 from sixjars.flow.special import GO, PAD, STOP, UNK
-from sixjars.flow.values import Encoded, Hypothesis, Padded
+from sixjars.flow.values import Encoded, Padded
 from sixjars.loss import token_loss
 from sixjars.model.bridges.attention import Attention
 from sixjars.model.bridges.initial import InitialState

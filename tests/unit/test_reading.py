@@ -339,7 +339,8 @@ def test_what_only_two_jars_together_show() -> None:
     with pytest.raises(RecipeError) as caught:
         recipe_of(values, "a test")
     assert set(caught.value.faults) == {
-        "evaluation.search.coverage_penalty: needs a bridge of kind attention or two_level, but it is initial.",
+        "evaluation.search.coverage_penalty: needs a bridge of kind attention, location or two_level, "
+        "but it is initial.",
         "model.encoder.embedding.frozen: true keeps pretrained vectors as they are, "
         "but data.source.vectors names none.",
     }

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from sixjars.evaluation.search import beam_rows, search
 from sixjars.evaluation.search.sampling import draw, hashed, likely
-from sixjars.flow.contracts import SpecialTokens
-from sixjars.flow.values import Hypothesis, State, StepOutput
+from sixjars.flow.searching import Hypothesis, SpecialTokens
+from sixjars.flow.values import State, StepOutput
 from sixjars.recipe.sections import SearchSettings
 
 GO, STOP = 0, 1

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from sixjars.errors import RecipeError, ShapeError
 from sixjars.evaluation.search import beam_rows, search
 from sixjars.evaluation.search.scores import banned, forced_prefix, min_length, no_repeated_ngram, rule_of
-from sixjars.flow.contracts import SpecialTokens
-from sixjars.flow.values import Hypothesis, Padded, State, StepOutput
+from sixjars.flow.searching import Hypothesis, SpecialTokens
+from sixjars.flow.values import Padded, State, StepOutput
 from sixjars.recipe.sections import SearchSettings
 
 GO, STOP = 0, 5

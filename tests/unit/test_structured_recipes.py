@@ -79,18 +79,23 @@ def source(**settings: Any) -> dict[str, Any]:
             of(POINTS, model={"bridge": {"kind": "two_level"}}),
             "model.bridge: two_level needs an encoder of kind hierarchy, but it is points.",
         ),
+        # Where attention was
+        (
+            of(DOCUMENTS, model={"bridge": {"kind": "location"}}),
+            "model.bridge: location needs a decoder that outputs several tokens, but it is label; use attention.",
+        ),
         # Copying
         (
             of(NEWS, model={**COPY, "bridge": {"kind": "every_step"}}),
-            "model.decoder.copying: needs a bridge of kind attention or two_level, but it is every_step.",
+            "model.decoder.copying: needs a bridge of kind attention, location or two_level, but it is every_step.",
         ),
         (
             of(NEWS, model={**COPY, "bridge": {"kind": "pooling"}}),
-            "model.decoder.copying: needs a bridge of kind attention or two_level, but it is pooling.",
+            "model.decoder.copying: needs a bridge of kind attention, location or two_level, but it is pooling.",
         ),
         (
             of(NEWS, model={"decoder": {"conditional": True}, "bridge": {"kind": "every_step"}}),
-            "model.decoder.conditional: needs a bridge of kind attention or two_level, but it is every_step.",
+            "model.decoder.conditional: needs a bridge of kind attention, location or two_level, but it is every_step.",
         ),
         (
             of(NEWS, {**source(tokens="bpe"), "target": {"column": "title", "tokens": "bpe"}}, model=COPY),
@@ -108,16 +113,17 @@ def source(**settings: Any) -> dict[str, Any]:
         # Coverage
         (
             of(NEWS, model={"bridge": {"kind": "initial"}}, loss={"coverage": 0.5}),
-            "loss.coverage: needs a bridge of kind attention or two_level, but it is initial.",
+            "loss.coverage: needs a bridge of kind attention, location or two_level, but it is initial.",
         ),
         (
             of(NEWS, model={"bridge": {"kind": "pooling"}}, loss={"coverage": 0.5}),
-            "loss.coverage: needs a bridge of kind attention or two_level, but it is pooling.",
+            "loss.coverage: needs a bridge of kind attention, location or two_level, but it is pooling.",
         ),
         (of(NEWS, loss={"coverage": -1}), "loss.coverage: should be greater than or equal to 0, but is -1."),
         (
             of(TALK, model={"bridge": {"kind": "initial"}}, evaluation={"search": {"coverage_penalty": 0.2}}),
-            "evaluation.search.coverage_penalty: needs a bridge of kind attention or two_level, but it is initial.",
+            "evaluation.search.coverage_penalty: needs a bridge of kind attention, location or two_level, "
+            "but it is initial.",
         ),
         # Smoothing
         (
@@ -213,7 +219,7 @@ def test_faults(values: dict[str, Any], message: str) -> None:
 def test_nothing_can_be_copied_from_nothing() -> None:
     values = {"task": "language_model", "data": {"train": "a.txt"}, "model": COPY}
     assert faults_of(values) == (
-        "model.decoder.copying: needs a bridge of kind attention or two_level, but it is initial.",
+        "model.decoder.copying: needs a bridge of kind attention, location or two_level, but it is initial.",
         "model.decoder.copying: there is no source text to copy from.",
     )
 

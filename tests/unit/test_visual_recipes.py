@@ -73,7 +73,8 @@ CAPTIONS, ANSWERS, VIDEOS = "image_captioning", "image_question_answering", "vid
         ),
         (
             visual(CAPTIONS, model={"bridge": {"kind": "pooling"}}, evaluation={"search": {"coverage_penalty": 1}}),
-            "evaluation.search.coverage_penalty: needs a bridge of kind attention or two_level, but it is pooling.",
+            "evaluation.search.coverage_penalty: needs a bridge of kind attention, location or two_level, "
+            "but it is pooling.",
         ),
         (
             visual(CAPTIONS, evaluation={"metrics": ["object_focus"]}),

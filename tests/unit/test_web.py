@@ -52,6 +52,8 @@ SLOW: dict[str, tuple[str, tuple[str, ...]]] = {
     "pair": ("sentence_pair/sample_attention", ()),
     "pair without attention": ("sentence_pair/sample_plain", ()),
     "sorting": ("pointing/sample_sorting", ()),
+    "location": ("translation/sample_location", (*SMALL, "model.decoder.conditional=true")),
+    "location of points": ("pointing/sample_sorting", ("model.bridge={kind: location, radius: 1}",)),
 }
 
 

@@ -38,7 +38,7 @@ def page_of(recipe: str, settings: list[str]) -> tuple[str, str]:
     """The script of a page without comments, and its style."""
     read = read_recipe(recipe, settings)
     decoder, bridge = read.model.decoder["kind"], read.model.bridge["kind"]
-    attends = bridge in ("attention", "two_level", "pooling") or decoder == "pointer"
+    attends = bridge in ("attention", "location", "two_level", "pooling") or decoder == "pointer"
     has, parts = features(read, searches=decoder != "label", attends=attends), parts_of(read)
     return plain(script(parts, has).decode()), style(parts, has)
 

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 import sixjars
 from sixjars.cli import app
 from sixjars.errors import DataError, RecipeError, RunError
-from sixjars.flow.contracts import SpecialTokens
+from sixjars.flow.searching import SpecialTokens
 from sixjars.runs.predict import Predictor
 from sixjars.runs.requests import Ability
 from sixjars.serving.export.agreement import answers

@@ -19,7 +19,8 @@ from sixjars.evaluation.metrics.table import value_alone, widened
 from sixjars.evaluation.posterior import posterior_of
 from sixjars.evaluation.search import Searcher
 from sixjars.evaluation.search.problem import Tell
-from sixjars.flow.values import Batch, Encoded, Hypothesis, Padded
+from sixjars.flow.searching import Hypothesis
+from sixjars.flow.values import Batch, Encoded, Padded
 from sixjars.loss import truth_loss
 from sixjars.model.build import Network
 from sixjars.progress import counted

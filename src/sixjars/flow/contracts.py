@@ -7,14 +7,15 @@ needs is a fact on its class, so that its neighbours can be checked before anyth
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, ClassVar, Literal, Protocol, final
 
 from torch import Tensor, nn
 
-from sixjars.flow.values import Context, DecoderOutput, Encoded, Hypothesis, Padded, Prepared, Rows, StepOutput
+from sixjars.flow.searching import Hypothesis, SpecialTokens
+from sixjars.flow.values import Context, DecoderOutput, Encoded, Padded, Prepared, Rows, StepOutput
 
 Holds = Literal["tokens", "classes", "positions", "points", "pixels", "features"]
 """What the values of a field are: tokens of a vocabulary, classes of a closed list, positions of an input, …"""
@@ -139,10 +140,19 @@ class Bridge(Component):
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """The context for one step; the query is a state of the decoder (B, H), or (R, H) where `grouped`."""
 
-    def scoring(self) -> tuple[Tensor | None, Tensor | None] | None:
+    def first_attended(self, prepared: Prepared) -> Tensor | None:
+        """Of a bridge whose steps receive where attention was: what the first one receives, (B, 2, S)."""
+        return None
+
+    def step_from(self, query: Tensor, prepared: Prepared, attended: Tensor | None) -> Context:
+        """As `step`, after others: `attended` is what the context of the step before has, or `first_attended`."""
+        return self.step(query, prepared)
+
+    def scoring(self) -> tuple[Tensor | None, ...] | None:
         """U_att (A, H) and V_att (A,) of attention over the memory, so that all steps of a target can be one call.
 
-        Neither where the score is the product of state and keys. Nothing where `step` is not such attention.
+        Neither where the score is the product of state and keys; at two levels the U of words and segments one above
+        the other, (2A, H), and the V of each. Nothing where `step` is not such attention.
         """
         return None
 
@@ -153,26 +163,6 @@ class Bridge(Component):
             kinds = plan.kind("bridge"), plan.kind("encoder")
             return ["model.bridge: {} has nothing to attend to: model.encoder is {}. Use initial.".format(*kinds)]
         return []
-
-
-Step = Callable[[Tensor, Any], tuple[StepOutput, Any]]
-"""All that search knows of a model: a token for each row, (R,), and a state (any `Rows`) to log probabilities and a
-new state."""
-
-
-@final
-@dataclass(frozen=True)
-class SpecialTokens:
-    """The tokens that mean something to search."""
-
-    go: int
-    """The input of the first step; never output (unless `<stop>` is the same token)."""
-    stop: int
-    """What ends a hypothesis."""
-    banned: tuple[int, ...] = ()
-    """What else is never output, such as `<pad>`."""
-    unknown: int | None = None
-    """`<unk>`, where there is such a token; whether it may be output is for the search settings to say."""
 
 
 @final

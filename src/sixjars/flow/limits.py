@@ -14,6 +14,8 @@ Size = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 """The size of a vector, a layer or a beam."""
 Layers = Annotated[int, Field(ge=1, le=100, strict=True)]
 """How many layers are stacked."""
+Radius = Annotated[int, Field(ge=0, le=100, strict=True)]
+"""How many positions on each side of one."""
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 """Any finite number."""
 Share = Annotated[float, Field(ge=0.0, lt=1.0, strict=True)]

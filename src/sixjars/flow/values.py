@@ -228,6 +228,8 @@ class Context(Rows):
     """The context vector, (B, C); C is 0 where the decoder is conditioned by its initial state alone."""
     weights: Tensor | None = None
     """Attention over the source positions, (B, S); sums to 1 over real ones."""
+    attended: Tensor | None = None
+    """What the next step of the bridge receives, where its steps receive where attention was; see `State`."""
 
 
 @final
@@ -237,6 +239,8 @@ class State(Rows):
 
     hidden: Tensor
     cell: Tensor | None = None
+    attended: Tensor | None = None
+    """Where attention was, for bridges whose steps receive it, (B, 2, S): the last weights and the sum of all."""
 
 
 @final
@@ -277,24 +281,3 @@ class StepOutput(Rows):
 
     log_probabilities: Tensor
     weights: Tensor | None = None
-
-
-@final
-@dataclass(frozen=True)
-class Hypothesis:
-    """One output that search found, or the labels that were chosen.
-
-    >>> Hypothesis(tokens=(7, 9), score=-0.5, log_probability=-1.5).finished
-    True
-    """
-
-    tokens: tuple[int, ...]
-    """Without `<go>` and `<stop>`; or the labels chosen, most often one."""
-    score: float
-    """What search ranked it by: higher is better."""
-    log_probability: float
-    """Of these tokens and, if finished, of `<stop>`."""
-    weights: tuple[tuple[float, ...], ...] = ()
-    """One row for each token (and one for `<stop>` if finished), over the source positions."""
-    finished: bool = True
-    """Whether `<stop>` was reached before the limit."""

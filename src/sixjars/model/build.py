@@ -22,7 +22,6 @@ from sixjars.errors import RecipeError, ShapeError, unknown
 from sixjars.flow.contracts import Bridge, Component, Decoder, Encoder, ModelPlan
 from sixjars.flow.values import Batch, DecoderOutput, Encoded, Padded
 from sixjars.model.bridges import BRIDGES
-from sixjars.model.conditional import ConditionalRecurrent
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
 from sixjars.model.recurrent import Recurrent
@@ -82,13 +81,9 @@ def path_of(network: Network, *, fast: bool) -> str:
         return ""
     if not fast:
         return "reference, step by step (learning.fast is false)"
-    bridge, slow = network.decoder.bridge, ""
-    if bridge.follows_state and type(bridge).scoring is Bridge.scoring:
-        slow = f"bridge {type(bridge).__name__}"
-    elif any(isinstance(module, ConditionalRecurrent) for module in network.modules()):
-        slow = "a conditional decoder"
-    if slow:
-        return f"fast; the decoder step by step, because {slow} has no fast path"
+    bridge = network.decoder.bridge
+    if bridge.follows_state and bridge.scoring() is None:
+        return f"fast; the decoder step by step, because bridge {type(bridge).__name__} has no fast path"
     return "fast, with the result of the plain loop (learning.fast)"
 
 

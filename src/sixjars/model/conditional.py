@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.values import Context, Prepared, State
 from sixjars.model.equations import raised, recurrence
-from sixjars.model.fast.compiled import LayerState
+from sixjars.model.fast.contracts import LayerState
 from sixjars.model.recurrent import CellName, Recurrent
 
 QUERY = "s′_t"
@@ -37,15 +37,18 @@ class ConditionalRecurrent(nn.Module):
         self.last = Recurrent(cell=cell, input_size=context_size, size=size, layers=layers, dropout=dropout)
         self.layers = layers
 
-    def first(self, vectors: Tensor) -> State:
+    def first(self, vectors: Tensor, attended: Tensor | None = None) -> State:
         """The initial state made of (B, L * H * states), as of a plain stack."""
-        return self.last.first(vectors)
+        return self.last.first(vectors, attended)
 
     def unroll(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[Tensor, Context]:
         """All states (B, T, H) and contexts (B, T, C) from inputs (B, T, I), whose gates are computed at once."""
-        layers, states, contexts = self.last.opened(state), [], []
+        if (scoring := self.last.scoring_of(bridge, inputs)) is not None:
+            return self.last.unrolled(inputs, state, prepared, scoring, self.middle)
+        layers, attended, states, contexts = self.last.opened(state), state.attended, [], []
         for given_BG in self.middle.project(inputs).unbind(1):
-            layers, context = self._advance(given_BG, layers, bridge, prepared)
+            layers, context = self._advance(given_BG, layers, bridge, prepared, attended)
+            attended = context.attended
             states.append(layers[-1][0])
             contexts.append(context)
         weights = [context.weights for context in contexts if context.weights is not None]
@@ -54,14 +57,15 @@ class ConditionalRecurrent(nn.Module):
 
     def step(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[State, Context]:
         """The same for one step: inputs (B, I) to the state after them, and the context between the two cells."""
-        layers, context = self._advance(self.middle.project(inputs), self.last.opened(state), bridge, prepared)
-        return self.last.closed(layers), context
+        given_BG, layers = self.middle.project(inputs), self.last.opened(state)
+        layers, context = self._advance(given_BG, layers, bridge, prepared, state.attended)
+        return self.last.closed(layers, context.attended), context
 
     def _advance(
-        self, given_BG: Tensor, layers: list[LayerState], bridge: Bridge, prepared: Prepared
+        self, given_BG: Tensor, layers: list[LayerState], bridge: Bridge, prepared: Prepared, attended: Tensor | None
     ) -> tuple[list[LayerState], Context]:
         [middle] = self.middle.advance(given_BG, layers[:1])
-        context = bridge.step(middle[0], prepared)
+        context = bridge.step_from(middle[0], prepared, attended)
         return self.last.advance(self.last.project(context.vector), [middle, *layers[1:]]), context
 
     def equations(self, *, reads: str) -> list[str]:

@@ -20,22 +20,25 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 from sixjars.flow.contracts import Bridge, StateShape
 from sixjars.flow.values import Context, Prepared, State
 from sixjars.model.equations import directions, last_states, stacked
-from sixjars.model.fast.compiled import LayerState, compiled_step, used_for
-from sixjars.model.fast.steps import Sources
-from sixjars.model.fast.unrolled import Layer, unrolled
+from sixjars.model.fast.compiled import compiled_step, used_for
+from sixjars.model.fast.contracts import Layer, LayerState, Sources
+from sixjars.model.fast.segments import upper_of
 from sixjars.model.fast.unrolled import recurrence as unrolled_over
+from sixjars.model.fast.unrolled import unrolled
 from sixjars.model.layers import beside, computed_in, last_real, linear, reordered, reversal
 
 CellName = Literal["rnn", "gru", "lstm"]
 FUSED: dict[CellName, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 GATES: dict[CellName, tuple[str, ...]] = {"rnn": ("",), "gru": (",o", ",i", ""), "lstm": (",i", ",f", "", ",o")}
 """The gates whose weights torch stacks in one matrix, in its order; the candidate state has no letter of its own."""
+LAYER = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")  # U, b, W and b' of a layer, as torch names them
 Direction = Literal["forward", "backward", "both"]
 READS: dict[Direction, tuple[str, ...]] = {
     "forward": ("left_to_right",),
     "backward": ("right_to_left",),
     "both": ("left_to_right", "right_to_left"),
 }
+Scoring = tuple[Tensor | None, ...]  # what `Bridge.scoring` returns
 
 
 def _rnn(given_BG: Tensor, recurrent_BG: Tensor, before: LayerState) -> LayerState:
@@ -79,10 +82,10 @@ class Recurrent(nn.Module):
         self.cell: CellName = cell
         self.size = size
         self.layers = layers
-        self.dropout = dropout
+        self.dropout = dropout if layers > 1 else 0.0
         self.tag = "dec"
         self.fast = self.by_hand = True
-        self.stack = FUSED[cell](input_size, size, layers, batch_first=True, dropout=dropout if layers > 1 else 0.0)
+        self.stack = FUSED[cell](input_size, size, layers, batch_first=True, dropout=self.dropout)
 
     @property
     def letters(self) -> dict[str, str]:
@@ -134,42 +137,46 @@ class Recurrent(nn.Module):
             once, steps = bridge.step(state.hidden[:, -1], prepared), inputs.shape[1]
             context = once.mapped(lambda tensor: tensor.unsqueeze(1).expand(-1, steps, -1))
             return self(torch.cat([inputs, context.vector], dim=-1), state), context
-        # Without gradients a CPU gains nothing by it, and would keep what only a backward pass reads.
-        gains = torch.is_grad_enabled() or inputs.is_cuda
-        scoring = bridge.scoring() if self.fast and gains and not torch.compiler.is_compiling() else None
-        if scoring is not None:
-            return self._unrolled(inputs, state, prepared, scoring)
+        if (scoring := self.scoring_of(bridge, inputs)) is not None:
+            return self.unrolled(inputs, state, prepared, scoring)
         # U [x, c] is U_x x + U_c c: the first is computed for all steps at once, only the second waits for the state.
-        layers, states, contexts = self.opened(state), [], []
+        layers, attended, states, contexts = self.opened(state), state.attended, [], []
         for given_BG in self.project(inputs).unbind(1):
-            contexts.append(bridge.step(layers[-1][0], prepared))
+            contexts.append(bridge.step_from(layers[-1][0], prepared, attended))
+            attended = contexts[-1].attended
             layers = self.advance(given_BG + self.project(contexts[-1].vector, begin=inputs.shape[-1]), layers)
             states.append(layers[-1][0])
         weights = [context.weights for context in contexts if context.weights is not None]
         vectors_BTC = torch.stack([context.vector for context in contexts], dim=1)
         return torch.stack(states, dim=1), Context(vectors_BTC, torch.stack(weights, dim=1) if weights else None)
 
-    def _unrolled(
-        self, inputs: Tensor, state: State, prepared: Prepared, scoring: tuple[Tensor | None, Tensor | None]
+    def scoring_of(self, bridge: Bridge, inputs: Tensor) -> Scoring | None:
+        """The weights by which the fast path attends; nothing where it is not taken, as without gradients on a CPU."""
+        gains = torch.is_grad_enabled() or inputs.is_cuda
+        return bridge.scoring() if self.fast and gains and not torch.compiler.is_compiling() else None
+
+    def unrolled(
+        self, inputs: Tensor, state: State, prepared: Prepared, scoring: Scoring, middle: "Recurrent | None" = None
     ) -> tuple[Tensor, Context]:
-        """The same by the fast path, which has the steps first."""
-        dtype, (query, score), layers = computed_in(inputs), scoring, []
+        """The same by the fast path, which has the steps first; where there is a middle cell, it reads the inputs."""
+        dtype, (query, *scores), width, layers = computed_in(inputs), scoring, inputs.shape[-1], []
         for number in range(self.layers):
-            weight, bias = self._weight("weight_hh", number), self._weight("bias_hh", number)
-            if query is not None and number == self.layers - 1:
-                weight = torch.cat([weight, query])
-            below = self._weight("weight_ih", number)[:, inputs.shape[-1] if number == 0 else 0 :]
-            own = None if number == 0 else self._weight("bias_ih", number).to(dtype)
-            layers.append(Layer(below.to(dtype), own, weight.to(dtype), bias.to(dtype)))
+            below, own, weight, bias = (self._weight(name, number).to(dtype) for name in LAYER)
+            if query is not None and number == (self.layers - 1 if middle is None else 0):
+                weight = torch.cat([weight, query.to(dtype)])
+            is_given = number == 0 and middle is None  # U x + b of the inputs
+            layers.append(Layer(below[:, width if is_given else 0 :], None if is_given else own, weight, bias))
+        if middle is not None:
+            layers.insert(0, Layer(None, None, *(middle._weight(name, 0).to(dtype) for name in LAYER[2:])))
         by_layer = state.mapped(lambda tensor: tensor.transpose(0, 1).to(dtype))
         assert prepared.keys is not None
-        scores = None if score is None else score.to(dtype)
-        sources = Sources(prepared.keys.to(dtype), prepared.memory.to(dtype), prepared.mask, scores)
-        drops = self.training and self.dropout and self.layers > 1
-        kept = self._kept(inputs.shape[1], by_layer.hidden) if drops else None
-        above = self._weight("weight_ih", 0)[:, : inputs.shape[-1]], self._weight("bias_ih", 0)
-        given_TBG = linear(inputs.transpose(0, 1), *above).to(dtype)
-        made = unrolled(self.cell, given_TBG, (by_layer.hidden, by_layer.cell), sources, layers, kept)
+        score, *upper = (None if each is None else each.to(dtype) for each in scores)
+        sources = Sources(prepared.keys.to(dtype), prepared.memory.to(dtype), prepared.mask, score)
+        attended = sources, upper_of(prepared, *upper) if upper else None
+        kept = self._kept(inputs.shape[1], by_layer.hidden) if self.training and self.dropout else None
+        reads = [(middle or self)._weight(name, 0) for name in LAYER[:2]]
+        given_TBG = linear(inputs.transpose(0, 1), reads[0][:, :width], reads[1]).to(dtype)
+        made = unrolled(self.cell, given_TBG, (by_layer.hidden, by_layer.cell), attended, layers, kept)
         states_BTH, vectors_BTC, weights_BTS = (tensor.transpose(0, 1).contiguous() for tensor in made)
         return states_BTH, Context(vectors_BTC, weights_BTS)
 
@@ -181,12 +188,13 @@ class Recurrent(nn.Module):
 
     def step(self, inputs: Tensor, state: State, bridge: Bridge, prepared: Prepared) -> tuple[State, Context]:
         """The same for one step: inputs (B, I) to the state after them, and the context that they came with."""
-        context = bridge.step(state.hidden[:, -1], prepared)
+        context = bridge.step_from(state.hidden[:, -1], prepared, state.attended)
         both = torch.cat([inputs, context.vector], dim=-1)
         by_torch = isinstance(self._weight("weight_hh", 0), Tensor) and used_for(both) is None
         if self.layers == 1 and self.cell == "gru" and by_torch:
-            return State(torch.gru_cell(both, state.hidden[:, 0], *self.stack.all_weights[0]).unsqueeze(1)), context
-        return self.closed(self.advance(self.project(both), self.opened(state))), context
+            hidden_BH = torch.gru_cell(both, state.hidden[:, 0], *self.stack.all_weights[0])
+            return State(hidden_BH.unsqueeze(1), None, context.attended), context
+        return self.closed(self.advance(self.project(both), self.opened(state)), context.attended), context
 
     def _weight(self, name: str, layer: int) -> Tensor:
         return getattr(self.stack, f"{name}_l{layer}")  # type: ignore[no-any-return]
@@ -196,15 +204,15 @@ class Recurrent(nn.Module):
         cells = [None] * self.layers if state.cell is None else state.cell.unbind(1)
         return list(zip(state.hidden.unbind(1), cells, strict=True))
 
-    def closed(self, layers: list[LayerState]) -> State:
-        """The states of all layers as one."""
-        cells = [cell for _, cell in layers if cell is not None]
-        return State(torch.stack([hidden for hidden, _ in layers], 1), torch.stack(cells, 1) if cells else None)
+    def closed(self, layers: list[LayerState], attended: Tensor | None = None) -> State:
+        """The states of all layers as one, with where attention was."""
+        hidden, cells = ([tensor for tensor in kind if tensor is not None] for kind in zip(*layers, strict=True))
+        return State(torch.stack(hidden, 1), torch.stack(cells, 1) if cells else None, attended)
 
-    def first(self, vectors: Tensor) -> State:
+    def first(self, vectors: Tensor, attended: Tensor | None = None) -> State:
         """The initial state made of (B, L * H * states): the layers' hidden vectors first, then their memory cells."""
         split = vectors.view(vectors.shape[0], states_of(self.cell), self.layers, self.size)
-        return State(split[:, 0], split[:, 1] if self.cell == "lstm" else None)
+        return State(split[:, 0], split[:, 1] if self.cell == "lstm" else None, attended)
 
     def equations(self, *, reads: str) -> list[str]:
         """The initial state where it has several vectors, the cell, and the layers above."""
@@ -219,10 +227,7 @@ def side_by_side(stacks: list[Recurrent], inputs: list[Tensor], first: State | N
     begins = [None, None] if first is None else [first.hidden, first.cell]
     values_KTBF = beside([values.transpose(0, 1) for values in inputs]).to(dtype)
     for layer in range(stacks[0].layers):
-        names = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
-        below, bias, weight, own = (
-            beside([stack._weight(name, layer) for stack in stacks]).to(dtype) for name in names
-        )
+        below, bias, weight, own = (beside([one._weight(name, layer) for one in stacks]).to(dtype) for name in LAYER)
         values_KNF = F.dropout(values_KTBF, stacks[0].dropout, layer > 0 and stacks[0].training).flatten(1, 2)
         given_KNG = beside([linear(*of) for of in zip(values_KNF, below, bias, strict=True)])
         given_KTBG = given_KNG.view(len(stacks), steps, rows, below.shape[1])
@@ -269,9 +274,7 @@ class DirectionalRNN(nn.Module):
 
     def forward(self, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """From (B, S, I) the states (B, S, D), zero where padded, and the summary (B, D)."""
-        states_BSD = inputs
-        real_BS1 = mask.unsqueeze(-1)
-        order_BS = reversal(mask)
+        states_BSD, real_BS1, order_BS = inputs, mask.unsqueeze(-1), reversal(mask)
         for depth, layer in enumerate(self.layers):
             assert isinstance(layer, nn.ModuleDict)
             if depth > 0:
@@ -287,14 +290,11 @@ class DirectionalRNN(nn.Module):
         """The last state that each direction reached: at the last real position forwards, at the first backwards."""
         reads = READS[self.direction]
         halves = zip(reads, states.chunk(len(reads), dim=-1), strict=True)
-        return torch.cat(
-            [last_real(half, mask) if read == "left_to_right" else half[:, 0] for read, half in halves], dim=-1
-        )
+        ends = [last_real(half, mask) if read == "left_to_right" else half[:, 0] for read, half in halves]
+        return torch.cat(ends, dim=-1)
 
     def equations(self, *, reads: str, state: str = "h", at: str = "j", summary: str = "h_T") -> list[str]:
         """The equations: `reads` is the input at the index `at`; `summary` is the letter of the last state, or ''."""
         lines = directions(self.cell, len(self.layers), self.direction, self.tag, state=state, reads=reads, at=at)
-        return [
-            *lines,
-            *([f"{summary} = {last_states(self.direction, len(self.layers), state, at)}"] if summary else []),
-        ]
+        last = f"{summary} = {last_states(self.direction, len(self.layers), state, at)}"
+        return [*lines, last] if summary else lines

@@ -14,8 +14,9 @@ from sixjars.data.dataset import Dataset
 from sixjars.errors import SixJarsError, hint, shown, unknown
 from sixjars.evaluation.posterior import posterior_of
 from sixjars.evaluation.score import encoded_batches
+from sixjars.flow.searching import Hypothesis
 from sixjars.flow.special import SPECIAL, STOP, UNK
-from sixjars.flow.values import Hypothesis, Layout
+from sixjars.flow.values import Layout
 from sixjars.learning.engine import Device, device_named
 from sixjars.loss import truth_loss
 from sixjars.model.build import Network

@@ -14,8 +14,9 @@ from sixjars.data.dataset import Dataset
 from sixjars.data.field import Positions
 from sixjars.data.text.pieces import joined
 from sixjars.evaluation.score import spelled
+from sixjars.flow.searching import Hypothesis
 from sixjars.flow.special import STOP
-from sixjars.flow.values import Hypothesis, Layout
+from sixjars.flow.values import Layout
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.html import heat_map
 from sixjars.runs.requests import Found

@@ -243,7 +243,7 @@ def attention_faults(recipe: Recipe, plan: ModelPlan, metrics: Named) -> Iterato
     every_step = {"loss.coverage": loss.coverage, "evaluation.search.coverage_penalty": search.coverage_penalty}
     for place, wanted in (every_step | {"evaluation.search.unknown": search.unknown == "replace"}).items():
         if wanted and not plan.bridge.follows_state:
-            yield f"{place}: needs a bridge of kind attention or two_level, but it is {plan.kind('bridge')}."
+            yield f"{place}: needs a bridge of kind attention, location or two_level, but it is {plan.kind('bridge')}."
     needs = [("loss.guide:", ANNOTATIONS["alignment"])] if loss.guide else []
     for truth in ANNOTATIONS.values():
         needs += [(f"{place}: {metric.name}", truth) for place, metric in metrics if truth.need in metric.needs]

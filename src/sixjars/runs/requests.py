@@ -8,7 +8,8 @@ from typing import Any, final
 from sixjars.data.dataset import Dataset
 from sixjars.data.field import Field
 from sixjars.errors import DataError, RecipeError, shown
-from sixjars.flow.values import Hypothesis, Layout, Padded
+from sixjars.flow.searching import Hypothesis
+from sixjars.flow.values import Layout, Padded
 from sixjars.recipe.files import checked
 from sixjars.recipe.sections import SearchSettings
 

@@ -16,8 +16,8 @@ from sixjars.errors import memory_is_short
 from sixjars.evaluation.score import answers, encoded_batches, spelled
 from sixjars.evaluation.search.problem import Column
 from sixjars.evaluation.search.scores import NEVER, Ranking
+from sixjars.flow.searching import Hypothesis
 from sixjars.flow.special import STOP
-from sixjars.flow.values import Hypothesis
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Finishing, Prediction

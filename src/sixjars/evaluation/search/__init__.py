@@ -28,8 +28,9 @@ from sixjars.evaluation.search.problem import (
 )
 from sixjars.evaluation.search.sampling import draw, likely, row_seeds
 from sixjars.evaluation.search.scores import NEVER, Ranking, best_tokens
-from sixjars.flow.contracts import Generator, SpecialTokens, Step
-from sixjars.flow.values import Hypothesis, Padded, Prepared, Rows
+from sixjars.flow.contracts import Generator
+from sixjars.flow.searching import Hypothesis, SpecialTokens, Step
+from sixjars.flow.values import Padded, Prepared, Rows
 from sixjars.recipe.sections import SearchSettings
 
 

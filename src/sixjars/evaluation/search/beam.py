@@ -17,7 +17,8 @@ from torch import Tensor
 
 from sixjars.evaluation.search.problem import Column, Part, Problem, SearchKind, hypotheses_of
 from sixjars.evaluation.search.scores import NEVER, best_tokens, highest
-from sixjars.flow.values import Hypothesis, Rows, Tensors
+from sixjars.flow.searching import Hypothesis
+from sixjars.flow.values import Rows, Tensors
 
 
 @final

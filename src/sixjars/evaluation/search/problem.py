@@ -14,8 +14,8 @@ from torch import Tensor
 
 from sixjars.errors import ShapeError
 from sixjars.evaluation.search.scores import NEVER, Ranking, Rule, never_of, rule_of
-from sixjars.flow.contracts import SpecialTokens
-from sixjars.flow.values import Hypothesis, Padded, Prepared, Rows, StepOutput, Tensors
+from sixjars.flow.searching import Hypothesis, SpecialTokens
+from sixjars.flow.values import Padded, Prepared, Rows, StepOutput, Tensors
 from sixjars.recipe.sections import SearchSettings
 
 ModelStep = Callable[[Tensor, Any, Any], tuple[StepOutput, Any]]

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from sixjars.errors import RecipeError
-from sixjars.flow.contracts import SpecialTokens
+from sixjars.flow.searching import SpecialTokens
 from sixjars.flow.values import Padded, Tensors
 from sixjars.recipe.sections import SearchSettings
 

@@ -4,6 +4,7 @@ from sixjars.flow.contracts import Bridge
 from sixjars.model.bridges.attention import Attention, TwoLevelAttention
 from sixjars.model.bridges.every_step import EveryStep
 from sixjars.model.bridges.initial import InitialState
+from sixjars.model.bridges.location import LocationAttention
 from sixjars.model.bridges.pooling import AttentionPooling
 
 BRIDGES: dict[str, type[Bridge]] = {
@@ -12,4 +13,5 @@ BRIDGES: dict[str, type[Bridge]] = {
     "attention": Attention,
     "pooling": AttentionPooling,
     "two_level": TwoLevelAttention,
+    "location": LocationAttention,
 }

@@ -16,10 +16,10 @@ from sixjars.errors import ShapeError
 from sixjars.flow.contracts import Bridge, ModelPlan
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Context, Encoded, Prepared
-from sixjars.model.bridges.segments import non_empty, softmax_in_segments
 from sixjars.model.fast import compiled
 from sixjars.model.fast.compiled import used_for
-from sixjars.model.fast.steps import Sources
+from sixjars.model.fast.contracts import Sources
+from sixjars.model.fast.segments import non_empty, softmax_in_segments
 from sixjars.model.fast.unrolled import has_kernels
 from sixjars.model.layers import Start, StateProjection, by_source, key_powers, linear, masked_softmax, powers
 
@@ -265,6 +265,11 @@ class TwoLevelAttention(Bridge):
         weights_BNS = shares_BNP.gather(2, level.segment_of.unsqueeze(1).expand_as(within_BNS)) * within_BNS
         vectors_BND = torch.bmm(weights_BNS, prepared.memory)
         return Context(vectors_BND.flatten(0, 1), weights_BNS.flatten(0, 1))
+
+    def scoring(self) -> tuple[Tensor, ...]:
+        """The weights of both scores; one product gives both queries."""
+        words, segments = self.words, self.segments
+        return torch.cat([words.query.weight, segments.query.weight]), words.score.weight[0], segments.score.weight[0]
 
     def equations(self) -> list[str]:
         """Weights of both levels, and the context vector."""

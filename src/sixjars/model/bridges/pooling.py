@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from sixjars.flow.contracts import Bridge
 from sixjars.flow.limits import Size
 from sixjars.flow.values import Context, Encoded, Prepared
-from sixjars.model.bridges.segments import non_empty, softmax_in_segments
+from sixjars.model.fast.segments import non_empty, softmax_in_segments
 from sixjars.model.layers import Start, StateProjection, for_queries, masked_softmax
 
 

@@ -14,7 +14,8 @@ from torch.nn import functional
 
 from sixjars.flow.contracts import Bridge, Decoder, ModelPlan, Search, StateShape
 from sixjars.flow.limits import Share, Size
-from sixjars.flow.values import Context, DecoderOutput, Encoded, Hypothesis, Padded, StepOutput
+from sixjars.flow.searching import Hypothesis
+from sixjars.flow.values import Context, DecoderOutput, Encoded, Padded, StepOutput
 from sixjars.model.layers import wide
 
 LIKELY = 0.5

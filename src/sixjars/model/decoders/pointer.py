@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
-from sixjars.flow.contracts import Bridge, Generator, ModelPlan, SpecialTokens
+from sixjars.flow.contracts import Bridge, Generator, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
+from sixjars.flow.searching import SpecialTokens
 from sixjars.flow.special import GO, PAD, SPECIAL, STOP, UNK
 from sixjars.flow.values import DecoderOutput, Encoded, Padded, Prepared, Rows, State, StepOutput
 from sixjars.model.layers import by_source, shift_right, wide
@@ -122,7 +123,8 @@ class PointerDecoder(Generator):
     def start(self, encoded: Encoded) -> tuple[PointerState, Prepared]:
         """The initial state, and what the bridge prepared for each source."""
         prepared = replace(self.bridge.start(encoded), pointer_keys=self.key(encoded.memory))
-        return PointerState(self.rnn.first(prepared.first_state), torch.zeros_like(encoded.mask)), prepared
+        state = self.rnn.first(prepared.first_state, self.bridge.first_attended(prepared))
+        return PointerState(state, torch.zeros_like(encoded.mask)), prepared
 
     @property
     def grouped(self) -> bool:

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from sixjars.errors import ShapeError
-from sixjars.flow.contracts import Bridge, Generator, ModelPlan, SpecialTokens
+from sixjars.flow.contracts import Bridge, Generator, ModelPlan
 from sixjars.flow.limits import Layers, Share, Size
+from sixjars.flow.searching import SpecialTokens
 from sixjars.flow.special import GO, PAD, STOP, UNK
 from sixjars.flow.values import Context, DecoderOutput, Encoded, LinearLogits, Padded, Prepared, State, StepOutput
 from sixjars.model.conditional import QUERY, ConditionalRecurrent
@@ -117,8 +118,8 @@ class SequenceDecoder(Generator):
         self.rnn: Recurrent | ConditionalRecurrent
         if conditional:
             if not bridge.follows_state:
-                kind = type(bridge).__name__
-                raise ShapeError(f"conditional: true needs a bridge of kind attention or two_level, but it is {kind}.")
+                needs = "conditional: true needs a bridge of kind attention, location or two_level"
+                raise ShapeError(f"{needs}, but it is {type(bridge).__name__}.")
             bridge.query_letter = QUERY
             sizes = {"input_size": embedding.size, "context_size": bridge.context_size, "size": size}
             self.rnn = ConditionalRecurrent(cell=cell, **sizes, layers=layers, dropout=dropout)
@@ -145,7 +146,7 @@ class SequenceDecoder(Generator):
         """Both need attention at every step; copying also a text to copy from, and a loss that spreads nothing."""
         settings, faults = plan.settings["decoder"], []
         if not plan.bridge.follows_state:
-            needs = f"needs a bridge of kind attention or two_level, but it is {plan.kind('bridge')}."
+            needs = f"needs a bridge of kind attention, location or two_level, but it is {plan.kind('bridge')}."
             faults = [f"model.decoder.{key}: {needs}" for key in ("copying", "conditional") if settings[key]]
         if not settings["copying"]:
             return faults
@@ -170,7 +171,8 @@ class SequenceDecoder(Generator):
     def start(self, encoded: Encoded) -> tuple[State, Prepared]:
         """The initial state, and what the bridge prepared for each source."""
         prepared = self.bridge.start(encoded)
-        return self.rnn.first(prepared.first_state), replace(prepared, copy_ids=encoded.copy_ids)
+        state = self.rnn.first(prepared.first_state, self.bridge.first_attended(prepared))
+        return state, replace(prepared, copy_ids=encoded.copy_ids)
 
     @property
     def grouped(self) -> bool:

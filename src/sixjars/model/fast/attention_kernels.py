@@ -2,7 +2,7 @@
 
 Dims: B batch, R rows open in search, S source positions, T steps, A attention features, D source features.
 
-`steps` has the equations. Everything is computed in 32 bits, whatever it is stored in. Where torch operations
+`contracts` has the equations. Everything is computed in 32 bits, whatever it is stored in. Where torch operations
 would write the tanh of every position and feature to memory at each step, these kernels compute it again.
 """
 
@@ -13,7 +13,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from sixjars.model.fast.steps import Attending, Sources
+from sixjars.model.fast.contracts import Sources
+from sixjars.model.fast.steps import Attending
 
 LONGEST = 1024
 """The most positions of a source that one program can hold."""

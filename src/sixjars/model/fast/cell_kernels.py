@@ -2,7 +2,7 @@
 
 Dims: R rows (K recurrences times B batch), B batch, H state features, G gate features.
 
-`steps` has the equations. Everything is computed in 32 bits, whatever it is stored in.
+`contracts` has the equations. Everything is computed in 32 bits, whatever it is stored in.
 """
 
 from typing import Any, final
@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from sixjars.model.fast.steps import Cell, Saved, Summands
+from sixjars.model.fast.contracts import Cell, Saved, Summands
 
 
 @triton.jit
@@ -134,14 +134,14 @@ def _lstm_kernel(
 @triton.jit
 def _lstm_back_kernel(
     output, output_k, output_b, passed, kept, given, given_k, given_b, saved, d_memory, d_before, batch, H,
-    PARTS: tl.constexpr, BLOCK: tl.constexpr,
+    PARTS: tl.constexpr, MEMORY: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row, at = tl.program_id(0), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = at < H
     output = _at(output, row, batch, output_k, output_b, at)
     d_after = _gradient(output, passed, kept, row * H + at, inside, PARTS)
     d_cell = tl.zeros([BLOCK], tl.float32)
-    if PARTS > 1:
+    if MEMORY:
         d_cell += _read(d_memory + row * H + at, inside)
     saved += row * 6 * H + at
     enter, forget, new = _read(saved, inside), _read(saved + H, inside), _read(saved + 2 * H, inside)
@@ -226,8 +226,10 @@ class FusedLSTM(Cell):
         """As `PlainLSTM`."""
         d_before = d_after[0].new_empty(d_after[0].shape, dtype=torch.float32)
         d_cell = d_before if d_memory is None else d_memory
-        reads, flags = _later(d_after)
-        _launch(_lstm_back_kernel, d_before, *reads, *_placed(d_given), *saved, d_cell, d_before, **flags)
+        (reads, flags), remembers = _later(d_after), d_memory is not None
+        _launch(
+            _lstm_back_kernel, d_before, *reads, *_placed(d_given), *saved, d_cell, d_before, MEMORY=remembers, **flags
+        )
         return None, d_before
 
 

@@ -15,7 +15,8 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from sixjars.model.fast.steps import Attending, Back, Cell, Made, Memory, Saved, Sources, Summands
+from sixjars.model.fast.contracts import Back, Cell, LayerState, Made, Memory, Saved, Sources, Summands
+from sixjars.model.fast.steps import Attending, summed
 from sixjars.model.layers import key_powers
 
 RECORDS = {
@@ -62,8 +63,6 @@ def used_for(like: Tensor) -> Library | None:
 
 
 _PLAIN = (Tensor, torch.nn.Parameter)
-LayerState = tuple[Tensor, Tensor | None]
-"""The state and the memory cell of a layer, (B, H) each."""
 
 
 def _place(tensor: Tensor) -> Place:
@@ -97,10 +96,10 @@ def _sizes(like: Tensor) -> tuple[int, int, int]:
     return batch * (outer[0] if outer else 1), batch, size
 
 
-def _later(d_after: Summands) -> tuple[tuple[Tensor, ...], list[Place]]:
-    """The summands of a gradient, to be held while a kernel reads them, and their places: always three."""
-    kept = _dense(*d_after)
-    return kept, [*map(_place, kept), NOWHERE, NOWHERE][:3]
+def _later(d_after: Summands, most: int) -> tuple[tuple[Tensor, ...], list[Place]]:
+    """The summands of a gradient, to be held while a kernel reads them, and as many places; those beyond are added."""
+    held = _dense(*d_after[: most - 1], *([summed(d_after[most - 1 :])] if len(d_after) >= most else []))
+    return held, [*map(_place, held), *[NOWHERE] * (most - len(held))]
 
 
 @final
@@ -124,7 +123,7 @@ class CompiledGRU(Cell):
         """As `PlainGRU`."""
         made, hidden = saved
         d_hidden = hidden.new_empty(hidden.shape)
-        _held, (output, passed, own) = _later(d_after)
+        _held, (output, passed, own) = _later(d_after, 3)
         places = *output, *passed, *own, *_place(hidden), *_place(d_given), *_place(d_recurrent)
         self.run("gru_back", *_sizes(hidden), *places, made.data_ptr(), d_hidden.data_ptr())
         return d_hidden, None
@@ -150,7 +149,7 @@ class CompiledLSTM(Cell):
         """As `PlainLSTM`."""
         made, memory = saved
         d_before = memory.new_empty(memory.shape)
-        _held, (output, passed, _) = _later(d_after)
+        _held, (output, passed) = _later(d_after, 2)
         others = NOWHERE if d_memory is None else _place(d_memory)
         places = *output, *passed, *_place(memory), *others, *_place(d_given)
         self.run("lstm_back", *_sizes(memory), *places, made.data_ptr(), d_before.data_ptr())

@@ -1,49 +1,21 @@
 r"""One step of a cell, one step of attention, and their backward passes by hand, as torch operations.
 
 Dims: K recurrences, B batch, H state features, G gate features (H times 1, 3 or 4), S source positions, T steps,
-      A attention features, D source features.
+      A attention features, D source features, I input features, O output features.
 
-With δ for the gradient of the loss with respect to what it stands before, and a step h' = f(g, r, h) from the given
-g = U x + b and the recurrent r = W h + b':
-
-    RNN    h' = tanh(g + r)                                   δg = δr = δh' (1 - h'²)
-    GRU    o = σ(g_o + r_o), i = σ(g_i + r_i),                δg_n = δh' (1 - i) (1 - n²),  δr_n = δg_n o
-           n = tanh(g_n + o r_n), h' = n + i (h - n)          δg_o = δr_o = δg_n r_n o (1 - o)
-                                                              δg_i = δr_i = δh' (h - n) i (1 - i);  δh = δh' i + …
-    LSTM   i, f, o = σ(g + r), n = tanh(g_n + r_n),           δm' = δm' + δh' o (1 - tanh² m'),  δm = δm' f
-           m' = f m + i n, h' = o tanh m'                     δg_i = δm' n i (1 - i),  δg_f = δm' m f (1 - f),
-                                                              δg_n = δm' i (1 - n²),  δg_o = δh' tanh(m') o (1 - o)
-
-The rest of δh is Wᵀ δr, one product for all rows.
-
-Attention, where q_t = U_att s_{t-1} (of dot and general, s_{t-1} itself) and k_j is a key:
-
-    e_jt = V_attᵀ tanh(q_t + k_j)  or  q_tᵀ k_j,   α_jt = softmax_j(e_jt),   c_t = Σ_j α_jt h_j
-
-    δα_jt = h_jᵀ δc_t + what else reads the weights,   δe_jt = α_jt (δα_jt - Σ_i α_it δα_it)
-    additive:  δq_t = Σ_j δe_jt V_att ⊙ (1 - tanh²),   δk_j = Σ_t δe_jt V_att ⊙ (1 - tanh²),   δV_att = Σ_jt δe_jt tanh
-    product:   δq_t = Σ_j δe_jt k_j,                   δk_j = Σ_t δe_jt q_t
-    δh_j = Σ_t α_jt δc_t
-
-Only δα, δe and δq are computed in the loop over steps; the others are one product, or one kernel, for all of them.
+`contracts` has the equations.
 """
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple, final
+from functools import cached_property
+from typing import Any, final
 
 import torch
 from torch import Tensor
 
-from sixjars.model.layers import key_powers, masked_softmax, powers, wide
-
-Saved = tuple[Tensor, ...]
-"""What the backward pass of a step reads."""
-Memory = Tensor | None
-"""The memory cell of an LSTM, which the others have not."""
-Made = tuple[Memory, Saved]
-Back = tuple[Tensor | None, Memory]
-Summands = tuple[Tensor, ...]
-"""What is only ever needed as a sum, which a kernel makes while it reads it."""
+from sixjars.model.fast.contracts import Back, Cell, Made, Memory, Saved, Sources, Summands
+from sixjars.model.layers import by_onednn, key_powers, masked_softmax, powers, product, wide
+from sixjars.model.processor import FEWEST_STEPS
 
 
 def summed(parts: Summands) -> Tensor:
@@ -54,25 +26,50 @@ def summed(parts: Summands) -> Tensor:
     return total
 
 
-class Cell(ABC):
-    """One step of a cell and its backward pass. Results are written into the tensors given for them."""
+@final
+class Factor:
+    """W, (O, I) or (K, O, I), by which rows are multiplied step after step, and by its transpose on the way back.
 
-    gives_alike: ClassVar[bool] = True
-    """Whether δg and δr are the same, so that one tensor holds both."""
+    A product reorders its matrix for the processor first. On a CPU a large one is reordered once, for all steps.
+    """
 
-    @abstractmethod
-    def forward(self, given: Summands, recurrent: Summands, hidden: Tensor, memory: Memory, after: Tensor) -> Made:
-        """H' into `after`, from g and r (…, B, G), h and m (…, B, H); the memory cell m', and what was saved.
+    def __init__(self, weight: Tensor) -> None:
+        self.weight = weight
+        self.matrices = weight.view(-1, *weight.shape[-2:])
+        self.packs = by_onednn(self.matrices[0], FEWEST_STEPS)
 
-        g and r have one summand or two: what passes through W, and the bias.
-        """
+    @cached_property
+    def _packed(self) -> list[Any]:
+        return [torch.ops.mkldnn._reorder_linear_weight(matrix, None) for matrix in self.matrices]
 
-    @abstractmethod
-    def backward(self, d_after: Summands, d_memory: Memory, saved: Saved, d_given: Tensor, d_recurrent: Tensor) -> Back:
-        """δg and δr into their tensors, from δh' and δm'; δh without what passes through W, and δm.
+    @cached_property
+    def _turned(self) -> list[Any]:
+        return [torch.ops.mkldnn._reorder_linear_weight(matrix.t(), None) for matrix in self.matrices]
 
-        δh' has one to three summands: of the output, through W of the step after, and what else that step kept.
-        """
+    def times(self, rows: Tensor, *, bias: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+        """Rows times Wᵀ, plus b, (…, I) -> (…, O), into `out` where it is given."""
+        if self.packs:
+            return _by_matrices(rows, self._packed, bias, out)
+        multiply = torch.mm if self.weight.dim() == 2 else torch.bmm
+        return multiply(rows, self.weight.mT, out=out) if bias is None else torch.addmm(bias, rows, self.weight.t())
+
+    def back(self, rows: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """Rows times W, (…, O) -> (…, I), into `out` where it is given."""
+        if self.packs:
+            return _by_matrices(rows, self._turned, None, out)
+        return (torch.mm if self.weight.dim() == 2 else torch.bmm)(rows, self.weight, out=out)
+
+    def plus(self, given: Tensor, rows: Tensor) -> Summands:
+        """Given (B, O) and rows times Wᵀ, whose sum is made at once, or by the kernel that reads it."""
+        return (product(rows, self._packed[0], total=given),) if self.packs else (given, self.times(rows))
+
+
+def _by_matrices(rows: Tensor, matrices: list[Any], bias: Tensor | None, out: Tensor | None) -> Tensor:
+    if len(matrices) == 1:
+        made = product(rows, matrices[0], None if bias is None else bias.view(-1))
+        return made if out is None else out.copy_(made)
+    biases = [None] * len(matrices) if bias is None else bias
+    return torch.stack([product(*of) for of in zip(rows, matrices, biases, strict=True)], out=out)
 
 
 @final
@@ -159,20 +156,6 @@ class PlainLSTM(Cell):
 CELLS: dict[str, Cell] = {"rnn": PlainRNN(), "gru": PlainGRU(), "lstm": PlainLSTM()}
 
 
-@final
-class Sources(NamedTuple):
-    """What is attended to."""
-
-    keys: Tensor
-    """k, (B, S, A)."""
-    memory: Tensor
-    """h, (B, S, D)."""
-    mask: Tensor
-    """(B, S)."""
-    score: Tensor | None
-    """V_att (A,) of the additive score."""
-
-
 class Attending(ABC):
     """The attention of one batch, from its first step to the gradients of what it read."""
 
@@ -196,6 +179,21 @@ class Attending(ABC):
     @abstractmethod
     def key_gradients(self, queries: Tensor) -> tuple[Tensor, Tensor | None]:
         """δk, (B, S, A), and δV_att, (A,), when all steps have been gone back; from the queries of all, (T, B, A)."""
+
+    def upper_gradients(self, queries: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """The same of the upper level, where there is one."""
+        return None, None
+
+    def summed_memory(self, at: int, weights: Tensor) -> Tensor:
+        """c_t, (B, D), by these weights, (B, S), which are kept."""
+        context_BD, self.weights[at] = self.contexts[at], weights
+        torch.bmm(weights.to(context_BD.dtype).unsqueeze(1), self.sources.memory, out=context_BD.unsqueeze(1))
+        return context_BD
+
+    def weight_gradients(self, at: int, d_weights: Tensor | None) -> Tensor:
+        """δα_t, (B, S), from δc_t and what else the weights gave."""
+        d_weights_BS = wide(_products(self.d_contexts[at], self.sources.memory))
+        return d_weights_BS if d_weights is None else d_weights_BS + d_weights
 
     def memory_gradient(self) -> Tensor:
         """δh, (B, S, D)."""
@@ -223,18 +221,11 @@ class Plain(Attending):
 
     def forward(self, at: int, query: Tensor) -> Tensor:
         """Scores, weights and context one after the other."""
-        weights_BS = masked_softmax(wide(self.scores(query)), self.sources.mask)
-        self.weights[at] = weights_BS
-        context_BD = self.contexts[at]
-        torch.bmm(weights_BS.to(context_BD.dtype).unsqueeze(1), self.sources.memory, out=context_BD.unsqueeze(1))
-        return context_BD
+        return self.summed_memory(at, masked_softmax(wide(self.scores(query)), self.sources.mask))
 
     def backward(self, at: int, queries: Tensor, d_weights: Tensor | None, d_query: Tensor) -> None:
         """The same backwards."""
-        weights_BS = self.weights[at]
-        d_weights_BS = wide(_products(self.d_contexts[at], self.sources.memory))
-        if d_weights is not None:
-            d_weights_BS = d_weights_BS + d_weights
+        weights_BS, d_weights_BS = self.weights[at], self.weight_gradients(at, d_weights)
         mean_B1 = (weights_BS * d_weights_BS).sum(1, keepdim=True)
         torch.mul(weights_BS, d_weights_BS - mean_B1, out=self.d_scores[at])
         d_query.copy_(self.query_gradient(queries[at], self.d_scores[at].to(d_query.dtype)))

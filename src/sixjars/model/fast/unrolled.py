@@ -1,7 +1,7 @@
 r"""Recurrences over all steps of a sequence, with and without attention, their backward passes written by hand.
 
 Dims: K recurrences, B batch, S source positions, T steps, H state features, G gate features, A attention features,
-      D source features, L layers, Q = G + A, N batch times steps.
+      D source features, L layers, Q = G + A, N batch times steps. Where … stands, K may.
 
 Autograd would keep a graph of a dozen small operations for every step, and add a small gradient of each weight in
 every one. Here the loop back over the steps only carries what the step before needs; the gradient of each weight is
@@ -9,9 +9,8 @@ one product of all steps after it: δW = Σ_t δr_t h_{t-1}ᵀ.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from importlib.util import find_spec
-from typing import Any, NamedTuple, cast, final
+from typing import Any, cast, final
 
 import torch
 from torch import Tensor
@@ -19,9 +18,10 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.model.fast.compiled import compiled_attention, compiled_cell
-from sixjars.model.fast.steps import CELLS, Additive, Attending, Cell, Product, Saved, Sources, Summands, summed
-from sixjars.model.layers import beside, by_onednn, outer_products, product, summed_rows
-from sixjars.model.processor import FEWEST_STEPS
+from sixjars.model.fast.contracts import Back, Cell, Layer, Memory, Saved, Sources, Summands, Upper
+from sixjars.model.fast.segments import TwoLevel
+from sixjars.model.fast.steps import CELLS, Additive, Attending, Factor, Product, summed
+from sixjars.model.layers import beside, outer_products, summed_rows
 
 
 def has_kernels(like: Tensor) -> bool:
@@ -39,49 +39,60 @@ def cell_of(name: str, like: Tensor) -> Cell:
 
 
 @final
-class Factor:
-    """W, (O, I) or (K, O, I), by which rows are multiplied step after step, and by its transpose on the way back.
+class Stage:
+    """One cell at all steps, or K side by side, and what it must remember from its steps for the way back.
 
-    A product reorders its matrix for the processor first. On a CPU a large one is reordered once, for all steps.
+    Its states before and after each step are (…, T, B, H); W, (…, Q, H), may have U_att below it.
     """
 
-    def __init__(self, weight: Tensor) -> None:
-        self.weight = weight
-        self.matrices = weight.view(-1, *weight.shape[-2:])
-        self.packs = by_onednn(self.matrices[0], FEWEST_STEPS)
+    def __init__(self, cell: Cell, weight: Tensor, bias: Tensor, before: Tensor, after: Tensor) -> None:
+        self.cell, self.factor, self.bias, self.gates = cell, Factor(weight), bias, bias.shape[-1]
+        self.states, self.before, self.after = before, before.unbind(-3), after.unbind(-3)
+        more = weight.shape[-2] - self.gates
+        self.whole_bias = F.pad(bias, (0, more)) if self.factor.packs else None
+        self.made = before.new_empty(*before.shape[:-1], weight.shape[-2]) if more else None
+        self.saved: list[Saved] = []
 
-    @cached_property
-    def _packed(self) -> list[Any]:
-        return [torch.ops.mkldnn._reorder_linear_weight(matrix, None) for matrix in self.matrices]
+    def recur(self, at: int) -> Tensor:
+        """W h + b' and U_att h of the state before a step; without b' where the cell adds it."""
+        room = None if self.made is None else self.made[at]
+        return self.factor.times(self.before[at], bias=self.whole_bias, out=room)[..., : self.gates]
 
-    @cached_property
-    def _turned(self) -> list[Any]:
-        return [torch.ops.mkldnn._reorder_linear_weight(matrix.t(), None) for matrix in self.matrices]
+    @property
+    def queries(self) -> Tensor:
+        """Q of attention at all steps, (T, B, A): U_att h; or h, where the score has no U_att."""
+        return self.states if self.made is None else self.made[..., self.gates :]
 
-    def times(self, rows: Tensor, *, bias: Tensor | None = None, out: Tensor | None = None) -> Tensor:
-        """Rows times Wᵀ, plus b, (…, I) -> (…, O), into `out` where it is given."""
-        if self.packs:
-            return _products(rows, self._packed, bias, out)
-        multiply = torch.mm if self.weight.dim() == 2 else torch.bmm
-        return multiply(rows, self.weight.mT, out=out) if bias is None else torch.addmm(bias, rows, self.weight.t())
+    def forward(self, given: Summands, recurrent: Tensor, at: int, memory: Memory) -> Memory:
+        """The state after a step into its place, from g and what `recur` made; the memory cell."""
+        both = (recurrent,) if self.factor.packs else (recurrent, self.bias)
+        memory, saved = self.cell.forward(given, both, self.before[at], memory, self.after[at])
+        self.saved.append(saved)
+        return memory
 
-    def back(self, rows: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """Rows times W, (…, O) -> (…, I), into `out` where it is given."""
-        if self.packs:
-            return _products(rows, self._turned, None, out)
-        return (torch.mm if self.weight.dim() == 2 else torch.bmm)(rows, self.weight, out=out)
+    def open(self) -> None:
+        """Make room for the gradients of all steps."""
+        self.d_recurrent = self.states.new_empty(*self.states.shape[:-1], self.factor.weight.shape[-2])
+        shares = self.d_recurrent[..., : self.gates]
+        self.d_given = shares if self.cell.gives_alike else torch.empty_like(shares)
+        self.d_steps = list(zip(self.d_given.unbind(-3), shares.unbind(-3), strict=True))
 
-    def plus(self, given: Tensor, rows: Tensor) -> Summands:
-        """Given (B, O) and rows times Wᵀ, whose sum is made at once, or by the kernel that reads it."""
-        return (product(rows, self._packed[0], total=given),) if self.packs else (given, self.times(rows))
+    def backward(self, at: int, d_after: Summands, d_memory: Memory) -> Back:
+        """δg and δr of a step into their places; what is kept of δh beside W, and δm."""
+        return self.cell.backward(d_after, d_memory, self.saved[at], *self.d_steps[at])
 
+    def passed(self, at: int, own: Tensor | None) -> Summands:
+        """δh of the state before a step: Wᵀ δr + U_attᵀ δq, and what was kept."""
+        through = self.factor.back(self.d_recurrent.select(-3, at))
+        return (through,) if own is None else (through, own)
 
-def _products(rows: Tensor, matrices: list[Any], bias: Tensor | None, out: Tensor | None) -> Tensor:
-    if len(matrices) == 1:
-        made = product(rows, matrices[0], None if bias is None else bias.view(-1))
-        return made if out is None else out.copy_(made)
-    biases = [None] * len(matrices) if bias is None else bias
-    return torch.stack([product(*of) for of in zip(rows, matrices, biases, strict=True)], out=out)
+    def weight_gradients(self) -> tuple[Tensor, Tensor]:
+        """δW and δb', each one product, or one sum, over all steps and rows."""
+        before, d_made = self.states.flatten(-3, -2), self.d_recurrent.flatten(-3, -2)
+        if before.dim() == 2:
+            return outer_products(d_made, before), summed_rows(d_made[..., : self.gates])
+        each = [outer_products(*of) for of in zip(d_made, before, strict=True)]
+        return beside(each), summed_rows(d_made)
 
 
 @final
@@ -93,40 +104,29 @@ class Recurrence(torch.autograd.Function):
         ctx: Any, name: str, given: Tensor, hidden: Tensor, memory: Tensor | None, weight: Tensor, bias: Tensor
     ) -> Tensor:
         """Step by step."""
-        cell, factor = cell_of(name, given), Factor(weight)
         recurrences, steps, rows, _ = given.shape
         hidden_KTBH = given.new_empty(recurrences, steps + 1, rows, hidden.shape[-1])
         hidden_KTBH[:, 0] = hidden
-        ctx.steps = []
+        ctx.stage = stage = Stage(cell_of(name, given), weight, bias, hidden_KTBH[:, :-1], hidden_KTBH[:, 1:])
         with torch.autocast(given.device.type, enabled=False):
-            for at in range(steps):
-                before, after = hidden_KTBH[:, at], hidden_KTBH[:, at + 1]
-                recurrent = (factor.times(before, bias=bias),) if factor.packs else (factor.times(before), bias)
-                memory, saved = cell.forward((given[:, at],), recurrent, before, memory, after)
-                ctx.steps.append(saved)
-        ctx.cell, ctx.hidden, ctx.factor = cell, hidden_KTBH, factor
+            for at, given_KBG in enumerate(given.unbind(1)):
+                memory = stage.forward((given_KBG,), stage.recur(at), at, memory)
         return hidden_KTBH[:, 1:]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_states: Tensor) -> Any:
         """Step by step back, then every weight at once."""
-        factor, cell, d_states = ctx.factor, ctx.cell, d_states.contiguous()
-        recurrences, steps, rows, _ = d_states.shape
-        d_given = d_states.new_empty(recurrences, steps, rows, factor.weight.shape[1])
-        d_recurrent = d_given if cell.gives_alike else torch.empty_like(d_given)
+        stage, d_steps = ctx.stage, d_states.contiguous().unbind(1)
         later: Summands = ()
-        d_memory: Tensor | None = None
+        d_memory: Memory = None
+        stage.open()
         with torch.autocast(d_states.device.type, enabled=False):
-            for at in reversed(range(steps)):
-                to = d_given[:, at], d_recurrent[:, at]
-                kept, d_memory = cell.backward((d_states[:, at], *later), d_memory, ctx.steps[at], *to)
-                passed = factor.back(to[1])
-                later = (passed,) if kept is None else (passed, kept)
-            before_KNH, d_recurrent_KNG = ctx.hidden[:, :-1].flatten(1, 2), d_recurrent.flatten(1, 2)
-            d_weight = beside([outer_products(*of) for of in zip(d_recurrent_KNG, before_KNH, strict=True)])
+            for at in reversed(range(len(d_steps))):
+                own, d_memory = stage.backward(at, (d_steps[at], *later), d_memory)
+                later = stage.passed(at, own)
             d_hidden = summed(later) if later else None
-            return None, d_given, d_hidden, d_memory, d_weight, summed_rows(d_recurrent_KNG)
+            return None, stage.d_given, d_hidden, d_memory, *stage.weight_gradients()
 
 
 def recurrence(cell: str, given: Tensor, hidden: Tensor, memory: Tensor | None, weight: Tensor, bias: Tensor) -> Tensor:
@@ -134,22 +134,10 @@ def recurrence(cell: str, given: Tensor, hidden: Tensor, memory: Tensor | None, 
     return cast("Tensor", Recurrence.apply(cell, given, hidden, memory, weight, bias))  # type: ignore[no-untyped-call]
 
 
-@final
-class Layer(NamedTuple):
-    """The weights of one layer; the first is given U x + b of its inputs, so that only the context is left."""
-
-    inputs: Tensor
-    """U_c (G, D) of the first layer, U (G, H) of the others."""
-    bias: Tensor | None
-    """b (G,), of all but the first."""
-    recurrent: Tensor
-    """W (G, H); of the last layer with U_att of the additive score below it, (Q, H)."""
-    recurrent_bias: Tensor
-    """b' (G,)."""
-
-
-def attending(sources: Sources, steps: int) -> Attending:
+def attending(sources: Sources, steps: int, upper: Upper | None = None) -> Attending:
     """The attention of a batch: where the score is additive, one kernel for each step."""
+    if upper is not None:
+        return TwoLevel(sources, upper, steps)
     if sources.score is None:
         return Product(sources, steps)
     if not has_kernels(sources.keys):
@@ -163,17 +151,19 @@ def unrolled(
     cell: str,
     given: Tensor,
     first: tuple[Tensor, Tensor | None],
-    sources: Sources,
+    sources: tuple[Sources, Upper | None],
     layers: Sequence[Layer],
     kept: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """States (T, B, H), contexts (T, B, D) and weights (T, B, S).
 
-    `given`, (T, B, G), is U x + b of the first layer; `first` the states before, (L, B, H); `kept`, (T, L - 1, B, H),
-    what dropout multiplies the states between layers by.
+    `given`, (T, B, G), is U x + b of the first cell; `first` the states before, (L, B, H); `kept`, (T, L - 1, B, H),
+    what dropout multiplies the states between layers by. Where the first of the layers has no inputs, it is the middle
+    cell of a conditional decoder, whose states attention receives.
     """
     flat = [tensor for layer in layers for tensor in layer]
-    made = Unrolled.apply(cell, given, *first, *sources, kept, *flat)  # type: ignore[no-untyped-call]
+    both = [*sources[0], *(sources[1] or [None] * 4)]
+    made = Unrolled.apply(cell, given, *first, *both, kept, *flat)  # type: ignore[no-untyped-call]
     return cast("tuple[Tensor, Tensor, Tensor]", made)
 
 
@@ -184,12 +174,13 @@ class Unrolled(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, cell: str, given: Tensor, hidden: Tensor, memory: Tensor | None, *rest: Any) -> Any:
         """All steps."""
-        layers = [Layer(*rest[at : at + 4]) for at in range(5, len(rest), 4)]
-        ctx.loop = loop = Loop(cell, given, Sources(*rest[:4]), layers, rest[4])
+        layers = [Layer(*rest[at : at + 4]) for at in range(9, len(rest), 4)]
+        attends = attending(Sources(*rest[:4]), len(given), None if rest[4] is None else Upper(*rest[4:8]))
+        ctx.loop = loop = Loop(cell_of(cell, given), given, attends, layers, rest[8])
         ctx.set_materialize_grads(False)
         with torch.autocast(given.device.type, enabled=False):
-            loop.forward(given, hidden, [None] * len(layers) if memory is None else list(memory))
-        return loop.hidden[-1][1:], loop.attending.contexts.view_as(loop.attending.contexts), loop.attending.weights[:]
+            loop.forward(given, hidden, [None] * len(hidden) if memory is None else list(memory))
+        return loop.hidden[-1][1:], attends.contexts.view_as(attends.contexts), attends.weights[:]
 
     @staticmethod
     @once_differentiable
@@ -200,99 +191,104 @@ class Unrolled(torch.autograd.Function):
         with torch.autocast(d_states.device.type, enabled=False):
             d_hidden, d_memory = loop.backward(d_states, d_contexts, d_weights)
             d_keys, d_score = loop.attending.key_gradients(loop.queries)
-            d_source = loop.attending.memory_gradient()
+            d_upper_keys, d_upper_score = loop.attending.upper_gradients(loop.queries)
+            d_sources = d_keys, loop.attending.memory_gradient(), None, d_score, d_upper_keys, None, None, d_upper_score
             first = torch.stack(d_hidden), None if d_memory[0] is None else torch.stack(cast("list[Tensor]", d_memory))
-            return None, loop.d_given[0], *first, d_keys, d_source, None, d_score, None, *loop.weight_gradients()
+            return None, (loop.middle or loop.stages[0]).d_given, *first, *d_sources, None, *loop.weight_gradients()
 
 
 @final
 class Loop:
-    """The loop over the steps of one batch, forwards and back, and all that it must remember between."""
+    """The loop over the steps of one batch, forwards and back, and all that it must remember between.
 
-    def __init__(self, cell: str, given: Tensor, sources: Sources, layers: list[Layer], kept: Tensor | None) -> None:
-        steps, rows, self.gates = given.shape
-        self.cell = cell_of(cell, given)
-        self.layers = layers
-        self.kept = kept
-        self.attending = attending(sources, steps)
-        self.additive = sources.score is not None
-        self.below = [Factor(layer.inputs) for layer in layers]
-        self.before = [Factor(layer.recurrent) for layer in layers]
-        self.biases = [F.pad(of.recurrent_bias, (0, len(of.recurrent) - self.gates)) for of in layers]
-        self.hidden = [given.new_empty(steps + 1, rows, layer.recurrent.shape[1]) for layer in layers]
-        self.recurrent = [given.new_empty(steps, rows, len(layer.recurrent)) for layer in layers]
-        self.saved: list[list[Saved]] = []
-        self.d_recurrent: list[Tensor] = []
-        self.d_given: list[Tensor] = []
+    Each layer is a stage. In a conditional decoder the middle cell comes before them: it goes from the lowest layer's
+    s_{t-1} to s'_t, from which that layer goes on. The query is the state before the lowest layer there, else before
+    the highest.
+    """
 
-    def forward(self, given: Tensor, hidden: Tensor, memory: list[Tensor | None]) -> None:
+    def __init__(self, cell: Cell, given: Tensor, attends: Attending, layers: list[Layer], kept: Tensor | None) -> None:
+        (steps, rows, _), self.attending, self.kept = given.shape, attends, kept
+        self.middle: Stage | None = None
+        conditional = layers[0].inputs is None
+        self.layers = layers[1:] if conditional else layers
+        self.hidden = [given.new_empty(steps + 1, rows, layer.recurrent.shape[1]) for layer in self.layers]
+        before, after = [states[:-1] for states in self.hidden], [states[1:] for states in self.hidden]
+        if conditional:
+            between_TBH = torch.empty_like(before[0])
+            self.middle = Stage(cell, *layers[0][2:], before[0], between_TBH)
+            before[0] = between_TBH
+        self.stages = [Stage(cell, *of[2:], *at) for of, *at in zip(self.layers, before, after, strict=True)]
+        self.below = [Factor(layer.inputs) for layer in self.layers if layer.inputs is not None]
+        self.asks = 0 if conditional else len(self.layers) - 1
+
+    def forward(self, given: Tensor, hidden: Tensor, memory: list[Memory]) -> None:
         """Fills `hidden`, and the contexts and weights of `attending`."""
         for states, first in zip(self.hidden, hidden, strict=True):
             states[0] = first
         for at in range(len(given)):
-            for states, factor, bias, made in zip(self.hidden, self.before, self.biases, self.recurrent, strict=True):
-                factor.times(states[at], bias=bias if factor.packs else None, out=made[at])
-            context_BD = self.attending.forward(at, self.queries[at])
-            now = self.below[0].plus(given[at], context_BD)
-            self.saved.append([])
-            for number, (states, layer) in enumerate(zip(self.hidden, self.layers, strict=True)):
-                if layer.bias is not None:
-                    now = (self.below[number].times(self._states_below(number, at), bias=layer.bias),)
-                made = self.recurrent[number][at, :, : self.gates]
-                recurrent = (made,) if self.before[number].packs else (made, layer.recurrent_bias)
-                memory[number], saved = self.cell.forward(now, recurrent, states[at], memory[number], states[at + 1])
-                self.saved[-1].append(saved)
+            if self.middle is not None:
+                memory[0] = self.middle.forward((given[at],), self.middle.recur(at), at, memory[0])
+            recurrent = [stage.recur(at) for stage in self.stages]
+            inputs = self.attending.forward(at, self.queries[at])
+            for number, (stage, layer, below) in enumerate(zip(self.stages, self.layers, self.below, strict=True)):
+                inputs = self._inputs(number, at) if number else inputs
+                now = below.plus(given[at], inputs) if layer.bias is None else (below.times(inputs, bias=layer.bias),)
+                memory[number] = stage.forward(now, recurrent[number], at, memory[number])
 
     @property
     def queries(self) -> Tensor:
         """Q of all steps, (T, B, A)."""
-        return self.recurrent[-1][..., self.gates :] if self.additive else self.hidden[-1][:-1]
+        return self.stages[self.asks].queries
 
-    def _states_below(self, number: int, at: int | slice) -> Tensor:
-        """The states of the layer below, after their dropout: of one step, or of all."""
+    def _inputs(self, number: int, at: int | slice) -> Tensor:
+        """What a layer reads, of one step or of all: the context, or the states of the layer below after dropout."""
+        if not number:
+            return self.attending.contexts[at]
         states = self.hidden[number - 1][1:][at]
         return states if self.kept is None else states * self.kept[at, number - 1]
 
     def backward(
         self, d_states: Tensor, d_contexts: Tensor | None, d_weights: Tensor | None
-    ) -> tuple[list[Tensor], list[Tensor | None]]:
+    ) -> tuple[list[Tensor], list[Memory]]:
         """Fills all gradients of what was given and recurrent; returns those of the first states of each layer."""
-        self.d_recurrent = [torch.empty_like(recurrent) for recurrent in self.recurrent]
-        shares = [d_recurrent[..., : self.gates] for d_recurrent in self.d_recurrent]
-        self.d_given = shares if self.cell.gives_alike else [torch.empty_like(share) for share in shares]
-        later: list[Summands] = [()] * len(self.layers)
-        d_memory: list[Tensor | None] = [None] * len(self.layers)
+        for stage in [*self.stages, *([] if self.middle is None else [self.middle])]:
+            stage.open()
+        later: list[Summands] = [()] * len(self.stages)
+        d_memory: list[Memory] = [None] * len(self.stages)
         for at in reversed(range(len(d_states))):
-            d_output, kept = d_states[at], []
-            for number in reversed(range(len(self.layers))):
-                d_after, to = (d_output, *later[number]), (self.d_given[number][at], shares[number][at])
-                own, d_memory[number] = self.cell.backward(d_after, d_memory[number], self.saved[at][number], *to)
-                kept.append(() if own is None else (own,))
+            d_output, own = d_states[at], list[Tensor | None]()
+            for number, stage in reversed(list(enumerate(self.stages))):
+                kept, d_memory[number] = stage.backward(at, (d_output, *later[number]), d_memory[number])
+                own.insert(0, kept)
                 if number:
-                    d_output = self.below[number].back(to[0])
+                    d_output = self.below[number].back(stage.d_given[at])
                     d_output = d_output if self.kept is None else d_output * self.kept[at, number - 1]
             d_query = self._through_attention(at, d_contexts, d_weights)
-            passed = [factor.back(one[at]) for one, factor in zip(self.d_recurrent, self.before, strict=True)]
-            later = [(one, *own) for one, own in zip(passed, reversed(kept), strict=True)]
-            if not self.additive:
-                later[-1] = summed((later[-1][0], d_query)), *later[-1][1:]
+            later = [stage.passed(at, kept) for stage, kept in zip(self.stages, own, strict=True)]
+            if self.stages[self.asks].made is None:
+                later[self.asks] = later[self.asks][0] + d_query, *later[self.asks][1:]
+            if self.middle is not None:
+                kept, d_memory[0] = self.middle.backward(at, later[0], d_memory[0])
+                later[0] = self.middle.passed(at, kept)
         return [summed(parts) for parts in later], d_memory
 
     def _through_attention(self, at: int, d_contexts: Tensor | None, d_weights: Tensor | None) -> Tensor:
-        """δc_t into its place, and δq_t."""
-        into = self.attending.d_contexts[at]
-        self.below[0].back(self.d_given[0][at], out=into)
+        """δc_t into its place, and δq_t, which has one where it passes through U_att."""
+        into, asking = self.attending.d_contexts[at], self.stages[self.asks]
+        self.below[0].back(self.stages[0].d_given[at], out=into)
         if d_contexts is not None:
             into += d_contexts[at]
-        d_query = self.d_recurrent[-1][at, :, self.gates :] if self.additive else torch.empty_like(self.queries[at])
-        self.attending.backward(at, self.queries, None if d_weights is None else d_weights[at], d_query)
+        queries, through = self.queries, asking.made is not None
+        d_query = asking.d_recurrent[at, :, asking.gates :] if through else torch.empty_like(queries[at])
+        self.attending.backward(at, queries, None if d_weights is None else d_weights[at], d_query)
         return d_query
 
     def weight_gradients(self) -> Iterator[Tensor | None]:
-        """Of every layer as `Layer` has them: each one product, or one sum, over all steps and rows."""
-        for number, (d_given, d_recurrent) in enumerate(zip(self.d_given, self.d_recurrent, strict=True)):
-            inputs = self._states_below(number, slice(None)) if number else self.attending.contexts
-            yield outer_products(d_given.flatten(0, 1), inputs.flatten(0, 1))
-            yield summed_rows(d_given.flatten(0, 1)) if number else None
-            yield outer_products(d_recurrent.flatten(0, 1), self.hidden[number][:-1].flatten(0, 1))
-            yield summed_rows(d_recurrent[..., : self.gates].flatten(0, 1))
+        """Of every cell as `Layer` has them: each one product, or one sum, over all steps and rows."""
+        if self.middle is not None:
+            yield from (None, None, *self.middle.weight_gradients())
+        for number, (stage, layer) in enumerate(zip(self.stages, self.layers, strict=True)):
+            d_given_NG = stage.d_given.flatten(0, 1)
+            yield outer_products(d_given_NG, self._inputs(number, slice(None)).flatten(0, 1))
+            yield None if layer.bias is None else summed_rows(d_given_NG)
+            yield from stage.weight_gradients()

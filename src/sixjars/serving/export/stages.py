@@ -22,8 +22,9 @@ from sixjars.evaluation.search.beam import BeamRunning, best_ends, row_before
 from sixjars.evaluation.search.problem import Problem
 from sixjars.evaluation.search.scores import NEVER, Ranking
 from sixjars.flow.contracts import Generator
+from sixjars.flow.searching import Hypothesis
 from sixjars.flow.special import PAD
-from sixjars.flow.values import Encoded, Hypothesis, Padded, Prepared, Rows, StepOutput
+from sixjars.flow.values import Encoded, Padded, Prepared, Rows, StepOutput
 from sixjars.model.build import Network
 from sixjars.recipe.sections import SearchSettings
 

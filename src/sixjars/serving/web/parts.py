@@ -29,7 +29,10 @@ ASKED: Collection[Part] = [("encoder", "image_question")]
 SEQUENCES: Collection[Part] = [
     ("encoder", kind) for kind in ("text", "pair", "hierarchy", "points", "image_question", "video")
 ]
-SCORES: Collection[Part] = [("bridge", "attention"), ("bridge", "two_level"), ("decoder", "pointer")]
+SCORES: Collection[Part] = [
+    *(("bridge", kind) for kind in ("attention", "location", "two_level")),
+    ("decoder", "pointer"),
+]
 SHARED: Mapping[str, Collection[Part]] = {
     "recurrent": [*SEQUENCES, ("decoder", "sequence"), ("decoder", "pointer")],
     "text": TEXT,

@@ -88,14 +88,14 @@ const sigmoid = (value) => 1 / (1 + Math.exp(-value));
 // end: cell/gru, cell/lstm, copying
 const tanh = (vector) => vector.map(Math.tanh);
 
-// only: encoder/pair, bridge/attention, bridge/two_level, decoder/pointer
+// only: encoder/pair, bridge/attention, bridge/location, bridge/two_level, decoder/pointer
 function dot(one, two) {
   let sum = 0;
   for (let at = 0; at < one.length; at++) sum += one[at] * two[at];
   return sum;
 }
 
-// end: encoder/pair, bridge/attention, bridge/two_level, decoder/pointer
+// end: encoder/pair, bridge/attention, bridge/location, bridge/two_level, decoder/pointer
 function concat(vectors) {
   const found = new Float32Array(vectors.reduce((size, vector) => size + vector.length, 0));
   let at = 0;
@@ -106,7 +106,7 @@ function concat(vectors) {
   return found;
 }
 
-// only: bridge/attention, bridge/two_level, bridge/pooling, encoder/pair, encoder/hierarchy
+// only: bridge/attention, bridge/location, bridge/two_level, bridge/pooling, encoder/pair, encoder/hierarchy
 // Σ_j w_j v_j of vectors that have `size` numbers each.
 function weighted(weights, vectors, size) {
   const found = new Float64Array(size);
@@ -116,7 +116,7 @@ function weighted(weights, vectors, size) {
   return Float32Array.from(found);
 }
 
-// end: bridge/attention, bridge/two_level, bridge/pooling, encoder/pair, encoder/hierarchy
+// end: bridge/attention, bridge/location, bridge/two_level, bridge/pooling, encoder/pair, encoder/hierarchy
 function highest(values) {
   let most = -Infinity;
   for (const value of values) if (value > most) most = value;

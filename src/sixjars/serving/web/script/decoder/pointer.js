@@ -19,8 +19,11 @@ DECODER.pointer = class {
   step(token, before, prepared) {
     const place = token - SPECIAL.length, chosen = place >= 0 ? [...before.chosen, place] : before.chosen;
     const input = token === GO ? this.go : prepared.positions[place] || new Float32Array(this.go.length);
-    const context = this.bridge.step(before.rnn.at(-1).hidden, prepared);
+    const context = this.bridge.step(before.rnn.at(-1).hidden, prepared, before.rnn.attended);
     const rnn = this.rnn.step(concat([input, context.vector]), before.rnn);
+    // only: bridge/location
+    rnn.attended = context.attended;
+    // end: bridge/location
     const query = rnn.at(-1).hidden, taken = new Set(chosen), count = prepared.positions.length;
     const all = new Float32Array(SPECIAL.length + count).fill(-Infinity);
     if (taken.size === count || (this.stop && taken.size > 0)) {

@@ -24,6 +24,9 @@ DECODER.sequence = class {
   step(token, before, prepared) {
     const size = this.output.matrix.rows, embedded = this.embedding.of(token < size ? token : UNK);
     const { state, context } = this.recurrence(embedded, before, prepared), top = state.at(-1).hidden;
+    // only: bridge/location
+    state.attended = context.attended;
+    // end: bridge/location
     let logits = product(this.output.matrix, top, this.output.bias);
     // only: copying
     logits = this.mixed(logits, concat([top, context.vector, embedded]), context, prepared);
@@ -34,11 +37,12 @@ DECODER.sequence = class {
   recurrence(embedded, before, prepared) {
     // only: conditional
     if (this.middle) { // attention receives a state that has read the previous token
-      const [middle] = this.middle.step(embedded, before.slice(0, 1)), context = this.bridge.step(middle.hidden, prepared);
+      const [middle] = this.middle.step(embedded, before.slice(0, 1));
+      const context = this.bridge.step(middle.hidden, prepared, before.attended);
       return { context, state: this.rnn.step(context.vector, [middle, ...before.slice(1)]) };
     }
     // end: conditional
-    const context = this.bridge.step(before.at(-1).hidden, prepared);
+    const context = this.bridge.step(before.at(-1).hidden, prepared, before.attended);
     return { context, state: this.rnn.step(concat([embedded, context.vector]), before) };
   }
   // only: copying

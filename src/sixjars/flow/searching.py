@@ -1,0 +1,52 @@
+"""What search and decoders know of each other: a step, the tokens that mean something, and what was found.
+
+Dims: R rows open in search (B times beam width).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+from torch import Tensor
+
+from sixjars.flow.values import StepOutput
+
+Step = Callable[[Tensor, Any], tuple[StepOutput, Any]]
+"""All that search knows of a model: a token for each row, (R,), and a state (any `Rows`) to log probabilities and a
+new state."""
+
+
+@final
+@dataclass(frozen=True)
+class SpecialTokens:
+    """The tokens that mean something to search."""
+
+    go: int
+    """The input of the first step; never output (unless `<stop>` is the same token)."""
+    stop: int
+    """What ends a hypothesis."""
+    banned: tuple[int, ...] = ()
+    """What else is never output, such as `<pad>`."""
+    unknown: int | None = None
+    """`<unk>`, where there is such a token; whether it may be output is for the search settings to say."""
+
+
+@final
+@dataclass(frozen=True)
+class Hypothesis:
+    """One output that search found, or the labels that were chosen.
+
+    >>> Hypothesis(tokens=(7, 9), score=-0.5, log_probability=-1.5).finished
+    True
+    """
+
+    tokens: tuple[int, ...]
+    """Without `<go>` and `<stop>`; or the labels chosen, most often one."""
+    score: float
+    """What search ranked it by: higher is better."""
+    log_probability: float
+    """Of these tokens and, if finished, of `<stop>`."""
+    weights: tuple[tuple[float, ...], ...] = ()
+    """One row for each token (and one for `<stop>` if finished), over the source positions."""
+    finished: bool = True
+    """Whether `<stop>` was reached before the limit."""
