@@ -115,7 +115,7 @@ def test_what_a_graph_reads_lives_as_long_as_the_graph(
     """A graph has addresses alone: whatever was there before it was recorded must be kept by somebody."""
     reads = Reads()
 
-    def recorded(make: Callable[[], None], pool: object) -> Callable[[], None]:
+    def recorded(make: Callable[[], None], *_: object) -> Callable[[], None]:
         with reads:
             make()
         return lambda: None

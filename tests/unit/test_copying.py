@@ -155,6 +155,20 @@ def test_a_batch_has_what_copying_would_output() -> None:
     assert found.input_lengths.tolist() == [4, 1]
 
 
+def test_segments_of_few_shapes_have_as_many_places_to_copy_from() -> None:
+    """A training on CUDA packs them so; it ended with an error before."""
+    source, words = (SegmentColumn(flattened([[5, STOP, one, 6, STOP], [one, STOP]])) for one in (UNK, 70))
+    batches = Batches(
+        {"source": source}, IdColumn(flattened([[70], [5]]), stop=STOP), joint=Copying(words, SIZE, "source")
+    )
+    batches.have_few_shapes()
+    read = batches.collate(torch.tensor([0, 1])).inputs["source"]
+    assert read.copy_ids is not None
+    assert read.copy_ids.shape == read.mask.shape == (2, 128)
+    assert read.copy_ids[:, :3].tolist() == [[5, SIZE + 1, 6], [SIZE, 0, 0]]
+    assert not read.copy_ids[:, 3:].any()
+
+
 def test_a_batch_from_texts_to_a_text() -> None:
     """With vocabularies of their own: the source's knows Ann, the target's does not."""
     reads, writes = trained("Ann went to Rome."), trained("to Rome.")

@@ -92,7 +92,8 @@ class Copying:
         words = self.words.padded(rows)
         copy_BS = copyable(words.values, words.mask, self.size)
         target_BT = copied(target.values, words.values, words.mask, self.size)
-        source = replace(inputs[self.source], copy_ids=copy_BS)
+        wider = inputs[self.source].mask.shape[1] - copy_BS.shape[1]  # segments of few shapes have more padding
+        source = replace(inputs[self.source], copy_ids=torch.nn.functional.pad(copy_BS, (0, wider)))
         return {**inputs, self.source: source}, replace(target, values=target_BT)
 
 

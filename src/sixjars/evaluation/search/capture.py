@@ -59,9 +59,9 @@ def _padded(values: Tensor, rows: int, positions: int) -> Tensor:
     return F.pad(values, (*rest, 0, positions - values.shape[1], 0, rows - values.shape[0]))
 
 
-def recorded(make: Callable[[], None], pool: Any) -> Callable[[], None]:
+def recorded(make: Callable[[], None], pool: Any, device: torch.device) -> Callable[[], None]:
     """The same as one graph, which computes with the same tensors again; on a CPU, what is given."""
-    if not torch.cuda.is_available():
+    if device.type == "cpu":
         return make
     side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     side.wait_stream(torch.cuda.current_stream())
@@ -106,7 +106,7 @@ class Captured:
             _copied(after, self.running)
             self.left = after.going().any()
 
-        self.replay = recorded(make, pool)
+        self.replay = recorded(make, pool, self.made.device)
 
     def walked(self, problem: Problem, given: list[Tensor], running: Any) -> list[Part]:
         """All steps until nothing is left to do; what is `given` is that of the problem."""
