@@ -20,7 +20,8 @@ from sixjars.model.build import Network
 from sixjars.model.fast.compiled import gradient, is_known, kernels_for
 from sixjars.model.fast.steps import Factor
 from sixjars.model.fast.unrolled import has_kernels
-from sixjars.model.layers import computed_in, product, summed_rows, wide
+from sixjars.model.layers import by_onednn, computed_in, product, summed_rows, wide
+from sixjars.model.processor import FEWEST_ONCE
 from sixjars.recipe.sections import LossSettings
 
 TINY = 1e-9
@@ -191,9 +192,11 @@ def _counted(factor: Tensor) -> Tensor | None:
 
 
 def _added_product(total: Tensor | None, d_logits: Tensor, states: Tensor) -> Tensor:
-    """The sum of what there is and Σ_n δz_n s_nᵀ, (V, H); on a CPU turned in memory, which is the faster product."""
-    if d_logits.device.type == "cpu" and wide(d_logits) is d_logits:
+    """The sum of what there is and Σ_n δz_n s_nᵀ, (V, H); of oneDNN turned in memory, which is its faster product."""
+    if by_onednn(d_logits, FEWEST_ONCE):
         return product(states.t(), d_logits.t(), total=None if total is None else total.t()).t()
+    if total is not None and total.dtype == d_logits.dtype:
+        return total.addmm_(d_logits.t(), states)
     return _added(total, d_logits.t() @ states)
 
 

@@ -61,8 +61,8 @@ def product(rows: Tensor, weight: Tensor, bias: Tensor | None = None, *, total: 
 
 
 def outer_products(left: Tensor, right: Tensor) -> Tensor:
-    """Σ_n left_n right_nᵀ of rows (N, O) and (N, I), (O, I): the gradient of a matrix. The smaller one is turned."""
-    if left.shape[1] < right.shape[1]:
+    """Σ_n left_n right_nᵀ of rows (N, O) and (N, I), (O, I): the gradient of a matrix. oneDNN turns the smaller one."""
+    if left.shape[1] < right.shape[1] or (left.device.type == "cpu" and not by_onednn(left, FEWEST_ONCE)):
         return product(left.t(), right.t())
     return product(right.t(), left.t()).t()
 
