@@ -1,7 +1,8 @@
 """Compiles the C kernels of `model/fast` for this processor, once, into the cache, and loads them.
 
-Without a C compiler, on Windows, or with SIXJARS_COMPILE=0, torch operations are used instead. Only training compiles:
-prediction uses what is there already, because the first answer must not wait.
+Without a C compiler, on Windows, or with SIXJARS_COMPILE=0, torch operations are used instead. Training compiles, and
+what will predict for long: a server, a folder of files. Other predictions use what is there already, because the first
+answer must not wait.
 """
 
 import os
@@ -30,7 +31,7 @@ _SHOWN: Final = 120
 
 
 def compiled_for(device: str, precision: str) -> str:
-    """Make the kernels ready for training on such a device; what is told of it behind the path."""
+    """Make the kernels ready on such a device; what training tells of it behind the path."""
     if device != "cpu":
         return ""
     why = load_kernels(build=True) if precision in {"auto", "32"} else "they have 32 bits"

@@ -7,6 +7,7 @@ from typing import Final, final
 
 from sixjars.data.text.files import ending_of
 from sixjars.errors import DataError
+from sixjars.model.compiling import compiled_for
 from sixjars.progress import number_of, tell
 from sixjars.runs.bulk import PART_ROWS
 from sixjars.runs.bulk.plan import PLAN, Part, Plan, Shard, facts_of, keep_plan, kept_plan, planned
@@ -93,6 +94,7 @@ def _tell_empty(plan: Plan) -> None:
 def answered_here(job: Job, predictor: Predictor) -> Iterator[tuple[Answered, list[str]]]:
     """Answer one part after the other, with all cores; each with its notes."""
     worker = Worker(job.order, predictor)
+    compiled_for(predictor.device.type, "32")
     with computing(predictor) as threads:
         for part in job.left:
             yield worker.answer(part, threads)

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sixjars.errors import DataError, MissingExtra
-from sixjars.learning.engine import Device
+from sixjars.learning.engine import Device, device_named
+from sixjars.model.compiling import compiled_for
 from sixjars.model.precision import Precision
 from sixjars.runs.predict import Predictor, load
 from sixjars.serving.server.settings import ServerSettings
@@ -62,6 +63,7 @@ def serve(
     def opened(place: Path) -> Callable[[], Predictor]:
         return lambda: load(place, device=device, precision=precision, allow=allowed, components=given)
 
+    compiled_for(device_named(device).type, "32")  # it will answer for long
     listener = listening(wanted)
     with listener:
         app = app_of({name: opened(place) for name, place in places.items()}, wanted)
