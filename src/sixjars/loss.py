@@ -17,7 +17,7 @@ from sixjars.errors import RecipeError, unknown
 from sixjars.flow.special import UNK
 from sixjars.flow.values import Batch, DecoderOutput, LinearLogits, Padded
 from sixjars.model.build import Network
-from sixjars.model.fast.compiled import gradient, is_known, kernels_for
+from sixjars.model.fast.compiled import fits_loss, gradient, kernels_for
 from sixjars.model.fast.steps import Factor
 from sixjars.model.fast.unrolled import has_kernels
 from sixjars.model.layers import by_onednn, computed_in, product, summed_rows, wide
@@ -121,7 +121,7 @@ def gradient_of(logits: Tensor, truth: Tensor, factor: Tensor, smoothing: float)
 
         return fused_gradient(logits, truth, factor, smoothing)
     kernels = kernels_for(logits)
-    if kernels is not None and is_known(truth, logits.shape[1]):
+    if kernels is not None and fits_loss(logits, truth, factor):
         return gradient(logits, truth, factor, smoothing, kernels)
     values = wide(logits)
     shares = torch.softmax(values, 1)

@@ -176,7 +176,9 @@ def test_one_step_of_search(sources: int, kernels: Library) -> None:
     keys, memory, mask = torch.randn(sources, 5, 4), torch.randn(sources, 5, 7), torch.rand(sources, 5) > 0.3
     mask[:, 0] = True
     query, score, many = torch.randn(6, 4), torch.randn(4), 6 // sources
-    context_RD, weights_RS = compiled.attend(query, contracts.Sources(keys, memory, mask, score), None, kernels)
+    found = compiled.attend(query, contracts.Sources(keys, memory, mask, score), None, kernels)
+    assert found is not None
+    context_RD, weights_RS = found
     keys, memory, mask = (tensor.repeat_interleave(many, dim=0) for tensor in (keys, memory, mask))
     attending = steps.Additive(contracts.Sources(keys, memory, mask, score), 1)
     near(context_RD, attending.forward(0, query))

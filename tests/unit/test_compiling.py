@@ -48,7 +48,7 @@ def test_they_are_compiled_once(place: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert load_kernels(build=True) == ""
     [made] = place.iterdir()
     assert made.stat().st_mode & 0o077 == 0
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("it is compiled again"))
+    monkeypatch.setattr(compiling, "_run", lambda *_, **__: pytest.fail("it is compiled again"))
     monkeypatch.setattr(Library, "ready", None)
     assert load_kernels(build=False) == ""
     assert Library.ready is not None
@@ -102,6 +102,42 @@ def test_a_compiler_that_fails(place: Path, tmp_path: Path, monkeypatch: pytest.
     assert list(place.iterdir()) == []
 
 
+def test_a_compiler_whose_message_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler(tmp_path, r"printf 'an \377 error\n' >&2; exit 1", monkeypatch)
+    assert load_kernels(build=True) == "the C compiler failed (an \ufffd error)"
+
+
+def test_a_compiler_that_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler(tmp_path, "exit 0", monkeypatch)
+    assert load_kernels(build=True).startswith("they cannot be compiled (")
+
+
+@needs_compiler
+def test_another_compiler_is_tried(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = compiling._compilers()[0]
+    compiler(tmp_path, "exit 1", monkeypatch)
+    monkeypatch.setattr(compiling, "_compilers", lambda: [str(tmp_path / "bin" / "cc"), good])
+    monkeypatch.setenv("PATH", os.defpath)
+    assert load_kernels(build=True) == ""
+    assert len(list(place.iterdir())) == 1
+
+
+def test_without_a_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(compiling, "cache_folder", homeless)
+    monkeypatch.setattr(compiling, "_compilers", lambda: ["cc"])
+    assert load_kernels(build=False) == "they cannot be compiled (Could not determine home directory.)"
+
+
+def test_they_are_put_away_where_they_are_not_used(place: Path) -> None:
+    for wanted, told in (("bf16", "; no compiled kernels: they have 32 bits"), ("32", "")):
+        load_kernels(build=True)
+        assert compiled_for("cpu", wanted, fast=wanted != "32") == told
+        assert Library.ready is None
+
+
 def test_a_compiler_that_fails_silently(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler(tmp_path, "exit 1", monkeypatch)
     assert load_kernels(build=True) == "the C compiler failed"
@@ -127,25 +163,53 @@ def test_what_others_may_write_is_not_loaded(which: str, place: Path, monkeypatc
     [made] = place.iterdir()
     (made if which == "the file" else place).chmod(0o777)
     monkeypatch.setattr(Library, "ready", None)
-    assert load_kernels(build=True).startswith("they cannot be loaded (others may write ")
+    assert (
+        load_kernels(build=True) == f"they cannot be loaded (others may write {made if which == 'the file' else place})"
+    )
     assert Library.ready is None
+
+
+@needs_compiler
+def test_what_lies_where_others_may_write_is_not_loaded(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert load_kernels(build=True) == ""
+    monkeypatch.setattr(Library, "ready", None)
+    (tmp_path / "cache").chmod(0o777)
+    assert load_kernels(build=True) == f"they cannot be loaded (others may write {tmp_path / 'cache'})"
+    (tmp_path / "cache").chmod(0o1777)  # where nobody can move what is another's
+    assert load_kernels(build=True) == ""
+
+
+@needs_compiler
+def test_what_belongs_to_another_user_is_not_loaded(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_kernels(build=True) == ""
+    [made] = place.iterdir()
+    monkeypatch.setattr(Library, "ready", None)
+    monkeypatch.setattr("sixjars.model.compiling.os.geteuid", lambda: 12345)
+    assert load_kernels(build=True) == f"they cannot be loaded ({made} belongs to another user)"
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "file"))
-    assert Library.ready is None
-    assert load_kernels(build=True) != ""
+    monkeypatch.setattr(compiling, "_compilers", lambda: ["cc"])
+    wanted = f"they cannot be compiled ([Errno 20] Not a directory: '{tmp_path / 'file' / 'kernels'}')"
+    assert load_kernels(build=True) == wanted
 
 
 @needs_compiler
 def test_training_tells_and_computes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
     recipe, means, found = "translation/sample_attention", "; steps as graphs on a CUDA device", []
-    for told in ("compiled kernels", "no compiled kernels"):
+    planned = (
+        "kernels that the first training compiles on a CPU",
+        "no compiled kernels on a CPU: SIXJARS_COMPILE is 0",
+    )
+    for told, plan in zip(("compiled kernels", "no compiled kernels"), planned, strict=True):
         why = ": SIXJARS_COMPILE is 0" if told.startswith("no") else ""
         said = call("train", recipe, *FEW, "--out", tmp_path / told, "--device", "cpu")
         assert f"(learning.fast); {told}{why}\n" in said.err
-        assert f"{means}, {told} on a CPU{why}\n" in call("explain", recipe, *FEW).out
+        assert f"{means}, {plan}\n" in call("explain", recipe, *FEW).out
         assert (Library.ready is None) is bool(why)
         found.append([*sixjars.load(tmp_path / told, device="cpu").network.parameters()])
         monkeypatch.setenv("SIXJARS_COMPILE", "0")

@@ -115,11 +115,10 @@ def _loss(recipe: Recipe, network: Network) -> list[str]:
     return lines
 
 
-def _means() -> str:
-    why = hindrance()
-    return "; steps as graphs on a CUDA device, " + (
-        f"no compiled kernels on a CPU: {why}" if why else "compiled kernels on a CPU"
-    )
+def _means(precision: str) -> str:
+    why = hindrance(precision)
+    kernels = f"no compiled kernels on a CPU: {why}" if why else "kernels that the first training compiles on a CPU"
+    return f"; steps as graphs on a CUDA device, {kernels}"
 
 
 def _learning(recipe: Recipe, network: Network) -> list[str]:
@@ -137,7 +136,7 @@ def _learning(recipe: Recipe, network: Network) -> list[str]:
     ]
     path = path_of(network, fast=learning.fast)
     if path:
-        lines.append(f"path: {path}{_means() if learning.fast else ''}")
+        lines.append(f"path: {path}{_means(learning.precision) if learning.fast else ''}")
     if learning.freeze:
         lines.append(f"frozen: {', '.join(learning.freeze)}")
     if learning.rates:

@@ -199,7 +199,7 @@ class Updates:
         self.fabric = fabric
         self.captured: Captured | None = None
         self.why = uncaptured(fabric, settings)
-        self.kernels = compiled_for(fabric.device.type, settings.precision) if settings.fast else ""
+        self.kernels = compiled_for(fabric.device.type, settings.precision, fast=settings.fast)
         objective.fast = settings.fast
         for module in objective.modules():
             if isinstance(module, Recurrent):
@@ -224,7 +224,7 @@ class Updates:
         return None if isinstance(self.fabric, OneDevice) else self.fabric.strategy.precision
 
     def means(self) -> str:
-        """Whether steps are graphs on CUDA, or kernels are compiled on a CPU, to be told behind the path."""
+        """Whether steps are graphs on CUDA, or kernels are compiled on a CPU, to be printed behind the path."""
         if self.fabric.device.type != "cuda":
             return self.kernels
         return f"; no CUDA graphs: {self.why}" if self.why else "; steps as CUDA graphs"

@@ -8,6 +8,8 @@ answer must not wait.
 import os
 import platform
 import shutil
+import signal
+import stat
 import subprocess
 from contextlib import suppress
 from hashlib import sha256
@@ -17,6 +19,7 @@ from typing import Final
 from sixjars.data.storage.cache import cache_folder, made_whole, touch
 from sixjars.model.fast.compiled import Library
 
+FOLDER: Final = Path(__file__).parent / "fast"
 SOURCES: Final = ("cells.c", "attention.c")
 HEADER: Final = "kernels.h"
 COMPILERS: Final = ("cc", "gcc", "clang")
@@ -30,12 +33,15 @@ LONGEST: Final = 60.0
 _SHOWN: Final = 120
 
 
-def compiled_for(device: str, precision: str) -> str:
-    """Make the kernels ready on such a device; what training tells of it behind the path."""
+def compiled_for(device: str, precision: str, *, fast: bool = True) -> str:
+    """Make the kernels ready on such a device, or put them away; what training prints of it behind the path."""
     if device != "cpu":
         return ""
-    why = load_kernels(build=True) if precision in {"auto", "32"} else "they have 32 bits"
-    return f"; no compiled kernels: {why}" if why else "; compiled kernels"
+    why = hindrance(precision) if fast else "learning.fast is false"
+    why = why or load_kernels(build=True)
+    if why:
+        Library.ready = None
+    return f"; no compiled kernels: {why}" if why and fast else "; compiled kernels" if fast else ""
 
 
 def load_kernels(*, build: bool) -> str:
@@ -45,38 +51,44 @@ def load_kernels(*, build: bool) -> str:
     Library.ready, why = None, hindrance()
     if why:
         return why
-    path = _place()
+    doing = "compiled"
     try:
+        path = _place()
         if build and not path.exists():
             _compile(path)
+        if not path.exists():
+            return "they are not compiled yet"
+        doing = "loaded"
         _check_own(path)
         Library.ready = Library(path)
         touch(path)
-    except FileNotFoundError:
-        return "they are not compiled yet"
-    except (OSError, AttributeError, subprocess.SubprocessError) as error:
-        return f"{_reason(error)}"
+    except subprocess.SubprocessError as error:
+        return _reason(error)
+    except (OSError, AttributeError, RuntimeError) as error:  # a RuntimeError is that there is no home folder
+        return f"they cannot be {doing} ({error})"
     return ""
 
 
-def hindrance() -> str:
-    """Why kernels cannot be compiled here; nothing where they can."""
+def hindrance(precision: str = "32") -> str:
+    """Why kernels are not used here in such a precision, as far as is known before; nothing where they are."""
+    if precision not in {"auto", "32"}:
+        return "they have 32 bits"
     if os.environ.get("SIXJARS_COMPILE") == "0":
         return "SIXJARS_COMPILE is 0"
     if os.name != "posix":
         return "there are none for this system"
-    return "" if _compiler() else f"no C compiler ({', '.join(COMPILERS)}) was found"
+    return "" if _compilers() else f"no C compiler ({', '.join(COMPILERS)}) was found"
 
 
-def _compiler() -> str | None:
-    return next(filter(None, map(shutil.which, COMPILERS)), None)
+def _compilers() -> list[str]:
+    """Those that are installed, in the order in which they are tried."""
+    return [found for found in map(shutil.which, COMPILERS) if found]
 
 
 def _place() -> Path:
-    """Where the kernels are, under a name of all that they depend on: source, compiler, flags and processor."""
-    folder = Path(__file__).parent / "fast"
-    parts = [(folder / name).read_bytes() for name in (*SOURCES, HEADER)]
-    parts += [str(part).encode() for part in (_compiler(), FLAGS, platform.machine(), _processor())]
+    """Where the kernels are, under a name of all that they depend on: source, compilers, flags and processor."""
+    parts = [(FOLDER / name).read_bytes() for name in (*SOURCES, HEADER)]
+    parts += [str(part).encode() for part in (_compilers(), FLAGS, platform.machine(), _processor())]
     return cache_folder() / "kernels" / f"{sha256(b'|'.join(parts)).hexdigest()}.so"
 
 
@@ -90,29 +102,52 @@ def _processor() -> str:
 
 
 def _compile(path: Path) -> None:
-    """Into place as a whole; other processes may do the same at the same time."""
-    folder, compiler = Path(__file__).parent / "fast", _compiler()
-    assert compiler is not None
+    """Into place as a whole, by the first compiler that can; other processes may do the same at the same time."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with made_whole(path) as made:
-        command = [compiler, *FLAGS, "-o", str(made), *(str(folder / name) for name in SOURCES), "-lm"]
-        subprocess.run(command, check=True, capture_output=True, text=True, timeout=LONGEST, stdin=subprocess.DEVNULL)
-        made.chmod(0o700)
+        arguments = [*FLAGS, "-o", str(made), *(str(FOLDER / name) for name in SOURCES), "-lm"]
+        failed: Exception | None = None
+        for compiler in _compilers():
+            try:
+                _run([compiler, *arguments])
+                made.chmod(0o700)
+                return
+            except (OSError, subprocess.CalledProcessError) as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+
+
+def _run(command: list[str]) -> None:
+    """A compiler with all that it starts, which ends after `LONGEST` seconds."""
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    ) as running:
+        try:
+            _, printed = running.communicate(timeout=LONGEST)
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
+            raise
+    if running.returncode:
+        raise subprocess.CalledProcessError(running.returncode, command, stderr=printed.decode(errors="replace"))
 
 
 def _check_own(path: Path) -> None:
-    """What is loaded runs, so nobody else may have written it."""
-    for one in (path, path.parent):
+    """What is loaded runs, so nobody else may have written it, or put another in its place."""
+    for one in (path, *path.resolve().parents):
         found = one.stat()
-        if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        near = one in (path, path.resolve().parent)
+        if found.st_uid not in {os.geteuid(), 0} or (near and found.st_uid != os.geteuid()):
+            raise PermissionError(f"{one} belongs to another user")
+        open_to = found.st_mode & (0o022 if near else 0o002)
+        if open_to and not (found.st_mode & stat.S_ISVTX and not near):
             raise PermissionError(f"others may write {one}")
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: subprocess.SubprocessError) -> str:
     """In one line."""
-    if isinstance(error, subprocess.TimeoutExpired):
+    if not isinstance(error, subprocess.CalledProcessError):
         return f"the C compiler took longer than {LONGEST:.0f} seconds"
-    if isinstance(error, subprocess.CalledProcessError):
-        said = next((line for line in error.stderr.splitlines() if "error" in line), "").strip()
-        return f"the C compiler failed{f' ({said[-_SHOWN:]})' if said else ''}"
-    return f"they cannot be loaded ({error})"
+    found = next((line for line in error.stderr.splitlines() if "error" in line), "").strip()
+    return f"the C compiler failed{f' ({found[-_SHOWN:]})' if found else ''}"

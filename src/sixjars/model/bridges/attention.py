@@ -162,14 +162,9 @@ class Attention(Bridge):
     def step(self, query: Tensor, prepared: Prepared) -> Context:
         """Score every position, normalise the scores, and sum the memory by these weights."""
         assert prepared.keys is not None
-        kernels = used_for(query) if self.score.kind == "additive" else None
-        if kernels is not None or (self.score.kind == "additive" and fusible(query, prepared.mask)):
-            sources = Sources(prepared.keys, prepared.memory, prepared.mask, self.score.score.weight[0])
-            if kernels is not None:
-                return Context(*compiled.attend(self.score.query(query), sources, prepared.key_powers, kernels))
-            from sixjars.model.fast.attention_kernels import attend
-
-            return Context(*attend(self.score.query(query), sources))
+        found = self._by_kernel(query, prepared) if self.score.kind == "additive" else None
+        if found is not None:
+            return found
         if prepared.key_powers is None or torch.is_grad_enabled():
             scores_BNS = self.score(query, prepared.keys)
         else:
@@ -177,6 +172,19 @@ class Attention(Bridge):
         weights_BNS = masked_softmax(scores_BNS, prepared.mask.unsqueeze(1))
         vectors_BND = torch.bmm(weights_BNS, prepared.memory)
         return Context(vectors_BND.flatten(0, 1), weights_BNS.flatten(0, 1))
+
+    def _by_kernel(self, query: Tensor, prepared: Prepared) -> Context | None:
+        """The same by one kernel, compiled for this CPU or on CUDA, where there is one and nothing is learned."""
+        kernels = used_for(query)
+        if prepared.keys is None or (kernels is None and not fusible(query, prepared.mask)):
+            return None
+        sources = Sources(prepared.keys, prepared.memory, prepared.mask, self.score.score.weight[0])
+        if kernels is None:
+            from sixjars.model.fast.attention_kernels import attend
+
+            return Context(*attend(self.score.query(query), sources))
+        found = compiled.attend(self.score.query(query), sources, prepared.key_powers, kernels)
+        return None if found is None else Context(*found)
 
     def scoring(self) -> tuple[Tensor | None, Tensor | None]:
         """The weights of the score."""

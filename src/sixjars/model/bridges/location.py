@@ -86,7 +86,8 @@ class LocationAttention(Bridge):
     def step_from(self, query: Tensor, prepared: Prepared, attended: Tensor | None) -> Context:
         """Score every position by what it holds and by what was attended to around it."""
         assert prepared.keys is not None
-        assert attended is not None
+        if attended is None:
+            return self.step(query, prepared)
         sources, memory_BSD = prepared.mask.shape[0], prepared.memory
         around_R2SW = F.pad(attended, (self.radius, self.radius)).unfold(2, 2 * self.radius + 1, 1)
         located_RSA = self.location(around_R2SW.transpose(1, 2).flatten(2).to(memory_BSD.dtype))

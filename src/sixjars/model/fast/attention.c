@@ -5,7 +5,7 @@
 
 #include "kernels.h"
 
-/* Additive attention. With g = 1 / (1 + e^2q e^2k), tanh(q + k) = 1 - 2g, e = -2 V_attᵀ g less what no softmax sees, and
+/* Additive attention. With g = 1 / (1 + e^2q e^2k), tanh(q + k) = 1 - 2g, e = -2 V_attᵀ g less what is the same for all j, and
    1 - tanh² = 4 (g - g²). Where a key is too large for that, g - ½ = -tanh(q + k) / 2 takes the place of g. */
 
 typedef struct {
@@ -190,7 +190,8 @@ static void entropy_rows(const void *data, whole begin, whole end)
         }
         float most = highest + logf(total), times = f / total, less = f * smoothing / (float)V;
         one->plain[row] = most - own;
-        one->loss[row] = f * ((1.0f - smoothing) * (most - own) + smoothing * (most - sum / (float)V));
+        float spread = smoothing == 0.0f ? 0.0f : smoothing * (most - sum / (float)V); /* the sum may be infinite */
+        one->loss[row] = f * ((1.0f - smoothing) * (most - own) + spread);
         for (whole v = 0; v < V; v++) z[v] = z[v] * times - less;
         z[truth] -= f * (1.0f - smoothing);
     }

@@ -58,8 +58,10 @@ def kernels_for(like: Tensor) -> Library | None:
 
 
 def used_for(like: Tensor) -> Library | None:
-    """The same in use, when nothing is learned."""
-    return None if torch.is_grad_enabled() or torch.compiler.is_compiling() else kernels_for(like)
+    """The same in use, when nothing is learned, traced, or cast to fewer bits."""
+    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[no-untyped-call,attr-defined]
+    other = torch.is_grad_enabled() or traced or torch.is_autocast_enabled("cpu")
+    return None if other else kernels_for(like)
 
 
 _PLAIN = (Tensor, torch.nn.Parameter)
@@ -169,7 +171,9 @@ def compiled_cell(name: str, like: Tensor) -> Cell | None:
 def compiled_step(name: str, given: Tensor, recurrent: Tensor, before: LayerState) -> LayerState | None:
     """The state (B, H) after a step in use, from g and r (B, G); nothing where it has no kernel."""
     kernels, (hidden, memory) = used_for(given), before
-    if kernels is None or name not in COMPILED or hidden.dtype != torch.float32:
+    states = [one for one in before if one is not None]
+    fits = all(one.dtype == torch.float32 and len(one) == len(given) for one in states)
+    if kernels is None or name not in COMPILED or not fits or given.shape != recurrent.shape:
         return None
     held = _dense(given, recurrent, hidden if memory is None else memory)
     after = torch.empty_like(hidden, memory_format=torch.contiguous_format)
@@ -187,13 +191,20 @@ def _attended(sources: Sources, raised: Tensor | None) -> tuple[Sources, Tensor]
     return dense, dense.keys if raised is None else raised.contiguous()
 
 
-def attend(query: Tensor, sources: Sources, raised: Tensor | None, kernels: Library) -> tuple[Tensor, Tensor]:
-    """One step in use: the contexts (R, D) and weights (R, S) of queries U_att s (R, A), R / B for each source."""
+def attend(query: Tensor, sources: Sources, raised: Tensor | None, kernels: Library) -> tuple[Tensor, Tensor] | None:
+    """One step in use: the contexts (R, D) and weights (R, S) of queries U_att s (R, A), R / B for each source.
+
+    Nothing where these do not fit together: torch says why.
+    """
+    read, batch = [query, sources.keys, sources.memory, sources.score], len(sources.mask)
+    wide = all(one is not None and one.dtype == torch.float32 for one in read) and sources.mask.dtype == torch.bool
+    if not wide or batch == 0 or len(query) % batch or query.shape[1:] != sources.keys.shape[2:]:
+        return None
     dense, keys = _attended(sources, raised)
-    (query,), (batch, positions, width) = _dense(query), dense.memory.shape
+    (query,), (_, positions, width) = _dense(query), dense.memory.shape
     rows, size = query.shape
     context_RD, weights_RS, scratch_RA = (query.new_empty(rows, count) for count in (width, positions, size))
-    sizes = rows, rows // max(batch, 1), positions, size, width, raised is not None
+    sizes = rows, rows // batch, positions, size, width, raised is not None
     places = *_place(query), *_place(weights_RS), *_place(context_RD)
     others = (keys, dense.memory, dense.score, dense.mask, scratch_RA)
     kernels.run("attend", *sizes, *places, *(one.data_ptr() for one in others if one is not None))
@@ -258,9 +269,11 @@ def gradient(
     return loss_N, plain_N, logits
 
 
-def is_known(truth: Tensor, vocabulary: int) -> bool:
-    """Whether there are tokens (N,), and all are in the vocabulary: a kernel reads where they say."""
-    return truth.numel() > 0 and 0 <= int(truth.amin()) and int(truth.amax()) < vocabulary
+def fits_loss(logits: Tensor, truth: Tensor, factor: Tensor) -> bool:
+    """Whether a kernel may read them: tokens (N,) of the vocabulary as 64-bit numbers, and as many 32-bit factors."""
+    if truth.dtype != torch.int64 or factor.dtype != torch.float32 or not 0 < len(logits) == len(truth) == len(factor):
+        return False
+    return 0 <= int(truth.amin()) and int(truth.amax()) < logits.shape[1]
 
 
 def log_probabilities(logits: Tensor) -> Tensor:

@@ -56,7 +56,8 @@ static void spread(Work work, const void *given, whole rows, whole each, whole t
 static inline float exponential(float x)
 {
     float kept = x < -87.0f ? -87.0f : x > 88.0f ? 88.0f : x;
-    int32_t n = (int32_t)(kept * 1.44269504f + 127.5f);
+    float whole_part = kept == kept ? kept * 1.44269504f + 127.5f : 0.0f; /* NaN is no whole number */
+    int32_t n = (int32_t)whole_part;
     float times = (float)(n - 127);
     float r = kept - times * 0.693359375f + times * 2.12194440e-4f;
     float p = 0.499999926f + r * (0.166665087f + r * (0.0416685283f + r * (0.00837013481f + r * 0.00138116623f)));
