@@ -157,6 +157,21 @@ def test_what_is_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @needs_compiler
+@pytest.mark.parametrize("left", [0, 8, 20_000])
+def test_what_was_cut_off_is_compiled_again(left: int, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To load it could end the process."""
+    assert load_kernels(build=True) == ""
+    [made] = place.iterdir()
+    whole = made.read_bytes()
+    made.unlink()  # which is in use
+    made.write_bytes(whole[:left])
+    monkeypatch.setattr(Library, "ready", None)
+    assert load_kernels(build=False) == "they are not compiled yet"
+    assert load_kernels(build=True) == ""
+    assert [path.read_bytes() for path in place.iterdir()] == [whole]
+
+
+@needs_compiler
 @pytest.mark.parametrize("which", ["the file", "the folder"])
 def test_what_others_may_write_is_not_loaded(which: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_kernels(build=True) == ""

@@ -53,10 +53,8 @@ def load_kernels(*, build: bool) -> str:
         return why
     doing = "compiled"
     try:
-        path = _place()
-        if build and not path.exists():
-            _compile(path)
-        if not path.exists():
+        path = _compiled(_place(), build=build)
+        if path is None:
             return "they are not compiled yet"
         doing = "loaded"
         _check_own(path)
@@ -85,11 +83,28 @@ def _compilers() -> list[str]:
     return [found for found in map(shutil.which, COMPILERS) if found]
 
 
+def _compiled(place: Path, *, build: bool) -> Path | None:
+    """The library of this name that is whole, compiled now if there is none and `build` is true.
+
+    Its name ends with a sum of what is in it: to load one that was cut off could end this process.
+    """
+    for path in place.parent.glob(f"{place.name}-*.so"):
+        if path.stem.endswith(_sum(path)):
+            return path
+        if build:
+            path.unlink(missing_ok=True)
+    return _compile(place) if build else None
+
+
+def _sum(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()[:32]
+
+
 def _place() -> Path:
-    """Where the kernels are, under a name of all that they depend on: source, compilers, flags and processor."""
+    """Where the kernels are, as a beginning of names: of all that they depend on."""
     parts = [(FOLDER / name).read_bytes() for name in (*SOURCES, HEADER)]
     parts += [str(part).encode() for part in (_compilers(), FLAGS, platform.machine(), _processor())]
-    return cache_folder() / "kernels" / f"{sha256(b'|'.join(parts)).hexdigest()}.so"
+    return cache_folder() / "kernels" / sha256(b"|".join(parts)).hexdigest()[:32]
 
 
 def _processor() -> str:
@@ -101,21 +116,24 @@ def _processor() -> str:
     return platform.processor()
 
 
-def _compile(path: Path) -> None:
-    """Into place as a whole, by the first compiler that can; other processes may do the same at the same time."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with made_whole(path) as made:
+def _compile(place: Path) -> Path:
+    """By the first compiler that can; other processes may do the same at the same time."""
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = place.with_name(f"{place.name}-new{os.getpid()}.so")
+    with made_whole(new) as made:
         arguments = [*FLAGS, "-o", str(made), *(str(FOLDER / name) for name in SOURCES), "-lm"]
         failed: Exception | None = None
         for compiler in _compilers():
             try:
                 _run([compiler, *arguments])
                 made.chmod(0o700)
-                return
+                break
             except (OSError, subprocess.CalledProcessError) as error:
                 failed = failed or error
-        if failed is not None:
+        else:
+            assert failed is not None
             raise failed
+    return new.replace(place.with_name(f"{place.name}-{_sum(new)}.so"))
 
 
 def _run(command: list[str]) -> None:
