@@ -5,13 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from rich.console import Console, RenderableType
 
 import sixjars
 from sixjars.errors import DataError, ShapeError
-from sixjars.inspection.heatmap import confusion_in_terminal, heat_map, in_terminal
+from sixjars.inspection.heatmap import WIDEST, confusion_in_terminal, heat_map, in_terminal
+from sixjars.inspection.page import GREY
 from tests.contracts.pairwise import named
 
 WEIGHTS = [[0.9, 0.1], [0.2, 0.8], [0.54, 0.46]]
@@ -110,6 +112,23 @@ def test_the_grid_of_a_shorter_last_part_ends_with_its_columns(tmp_path: Path, f
     [figure] = figures
     ends = [axes.collections[0].get_paths()[0].get_extents().x1 for axes in figure.axes[:2]]
     assert ends == [16.5, 15.5]
+
+
+def dark_lines(axes: Any) -> list[float]:
+    """Where they stand."""
+    lines = [line for line in axes.collections if line.get_color().size and to_hex(line.get_color()[0]) == GREY]
+    return [float(segment[0][0]) for line in lines for segment in line.get_segments()]
+
+
+def test_a_dark_line_is_drawn_where_a_sentence_begins(tmp_path: Path, figures: list[Figure]) -> None:
+    """Not where an input is drawn in two parts, and the second begins with a sentence."""
+    count = 2 * WIDEST
+    cases: list[tuple[list[int], list[float]]] = [([], []), ([0] * 3 + [1] * (WIDEST - 3) + [2] * WIDEST, [2.5])]
+    for segments, wanted in cases:
+        heat_map(tmp_path / "a.png", [[0.1] * count], source=["x"] * count, target=["y"], segments=segments)
+        [first, second, _] = figures[-1].axes
+        assert (dark_lines(first), dark_lines(second)) == (wanted, [])
+        assert ("Dark lines" in figures[-1].get_supxlabel()) is bool(wanted)
 
 
 def test_what_is_refused(tmp_path: Path) -> None:

@@ -56,7 +56,8 @@ def picture_name(number: int, predictor: Any, prediction: Any, *, rank: int | No
 def _heat_map(path: Path, view: View, title: str) -> None:
     output = view.outputs[0]
     note = TURNS if view.has_turns else ""
-    heat_map(path, output.weights, source=view.names, target=output.tokens, title=title, note=note)
+    names, parts = view.names, view.segments
+    heat_map(path, output.weights, source=names, target=output.tokens, title=title, note=note, segments=parts)
 
 
 def _lines(path: Path, view: View, title: str) -> None:

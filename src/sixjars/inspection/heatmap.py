@@ -53,10 +53,12 @@ def heat_map(
     target: Sequence[str],
     title: str = "",
     note: str = "",
+    segments: Sequence[int] = (),
 ) -> None:
     """A heat map of attention weights as a picture file: a row for each target token, a column for each source token.
 
-    A caption below says so, with a `note` behind it.
+    A caption below says so, with a `note` behind it. Where each position belongs to a sentence or turn (`segments`), a
+    dark line is drawn where the next one begins.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -73,7 +75,8 @@ def heat_map(
     blocks = _blocks(len(source))
     width = 2.2 + 0.55 * len(blocks[0]) + 0.08 * max(0, max(map(len, beside)) - 8)  # more room for long labels
     height = len(blocks) * (1.2 + 0.42 * len(target) + 0.06 * max(0, max(map(len, above)) - 8)) + 0.4
-    notes = even_lines(f"Rows: the output. Columns: the input. {note}", int(width * 15))
+    lines = "Dark lines: where a sentence or turn begins. " if len(set(segments)) > 1 else ""
+    notes = even_lines(f"Rows: the output. Columns: the input. {lines}{note}", int(width * 15))
     height += 0.18 * max(0, len(title_lines(title, width)) - 1) + 0.16 * len(notes)
     figure = figure_of(width, height, "constrained")
     above, beside = ([drawable(figure, name) for name in names] for names in (above, beside))
@@ -82,6 +85,8 @@ def heat_map(
         image = show_cells(axes, weights_TS[:, block], peak=peak_of(weights_TS))
         axes.set_xlim(-0.5, len(blocks[0]) - 0.5)
         _name_cells(axes, [above[at] for at in block], beside)
+        begins = [at - block[0] - 0.5 for at in block[1:] if segments and segments[at] != segments[at - 1]]
+        axes.vlines(begins, -0.5, len(target) - 0.5, color=GREY, linewidth=1.2)
     low = len(target) * len(blocks) < LOW  # then the label would be cut off, so it has two lines and small letters
     bar = figure.colorbar(image, ax=panels, shrink=0.8 / len(blocks))
     between, size = ("\n", SMALL) if low else (" ", None)
