@@ -12,10 +12,11 @@ from typing import final
 from sixjars.data.bad_rows import SHOWN
 from sixjars.data.readers.captions import read_coco, read_flickr8k
 from sixjars.data.readers.delimited import read_csv, read_parallel, read_text, read_tsv, records_of
-from sixjars.data.readers.dialect import ROWS, has_header, refitted
+from sixjars.data.readers.dialect import ROWS, refitted
 from sixjars.data.readers.dialogs import read_dialogs
 from sixjars.data.readers.excel import read_xlsx, sheet_rows
 from sixjars.data.readers.folders import read_folders
+from sixjars.data.readers.headers import has_header
 from sixjars.data.readers.memory import MEMORY, read_memory
 from sixjars.data.readers.records import HUB, json_unit, read_hub, read_jsonl, read_parquet
 from sixjars.data.readers.rows import Fault, Fields, Key, Places, Source, ToText, Wanted, kept
