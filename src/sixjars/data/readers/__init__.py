@@ -25,7 +25,7 @@ from sixjars.errors import DataError, unknown
 from sixjars.recipe.data import Column, Files, TableSettings
 from sixjars.recipe.sections import DataSettings
 
-__all__ = ["Examples", "read"]
+__all__ = ["Examples", "header_as_data", "read"]
 
 
 @final
@@ -108,20 +108,27 @@ def read(
         own = settings.model_copy(update=refitted(place, wanted.keys, settings))
         wanted = replace(wanted, table=own)
     found = kept(kind.read(place, wanted), wanted, name=str(place), unit=kind.unit(place))
-    notes = (*_header_as_data(place, kind, wanted), *_wider_rows(place, kind, wanted), *found.notes)
+    notes = (*_header_as_data(place, wanted), *_wider_rows(place, kind, wanted), *found.notes)
     return replace(found, notes=notes)
 
 
-def _header_as_data(path: Path, kind: _Kind, wanted: Wanted) -> list[str]:
+def header_as_data(path: Path, table: TableSettings) -> list[str]:
+    """The cells of a first line that looks like names of columns; nothing where it does not, or has to be a header."""
+    kind = _kind(path)
+    if table.header is not None or kind.lines is None:
+        return []
+    records = [fields for _, fields in islice(kind.lines(path, table), ROWS)]
+    good = [fields for fields in records if not isinstance(fields, Fault)]
+    return good[0] if good and has_header(good) else []
+
+
+def _header_as_data(path: Path, wanted: Wanted) -> list[str]:
     """A sentence where columns are given by number, and the first line that is read as an example looks like names."""
     numbered = all(isinstance(key, int) for key in wanted.keys)
-    if not numbered or wanted.table.header is not None or kind.lines is None:
+    found = header_as_data(path, wanted.table) if numbered else []
+    if not found:
         return []
-    records = [fields for _, fields in islice(kind.lines(path, wanted.table), ROWS)]
-    good = [fields for fields in records if not isinstance(fields, Fault)]
-    if not good or not has_header(good):
-        return []
-    names = ", ".join(repr(name) for name in good[0])
+    names = ", ".join(repr(name) for name in found)
     return [
         f"{path}: the first line ({names}) looks like a header, but is read as an example, because columns are given "
         "by number; name them, or write `data.header: true` (`data.header: false` if it is an example)."
