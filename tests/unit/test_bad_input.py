@@ -75,7 +75,7 @@ def test_overrides(override: str, message: str, call: Any, recipe: Maker, tmp_pa
     else:
         bridge = recipe("initial.yaml", model={"bridge": {"kind": "initial", "size": ...}})
         assert train(call, bridge, override, out=tmp_path / "run").sentence == (
-            f"{bridge}: loss.guide: needs a bridge of kind attention, but it is initial."
+            f"{bridge}: loss.guide: needs a bridge of kind attention, location or two_level, but it is initial."
         )
     assert not (tmp_path / "run").exists()
 

@@ -5,6 +5,7 @@ A bad row is named by file and line, or counted and left out; nothing is guessed
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import final
@@ -22,7 +23,7 @@ from sixjars.data.readers.records import HUB, json_unit, read_hub, read_jsonl, r
 from sixjars.data.readers.rows import Fault, Fields, Key, Places, Source, ToText, Wanted, kept
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, unknown
-from sixjars.recipe.data import Column, Files, TableSettings
+from sixjars.recipe.data import LEARN, Column, Files, TableSettings
 from sixjars.recipe.sections import DataSettings
 
 __all__ = ["Examples", "header_as_data", "read"]
@@ -90,7 +91,17 @@ def read(
     each of them, all with the same line. For a field in `as_text`, a list is one value, and the function makes a text
     of it; this goes before `many`. With `empty`, a text may be empty.
     """
-    wanted = replace(_wanted(columns, settings, many, as_text or {}), empty=empty)
+    try:
+        return _read(files, settings, replace(_wanted(columns, settings, many, as_text or {}), empty=empty))
+    except DataError as error:
+        links = columns.get("alignment")
+        if links is not None and repr(links) in str(error) and get_close_matches(str(links).lower(), [LEARN]):
+            raise DataError(f"{error} For links that are learned, write `data.alignment: {LEARN}`.") from None
+        raise
+
+
+def _read(files: Files, settings: DataSettings, wanted: Wanted) -> Examples:
+    """The rows of whatever it is."""
     if isinstance(files, str) and files.startswith(HUB) and settings.format == "table":
         folder = Path(settings.folder).expanduser()
         return kept(read_hub(files, wanted, folder=folder), wanted, name=files, unit="row")
