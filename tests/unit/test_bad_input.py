@@ -226,6 +226,9 @@ def test_files_to_read_and_write(call: Any, run: Path, tmp_path: Path) -> None:
     assert call("predict", run, "--input", path, "--output", path).sentence == (
         f"--input and --output are the same file, {path}; name another one to write."
     )
+    assert call("predict", run, "a", "--json", "--output", "out.csv").sentence == (
+        "--json writes JSON lines, but --output is out.csv; name it .jsonl, or leave out --json."
+    )
     assert path.read_text() == "namaste\n"
     there = tmp_path / "no" / "folder.txt"
     assert call("predict", run, "a", "--output", there).sentence == f"{there}: No such file or directory."
