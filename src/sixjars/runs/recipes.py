@@ -253,7 +253,7 @@ def attention_faults(recipe: Recipe, plan: ModelPlan, metrics: Named) -> Iterato
 
 def _lacks(place: str, truth: Annotation, recipe: Recipe, plan: ModelPlan) -> Iterator[str]:
     """Why true and predicted attention cannot be compared, if they cannot."""
-    data, other = recipe.data, "location" if plan.decoder.searches else "pooling"
+    data, source, other = recipe.data, recipe.data.fields.get("source"), ("pooling", "location")[plan.decoder.searches]
     if truth.key == "alignment" and not plan.decoder.searches:
         yield f"needs an output of words, each with its own attention, but {recipe.task} outputs a label; remove it."
     elif isinstance(named := getattr(data, truth.key), LinkFiles) and (data.sample is None or place == "loss.guide:"):
@@ -263,7 +263,7 @@ def _lacks(place: str, truth: Annotation, recipe: Recipe, plan: ModelPlan) -> It
         yield f"needs {truth.called}, but data.{truth.key} names no column{learn}."
     elif data.sample is not None and getattr(sample_named(recipe.task, data.sample.kind), truth.key) is None:
         yield f"needs {truth.called}, but the synthetic corpus of {recipe.task} has none."
-    elif truth.key == "rationale" and getattr(data.fields.get("source"), "segments", "none") in ("none", "turns"):
+    elif truth.key == "rationale" and getattr(source, "segments", "none") in ("none", "turns"):
         yield "needs sentences; say data.source.segments: sentences or lines."
     if not plan.bridge.has_attention:
         yield f"needs a bridge of kind attention, {other} or two_level, but it is {plan.kind('bridge')}."
