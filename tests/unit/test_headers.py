@@ -78,6 +78,7 @@ def test_a_first_pair_is_no_header(first: list[str], below: Pairs) -> None:
         (["good day", "guten Tag"], sentences(50, low=5)),
         (["Raw Version", "Clean Version"], sentences(6)),
         (["Raw Version", "Clean Version"], SHORT),
+        (["raw version", "clean version"], [[one, " ".join(other.split()[:3])] for one, other in sentences()]),
     ],
 )
 def test_some_first_rows_are_not_clear(first: list[str], below: Pairs) -> None:

@@ -108,7 +108,9 @@ def _by_style(styles: Sequence[frozenset[str]], rows: int) -> str:
         return "yes"
     if rows >= _MANY and all({"short", "bare", "new"} <= style for style in styles):
         return "yes"
-    return "unclear" if titles or all("short" in style and style & {"bare", "least"} for style in styles) else "no"
+    unlike = ["short" in style and bool(style & {"bare", "least"}) for style in styles]
+    new = rows >= _MANY and all("new" in style for style in styles)
+    return "unclear" if titles or all(unlike) or (new and any(unlike)) else "no"
 
 
 def _style(cell: str, column: Sequence[str]) -> frozenset[str]:
