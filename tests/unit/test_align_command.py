@@ -60,6 +60,30 @@ def test_rows_with_an_empty_cell_have_an_empty_line(call: Any, tmp_path: Path) -
     ]
 
 
+@pytest.mark.parametrize(("name", "mark"), [("pairs.tsv", "\t"), ("pairs.csv", ",")])
+def test_empty_lines_of_a_table_have_an_empty_line(name: str, mark: str, call: Any, tmp_path: Path) -> None:
+    lines = [f"{one}{mark}{two}" if one else "" for one, two in zip(ENGLISH, GERMAN, strict=True)]
+    (tmp_path / name).write_text("\n".join(["en" + mark + "de", *lines, " ", ""]))
+    said = call("align", tmp_path / name, "--columns", "en,de", "--out", tmp_path / "links")
+    assert said.code == 0
+    assert (tmp_path / "links").read_text().split("\n") == [*LINKS, "", ""]
+    told = "2 rows with an empty cell; an empty line of links stands for each."
+    assert f"note: {tmp_path / name}: {told}\n" in said.err
+
+
+def test_a_header_that_is_read_as_a_pair_is_told(call: Any, tmp_path: Path) -> None:
+    rows = [*zip(ENGLISH, GERMAN, strict=True)]
+    table = tmp_path / "pairs.tsv"
+    table.write_text("en\tde\n" + "".join(f"{one}\t{two}\n" for one, two in rows))
+    said = call("align", table, "--columns", "2,1")
+    assert len(said.out.splitlines()) == 5
+    assert (
+        f"note: {table}: the first line ('en', 'de') looks like a header, but is read as a pair, because columns are "
+        "given by number; name them: --columns de,en.\n"
+    ) in said.err
+    assert "a header" not in call("align", table, "--columns", "de,en").err
+
+
 def test_the_diagonal_can_be_left_out(call: Any, tmp_path: Path) -> None:
     draw = random.Random(0)
     rows = [draw.sample("abcdef", 3) for _ in range(30)]

@@ -75,7 +75,7 @@ def test_overrides(override: str, message: str, call: Any, recipe: Maker, tmp_pa
     else:
         bridge = recipe("initial.yaml", model={"bridge": {"kind": "initial", "size": ...}})
         assert train(call, bridge, override, out=tmp_path / "run").sentence == (
-            f"{bridge}: loss.guide: needs a bridge of kind attention, but it is initial."
+            f"{bridge}: loss.guide: needs a bridge of kind attention, location or two_level, but it is initial."
         )
     assert not (tmp_path / "run").exists()
 
@@ -225,6 +225,9 @@ def test_files_to_read_and_write(call: Any, run: Path, tmp_path: Path) -> None:
     assert call("predict", run, "a", "--input", path).sentence == "give texts or --input, not both."
     assert call("predict", run, "--input", path, "--output", path).sentence == (
         f"--input and --output are the same file, {path}; name another one to write."
+    )
+    assert call("predict", run, "a", "--json", "--output", "out.csv").sentence == (
+        "--json writes JSON lines, but --output is out.csv; name it .jsonl, or leave out --json."
     )
     assert path.read_text() == "namaste\n"
     there = tmp_path / "no" / "folder.txt"

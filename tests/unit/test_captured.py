@@ -170,7 +170,13 @@ def test_the_path_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_the_path_of_a_bridge_that_has_no_fast_one_is_told(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Attention, "scoring", Bridge.scoring)
     told = str(sixjars.explain(recipe, ("data.sample.size=20",)))
-    assert "path: fast; the decoder step by step, because bridge Attention has no fast path" in told
+    assert "path: fast; the decoder step by step, because bridge attention has no fast path" in told
+
+
+def test_the_path_names_the_bridge_as_the_recipe_does() -> None:
+    few = ("data.sample.size=20", "model.bridge={kind: location}")
+    told = str(sixjars.explain("translation/sample_attention", few))
+    assert "path: fast; the decoder step by step, because bridge location has no fast path" in told
 
 
 def losses(

@@ -10,6 +10,7 @@ import torch
 
 import sixjars
 from sixjars.data.storage.pruning import MAKING_HERE, contents, prune
+from sixjars.errors import DataError
 from sixjars.model import compiling
 from sixjars.model.compiling import compiled_for, hindrance, load_kernels
 from sixjars.model.fast.compiled import Library
@@ -76,6 +77,25 @@ def test_they_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Library.ready is None
     assert cell_of("gru", torch.zeros(1)) is CELLS["gru"]
     assert compiled_for("cpu", "32") == "; no compiled kernels: SIXJARS_COMPILE is 0"
+
+
+@pytest.mark.parametrize("value", ["false", "no", "OFF"])
+def test_there_are_several_words_for_no(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    load_kernels(build=True)
+    monkeypatch.setenv("SIXJARS_COMPILE", value)
+    assert load_kernels(build=True) == f"SIXJARS_COMPILE is {value}"
+    assert Library.ready is None
+
+
+def test_words_for_yes_and_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ("", "1", "True", "yes", "on"):
+        monkeypatch.setenv("SIXJARS_COMPILE", value)
+        assert "SIXJARS_COMPILE" not in hindrance()
+    monkeypatch.setenv("SIXJARS_COMPILE", "none")
+    with pytest.raises(DataError) as caught:
+        hindrance()
+    told = "SIXJARS_COMPILE must be 1, true, yes or on, or 0, false, no or off, but is 'none'."
+    assert str(caught.value) == told
 
 
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:

@@ -119,6 +119,30 @@ def test_training_tells_of_the_alignment(folder: Path) -> None:
     )
 
 
+def test_an_explanation_does_not_call_learned_links_true(folder: Path) -> None:
+    told = str(sixjars.explain(values(folder, "learn", **GUIDED)))
+    assert "guided attention, where α* has the links that are learned (data.alignment)" in told
+    assert "alignment: links between words that are learned from the training set; they may be wrong" in told
+    true = str(sixjars.explain(values(folder, {"train": "links"}, **GUIDED)))
+    assert "guided attention, where α* is the true attention" in true
+    assert "alignment: links" not in true
+
+
+@pytest.mark.parametrize("column", ["lern", "Learn", "leran"])
+def test_a_misspelt_learn_is_no_column(column: str, folder: Path) -> None:
+    """Of files beside one another, of a table with names, and of one with numbers."""
+    told = r" For links that are learned, write `data\.alignment: learn`\.$"
+    with pytest.raises(DataError, match=rf"column '{column}' is unknown\..*{told}"):
+        splits(made(folder, column, **GUIDED))
+    (folder / "pairs.tsv").write_text("a\tb\n" + "x y\tz w\n" * 5)
+    table = {"train": "pairs.tsv", "valid": 0.2, "test": 0.2}
+    with pytest.raises(DataError, match=rf"column '{column}' is unknown\..*{told}"):
+        splits(made(folder, column, **GUIDED, data=table))
+    numbers = {**table, "source": {"column": 1}, "target": {"column": 2}}
+    with pytest.raises(DataError, match=rf"Columns are given by name \('{column}'\).*{told}"):
+        splits(made(folder, column, **GUIDED, data=numbers))
+
+
 def test_many_links_need_little_memory() -> None:
     """8 bytes for each link, and 8 for each row; tuples of numbers need 64 and more for each link."""
     guides, links = Guides(), frozenset((at, at) for at in range(20))

@@ -154,7 +154,7 @@ def test_a_wrong_key_is_told_once() -> None:
         (translation(loss={"guide": 1}), "loss.guide: needs true alignments, but data.alignment names no column; name"),
         (
             translation(data={**FILES, "alignment": "a"}, loss={"guide": 1}, model={"bridge": {"kind": "initial"}}),
-            "loss.guide: needs a bridge of kind attention, but it is initial.",
+            "loss.guide: needs a bridge of kind attention, location or two_level, but it is initial.",
         ),
         (
             translation(evaluation={"metrics": ["alignment_error_rate"]}),
@@ -167,7 +167,8 @@ def test_a_wrong_key_is_told_once() -> None:
                 "model": {"bridge": {"kind": "every_step"}},
                 "learning": {"metric": "alignment_error_rate"},
             },
-            "learning.metric: alignment_error_rate needs a bridge of kind attention, but it is every_step.",
+            "learning.metric: alignment_error_rate needs a bridge of kind attention, location or two_level, but it is "
+            "every_step.",
         ),
     ],
 )
@@ -200,7 +201,7 @@ def test_a_synthetic_corpus_without_alignments() -> None:
     values = {"task": "language_model", "data": {"sample": {}}, "expect": {"alignment_error_rate": 1}}
     assert faults(values) == [
         "expect: alignment_error_rate needs true alignments, but the synthetic corpus of language_model has none.",
-        "expect: alignment_error_rate needs a bridge of kind attention, but it is initial.",
+        "expect: alignment_error_rate needs a bridge of kind attention, location or two_level, but it is initial.",
     ]
 
 

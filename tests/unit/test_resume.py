@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 import signal
 import time
@@ -157,7 +158,9 @@ def test_asked_to_stop(sort: signal.Signals, train: Callable[..., Any], whole: P
     assert told[0].startswith("sixjars: stopped at step ")
     assert told[0].endswith("; the same command with --resume goes on from there.")
     assert said.out == ""
-    assert train(folder, "--resume").wait().code == 0
+    resumed = train(folder, "--resume").wait()
+    assert resumed.code == 0
+    assert len(re.findall(r"note: resumes at step \d+ of \d+, epoch \d+\.\n", resumed.err)) == 1
     assert_equal_runs(folder, whole)
 
 

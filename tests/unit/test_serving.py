@@ -216,6 +216,10 @@ def test_a_view_is_html_without_what_was_typed(server: Server) -> None:
     assert "<b>" not in row["html"].replace('<b class="label">', "")
     [row] = server.ask("/v1/predict", {"model": "lm", "inputs": ["the"], "view": True})[2]["predictions"]
     assert row["html"].startswith('<ol class="outputs">')
+    assert "Ordered by" not in row["html"]
+    body = {"model": "lm", "inputs": ["the"], "view": True, "nbest": 2, "search": {"kind": "beam"}}
+    [row] = server.ask("/v1/predict", body)[2]["predictions"]
+    assert row["html"].endswith('</ol><p class="note">Ordered by score: log probability / tokens.</p>')
 
 
 def test_openapi_has_examples_that_work(server: Server) -> None:

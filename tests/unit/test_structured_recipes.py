@@ -152,7 +152,7 @@ def source(**settings: Any) -> dict[str, Any]:
             of(
                 DOCUMENTS, {"rationale": "where"}, model={"bridge": {"kind": "initial"}}, expect={"rationale_word": 0.5}
             ),
-            "expect: rationale_word needs a bridge of kind attention, but it is initial.",
+            "expect: rationale_word needs a bridge of kind attention, pooling or two_level, but it is initial.",
         ),
         (
             of(TALK, {"train": None, "sample": {}}, learning={"metric": "rationale_word_near"}),

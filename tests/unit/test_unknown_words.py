@@ -12,6 +12,7 @@ from sixjars.data.fields.image import ImageField, ImageSettings
 from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.flow.special import UNK
 from sixjars.recipe.sections import SearchSettings
+from tests.conftest import Call
 from tests.unit.conftest import recipe_from_file
 
 Settings = dict[str, Any]
@@ -118,3 +119,12 @@ def test_scores_are_of_replaced_words(predictor: sixjars.Predictor, tmp_path: Pa
     recipe.write_text(recipe.read_text().replace("unknown: ban", "unknown: replace"))
     found = sixjars.evaluate(tmp_path / "run", metrics=["seen_in_training"]).scores[0]
     assert found.signature.endswith("search:greedy,max_length:6,unknown:replace")
+
+
+def test_words_that_can_be_copied_are_not_called_unknown(
+    predictor: sixjars.Predictor, call: Call, request: pytest.FixtureRequest
+) -> None:
+    copies = request.node.callspec.params["predictor"]
+    said = call("predict", predictor.folder, "go qq now")
+    assert ("% of the input tokens are unknown to the run (<unk>)" in said.err) is not copies
+    assert (predictor.predict(["go qq now"])[0].unknown_tokens == 0) is copies

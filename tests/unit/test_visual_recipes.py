@@ -82,7 +82,7 @@ CAPTIONS, ANSWERS, VIDEOS = "image_captioning", "image_question_answering", "vid
         ),
         (
             visual(CAPTIONS, {"boxes": "b"}, model={"bridge": {"kind": "initial"}}, expect={"object_focus": 2}),
-            "expect: object_focus needs a bridge of kind attention, but it is initial.",
+            "expect: object_focus needs a bridge of kind attention, location or two_level, but it is initial.",
         ),
         (
             visual(VIDEOS, {"train": None, "sample": {}}, model={"bridge": {"kind": "attention"}}, loss={"guide": 1}),

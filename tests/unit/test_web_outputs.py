@@ -13,6 +13,8 @@ from tests.unit.web_pages import READY, hosted, inputs_of, settled, shown, train
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 ROWS = "[...document.querySelectorAll('.outputs li')].map(one => one.textContent)"
 
+ORDER = "document.querySelector('.outputs + .note').textContent"
+
 
 def listed(outputs: list[sixjars.Prediction]) -> list[tuple[str, float]]:
     """Texts with their probabilities."""
@@ -37,6 +39,7 @@ def test_the_best_labels_are_listed(chromium: Browser, tmp_path: Path) -> None:
         [best] = predictor.nbest([text], nbest=5)
         assert listed(best) == read(chromium.ask(ROWS))
         assert len(best) == 5
+        assert chromium.ask(ORDER) == "Ordered by probability."
         assert shown(chromium, "#answer").startswith(f"{best[0].text} P = ")
         nodes = chromium.order("Accessibility.getFullAXTree")["nodes"]
         named = {(one["role"]["value"], one.get("name", {}).get("value", "")) for one in nodes if not one["ignored"]}
@@ -58,6 +61,7 @@ def test_hypotheses_of_a_beam_are_listed(chromium: Browser, tmp_path: Path) -> N
         typed(chromium, "the")
         [best] = sixjars.load(run, device="cpu").nbest(["the"], search="beam", nbest=3)
         assert listed(best) == read(chromium.ask(ROWS))
+        assert chromium.ask(ORDER) == "Ordered by score: log probability / tokens."
         assert chromium.complaints(address) == []
 
 

@@ -117,7 +117,7 @@ def predict(
     if bulk.is_asked:
         bulk.check(alone=not (texts or question or pictures or chat))
     else:
-        _check_files(bulk.file, output_file, pictures)
+        _check_files(bulk.file, output_file, pictures, as_json=as_json)
     predictor = load(run, device="cpu" if engine == "ray" else device, precision=precision, allow=allow or [])
     settings, _ = search_settings(predictor, search, nbest, setting)
     if bulk.is_asked:
@@ -200,9 +200,11 @@ def with_attention(predictor: "Predictor") -> str:
     return f"its bridge is of another kind: train again with 'model.bridge={{kind: {kinds[0]}}}'."
 
 
-def _check_files(read: Path | None, written: Path | None, pictures: Path | None) -> None:
+def _check_files(read: Path | None, written: Path | None, pictures: Path | None, *, as_json: bool) -> None:
     if read and written and written.exists() and written.resolve() == read.resolve():
         raise DataError(f"--input and --output are the same file, {read}; name another one to write.")
+    if as_json and written and written.suffix.lower() in (".csv", ".tsv", ".xlsx", ".parquet"):
+        raise DataError(f"--json writes JSON lines, but --output is {written}; name it .jsonl, or leave out --json.")
     check_output(written)
     if pictures is not None and pictures.is_file():
         raise DataError(f"--pictures {pictures} is a file; name a folder.")

@@ -156,9 +156,9 @@ class Dataset:
 
     @cached_property
     def unknown(self) -> float | None:
-        """The share of `<unk>` among the tokens of the inputs; nothing where they have none."""
+        """The share of `<unk>` among the tokens of the inputs; nothing where they have none, or can be copied."""
         tokens, unknown = _counted([self.table.ids(name)[0] for name in self.text_inputs])
-        return unknown / tokens if tokens else None
+        return unknown / tokens if tokens and self.fields.link is None else None
 
     @cached_property
     def text_inputs(self) -> list[str]:
@@ -167,9 +167,10 @@ class Dataset:
         return [name for name, field in texts.items() if name in field.encoders()]
 
     def tokens_read(self, row: int) -> tuple[int, int]:
-        """Tokens of the inputs of a row, and how many of them are `<unk>`."""
+        """Tokens of the inputs of a row, and how many of them are `<unk>`; none where they can be copied."""
         columns = [self.table.ids(name) for name in self.text_inputs]
-        return _counted([ids[offsets[row] : offsets[row + 1]] for ids, offsets in columns])
+        tokens, unknown = _counted([ids[offsets[row] : offsets[row + 1]] for ids, offsets in columns])
+        return tokens, unknown if self.fields.link is None else 0
 
     @property
     def dropped(self) -> int:

@@ -13,7 +13,7 @@ from sixjars.inspection.lines import draw_lines
 from sixjars.inspection.overlay import draw_overlay
 from sixjars.inspection.page import percent
 from sixjars.inspection.tour import draw_tour, tour_title
-from sixjars.inspection.view import View, view_of
+from sixjars.inspection.view import BY_PROBABILITY, View, view_of
 
 WORDS_OF_NAME, LONGEST_NAME = 3, 60
 """Words of an input in the name of its picture, and bytes of them."""
@@ -92,7 +92,7 @@ def probability_of(view: View, rank: int = 0) -> str:
 
 def order_of(view: View) -> str:
     """A sentence about the order of several outputs; nothing where there is one."""
-    return "" if len(view.outputs) < 2 else view.order or "Ordered by probability."
+    return "" if len(view.outputs) < 2 else view.order or BY_PROBABILITY
 
 
 def _image(path: Path, view: View, title: str) -> None:

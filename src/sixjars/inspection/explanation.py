@@ -8,6 +8,7 @@ from sixjars.flow.contracts import Component
 from sixjars.model.build import Network, path_of
 from sixjars.model.compiling import hindrance
 from sixjars.progress import number_of
+from sixjars.recipe.data import are_learned
 from sixjars.recipe.sections import Recipe
 
 
@@ -109,7 +110,9 @@ def _loss(recipe: Recipe, network: Network) -> list[str]:
         weights = ", ".join(f"{weight:g} for {label}" for label, weight in loss.class_weights.items())
         lines.append(f"class weights: each times {weights}, 1 for others")
     if loss.guide:
-        lines.append(f"- {loss.guide:g} Σ_t Σ_j α*_jt log α_jt: guided attention, where α* is the true attention")
+        learned = are_learned(recipe.data.alignment)
+        what = "has the links that are learned (data.alignment)" if learned else "is the true attention"
+        lines.append(f"- {loss.guide:g} Σ_t Σ_j α*_jt log α_jt: guided attention, where α* {what}")
     if loss.coverage:
         lines.append(f"+ {loss.coverage:g} Σ_t Σ_j min(α_jt, Σ_{{τ<t}} α_jτ): coverage")
     return lines

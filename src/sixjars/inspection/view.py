@@ -21,6 +21,8 @@ LONGEST = 120
 """Characters of the inputs in a heading."""
 MARKS = ("▁", "Ġ", "##")
 """What tokenizers write before a piece that follows a space, or before one that does not."""
+BY_PROBABILITY = "Ordered by probability."
+"""What several outputs are in the order of, where no search has scored them."""
 
 
 @final

@@ -83,7 +83,9 @@ def path_of(network: Network, *, fast: bool) -> str:
         return "reference, step by step (learning.fast is false)"
     bridge = network.decoder.bridge
     if bridge.follows_state and bridge.scoring() is None:
-        return f"fast; the decoder step by step, because bridge {type(bridge).__name__} has no fast path"
+        own = {component: kind for kind, component in BRIDGES.items()}
+        called = own.get(type(bridge), type(bridge).__name__)
+        return f"fast; the decoder step by step, because bridge {called} has no fast path"
     return "fast, with the result of the plain loop (learning.fast)"
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from sixjars.data.storage.cache import cache_folder, made_whole, touch
+from sixjars.errors import DataError, shown
 from sixjars.model.fast.compiled import Library
 
 FOLDER: Final = Path(__file__).parent / "fast"
@@ -46,7 +47,7 @@ def compiled_for(device: str, precision: str, *, fast: bool = True) -> str:
 
 def load_kernels(*, build: bool) -> str:
     """Load the kernels, compiled now if they are not there and `build` is true; why there are none, or nothing."""
-    if Library.ready is not None and os.environ.get("SIXJARS_COMPILE") != "0":
+    if Library.ready is not None and not _turned_off():
         return ""
     Library.ready, why = None, hindrance()
     if why:
@@ -71,11 +72,21 @@ def hindrance(precision: str = "32") -> str:
     """Why kernels are not used here in such a precision, as far as is known before; nothing where they are."""
     if precision not in {"auto", "32"}:
         return "they have 32 bits"
-    if os.environ.get("SIXJARS_COMPILE") == "0":
-        return "SIXJARS_COMPILE is 0"
+    if turned_off := _turned_off():
+        return turned_off
     if os.name != "posix":
         return "there are none for this system"
     return "" if _compilers() else f"no C compiler ({', '.join(COMPILERS)}) was found"
+
+
+def _turned_off() -> str:
+    """Why the user does not want kernels, or nothing; a value that is neither yes nor no is refused."""
+    given = os.environ.get("SIXJARS_COMPILE", "")
+    if given.lower() in {"", "1", "true", "yes", "on"}:
+        return ""
+    if given.lower() in {"0", "false", "no", "off"}:
+        return f"SIXJARS_COMPILE is {given}"
+    raise DataError(f"SIXJARS_COMPILE must be 1, true, yes or on, or 0, false, no or off, but is {shown(given)}.")
 
 
 def _compilers() -> list[str]:

@@ -89,6 +89,11 @@ def _as_link_files(value: Any) -> Any:
     return {"train": LEARN} if value == LEARN else value
 
 
+def are_learned(links: "Column | LinkFiles | None") -> bool:
+    """Whether the links of the training set are learned, and so not known to be true."""
+    return isinstance(links, LinkFiles) and links.train == LEARN
+
+
 Links = Annotated[Column | LinkFiles | None, BeforeValidator(_as_link_files)]
 """Where links are: in a column, or in files of their own."""
 

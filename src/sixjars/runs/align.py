@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple, final
 
 import pyarrow
@@ -12,7 +13,7 @@ from sixjars.data.alignment.links import read_links
 from sixjars.data.alignment.symmetry import SYMMETRIZATIONS, USUAL, Symmetrization
 from sixjars.data.annotations import Links, links_of
 from sixjars.data.flat import as_array
-from sixjars.data.readers import read
+from sixjars.data.readers import header_as_data, read
 from sixjars.data.readers.delimited import lines_in
 from sixjars.data.readers.dialect import refitted
 from sixjars.data.readers.rows import Fault
@@ -168,8 +169,22 @@ def _table(file: Text, columns: Sequence[str | int]) -> tuple[Any, Any]:
     wanted = dict(zip(("first", "second"), columns, strict=True))
     settings = DataSettings(train=str(file), **refitted(Path(file), columns, TableSettings()))
     table = read(str(file), wanted, settings=settings, empty=True).table
+    _tell_of_header(Path(file), columns, settings)
     found = [table.column(name).combine_chunks() for name in wanted]
     empty = sum(not (one.strip() and other.strip()) for one, other in zip(*(c.to_pylist() for c in found), strict=True))
     if empty:
         tell(f"{file}: {number_of(empty, 'row')} with an empty cell; an empty line of links stands for each.")
     return found[0], found[1]
+
+
+def _tell_of_header(file: Path, columns: Sequence[str | int], table: TableSettings) -> None:
+    """A note where columns are numbers, and the first line that is read as a pair looks like names."""
+    if any(isinstance(key, str) for key in columns):
+        return
+    names = header_as_data(file, table)
+    if names:
+        named = quote(",".join(names[int(key) - 1].strip() for key in columns))
+        tell(
+            f"{file}: the first line ({', '.join(map(repr, names))}) looks like a header, but is read as a pair, "
+            f"because columns are given by number; name them: --columns {named}."
+        )

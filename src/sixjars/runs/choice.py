@@ -8,7 +8,7 @@ from typing import Any, Final, final
 
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.fields import FIELDS
-from sixjars.data.readers.dialect import is_number
+from sixjars.data.readers.headers import is_number
 from sixjars.errors import DataError, unknown
 from sixjars.recipe.data import Column
 from sixjars.runs.sampled import FEW, Profile, Sample

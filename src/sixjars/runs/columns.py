@@ -13,7 +13,7 @@ from sixjars.data.fields import FIELDS
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.readers import read
 from sixjars.data.text.files import ending_of, lines_of, opened
-from sixjars.errors import DataError
+from sixjars.errors import DataError, shown
 from sixjars.recipe.data import Column
 from sixjars.recipe.sections import DataSettings
 from sixjars.runs.choice import SPEAKERS, SPLIT, Choice, choose, guess, is_label, odd_labels
@@ -77,7 +77,7 @@ def found_in(task: Task, data: Path, wanted: Mapping[str, Column] | None = None)
 
     `wanted` has the columns that the user names; those of other fields are chosen.
     """
-    form, sample = _format(task, data)
+    form, sample = _format(task, data, [*map(str, (wanted or {}).values())])
     choice: Choice | None = None
     table: dict[str, Any] = {}
     split: Column | None = None
@@ -115,7 +115,11 @@ def found_in(task: Task, data: Path, wanted: Mapping[str, Column] | None = None)
         speakers=form == "dialogs" and sample is not None and isinstance(sample.first.get(SPEAKERS), list),
         table=table,
         skipped=examples.skipped,
-        notes=(*examples.notes, *(odd_labels(task, choice, data) if choice is not None else ())),
+        notes=(
+            *_unclear(sample, data),
+            *examples.notes,
+            *(odd_labels(task, choice, data) if choice is not None else ()),
+        ),
         chosen=choice.told(sample) if choice is not None and sample is not None else SAYS.get(form, ""),
     )
 
@@ -139,13 +143,24 @@ def _keys(sample: Sample, choice: Choice, ending: str) -> tuple[dict[str, Column
     return dict(zip(choice.columns, keys, strict=False)), (keys[-1] if splits else None), table
 
 
+def _unclear(sample: Sample | None, data: Path) -> list[str]:
+    """A sentence where a first line that is read as an example may be a header."""
+    if sample is None or sample.dialect is None or not sample.dialect.unclear:
+        return []
+    cells = ", ".join(shown(cell.strip()) for cell in sample.dialect.rows[0])
+    return [
+        f"{data}: the first line ({cells}) may be a header, and is read as an example; write `data.header: true` if it "
+        "is one, `data.header: false` if not."
+    ]
+
+
 def field_of(slot: Slot, guess: Mapping[str, Any] | None) -> Field:
     """A field with the settings of a guess, which may be of another kind than the task has by itself."""
     kind = FIELDS[(guess or {}).get("kind", slot.kind)]
     return kind(slot.name, kind.settings_class.model_validate(dict(guess or {})))
 
 
-def _format(task: Task, data: Path) -> tuple[str, Sample | None]:
+def _format(task: Task, data: Path, named: Sequence[str]) -> tuple[str, Sample | None]:
     """How the data is written down, and the first rows of a table or of conversations."""
     media = [slot for slot in task.inputs if is_media(slot)]
     if data.is_dir() or data.suffix.lower() == ".zip":
@@ -165,9 +180,9 @@ def _format(task: Task, data: Path) -> tuple[str, Sample | None]:
                 return "coco", None
     if task.captioned and ending_of(data) not in (".parquet", ".xlsx") and FLICKR8K.match(_first_line(data)):
         return "flickr8k", None
-    sample = sample_of(data, ending_of(data))
-    named = ending_of(data) in (".jsonl", ".json")
-    return ("dialogs" if task.conversation and named and _turns(task, sample) else "table"), sample
+    sample = sample_of(data, ending_of(data), named)
+    by_name = ending_of(data) in (".jsonl", ".json")
+    return ("dialogs" if task.conversation and by_name and _turns(task, sample) else "table"), sample
 
 
 def is_media(slot: Slot) -> bool:

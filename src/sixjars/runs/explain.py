@@ -11,6 +11,7 @@ from sixjars.errors import DataError, RecipeError, hint, shown
 from sixjars.inspection.explanation import Explanation, explanation_of
 from sixjars.learning.parameters import freeze_named
 from sixjars.model.build import build, freeze_unused
+from sixjars.recipe.data import are_learned
 from sixjars.recipe.files import RecipeLike, find, packaged
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import DataSettings, Recipe
@@ -94,6 +95,8 @@ def _data(recipe: Recipe, fields: Fields, note: str) -> list[str]:
         else f"train: {_named(recipe.data)}"
     ]
     lines += [f"{slot.letter}, the {slot.name}: {fields.all[slot.name].describe()}" for slot in task.slots]
+    if are_learned(recipe.data.alignment):
+        lines.append("alignment: links between words that are learned from the training set; they may be wrong")
     return [*lines, note] if note else lines
 
 

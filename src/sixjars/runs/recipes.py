@@ -253,7 +253,7 @@ def attention_faults(recipe: Recipe, plan: ModelPlan, metrics: Named) -> Iterato
 
 def _lacks(place: str, truth: Annotation, recipe: Recipe, plan: ModelPlan) -> Iterator[str]:
     """Why true and predicted attention cannot be compared, if they cannot."""
-    data, source = recipe.data, recipe.data.fields.get("source")
+    data, source, other = recipe.data, recipe.data.fields.get("source"), ("pooling", "location")[plan.decoder.searches]
     if truth.key == "alignment" and not plan.decoder.searches:
         yield f"needs an output of words, each with its own attention, but {recipe.task} outputs a label; remove it."
     elif isinstance(named := getattr(data, truth.key), LinkFiles) and (data.sample is None or place == "loss.guide:"):
@@ -266,7 +266,7 @@ def _lacks(place: str, truth: Annotation, recipe: Recipe, plan: ModelPlan) -> It
     elif truth.key == "rationale" and getattr(source, "segments", "none") in ("none", "turns"):
         yield "needs sentences; say data.source.segments: sentences or lines."
     if not plan.bridge.has_attention:
-        yield f"needs a bridge of kind attention, but it is {plan.kind('bridge')}."
+        yield f"needs a bridge of kind attention, {other} or two_level, but it is {plan.kind('bridge')}."
 
 
 def _metrics_of(values: Mapping[str, Any], outside: Outside) -> tuple[Named, list[str]]:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from sixjars.data.readers.delimited import TEXT
-from sixjars.data.readers.dialect import ROWS, Dialect, dialect_of, is_date, is_file, is_number, of_records
+from sixjars.data.readers.dialect import ROWS, Dialect, dialect_of, of_records
 from sixjars.data.readers.excel import sheet_names, sheet_rows
+from sixjars.data.readers.headers import is_date, is_file, is_number
 from sixjars.data.readers.records import json_records, opened_parquet
 from sixjars.data.readers.rows import Fault
 from sixjars.errors import DataError, shown
@@ -96,15 +97,15 @@ class Sample:
         return [one.number for one in named], self.dialect is not None and self.dialect.header
 
 
-def sample_of(data: Path, ending: str) -> Sample:
-    """The first rows of a file."""
+def sample_of(data: Path, ending: str, named: Collection[str] = ()) -> Sample:
+    """The first rows of a file; a first line with a column that the user has `named` is a header."""
     if ending == ".parquet":
         return _of_records(data, _parquet_rows(data))
     if ending in (".json", ".jsonl"):
         return _of_records(data, _json_rows(data))
     if ending == ".xlsx":
-        return _of_workbook(data)
-    found = dialect_of(data)
+        return _of_workbook(data, named)
+    found = dialect_of(data, named)
     if ending == ".txt" and max(map(len, found.rows)) == 1:
         found = Dialect(
             "", quotes=False, header=False, rows=[*([found.names] if found.names else []), *found.rows], names=[]
@@ -113,7 +114,7 @@ def sample_of(data: Path, ending: str) -> Sample:
     return _of_lines(data, found)
 
 
-def _of_workbook(data: Path) -> Sample:
+def _of_workbook(data: Path, named: Collection[str]) -> Sample:
     """The first sheet that is not much smaller than the largest: the first of all may say what the others hold."""
     names, sheets = sheet_names(data), dict[str, list[list[str]]]()
     for name in names:
@@ -129,7 +130,7 @@ def _of_workbook(data: Path) -> Sample:
     if others or chosen != names[0]:
         also = f"; data.sheet chooses another: {others}" if others else ""
         tell(f"{data}: the sheet {shown(chosen)} is read{also}.")
-    made = _of_lines(data, of_records(data, sheets[chosen], "", quotes=False))
+    made = _of_lines(data, of_records(data, sheets[chosen], "", quotes=False, named=named))
     return made if chosen == names[0] else replace(made, sheet=chosen)
 
 

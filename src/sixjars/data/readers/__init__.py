@@ -5,6 +5,7 @@ A bad row is named by file and line, or counted and left out; nothing is guessed
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import final
@@ -12,19 +13,20 @@ from typing import final
 from sixjars.data.bad_rows import SHOWN
 from sixjars.data.readers.captions import read_coco, read_flickr8k
 from sixjars.data.readers.delimited import read_csv, read_parallel, read_text, read_tsv, records_of
-from sixjars.data.readers.dialect import ROWS, has_header, refitted
+from sixjars.data.readers.dialect import ROWS, refitted
 from sixjars.data.readers.dialogs import read_dialogs
 from sixjars.data.readers.excel import read_xlsx, sheet_rows
 from sixjars.data.readers.folders import read_folders
+from sixjars.data.readers.headers import has_header
 from sixjars.data.readers.memory import MEMORY, read_memory
 from sixjars.data.readers.records import HUB, json_unit, read_hub, read_jsonl, read_parquet
 from sixjars.data.readers.rows import Fault, Fields, Key, Places, Source, ToText, Wanted, kept
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, unknown
-from sixjars.recipe.data import Column, Files, TableSettings
+from sixjars.recipe.data import LEARN, Column, Files, TableSettings
 from sixjars.recipe.sections import DataSettings
 
-__all__ = ["Examples", "read"]
+__all__ = ["Examples", "header_as_data", "read"]
 
 
 @final
@@ -89,7 +91,17 @@ def read(
     each of them, all with the same line. For a field in `as_text`, a list is one value, and the function makes a text
     of it; this goes before `many`. With `empty`, a text may be empty.
     """
-    wanted = replace(_wanted(columns, settings, many, as_text or {}), empty=empty)
+    try:
+        return _read(files, settings, replace(_wanted(columns, settings, many, as_text or {}), empty=empty))
+    except DataError as error:
+        links = columns.get("alignment")
+        if links is not None and repr(links) in str(error) and get_close_matches(str(links).lower(), [LEARN]):
+            raise DataError(f"{error} For links that are learned, write `data.alignment: {LEARN}`.") from None
+        raise
+
+
+def _read(files: Files, settings: DataSettings, wanted: Wanted) -> Examples:
+    """The rows of whatever it is."""
     if isinstance(files, str) and files.startswith(HUB) and settings.format == "table":
         folder = Path(settings.folder).expanduser()
         return kept(read_hub(files, wanted, folder=folder), wanted, name=files, unit="row")
@@ -107,20 +119,27 @@ def read(
         own = settings.model_copy(update=refitted(place, wanted.keys, settings))
         wanted = replace(wanted, table=own)
     found = kept(kind.read(place, wanted), wanted, name=str(place), unit=kind.unit(place))
-    notes = (*_header_as_data(place, kind, wanted), *_wider_rows(place, kind, wanted), *found.notes)
+    notes = (*_header_as_data(place, wanted), *_wider_rows(place, kind, wanted), *found.notes)
     return replace(found, notes=notes)
 
 
-def _header_as_data(path: Path, kind: _Kind, wanted: Wanted) -> list[str]:
+def header_as_data(path: Path, table: TableSettings) -> list[str]:
+    """The cells of a first line that looks like names of columns; nothing where it does not, or has to be a header."""
+    kind = _kind(path)
+    if table.header is not None or kind.lines is None:
+        return []
+    records = [fields for _, fields in islice(kind.lines(path, table), ROWS)]
+    good = [fields for fields in records if not isinstance(fields, Fault)]
+    return good[0] if good and has_header(good) else []
+
+
+def _header_as_data(path: Path, wanted: Wanted) -> list[str]:
     """A sentence where columns are given by number, and the first line that is read as an example looks like names."""
     numbered = all(isinstance(key, int) for key in wanted.keys)
-    if not numbered or wanted.table.header is not None or kind.lines is None:
+    found = header_as_data(path, wanted.table) if numbered else []
+    if not found:
         return []
-    records = [fields for _, fields in islice(kind.lines(path, wanted.table), ROWS)]
-    good = [fields for fields in records if not isinstance(fields, Fault)]
-    if not good or not has_header(good):
-        return []
-    names = ", ".join(repr(name) for name in good[0])
+    names = ", ".join(repr(name) for name in found)
     return [
         f"{path}: the first line ({names}) looks like a header, but is read as an example, because columns are given "
         "by number; name them, or write `data.header: true` (`data.header: false` if it is an example)."

@@ -108,7 +108,7 @@ def _unquoted(path: Path, wanted: Wanted, delimiter: str) -> Iterator[Piece]:
     blocks = blocks_of(path)
     records = _split(*next(blocks), delimiter)
     numbers = _numbers(path, wanted, records)
-    yield piece_of(list(_picked(records, numbers)), wanted)
+    yield piece_of(list(_picked(records, numbers, empty=wanted.empty)), wanted)
     yield from spread(lambda one: _piece(*one, delimiter, numbers, wanted), blocks)
 
 
@@ -120,7 +120,7 @@ def _piece(first: int, block: bytes, delimiter: str, numbers: Mapping[Key, int],
         if pyarrow.compute.min(pyarrow.compute.list_value_length(split)).as_py() >= max(numbers.values()):
             columns = {key: pyarrow.compute.list_element(split, number - 1) for key, number in numbers.items()}
             return Piece(columns, np.arange(first, first + len(lines)))
-    return piece_of(list(_picked(_split(first, block, delimiter), numbers)), wanted)
+    return piece_of(list(_picked(_split(first, block, delimiter), numbers, empty=wanted.empty)), wanted)
 
 
 def is_quoted(delimiter: str, quotes: bool | None) -> bool:  # noqa: FBT001 - a setting
@@ -144,7 +144,7 @@ def _split(first: int, block: bytes, delimiter: str) -> Iterator[Fields]:
 
 def read_fields(path: Path, wanted: Wanted, records: Iterator[Fields]) -> Iterator[Record]:
     """The columns that are wanted of each record."""
-    yield from _picked(records, _numbers(path, wanted, records))
+    yield from _picked(records, _numbers(path, wanted, records), empty=wanted.empty)
 
 
 def _numbers(path: Path, wanted: Wanted, records: Iterator[Fields]) -> dict[Key, int]:
@@ -160,14 +160,16 @@ def _numbers(path: Path, wanted: Wanted, records: Iterator[Fields]) -> dict[Key,
     return numbers
 
 
-def _picked(records: Iterable[Fields], numbers: Mapping[Key, int]) -> Iterator[Record]:
-    """The columns with these numbers of each record."""
+def _picked(records: Iterable[Fields], numbers: Mapping[Key, int], *, empty: bool) -> Iterator[Record]:
+    """The columns with these numbers of each record; where texts may be `empty`, all of them in an empty line."""
     needed = max(numbers.values())
     for line, fields in records:
         if isinstance(fields, Fault):
             yield line, fields
         elif len(fields) >= needed:
             yield line, {key: fields[number - 1] for key, number in numbers.items()}
+        elif empty and not any(map(str.strip, fields)):
+            yield line, dict.fromkeys(numbers, "")
         else:
             count = f"{len(fields)} column{'s' if len(fields) > 1 else ''}"
             short = f"has {count}, but column {needed} is asked for.{other_delimiter(fields)}"

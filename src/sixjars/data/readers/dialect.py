@@ -3,15 +3,15 @@
 All of it is decided from the first rows, by rules: the same file always gives the same answer.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, final
 
 from sixjars.data.readers.delimited import DELIMITERS, header_names, records_of
+from sixjars.data.readers.headers import has_header, may_have_header
 from sixjars.data.readers.quoted import csv_fields
 from sixjars.data.readers.rows import Fault, Key
 from sixjars.data.text.files import ending_of, lines_of
@@ -25,29 +25,6 @@ _BYTES: Final = 1 << 20
 _MOST_BROKEN: Final = 0.1
 """The share of rows that quotation marks may break where they enclose fields; in one of more they are letters."""
 _USUAL: Final = {".csv": ",", ".tsv": "\t"}
-_NUMBER: Final = re.compile(r"[-+]?(\d[\d,]*)?[.,]?\d+([eE][-+]?\d+)?%?")
-_DATE: Final = re.compile(
-    r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
-    r"|\d{1,2} \w{3,9}\.? \d{4}|\w{3,9}\.? \d{1,2}, \d{4})"
-    r"([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp][Mm])?(Z|[-+]\d{2}:?\d{2})?)?"
-)
-_FILE: Final = re.compile(r"\S[^\n]{0,250}\.[A-Za-z][A-Za-z0-9]{1,4}")
-_NAME: Final = re.compile(r"[^\W\d][\w .:#()/-]{0,39}")
-KNOWN: Final = frozenset(
-    """
-    id idx index no nr number key uid uuid row text texts sentence sentences document doc body content message review
-    comment tweet post description abstract article story news title headline head subject summary highlights tldr label
-    labels class category categories sentiment topic topics tag tags rating stars score polarity emotion intent target
-    source src tgt trg input output prompt response reply utterance question answer context history turns dialog
-    dialogue
-    premise hypothesis image images file filename file_name path picture photo video clip caption captions date time
-    timestamp year author user name language lang split set en de fr es it pt nl ru zh ja ko hi ar tr pl cs sv fi
-    english
-    german french spanish italian portuguese dutch russian chinese japanese korean hindi arabic turkish polish deutsch
-    points order word words transliteration translation latin devanagari native url link from to
-    """.split()
-)
-"""What people call columns."""
 
 
 @final
@@ -62,25 +39,12 @@ class Dialect:
     """The first rows, without the header."""
     names: list[str]
     """Those of the header; nothing where there is none."""
+    unclear: bool = False
+    """Whether the first row may be a header all the same."""
 
 
-def is_number(text: str) -> bool:
-    """Whether a text is a number, as people write them."""
-    return _NUMBER.fullmatch(text.strip()) is not None
-
-
-def is_date(text: str) -> bool:
-    """Whether a text is a date, with or without a time."""
-    return _DATE.fullmatch(text.strip()) is not None
-
-
-def is_file(text: str) -> bool:
-    """Whether a text may be the name of a file: it has an ending, and no more words than such names have."""
-    return _FILE.fullmatch(text.strip()) is not None and len(text.split()) <= 3
-
-
-def dialect_of(path: Path) -> Dialect:
-    """How a file is written; its ending decides only where the content does not."""
+def dialect_of(path: Path, named: Collection[str] = ()) -> Dialect:
+    """How a file is written; its ending decides only where the content does not. `named` as in `of_records`."""
     usual = _USUAL.get(ending_of(path))
     lines = _first_lines(path)
     order = [usual, *(mark for mark in DELIMITERS if mark != usual)] if usual else list(DELIMITERS)
@@ -91,15 +55,22 @@ def dialect_of(path: Path) -> Dialect:
         best = (usual or "\t", usual == ",")
     delimiter, quotes = best
     records = [fields for fields in _records(path, delimiter, quotes=quotes) if fields != [""]]
-    return of_records(path, records, delimiter, quotes=quotes)
+    return of_records(path, records, delimiter, quotes=quotes, named=named)
 
 
-def of_records(path: Path, records: list[list[str]], delimiter: str, *, quotes: bool) -> Dialect:
-    """How a file with these first records is written: whether the first has names."""
+def of_records(
+    path: Path, records: list[list[str]], delimiter: str, *, quotes: bool, named: Collection[str] = ()
+) -> Dialect:
+    """How a file with these first records is written: whether the first has names.
+
+    It has where the user calls a column by what stands there: `named`.
+    """
     if not records:
         raise DataError(f"{path} has no rows.")
-    names = header_names(records[0]) if has_header(records) else []
-    return Dialect(delimiter, quotes, bool(names), records[1:] if names else records, names)
+    said = {*header_names(records[0], named)} & {name for name in named if not name.isdecimal()}
+    names = header_names(records[0], said) if said or has_header(records) else []
+    unclear = not names and may_have_header(records)
+    return Dialect(delimiter, quotes, bool(names), records[1:] if names else records, names, unclear)
 
 
 def refitted(path: Path, columns: Sequence[Key], table: TableSettings) -> dict[str, Any]:
@@ -206,62 +177,3 @@ def _needs_quotes(lines: Sequence[str]) -> bool:
 def _share_enclosed(rows: Sequence[Sequence[str]]) -> float:
     fields = [field for row in rows for field in row]
     return sum(len(field) > 1 and field[0] == field[-1] == '"' for field in fields) / len(fields)
-
-
-def has_header(records: Sequence[Sequence[str]]) -> bool:
-    """Whether the first record has names of columns, not values.
-
-    >>> has_header([["text", "label"], ["it is good", "pos"]]), has_header([["it is bad", "neg"], ["good", "pos"]])
-    (True, False)
-    """
-    first, below = [cell.strip() for cell in records[0]], records[1:]
-    named = [cell for cell in first if cell]
-    if not named or not all(_NAME.fullmatch(cell) and cell[-1] != "." and len(cell.split()) <= 4 for cell in named):
-        return False
-    if len({*first}) < len(first) and not all(cell.lower() in KNOWN for cell in named):
-        return False
-    known = [_known(cell) for cell in named]
-    if all(known):  # the header may come again, where files were put together
-        below = [row for row in below if [cell.strip() for cell in row] != first]
-    if not below:
-        return all(known)
-    columns = [[row[at].strip() for row in below if at < len(row)] for at in range(len(first))]
-    signs = [_signs(cell, column) for cell, column in zip(first, columns, strict=True)]
-    if any(sign == "value" for sign in signs):
-        return False
-    longer = [sign for sign in signs if sign == "longer"]
-    return (
-        "type" in signs
-        or all(known)
-        or (bool(longer) and sum(known) * 2 >= len(known))
-        or (
-            bool(longer) and set(signs) <= {"longer", "labels"} and len(below) >= 5 and not any(" " in n for n in named)
-        )
-    )
-
-
-def _known(cell: str) -> bool:
-    words = re.split(r"[\W_]+", cell.lower())
-    return cell.lower() in KNOWN or (len(words) <= 3 and any(word in KNOWN for word in words))
-
-
-def _signs(cell: str, column: Iterable[str]) -> str:
-    """What the values below say of a first cell.
-
-    `value` (it is one of them), `type` (they are numbers, dates or files, and it is not), `labels` (they are few, and
-    it is none of them), `longer` (they are all texts of more words), or nothing.
-    """
-    filled = [text for text in column if text]
-    if not filled:
-        return ""
-    if cell in filled:
-        return "value"
-    for test in (is_number, is_date, is_file):
-        if sum(map(test, filled)) >= 0.9 * len(filled) and not test(cell):
-            return "type"
-    if min(len(text.split()) for text in filled) > len(cell.split()):
-        return "longer"
-    if len(set(filled)) * 3 <= len(filled):
-        return "labels"
-    words = sorted(len(text.split()) for text in filled)
-    return "longer" if _known(cell) and words[len(words) // 2] > len(cell.split()) else ""

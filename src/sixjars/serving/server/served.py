@@ -9,7 +9,7 @@ from typing import Any, final
 from sixjars.errors import DataError, RecipeError, SixJarsError
 from sixjars.evaluation.search.scores import order_in_words
 from sixjars.inspection.html import fragment
-from sixjars.inspection.view import view_of
+from sixjars.inspection.view import BY_PROBABILITY, view_of
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.notes import notes_of
 from sixjars.runs.predict import Predictor
@@ -223,10 +223,12 @@ def _row(run: Predictor, asked: Asked, found: Sequence[Prediction]) -> dict[str,
 
 def _drawn(run: Predictor, asked: Asked, found: Sequence[Prediction]) -> str:
     """Attention as HTML; the outputs alone where there is none."""
+    order = order_in_words(asked.how.search) if run.ability.searches else ""
     if not any(one.weights for one in found):
         said = "".join(f"<li>{escape(one.text)} <small>probability {one.probability:.3g}</small></li>" for one in found)
-        return f'<ol class="outputs">{said}</ol>'
-    view = view_of(run, found, order=order_in_words(asked.how.search) if run.ability.searches else "")
+        told = f'<p class="note">{order or BY_PROBABILITY}</p>' if len(found) > 1 else ""
+        return f'<ol class="outputs">{said}</ol>{told}'
+    view = view_of(run, found, order=order)
     own = {Path(path).name: name for path, name in asked.names.items()}
     return fragment(replace(view, inputs={key: own.get(text, text) for key, text in view.inputs.items()}))
 

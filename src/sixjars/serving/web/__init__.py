@@ -14,16 +14,18 @@ from mimetypes import guess_type
 from pathlib import Path
 from string import Template
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_args
 
 from torch import Tensor
 
 from sixjars.data.field import Field
 from sixjars.errors import DataError, RunError
+from sixjars.evaluation.search.scores import order_in_words
+from sixjars.inspection.view import BY_PROBABILITY
 from sixjars.learning.checkpoints import write_whole
 from sixjars.model.backbones.pretrained import Features
 from sixjars.model.visual import VisualInput
-from sixjars.recipe.sections import Recipe
+from sixjars.recipe.sections import Recipe, SearchSettings
 from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import open_run
 from sixjars.runs.predict import Predictor
@@ -70,6 +72,7 @@ def export_web(run: Path, out: Path, example: str | None = None) -> Path:
         "output": _field(fields.output, columns),
         "positions_of": predictor.network.encoder.positions_of(),
         "search": opened.recipe.evaluation.search.model_dump(),
+        "order": _orders(opened.recipe.evaluation.search, searches=model.decoder.searches),
         "example": _example(predictor, example),
         "tensors": {name: tensor.shape for name, tensor in tensors.items()},
     }
@@ -80,6 +83,13 @@ def export_web(run: Path, out: Path, example: str | None = None) -> Path:
     for name, content in zip(FILES, (page, script(parts, has), weights), strict=True):
         write_whole(out / name, content)
     return out
+
+
+def _orders(search: SearchSettings, *, searches: bool) -> dict[str, str]:
+    """What outputs are in the order of, by the kind of search."""
+    kinds = get_args(SearchSettings.model_fields["kind"].annotation)
+    said = {kind: order_in_words(search.model_copy(update={"kind": kind})) for kind in kinds}
+    return said if searches else dict.fromkeys(kinds, BY_PROBABILITY)
 
 
 def _weights(run: Predictor) -> dict[str, Tensor]:

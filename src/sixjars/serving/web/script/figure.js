@@ -57,7 +57,7 @@ function figure(predictions) {
     "aria-controls": `panel-${rank}`, "aria-selected": rank === 0, tabindex: rank ? -1 : 0 },
   `${rank + 1}. ${output.text} `, make("small", {}, probability(output))));
   const list = { class: "tabs", role: "tablist", "aria-label": "Outputs, the best first" };
-  if (several) view.append(make("div", list, ...tabs));
+  if (several) view.append(make("div", list, ...tabs), order());
   outputs.forEach((output, rank) => {
     const panel = make("div", { role: "tabpanel", id: `panel-${rank}`, "aria-label": "Attention" }, ...drawn(output),
       make("p", { class: "status", "aria-live": "polite" }, HINT), table(output));

@@ -4,6 +4,7 @@ class Model {
     const { page: own, ...plan } = weights.header, { encoder, bridge, decoder } = plan.model;
     if (own !== fingerprint) throw new Error("This file is the model of another page; open the model.bin that was exported with this one.");
     this.search = plan.search;
+    this.order = plan.order;
     this.inputs = plan.inputs.map((field) => new FIELD[known(FIELD, field.settings.kind)](field));
     this.output = new FIELD[known(FIELD, plan.output.settings.kind)](plan.output);
     this.positionsOf = plan.positions_of;
@@ -84,7 +85,7 @@ class Model {
       weights: weights.map((row) => Array.from(row)),
       truncated: read.some(({ truncated }) => truncated),
       tokensRead: read.reduce((sum, { ids: own = [] }) => sum + own.length, 0),
-      unknownTokens: read.reduce((sum, { unknown = 0 }) => sum + unknown, 0),
+      unknownTokens: copied ? 0 : read.reduce((sum, { unknown = 0 }) => sum + unknown, 0),
     };
   }
 }

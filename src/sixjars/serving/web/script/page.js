@@ -75,6 +75,9 @@ function show(found) {
   page.views.replaceChildren(...drawing(found));
 }
 
+// What several outputs are in the order of, as `sixjars inspect` says it.
+const order = () => make("p", { class: "note" }, model.order[wanted().kind]);
+
 const probability = ({ logProbability }) => `P = ${Math.exp(logProbability).toPrecision(3)}`;
 
 function notes({ unknownTokens, tokensRead, truncated, finished }) {

@@ -1,0 +1,180 @@
+"""Whether the first row of a table has names of columns, not values: decided by rules from the rows below it."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import Final
+
+_NUMBER: Final = re.compile(r"[-+]?(\d[\d,]*)?[.,]?\d+([eE][-+]?\d+)?%?")
+_DATE: Final = re.compile(
+    r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
+    r"|\d{1,2} \w{3,9}\.? \d{4}|\w{3,9}\.? \d{1,2}, \d{4})"
+    r"([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp][Mm])?(Z|[-+]\d{2}:?\d{2})?)?"
+)
+_FILE: Final = re.compile(r"\S[^\n]{0,250}\.[A-Za-z][A-Za-z0-9]{1,4}")
+_NAME: Final = re.compile(r"[^\W\d][\w .:#()/-]{0,39}")
+KNOWN: Final = frozenset(
+    """
+    id idx index no nr number key uid uuid row text texts sentence sentences document doc body content message review
+    comment tweet post description abstract article story news title headline head subject summary highlights tldr label
+    labels class category categories sentiment topic topics tag tags rating stars score polarity emotion intent target
+    source src tgt trg input output prompt response reply utterance question answer context history turns dialog
+    dialogue
+    premise hypothesis image images file filename file_name path picture photo video clip caption captions date time
+    timestamp year author user name language lang split set en de fr es it pt nl ru zh ja ko hi ar tr pl cs sv fi
+    english
+    german french spanish italian portuguese dutch russian chinese japanese korean hindi arabic turkish polish deutsch
+    instruction instructions command commands query completion
+    points order word words transliteration translation latin devanagari native url link from to
+    """.split()
+)
+"""What people call columns."""
+_ALSO_PROSE: Final = frozenset("no to it es de en hi from tag set time head key post user word".split())
+"""Those that say nothing among other words: `guten Tag`, `go to bed`."""
+_END: Final = re.compile(r"[.!?…:;।。！？؟۔]['\"”’»)\]]*$")
+_FEWEST: Final = 10
+"""Rows below which the style of a first row says nothing for sure."""
+_MANY: Final = 100
+"""Rows in which the words of a sentence would come again."""
+_SELDOM: Final = 0.05
+_MOSTLY: Final = 0.8
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number, as people write them."""
+    return _NUMBER.fullmatch(text.strip()) is not None
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a date, with or without a time."""
+    return _DATE.fullmatch(text.strip()) is not None
+
+
+def is_file(text: str) -> bool:
+    """Whether a text may be the name of a file: it has an ending, and no more words than such names have."""
+    return _FILE.fullmatch(text.strip()) is not None and len(text.split()) <= 3
+
+
+def has_header(records: Sequence[Sequence[str]]) -> bool:
+    """Whether the first record has names of columns, not values.
+
+    >>> has_header([["text", "label"], ["it is good", "pos"]]), has_header([["it is bad", "neg"], ["good", "pos"]])
+    (True, False)
+    """
+    return _judged(records) == "yes"
+
+
+def may_have_header(records: Sequence[Sequence[str]]) -> bool:
+    """Whether it is not clear: the first record may have names, or be the first, short example."""
+    return _judged(records) == "unclear"
+
+
+def _judged(records: Sequence[Sequence[str]]) -> str:
+    """`yes`, `no` or `unclear`."""
+    first, below = [cell.strip() for cell in records[0]], records[1:]
+    named = [cell for cell in first if cell]
+    if not named or not all(map(_is_name, named)):
+        return "no"
+    if len({*first}) < len(first) and not all(cell.lower() in KNOWN for cell in named):
+        return "no"
+    known = [_known(cell) for cell in named]
+    if all(known):  # the header may come again, where files were put together
+        below = [row for row in below if [cell.strip() for cell in row] != first]
+    if not below:
+        return "yes" if all(known) else "no"
+    columns = [[row[at].strip() for row in below if at < len(row)] for at in range(len(first))]
+    signs = [_signs(cell, column) for cell, column in zip(first, columns, strict=True)]
+    if any(sign == "value" for sign in signs):
+        return "no"
+    longer = [sign for sign in signs if sign == "longer"]
+    single = set(signs) <= {"longer", "labels"} and len(below) >= 5 and not any(" " in name for name in named)
+    if "type" in signs or all(known) or (longer and (single or sum(known) * 2 >= len(known))):
+        return "yes"
+    texts = [
+        (cell, [*filter(None, column)])
+        for cell, column, sign in zip(first, columns, signs, strict=True)
+        if cell and sign != "labels"
+    ]
+    return _by_style([_style(cell, column) for cell, column in texts if column], len(below))
+
+
+def _by_style(styles: Sequence[frozenset[str]], rows: int) -> str:
+    """What the styles of the first cells of all texts say together."""
+    if not styles or rows < 5:
+        return "no"
+    titles = all("title" in style for style in styles)
+    if titles and rows >= _FEWEST and any(style & {"short", "bare"} for style in styles):
+        return "yes"
+    if rows >= _MANY and all({"short", "bare", "new"} <= style for style in styles):
+        return "yes"
+    unlike = ["short" in style and bool(style & {"bare", "least"}) for style in styles]
+    new = rows >= _MANY and all("new" in style for style in styles)
+    return "unclear" if titles or all(unlike) or (new and any(unlike)) else "no"
+
+
+def _style(cell: str, column: Sequence[str]) -> frozenset[str]:
+    """In what a first cell is unlike the texts below.
+
+    `title` (Written So, or so_written), `short` (half as long as they usually are, or less), `least` (almost all are
+    longer), `bare` (they end with a mark, it does not), `new` (none of its words comes again).
+    """
+    words, lengths = len(cell.split()), [len(text.split()) for text in column]
+    letters = max(lengths) == 1  # a script without spaces
+    found = {
+        "title": _is_title(cell) and sum(map(_is_title, column)) <= _SELDOM * len(column),
+        "short": median(map(len, column)) >= 3 * len(cell) if letters else median(lengths) >= 2 * words,
+        "least": not letters and sum(length <= words for length in lengths) <= _SELDOM * len(column),
+        "bare": sum(_END.search(text) is not None for text in column) >= _MOSTLY * len(column),
+        "new": not {*cell.casefold().split()} & {*re.split(r"[\W_]+", " ".join(column).casefold())},
+    }
+    return frozenset(name for name, true in found.items() if true)
+
+
+def _is_title(cell: str) -> bool:
+    """Whether all words of several are written with a capital, or one word is several: `so_written`, `soWritten`.
+
+    >>> _is_title("Long Instruction"), _is_title("Name of Item"), _is_title("Good morning"), _is_title("plain_text")
+    (True, True, False, True)
+    """
+    words = cell.split()
+    if len(words) == 1:
+        return (
+            re.fullmatch(r"[^\W_]+(_[^\W_]+)+", cell) is not None or re.fullmatch(r"[a-z]+[A-Z]\w+", cell) is not None
+        )
+    inner = [word for word in words[1:-1] if len(word) > 3]
+    return len(words) > 1 and all(word[0].isupper() for word in (words[0], *inner, words[-1]))
+
+
+def _is_name(cell: str) -> bool:
+    """Whether a cell may be a name: short, of letters first of all, no mark at its end."""
+    letters = "".join(one for one in cell if not unicodedata.category(one).startswith("M"))  # vowel signs of Devanagari
+    return _NAME.fullmatch(letters) is not None and cell[-1] not in ".:" and len(cell.split()) <= 4
+
+
+def _known(cell: str) -> bool:
+    words = re.split(r"[\W_]+", cell.lower())
+    telling = [word for word in words if " " not in cell or word not in _ALSO_PROSE]
+    return cell.lower() in KNOWN or (len(words) <= 3 and any(word in KNOWN for word in telling))
+
+
+def _signs(cell: str, column: Iterable[str]) -> str:
+    """What the values below say of a first cell.
+
+    `value` (it is one of them), `type` (they are numbers, dates or files, and it is not), `labels` (they are few, and
+    it is none of them), `longer` (they are all texts of more words), or nothing.
+    """
+    filled = [text for text in column if text]
+    if not filled:
+        return ""
+    if cell in filled:
+        return "value"
+    for test in (is_number, is_date, is_file):
+        if sum(map(test, filled)) >= 0.9 * len(filled) and not test(cell):
+            return "type"
+    if min(len(text.split()) for text in filled) > len(cell.split()):
+        return "longer"
+    if len(set(filled)) * 3 <= len(filled):
+        return "labels"
+    words = sorted(len(text.split()) for text in filled)
+    return "longer" if _known(cell) and words[len(words) // 2] > len(cell.split()) else ""
