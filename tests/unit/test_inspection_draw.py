@@ -47,6 +47,7 @@ def test_words_are_a_heat_map(tmp_path: Path, calls: Calls) -> None:
     found = Prediction("ja hoon", source=("I", "go"), tokens=("ja", "hoon"), weights=weights, inputs={"x": "I go"})
     drawn(tmp_path / "p.png", None, found)
     how = {"source": ("I", "go"), "target": ("ja", "hoon"), "title": "I go → ja hoon", "note": ""}
+    how |= {"segments": ()}
     assert calls == [("heat_map", (tmp_path / "p.png", weights), how)]
 
 

@@ -60,13 +60,13 @@ class Extension:
         if state.finished and not self.changes and run.weights.is_file():
             place = f"at step {state.step:,} of {trainer.total:,}"
             note(f"the training of {run.folder} has ended already ({place}), so it is only scored again.")
-        if not begins and not state.finished:
-            note(f"resumes at step {state.step:,} of {trainer.total:,}, epoch {state.epoch + 1}.")
         if trainer.leads and self.changes:
             note(self.sentence(run.folder))
             self.keep(run.folder, run.recipe)
             if state.finished:
                 note(NOTHING_LEFT)
+        if not begins and not state.finished:
+            note(f"resumes at step {state.step:,} of {trainer.total:,}, epoch {state.epoch + 1}.")
 
 
 def extension_of(run: RunFolder) -> Extension:
