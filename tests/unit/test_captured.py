@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from sixjars.data.packing import packed
 from sixjars.errors import LearningError
 from sixjars.evaluation.search.scores import banned, min_length
 from sixjars.flow.contracts import Bridge
-from sixjars.flow.values import Batch, Padded, Segments
+from sixjars.flow.searching import SpecialTokens
+from sixjars.flow.values import Batch, Padded, Segments, StepOutput
 from sixjars.learning import captured, engine
 from sixjars.learning.captured import ROWS, rung, widened
 from sixjars.learning.engine import fabric_for
@@ -29,7 +31,7 @@ from sixjars.model.decoders.sequence import SequenceDecoder
 from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.text import HierarchyEncoder, TextEncoder
 from sixjars.model.layers import WordEmbedding
-from sixjars.recipe.sections import LearningSettings, LossSettings
+from sixjars.recipe.sections import LearningSettings, LossSettings, SearchSettings
 from tests.reads import Reads
 
 FEW = (
@@ -312,22 +314,33 @@ def test_graphs_change_nothing(recipe: str, more: tuple[str, ...], tmp_path: Pat
 
 
 @ON_CUDA
-@pytest.mark.parametrize("made", [0, 5])
-def test_the_kernel_of_greedy_search_obeys_the_rules(made: int) -> None:
-    from sixjars.evaluation.search.choice_kernels import likeliest
+@pytest.mark.parametrize("logits", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("made", [0, 5, 9])
+def test_the_kernel_of_greedy_search_obeys_the_rules(made: int, dtype: torch.dtype, *, logits: bool) -> None:
+    from sixjars.evaluation.search.choice_kernels import chosen
 
-    scores = torch.randn(40, 9_001, device="cuda")
+    torch.manual_seed(0)
+    scores = torch.randn(40, 9_001, device="cuda", dtype=dtype)
     scores[:10, 7] = 9.0  # `<stop>` would win
     scores[10:20, 5] = 9.0  # and here a token that is never output
     scores[20:25] = -torch.inf  # nothing may follow,
     scores[22:25, 7] = -1.0  # or only `<stop>`
     never, now = torch.tensor([3, 5], device="cuda"), torch.tensor(made, device="cuda")
-    ruled = min_length(4, stop=7)(banned(never)(scores, never, now), never, now)
-    token, gained = likeliest(scores, never, 7, 4, now)
-    torch.testing.assert_close(gained, ruled.amax(1))
-    possible = gained > -torch.inf
-    assert (token == ruled.argmax(1))[possible].all()
-    assert (~possible).sum() == 2
+    output = StepOutput(scores, are_logits=logits)
+    ruled = min_length(4, stop=7)(banned(never)(output.log_probabilities, never, now), never, now)
+    settings, special = SearchSettings(min_length=4), SpecialTokens(go=3, stop=7)
+    problem: Any = SimpleNamespace(never=never, special=special, settings=settings, longest=9)
+    opened, totals = torch.arange(40, device="cuda") % 4 > 0, torch.randn(40, device="cuda")
+    token, gained, still_open, total = chosen(problem, output, opened, totals, now)
+    possible = torch.ones_like(opened)
+    possible[20:22] = False
+    torch.testing.assert_close(gained[possible], ruled.amax(1)[possible])
+    assert (ruled.gather(1, token.unsqueeze(1)).squeeze(1) == ruled.amax(1))[possible].all()
+    assert not (gained > -torch.inf)[~possible].any()
+    goes = opened & possible & (made < 9)
+    assert (still_open == (goes & (token != 7))).all()
+    torch.testing.assert_close(total, torch.where(goes, totals + gained, totals))
 
 
 @ON_CUDA

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from sixjars.errors import LearningError
-from sixjars.evaluation.search.capture import CAPTURING
+from sixjars.evaluation.search.capture import CAPTURING, addresses
 from sixjars.flow.values import Encoded, Padded
 from sixjars.learning.captured import Graph
 from sixjars.model.build import Network
@@ -57,7 +57,7 @@ class _Graphs:
 
     def encoded(self, network: Network, inputs: Mapping[str, Padded], given: list[Tensor], key: Hashable) -> Encoded:
         """Without a graph the first time: most shapes come once."""
-        weights = tuple(weight.data_ptr() for weight in (*network.encoder.parameters(), *network.encoder.buffers()))
+        weights = addresses(network.encoder)
         if weights != self.weights:
             self.weights = weights
             self.met.clear()

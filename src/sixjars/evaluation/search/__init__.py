@@ -90,7 +90,7 @@ class Searcher:
             rows=rows,
             settings=settings,
             special=generator.special,
-            ranking=_ranking(settings, prepared.mask.repeat_interleave(rows, dim=0)),
+            ranking=_ranking(settings, prepared.mask, rows),
             seeds=_seeds(settings, state.rows, self.seeds or None),
             prefix=None if prefix is None else prefix.repeat(rows),
             real=self.sources,
@@ -149,8 +149,11 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
     return _found(problem, walked)
 
 
-def _ranking(settings: SearchSettings, mask: Tensor | None) -> Ranking:
-    return Ranking(settings.length_penalty, settings.coverage_penalty, mask if settings.coverage_penalty else None)
+def _ranking(settings: SearchSettings, mask: Tensor | None, rows: int = 1) -> Ranking:
+    """By a mask (B, S), each of its rows for so many of search; only a coverage penalty reads it."""
+    if settings.coverage_penalty and mask is not None:
+        return Ranking(settings.length_penalty, settings.coverage_penalty, mask.repeat_interleave(rows, dim=0))
+    return Ranking(settings.length_penalty, settings.coverage_penalty)
 
 
 def _seeds(settings: SearchSettings, sources: int, seeds: Sequence[int] | None) -> Tensor | None:
@@ -173,10 +176,6 @@ def _likeliest(problem: Problem, model_RV: Tensor, output: Tensor | None, made: 
 
     .. math:: \hat y_t = \arg\max_v P(v | \hat y_1 .. \hat y_{t-1}, x)
     """
-    if isinstance(made, Tensor) and model_RV.is_cuda and find_spec("triton") is not None:  # in a graph
-        from sixjars.evaluation.search.choice_kernels import likeliest
-
-        return likeliest(model_RV, problem.never, problem.special.stop, problem.settings.min_length, made)
     gained_R1, token_R1 = best_tokens(problem.allowed(model_RV, output, made), 1)
     return token_R1.squeeze(1), gained_R1.squeeze(1)
 
@@ -235,8 +234,8 @@ def _advanced(choose: Choose, problem: Problem, running: RowsRunning, made: int 
     A row ends with `<stop>`, at the limit, or where no token may follow; only the first is finished. Rows that have
     ended are computed with the others, since a batch keeps its shape, but add to nothing.
     """
-    model_RV, weights_RS, state = problem.stepped(running.token, running.state)
-    token_R, gained_R = choose(problem, model_RV, running.output, made)
+    scored, state = problem.stepped(running.token, running.state)
+    token_R, gained_R = choose(problem, scored.log_probabilities, running.output, made)
     goes_R = running.open & (gained_R > NEVER)
     if isinstance(made, Tensor):  # a graph has several steps, and may go beyond the last
         goes_R &= made < problem.longest
@@ -245,7 +244,19 @@ def _advanced(choose: Choose, problem: Problem, running: RowsRunning, made: int 
     open_R = goes_R & (token_R != problem.special.stop)
     output_Rt = None if running.output is None else torch.cat([running.output, token_R.unsqueeze(1)], dim=1)
     after = RowsRunning(token_R, state, open_R, total_R, output_Rt, running.each)
-    return after, Column(token_R, weights=weights_RS, gained=gained_R)
+    return after, Column(token_R, weights=scored.weights, gained=gained_R)
+
+
+def _advanced_greedily(problem: Problem, running: RowsRunning, made: int | Tensor) -> tuple[RowsRunning, Column]:
+    """As `_advanced`; in a CUDA graph the choice and all that follows from it are one kernel."""
+    if not (isinstance(made, Tensor) and made.is_cuda and find_spec("triton") is not None):
+        return _advanced(_likeliest, problem, running, made)
+    from sixjars.evaluation.search.choice_kernels import chosen
+
+    scored, state = problem.stepped(running.token, running.state)
+    token_R, gained_R, open_R, total_R = chosen(problem, scored, running.open, running.total, made)
+    after = RowsRunning(token_R, state, open_R, total_R, None, running.each)
+    return after, Column(token_R, weights=scored.weights, gained=gained_R)
 
 
 def _gathered(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]:
@@ -283,7 +294,7 @@ def _ranked(problem: Problem, parts: Sequence[Part]) -> list[list[Hypothesis]]:
 
 
 KINDS: Mapping[str, SearchKind] = {
-    "greedy": SearchKind(RowsRunning.begun, partial(_advanced, _likeliest), _gathered),
+    "greedy": SearchKind(RowsRunning.begun, _advanced_greedily, _gathered),
     "sample": SearchKind(RowsRunning.begun, partial(_advanced, _drawn), _ranked),
     "beam": BEAM,
 }

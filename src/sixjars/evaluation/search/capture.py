@@ -15,7 +15,7 @@ from typing import Any, final
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.evaluation.search.problem import Advance, Column, Part, Problem, Running, filled, walked
@@ -55,6 +55,8 @@ def bucketed(encoded: Encoded) -> Encoded:
 
 def _padded(values: Tensor, rows: int, positions: int) -> Tensor:
     """(B, S, …) with zeros added below and to the right."""
+    if values.shape[:2] == (rows, positions):
+        return values
     rest = (0, 0) * (values.dim() - 2)
     return F.pad(values, (*rest, 0, positions - values.shape[1], 0, rows - values.shape[0]))
 
@@ -123,7 +125,7 @@ class Captured:
             left.append(_arriving(self.left))
             if len(left) > 1 and not left[-2]():  # asked this late, so that the device never waits for the answer
                 break
-        rows = torch.arange(problem.state.rows, device=self.made.device)
+        rows = torch.arange(problem.state.rows)  # nobody reads them on the device
         steps = [torch.cat(tensors)[: problem.longest] for tensors in zip(*pages, strict=True)]
         return [Part(rows, [filled(self.like, steps)], self.running.mapped(Tensor.clone), together=True)]
 
@@ -173,6 +175,12 @@ class Graphs:
         return self.kept[key]
 
 
+def addresses(module: nn.Module) -> tuple[int, ...]:
+    """Where all its weights are: a graph knows them by that alone. Asked for each batch, so in one pass."""
+    each = (own for one in module.modules() for own in (*one._parameters.values(), *one._buffers.values()))
+    return tuple(weight.data_ptr() for weight in each if weight is not None)
+
+
 GRAPHS: WeakKeyDictionary[Generator, Graphs] = WeakKeyDictionary()
 CAPTURING = Lock()
 
@@ -194,10 +202,9 @@ def walked_captured(generator: Generator, problem: Problem, running: Running, ad
     """As `walked`, by graphs; without them where another thread is using those of this model."""
     given = _given(problem)
     shapes = tuple((tensor.shape, tensor.dtype) for tensor in [*given, *problem.state.tensors()])
-    weights = tuple(weight.data_ptr() for weight in (*generator.parameters(), *generator.buffers()))
     autocast = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
     settings = problem.settings.model_copy(update={"seed": 0})  # the graph is given seeds as a tensor
-    key = (settings, problem.longest, problem.keeps_weights, shapes, weights, autocast)
+    key = (settings, problem.longest, problem.keeps_weights, shapes, addresses(generator), autocast)
     with CAPTURING:
         graphs = GRAPHS.setdefault(generator, Graphs())
     if not graphs.lock.acquire(blocking=False):

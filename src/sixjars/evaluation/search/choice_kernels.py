@@ -1,6 +1,14 @@
-"""The choice of greedy search as one Triton kernel: rules, the highest score and its place. Imported only on CUDA.
+r"""One step of greedy search after the model's, as one Triton kernel. Imported only on CUDA.
 
 Dims: R rows open in search, V vocabulary.
+
+From logits a it chooses the highest that no rule forbids, and adds up what was chosen:
+
+    log P(v) = a_v - m - log Σ_u exp(a_u - m),   m = max_u a_u
+
+The sum is over all tokens, forbidden ones too. Block by block m grows, and the sum so far is multiplied by
+exp(m_before - m_after) (Milakov & Gimelshein 2018, https://arxiv.org/abs/1805.02867); so the logits are read once, and
+log probabilities never written.
 """
 
 import torch
@@ -8,38 +16,62 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from sixjars.evaluation.search.problem import Problem
+from sixjars.flow.values import StepOutput
+
 
 @triton.jit
-def _likeliest_kernel(scores, never, made, tokens, gained, stop, fewest, V, BANNED: tl.constexpr, BLOCK: tl.constexpr):
+def _chosen_kernel(
+    scores, never, made, opened, totals, tokens, gained, still_open, new_totals,
+    stop, fewest, longest, V, BANNED: tl.constexpr, LOGITS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     scores += row * V
     best, place = -float("inf"), 0
+    highest_yet, total = -float("inf"), 0.0
     for begin in range(0, V, BLOCK):
         at = begin + tl.arange(0, BLOCK)
-        some = tl.load(scores + at, (at < V) & (at != stop), -float("inf"))
+        some = tl.load(scores + at, at < V, -float("inf")).to(tl.float32)
+        if LOGITS:
+            highest_now = tl.maximum(highest_yet, tl.max(some, axis=0))
+            base = tl.where(highest_now == -float("inf"), 0.0, highest_now)
+            total = total * tl.exp(highest_yet - base) + tl.sum(tl.exp(some - base), axis=0)
+            highest_yet = highest_now
+        some = tl.where(at == stop, -float("inf"), some)
         for number in tl.static_range(BANNED):
             some = tl.where(at == tl.load(never + number), -float("inf"), some)
         highest, where = tl.max(some, axis=0, return_indices=True)
         place = tl.where(highest > best, begin + where, place)
         best = tl.maximum(best, highest)
-    ending = tl.load(scores + stop)
-    withheld = (tl.load(made) < fewest) & (best > -float("inf"))
+    step = tl.load(made)
+    ending = tl.load(scores + stop).to(tl.float32)
+    withheld = (step < fewest) & (best > -float("inf"))
     ends = ((ending > best) | ((ending == best) & (stop < place))) & (withheld == 0)
-    tl.store(tokens + row, tl.where(ends, stop, place).to(tl.int64))
-    tl.store(gained + row, tl.where(ends, ending, best))
+    token, gain = tl.where(ends, stop, place), tl.where(ends, ending, best)
+    if LOGITS:
+        gain = gain - highest_yet - tl.log(total)
+    goes = (tl.load(opened + row) != 0) & (gain > -float("inf")) & (step < longest)
+    tl.store(tokens + row, token.to(tl.int64))
+    tl.store(gained + row, gain)
+    tl.store(still_open + row, (goes & (token != stop)).to(tl.uint8))
+    tl.store(new_totals + row, tl.load(totals + row) + tl.where(goes, gain, 0.0))
 
 
-def likeliest(scores: Tensor, never: Tensor, stop: int, fewest: int, made: Tensor) -> tuple[Tensor, Tensor]:
-    """The token with the highest score of each row and that score, (R,) each, from scores (R, V).
+def chosen(
+    problem: Problem, scored: StepOutput, opened: Tensor, totals: Tensor, made: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """What each row outputs after `made` steps, its log probability, whether the row goes on, and its total, (R,) each.
 
-    None of those in `never`; and no `<stop>` before `fewest` tokens are output, unless nothing else may follow: what
-    `scores.banned` and `scores.min_length` leave, without a copy of the scores.
+    None of the tokens that are never output; and no `<stop>` before `min_length` of them, unless nothing else may
+    follow: what `scores.banned` and `scores.min_length` leave.
     """
-    scores = scores.contiguous()
-    tokens, gained = scores.new_empty(len(scores), dtype=torch.long), scores.new_empty(len(scores))
-    size = scores.shape[1]
-    block = min(triton.next_power_of_2(size), 4096)
-    _likeliest_kernel[len(scores),](
-        scores, never, made, tokens, gained, stop, fewest, size, BANNED=len(never), BLOCK=block, num_warps=8
-    )
-    return tokens, gained
+    scores_RV = scored.scores.contiguous()
+    rows, size = scores_RV.shape
+    tokens, gained = made.new_empty(rows), totals.new_empty(rows)
+    still_open, new_totals = torch.empty_like(opened), torch.empty_like(totals)
+    _chosen_kernel[rows,](
+        scores_RV, problem.never, made, opened.view(torch.uint8), totals, tokens, gained, still_open.view(torch.uint8),
+        new_totals, problem.special.stop, problem.settings.min_length, problem.longest, size,
+        BANNED=len(problem.never), LOGITS=scored.are_logits, BLOCK=min(triton.next_power_of_2(size), 4096), num_warps=8,
+    )  # fmt: skip
+    return tokens, gained, still_open, new_totals

@@ -85,16 +85,14 @@ class Problem:
 
         `output` is what `made` steps output, (R, t), where a rule reads it.
         """
-        model_RV, weights_RS, state = self.stepped(token, state)
-        return self.allowed(model_RV, output, made), weights_RS, state
+        scored, state = self.stepped(token, state)
+        return self.allowed(scored.log_probabilities, output, made), scored.weights, state
 
-    def stepped(self, token: Tensor, state: Rows) -> tuple[Tensor, Tensor | None, Rows]:
-        """The same before any rule."""
+    def stepped(self, token: Tensor, state: Rows) -> tuple[StepOutput, Rows]:
+        """The same before any rule, with weights where somebody keeps them."""
         scored, state = self.step(token, state, self.prepared)
         keeps = self.keeps_weights or self.ranking.coverage_penalty
-        model_RV = scored.log_probabilities
-        model_RV = model_RV.to(torch.promote_types(model_RV.dtype, torch.float32))
-        return model_RV, scored.weights if keeps else None, state
+        return (scored if keeps else replace(scored, weights=None)), state
 
     def allowed(self, scores: Tensor, output: Tensor | None, made: int | Tensor) -> Tensor:
         """Scores (R, V) with -inf where a rule forbids a token."""
@@ -192,7 +190,7 @@ class Part:
     """Some steps in a row that were made with the same sources."""
 
     places: Tensor
-    """Which of all rows each of its rows is, (R,)."""
+    """Which of all rows each of its rows is, (R,); of a graph, which has all, on the CPU."""
     columns: list[Column]
     """What each step made; or several together, each tensor (k, R, …) and not (R, …), where `together`."""
     running: Any
@@ -201,6 +199,8 @@ class Part:
 
     def made(self) -> Column:
         """What all its steps made, each tensor (T, R, …)."""
+        if self.together and len(self.columns) == 1:
+            return self.columns[0]
         joined = torch.cat if self.together else torch.stack
         return filled(self.columns[0], map(joined, zip(*(column.tensors() for column in self.columns), strict=True)))
 

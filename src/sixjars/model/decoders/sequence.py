@@ -186,7 +186,10 @@ class SequenceDecoder(Generator):
         # The rows of a source take the place of the steps of a target: all share what is prepared for it.
         by = partial(by_source, sources=prepared.rows)
         output = DecoderOutput(self._scores(by(after.hidden[:, -1]), by(embedded_RE), context.mapped(by), prepared))
-        return StepOutput(log_probabilities(output.logits.flatten(0, 1)), context.weights), after
+        logits_RV = output.logits.flatten(0, 1)
+        if logits_RV.is_cuda:
+            return StepOutput(logits_RV, context.weights, are_logits=True), after
+        return StepOutput(log_probabilities(logits_RV), context.weights), after
 
     def _embedded(self, tokens: Tensor) -> Tensor:
         """The embeddings of the previous tokens; one that was copied from outside the vocabulary is `<unk>`."""

@@ -153,7 +153,7 @@ class Stages:
         scores_RV = output.log_probabilities
         if self.settings.kind == "beam" and not isinstance(scores_RV.shape[1], int):
             more = F.pad(scores_RV, (0, 2 * self.settings.width), value=NEVER)
-            output = replace(output, log_probabilities=more)
+            output = replace(output, scores=more, are_logits=False)
         return output, state
 
     def _nothing_output(self, token_R: Tensor) -> Tensor:
