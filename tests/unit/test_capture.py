@@ -1,16 +1,21 @@
 """Search by graphs. A CPU has none, so here what would be captured is called again: the rest is the same code."""
 
 import contextlib
+import gc
+import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
+from torch import Tensor
 
 import sixjars.evaluation.search as searching
-from sixjars.evaluation.search import Searcher, capture
+from sixjars.evaluation.search import KINDS, RowsRunning, Searcher, capture
 from sixjars.evaluation.search.capture import GRAPHS, KEPT, bucketed, can_capture, walked_captured
+from sixjars.evaluation.search.problem import Column, Problem, SearchKind
 from sixjars.flow.contracts import Generator
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.values import Encoded
@@ -128,3 +133,29 @@ def test_what_a_graph_reads_lives_as_long_as_the_graph(
     assert decoder in GRAPHS
     del source
     assert reads.freed() == 0
+
+
+def test_a_kernel_of_a_graph_may_read_what_is_never_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody sees what a Triton kernel reads, so here another step reads the same tensor."""
+    seen = []
+
+    def greedy(problem: Problem, running: RowsRunning, made: int | Tensor) -> tuple[RowsRunning, Column]:
+        seen.append(weakref.ref(problem.never))
+        return advanced(problem, running, made)
+
+    def recorded(make: Callable[[], None], *_: object) -> Callable[[], None]:
+        make()
+        return lambda: None
+
+    advanced = KINDS["greedy"].advanced
+    monkeypatch.setattr(capture, "recorded", recorded)
+    monkeypatch.setitem(cast("dict[str, SearchKind]", KINDS), "greedy", replace(KINDS["greedy"], advanced=greedy))
+    decoder = decoder_named("sequence-gru-1-additive")
+    monkeypatch.setattr(searching, "walked", partial(walked_captured, decoder))
+    with torch.inference_mode(), contextlib.suppress(IndexError, RuntimeError):  # a graph of nothing finds nothing
+        found(decoder, source_for(LENGTHS), {"kind": "greedy", "max_length": 10})
+    gc.collect()
+    assert seen[0]() is not None
+    GRAPHS[decoder].kept.clear()
+    gc.collect()
+    assert seen[0]() is None

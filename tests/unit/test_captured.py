@@ -316,16 +316,20 @@ def test_graphs_change_nothing(recipe: str, more: tuple[str, ...], tmp_path: Pat
 @ON_CUDA
 @pytest.mark.parametrize("logits", [True, False])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("size", [9, 4_096, 9_001])
 @pytest.mark.parametrize("made", [0, 5, 9])
-def test_the_kernel_of_greedy_search_obeys_the_rules(made: int, dtype: torch.dtype, *, logits: bool) -> None:
+def test_the_kernel_of_greedy_search_obeys_the_rules(made: int, size: int, dtype: torch.dtype, *, logits: bool) -> None:
     from sixjars.evaluation.search.choice_kernels import chosen
 
     torch.manual_seed(0)
-    scores = torch.randn(40, 9_001, device="cuda", dtype=dtype)
+    scores = torch.randn(40, size, device="cuda", dtype=dtype)
     scores[:10, 7] = 9.0  # `<stop>` would win
     scores[10:20, 5] = 9.0  # and here a token that is never output
     scores[20:25] = -torch.inf  # nothing may follow,
     scores[22:25, 7] = -1.0  # or only `<stop>`
+    scores[26, :-1] = -torch.inf  # of the first blocks nothing
+    scores[27:29] = 0.5  # ties, `<stop>` among them
+    scores[27, :7] = 0.0
     never, now = torch.tensor([3, 5], device="cuda"), torch.tensor(made, device="cuda")
     output = StepOutput(scores, are_logits=logits)
     ruled = min_length(4, stop=7)(banned(never)(output.log_probabilities, never, now), never, now)

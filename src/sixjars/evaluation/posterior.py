@@ -43,7 +43,7 @@ def posterior(generator: Generator, encoded: Encoded, target: Padded) -> Tensor:
         scored, state = generator.step(token_B, state, prepared)
         assert scored.weights is not None
         weights.append(wide(scored.weights))
-        token_B, size = truth_B, scored.log_probabilities.shape[1]
+        token_B, size = truth_B, scored.scores.shape[1]
     positions = encoded.mask.shape[1]
     each = positions * max(size, 3 * positions * encoded.memory.shape[2])  # the scores of a source, or its copies
     weights_BTS = torch.stack(weights, dim=1)

@@ -252,7 +252,7 @@ class Generator(Decoder):
 
     @abstractmethod
     def step(self, token: Tensor, state: Any, prepared: Prepared) -> tuple[StepOutput, Any]:
-        """One token for each row in, `(R,)`; log probabilities and the next state out."""
+        """One token for each row in, `(R,)`; the scores of what may follow and the next state out."""
 
     def longest(self, encoded: Encoded) -> int | None:
         """The most tokens of an output, `<stop>` included, where the source decides."""

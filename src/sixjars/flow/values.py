@@ -8,7 +8,7 @@ Every tensor is batch-first, so that picking rows is one call whatever the value
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self, final
 
 import torch
@@ -33,7 +33,7 @@ class Tensors:
 
     def mapped(self, change: Callable[[Tensor], Tensor], kind: type["Tensors"] | None = None) -> Self:
         """The same value with every tensor changed, those of nested values included; these must be of the `kind`."""
-        return type(self)(*(_mapped(getattr(self, name), change, kind) for name in self.__dataclass_fields__))
+        return replace(self, **{one.name: _mapped(getattr(self, one.name), change, kind) for one in fields(self)})
 
 
 def _mapped(value: Any, change: Callable[[Tensor], Tensor], kind: type[Tensors] | None) -> Any:
@@ -66,7 +66,7 @@ class Rows(Tensors):
 
     def _any(self) -> Tensor:
         """One of the tensors: all agree on rows and device."""
-        found = next(own for name in self.__dataclass_fields__ if isinstance(own := getattr(self, name), Tensor | Rows))
+        found = next(own for one in fields(self) if isinstance(own := getattr(self, one.name), Tensor | Rows))
         return found if isinstance(found, Tensor) else found._any()
 
     def pick(self, rows: Tensor) -> Self:
@@ -74,7 +74,7 @@ class Rows(Tensors):
         return self.mapped(lambda tensor: tensor.index_select(0, rows), Rows)
 
     def repeat(self, times: int) -> Self:
-        """Each row `times` times, its copies side by side: (B, ...) -> (B * times, ...)."""
+        """Each row `times` times, its copies side by side: (B, ...) -> (B * times, ...); once, this value itself."""
         return self if times == 1 else self.mapped(lambda tensor: tensor.repeat_interleave(times, dim=0), Rows)
 
 

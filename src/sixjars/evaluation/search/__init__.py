@@ -90,7 +90,7 @@ class Searcher:
             rows=rows,
             settings=settings,
             special=generator.special,
-            ranking=_ranking(settings, prepared.mask, rows),
+            ranking=ranking_of(settings, prepared.mask, rows),
             seeds=_seeds(settings, state.rows, self.seeds or None),
             prefix=None if prefix is None else prefix.repeat(rows),
             real=self.sources,
@@ -142,18 +142,17 @@ def search(  # noqa: PLR0913 - what search knows of a model, and what a caller m
         rows=rows,
         settings=settings,
         special=special,
-        ranking=_ranking(settings, mask),
+        ranking=ranking_of(settings, mask, 1),
         seeds=_seeds(settings, state.rows // rows, seeds),
         prefix=prefix,
     )
     return _found(problem, walked)
 
 
-def _ranking(settings: SearchSettings, mask: Tensor | None, rows: int = 1) -> Ranking:
-    """By a mask (B, S), each of its rows for so many of search; only a coverage penalty reads it."""
-    if settings.coverage_penalty and mask is not None:
-        return Ranking(settings.length_penalty, settings.coverage_penalty, mask.repeat_interleave(rows, dim=0))
-    return Ranking(settings.length_penalty, settings.coverage_penalty)
+def ranking_of(settings: SearchSettings, mask: Tensor | None, rows: int) -> Ranking:
+    """The ranking of search with so many rows for each row of the mask (B, S), which only a coverage penalty reads."""
+    mask_RS = mask.repeat_interleave(rows, dim=0) if mask is not None and settings.coverage_penalty else None
+    return Ranking(settings.length_penalty, settings.coverage_penalty, mask_RS)
 
 
 def _seeds(settings: SearchSettings, sources: int, seeds: Sequence[int] | None) -> Tensor | None:
@@ -248,8 +247,8 @@ def _advanced(choose: Choose, problem: Problem, running: RowsRunning, made: int 
 
 
 def _advanced_greedily(problem: Problem, running: RowsRunning, made: int | Tensor) -> tuple[RowsRunning, Column]:
-    """As `_advanced`; in a CUDA graph the choice and all that follows from it are one kernel."""
-    if not (isinstance(made, Tensor) and made.is_cuda and find_spec("triton") is not None):
+    """As `_advanced`; in a CUDA graph, which has no other rules (`can_capture`), all after the model is one kernel."""
+    if not isinstance(made, Tensor) or not made.is_cuda or find_spec("triton") is None:
         return _advanced(_likeliest, problem, running, made)
     from sixjars.evaluation.search.choice_kernels import chosen
 

@@ -88,7 +88,7 @@ class Captured:
         own = iter(self.given)
         seeds = None if problem.seeds is None else next(own)
         problem = replace(problem, prepared=filled(problem.prepared, own), seeds=seeds)
-        # The graph reads the tensors of both, which must not be freed; the problem itself knows a module.
+        # Graph and kernels read the tensors of both, which must not be freed; the problem itself knows a module.
         self.rules = problem.rule, problem.never
         self.running: Any = running.mapped(Tensor.clone)
         self.page: list[Tensor] = []

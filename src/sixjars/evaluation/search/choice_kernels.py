@@ -1,14 +1,14 @@
-r"""One step of greedy search after the model's, as one Triton kernel. Imported only on CUDA.
+"""One step of greedy search after the model's, as one Triton kernel. Imported only on CUDA.
 
 Dims: R rows open in search, V vocabulary.
 
-From logits a it chooses the highest that no rule forbids, and adds up what was chosen:
+From logits a it chooses the highest that no rule forbids, and adds up the log probabilities of what was chosen:
 
     log P(v) = a_v - m - log Σ_u exp(a_u - m),   m = max_u a_u
 
 The sum is over all tokens, forbidden ones too. Block by block m grows, and the sum so far is multiplied by
 exp(m_before - m_after) (Milakov & Gimelshein 2018, https://arxiv.org/abs/1805.02867); so the logits are read once, and
-log probabilities never written.
+log probabilities never written. Where a step gives log probabilities, these are read in their place.
 """
 
 import torch
@@ -28,15 +28,15 @@ def _chosen_kernel(
     row = tl.program_id(0).to(tl.int64)
     scores += row * V
     best, place = -float("inf"), 0
-    highest_yet, total = -float("inf"), 0.0
+    most, summed = -float("inf"), 0.0
     for begin in range(0, V, BLOCK):
         at = begin + tl.arange(0, BLOCK)
         some = tl.load(scores + at, at < V, -float("inf")).to(tl.float32)
         if LOGITS:
-            highest_now = tl.maximum(highest_yet, tl.max(some, axis=0))
-            base = tl.where(highest_now == -float("inf"), 0.0, highest_now)
-            total = total * tl.exp(highest_yet - base) + tl.sum(tl.exp(some - base), axis=0)
-            highest_yet = highest_now
+            before = most
+            most = tl.maximum(most, tl.max(some, axis=0))
+            base = tl.where(most == -float("inf"), 0.0, most)
+            summed = summed * tl.exp(before - base) + tl.sum(tl.exp(some - base), axis=0)
         some = tl.where(at == stop, -float("inf"), some)
         for number in tl.static_range(BANNED):
             some = tl.where(at == tl.load(never + number), -float("inf"), some)
@@ -49,7 +49,7 @@ def _chosen_kernel(
     ends = ((ending > best) | ((ending == best) & (stop < place))) & (withheld == 0)
     token, gain = tl.where(ends, stop, place), tl.where(ends, ending, best)
     if LOGITS:
-        gain = gain - highest_yet - tl.log(total)
+        gain = gain - most - tl.log(summed)
     goes = (tl.load(opened + row) != 0) & (gain > -float("inf")) & (step < longest)
     tl.store(tokens + row, token.to(tl.int64))
     tl.store(gained + row, gain)
@@ -67,8 +67,8 @@ def chosen(
     """
     scores_RV = scored.scores.contiguous()
     rows, size = scores_RV.shape
-    tokens, gained = made.new_empty(rows), totals.new_empty(rows)
-    still_open, new_totals = torch.empty_like(opened), torch.empty_like(totals)
+    tokens = torch.empty(rows, dtype=torch.long, device=totals.device)
+    gained, new_totals, still_open = torch.empty_like(totals), torch.empty_like(totals), torch.empty_like(opened)
     _chosen_kernel[rows,](
         scores_RV, problem.never, made, opened.view(torch.uint8), totals, tokens, gained, still_open.view(torch.uint8),
         new_totals, problem.special.stop, problem.settings.min_length, problem.longest, size,

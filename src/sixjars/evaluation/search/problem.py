@@ -19,7 +19,7 @@ from sixjars.flow.values import Padded, Prepared, Rows, StepOutput, Tensors
 from sixjars.recipe.sections import SearchSettings
 
 ModelStep = Callable[[Tensor, Any, Any], tuple[StepOutput, Any]]
-"""A token for each row, (R,), a state and what is prepared to log probabilities and a new state."""
+"""A token for each row, (R,), a state and what is prepared to scores and a new state."""
 
 
 @final
@@ -41,7 +41,7 @@ class Problem:
     real: int | None = None
     """How many of the sources are searched; those behind them, if any, are empty. All where it is absent."""
     owns_scores: bool = False
-    """Whether the log probabilities that a step returns may be overwritten."""
+    """Whether the scores that a step returns may be overwritten."""
     keeps_weights: bool = True
     """Whether hypotheses have attention weights, where the model has any."""
     seeds: Tensor | None = None
@@ -89,7 +89,7 @@ class Problem:
         return self.allowed(scored.log_probabilities, output, made), scored.weights, state
 
     def stepped(self, token: Tensor, state: Rows) -> tuple[StepOutput, Rows]:
-        """The same before any rule, with weights where somebody keeps them."""
+        """One step before any rule: what the model gives, with weights where somebody keeps them, and the state."""
         scored, state = self.step(token, state, self.prepared)
         keeps = self.keeps_weights or self.ranking.coverage_penalty
         return (scored if keeps else replace(scored, weights=None)), state

@@ -187,7 +187,7 @@ class SequenceDecoder(Generator):
         by = partial(by_source, sources=prepared.rows)
         output = DecoderOutput(self._scores(by(after.hidden[:, -1]), by(embedded_RE), context.mapped(by), prepared))
         logits_RV = output.logits.flatten(0, 1)
-        if logits_RV.is_cuda:
+        if logits_RV.is_cuda:  # elsewhere a kernel overwrites them by their log softmax
             return StepOutput(logits_RV, context.weights, are_logits=True), after
         return StepOutput(log_probabilities(logits_RV), context.weights), after
 

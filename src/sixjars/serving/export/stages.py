@@ -17,10 +17,10 @@ from torch.nn import functional as F  # noqa: N812 - its name everywhere
 
 from sixjars.data.dataset import NOTHING
 from sixjars.errors import RunError
-from sixjars.evaluation.search import KINDS, Searcher, beam_rows, row_ends
+from sixjars.evaluation.search import KINDS, Searcher, beam_rows, ranking_of, row_ends
 from sixjars.evaluation.search.beam import BeamRunning, best_ends, row_before
 from sixjars.evaluation.search.problem import Problem
-from sixjars.evaluation.search.scores import NEVER, Ranking
+from sixjars.evaluation.search.scores import NEVER
 from sixjars.flow.contracts import Generator
 from sixjars.flow.searching import Hypothesis
 from sixjars.flow.special import PAD
@@ -133,7 +133,6 @@ class Stages:
     def _problem(self, value: Value, state: Rows) -> Problem:
         """What a stage knows of the search; the state has R rows."""
         rows, settings, prepared = beam_rows(self.settings), self.settings, value.get("prepared")
-        mask_RS = value["mask"].repeat_interleave(rows, dim=0) if settings.coverage_penalty else None
         prefix: Padded | None = value.get(FORCED)
         return Problem(
             step=self._scored,
@@ -143,16 +142,15 @@ class Stages:
             rows=rows,
             settings=settings,
             special=self.generator.special,
-            ranking=Ranking(settings.length_penalty, settings.coverage_penalty, mask_RS),
+            ranking=ranking_of(settings, value.get("mask"), rows),
             prefix=None if prefix is None else prefix.repeat(rows),
         )
 
     def _scored(self, token: Tensor, state: Rows, prepared: Prepared) -> tuple[StepOutput, Rows]:
         """A step; with as many tokens as a beam compares, where their number depends on the source."""
         output, state = self.generator.step(token, state, prepared)
-        scores_RV = output.log_probabilities
-        if self.settings.kind == "beam" and not isinstance(scores_RV.shape[1], int):
-            more = F.pad(scores_RV, (0, 2 * self.settings.width), value=NEVER)
+        if self.settings.kind == "beam" and not isinstance(output.scores.shape[1], int):
+            more = F.pad(output.log_probabilities, (0, 2 * self.settings.width), value=NEVER)
             output = replace(output, scores=more, are_logits=False)
         return output, state
 
