@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib import colors, image
 from matplotlib.figure import Figure
 
 from sixjars.evaluation.by_length import Bucket, edges_of, scores_by_length
 from sixjars.evaluation.metrics import METRICS, Outcome, RationaleWeight
-from sixjars.inspection.page import draw_by_length
+from sixjars.inspection.page import COLORS, draw_by_length
 
 
 def test_no_example_is_lost_and_empty_ranges_have_no_value() -> None:
@@ -71,3 +72,12 @@ def test_a_curve_has_a_dot_for_each_range_with_a_value(tmp_path: Path, monkeypat
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["$initial_{", "attention", "fewer than 20 examples"]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("length of the input (words)", "exact match")
+
+
+def test_equal_curves_are_seen_beneath_each_other(tmp_path: Path) -> None:
+    curve = [Bucket(1, 5, 30, 0.5), Bucket(6, 10, 30, 0.5)]
+    names = ["one", "two", "three", "four"]
+    draw_by_length(tmp_path / "curve.png", dict.fromkeys(names, curve), metric="exact_match")
+    pixels = image.imread(tmp_path / "curve.png")[..., :3]
+    seen = [bool((abs(pixels - colors.to_rgb(color)).max(axis=2) < 0.02).sum() > 400) for color in COLORS[:4]]
+    assert seen == [True] * 4

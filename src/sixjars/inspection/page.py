@@ -221,9 +221,11 @@ def draw_by_length(
     for number, (name, buckets) in enumerate(curves.items()):
         dots = [(b.place, b.value, b.count) for b in buckets if b.value is not None]
         color = COLORS[number % len(COLORS)]
-        axes.plot(
-            [x for x, _, _ in dots], [y for _, y, _ in dots], marker="o", color=color, linewidth=2, label=name, **WHOLE
-        )
+        style: dict[str, Any] = {"linewidth": 2, "markersize": max(4.0, 8.0 - 1.5 * number), **WHOLE}
+        if number:  # smaller dots and wider gaps, through which an equal line is seen that was drawn before
+            style["dashes"] = 3, 3 * number
+        x, y, _ = zip(*dots, strict=True) if dots else ((), (), ())
+        axes.plot(x, y, marker="o", color=color, label=name, **style)
         sure = [(b.place, b.interval) for b in buckets if b.interval is not None]
         low, high = [between.low for _, between in sure], [between.high for _, between in sure]
         axes.fill_between([x for x, _ in sure], low, high, color=color, alpha=0.15, linewidth=0)
