@@ -151,12 +151,12 @@ def test_targets_exist() -> None:
 
 
 def test_what_pip_installs_exists() -> None:
-    installs = [code.removeprefix("pip install ") for code in CODE if code.startswith("pip install ")]
+    installs = [what for code in CODE if code.startswith("pip install ") for what in shlex.split(code)[2:]]
     assert len(installs) > 5
     runtime = tomllib.loads((ROOT / "runtime" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     projects = {PROJECT["name"]: PROJECT, ".": PROJECT, runtime["name"]: runtime, "./runtime": runtime}
     for what in installs:
-        found = re.fullmatch(r"'?(?P<name>[\w./-]+)(\[(?P<extras>[\w,]+)\])?'?", what)
+        found = re.fullmatch(r"(?P<name>[\w./-]+)(\[(?P<extras>[\w,]+)\])?", what)
         assert found, what
         extras = set(filter(None, (found["extras"] or "").split(",")))
         assert extras <= set(projects[found["name"]]["optional-dependencies"]), what

@@ -31,8 +31,8 @@ from sixjars.runs.compare import _changes, _check_data, _metrics, _names, compar
 from sixjars.runs.comparison import Comparison, Contender, Cost, Differing, Measured
 from sixjars.runs.comparison_files import Target
 from sixjars.runs.data import Blueprint
-from sixjars.runs.evaluate import file_dataset
 from sixjars.runs.folder import open_run
+from sixjars.runs.scored_files import file_dataset
 
 FEW = [
     "data.sample.size=64",

@@ -109,3 +109,42 @@ def test_one_folder_of_images_is_refused_and_several_labels_of_each_row_are_not(
     assert started(
         tmp_path / "new.yaml", task="document_classification", data=lined(tmp_path / "a.jsonl", rows)
     ).path.exists()
+
+
+TAGS = [["billing"], ["refund"], ["Refund", "billing"], ["login"], ["billing", "login", "refund"]]
+
+
+def tagged(path: Path, mark: str) -> Path:
+    rows = [f'"ticket {number} is here";"{mark.join(TAGS[number % 5])}"\n' for number in range(120)]
+    path.write_text("text;tags\n" + "".join(rows), encoding="utf-8")
+    return path
+
+
+def test_labels_with_commas_between_are_several_labels(tmp_path: Path) -> None:
+    made = started(tmp_path / "new.yaml", task="document_classification", data=tagged(tmp_path / "a.csv", " , "))
+    recipe = read_recipe(made.path)
+    assert recipe.data.fields["label"].model_dump()["multi_label"] is True
+    assert (recipe.loss.smoothing, recipe.evaluation.metrics[0]) == (0, "labels_micro_f1")
+    assert made.notes[-2:] == (
+        "a row may have several labels, such as 'Refund, billing', so the recipe says `multi_label: true`.",
+        "labels differ only in case, and are different classes: 'refund' (48 rows) and 'Refund' (24 rows). Write "
+        "`lowercase: true` under label to make them one.",
+    )
+
+
+@pytest.mark.parametrize("mark", [";", "|", "/"])
+def test_labels_with_other_marks_between_are_told_of(mark: str, tmp_path: Path) -> None:
+    made = started(tmp_path / "new.yaml", task="document_classification", data=tagged(tmp_path / "a.csv", mark))
+    assert read_recipe(made.path).data.fields["label"].model_dump()["multi_label"] is False
+    assert (
+        f"labels look like lists with {mark!r} between, such as 'Refund{mark}billing', but each list is a class of its "
+        "own. If a row may have several labels, write commas there and run `sixjars new` again."
+    ) in made.notes
+
+
+def test_a_name_with_a_comma_in_it_is_one_label(tmp_path: Path) -> None:
+    data, places = tmp_path / "a.csv", ["Paris, France", "Rome, Italy", "Lyon, France", "Milan, Italy"]
+    data.write_text("text,label\n" + "".join(f'text {n} is here,"{places[n % 4]}"\n' for n in range(120)))
+    made = started(tmp_path / "new.yaml", task="document_classification", data=data)
+    assert read_recipe(made.path).data.fields["label"].model_dump()["multi_label"] is False
+    assert not any("several labels" in note for note in made.notes)

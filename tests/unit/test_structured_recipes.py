@@ -283,7 +283,12 @@ def test_multiple_labels_have_metrics_of_their_own() -> None:
     assert [metric.name for metric in metrics_of(found)] == ["labels_micro_f1", "labels_macro_f1", "labels_exact"]
 
 
-def test_the_perplexity_of_multiple_labels() -> None:
-    values = of(DOCUMENTS, {"label": {"multi_label": True}}, evaluation={"metrics": ["perplexity"]})
-    told = "perplexity tells how surprising one label is, but an example may have several; use labels_micro_f1."
-    assert faults_of(values) == (f"evaluation.metrics: {told}",)
+def test_metrics_of_one_label_are_not_for_multiple_labels() -> None:
+    names = ["perplexity", "macro_f1", "micro_f1"]
+    values = of(DOCUMENTS, {"label": {"multi_label": True}}, evaluation={"metrics": names})
+    assert faults_of(values) == (
+        "evaluation.metrics: perplexity tells how surprising one label is, but an example may have several; use "
+        "labels_micro_f1.",
+        "evaluation.metrics: macro_f1 takes each set of labels for a class of its own; use labels_macro_f1.",
+        "evaluation.metrics: micro_f1 takes each set of labels for a class of its own; use labels_micro_f1.",
+    )

@@ -23,7 +23,10 @@ ASKED = re.compile(r"\.(\w+)\(")
 OF_JAVASCRIPT = {"has", "keys", "of", "split"}
 """Methods that arrays, texts and maps have too."""
 MORE = {
-    "several labels": ("document_classification/sample_attention", ["data.label.multi_label=true"]),
+    "several labels": (
+        "document_classification/sample_attention",
+        ["data.label.multi_label=true", "evaluation.metrics=[labels_exact]"],
+    ),
     "lower case": ("translation/sample_every_step", ["data.source.lowercase=true", "model.bridge.start=copy"]),
     "sentences": ("document_classification/sample_flat_initial", ["data.source.segments=sentences"]),
     "a conversation without hierarchy": ("dialog/sample_attention", ["data.source.segments=turns"]),

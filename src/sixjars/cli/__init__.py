@@ -64,12 +64,14 @@ def about(
 NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
 LARGE = {-3: 32 << 20, -1: 512 << 20}
 """Of glibc's `mallopt`: the least block that is given back at once, and the memory that may lie free before any is."""
+COUNTS_LEAKS = "triton._C.libtriton"
+"""A module (of Triton 3.9, by nanobind) that prints a page about each of its objects that is left at the end."""
 
 
 def main() -> None:
     """Run the command line; whatever goes wrong on the user's side is one sentence on stderr."""
     gc.set_threshold(100_000)  # what is imported stays: to look through it for garbage often takes a tenth of a start
-    atexit.register(gc.freeze)  # nor is it looked through at the end, where all memory goes with the process
+    atexit.register(leave_garbage)
     keep_memory()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a character that the terminal cannot show is no reason to stop
@@ -80,6 +82,12 @@ def main() -> None:
             raise KeyboardInterrupt
         sys.stdout.flush()
         sys.exit(code or 0)
+
+
+def leave_garbage() -> None:
+    """At the end, do not look for garbage: all memory goes with the process, unless a module would complain."""
+    if COUNTS_LEAKS not in sys.modules:
+        gc.freeze()
 
 
 def keep_memory() -> None:

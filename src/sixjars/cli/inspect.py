@@ -73,7 +73,7 @@ def compare(
     from sixjars.runs.comparison_files import Target
 
     with listening(ConsoleProgress(notes())):
-        comparison = compare_them(recipes, data=data, out=out, metric=metric, device=device, allow=allow or [])
+        comparison = compare_them(recipes, data=data or None, out=out, metric=metric, device=device, allow=allow or [])
     if as_json:
         results().print(json.dumps(comparison.to_json(), ensure_ascii=False))
     else:

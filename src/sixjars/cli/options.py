@@ -32,7 +32,14 @@ AllowOption = Annotated[
         show_default=False,
     ),
 ]
-DataOption = Annotated[Path | None, typer.Option(help="Another file with the same columns.", show_default=False)]
+DataOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="PATH",
+        help="Another file with the same columns; or parallel lines: --data c.en --data c.de.",
+        show_default=False,
+    ),
+]
 DeviceOption = Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to compute.")]
 FromOption = Annotated[
     Path | None,

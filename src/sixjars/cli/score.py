@@ -42,7 +42,7 @@ def evaluate(
     check_output(output)
     named = [name.strip() for name in metrics.split(",")] if metrics else None
     progress = ConsoleProgress(notes())
-    found = evaluate_run(run, data=data, metrics=named, device=device, reporter=progress, allow=allow or [])
+    found = evaluate_run(run, data=data or None, metrics=named, device=device, reporter=progress, allow=allow or [])
     if output is not None:
         with output.open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(example, ensure_ascii=False) + "\n" for example in found.each())
@@ -86,5 +86,6 @@ def report(
     """Write one HTML file about a run: scores, learning curves, examples with attention, a map, how to repeat it."""
     from sixjars.runs.report import report as report_run
 
-    written = report_run(run, data=data, out=out, device=device, reporter=ConsoleProgress(notes()), allow=allow or [])
+    progress = ConsoleProgress(notes())
+    written = report_run(run, data=data or None, out=out, device=device, reporter=progress, allow=allow or [])
     note(f"wrote {written} ({written.stat().st_size / 1e6:.1f} MB)")

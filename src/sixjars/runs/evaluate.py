@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -11,8 +11,6 @@ from typing import Any, final
 
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import Dataset, Fields
-from sixjars.data.field import Field
-from sixjars.data.readers.dialect import refitted
 from sixjars.data.readers.memory import MEMORY, given_tables, table_of, tables_of
 from sixjars.data.readers.records import HUB
 from sixjars.errors import DataError, RecipeError
@@ -24,13 +22,13 @@ from sixjars.progress import Reporter, listening
 from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.data import Blueprint, Splits, media_places, splits_of
+from sixjars.runs.data import Blueprint, Splits, splits_of
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.folds import note_of_folds
 from sixjars.runs.html import score_table, table
 from sixjars.runs.recipes import metrics_of, misfits, named_metrics
-from sixjars.runs.splits import SPLITS, read_files
-from sixjars.samples import sample_columns
+from sixjars.runs.scored_files import Scored, are_files, file_dataset, learned_from, training_files
+from sixjars.runs.splits import SPLITS
 
 
 @final
@@ -87,6 +85,7 @@ def evaluate(
 ) -> Evaluation:
     """The scores of a run, on its test set or on another file or table in memory with the same columns.
 
+    Parallel files, a line of each for an example, are a list, as `new` takes them: `data=["t.en", "t.de"]`.
     A run that was trained on tables in memory is scored on the rows that were held out when they are given again, by
     split as `train` takes them: `data={"train": TABLE}`.
 
@@ -155,7 +154,7 @@ def judged_run(
     except DataError as error:
         raise DataError(f"{error}{_elsewhere(run.recipe, tables) if file is None else ''}") from None
     else:
-        if file is not None and _learned_from(run.recipe, Path(file)):
+        if file is not None and learned_from(run.recipe, file):
             reporter.note("the run was trained on rows of this file; a score on them says little of new ones.")
         if file is None and run.recipe.learning.folds is not None:
             reporter.note(note_of_folds(run))
@@ -182,10 +181,12 @@ def evaluation_of(found: Judged, metrics: Sequence[Metric], dataset: Dataset) ->
     return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, table, taken, dataset.unknown, each)
 
 
-def _given(run: RunFolder, data: Any) -> tuple[str | Path | None, dict[str, Any]]:
-    """The file to score, or nothing for the run's own; and tables in memory, by name."""
+def _given(run: RunFolder, data: Any) -> tuple[Scored | None, dict[str, Any]]:
+    """The file or files to score, or nothing for the run's own; and tables in memory, by name."""
     if data is None or isinstance(data, str | Path):
         return data, {}
+    if are_files(data):
+        return (data[0] if len(data) == 1 else tuple(map(os.fspath, data))), {}
     if not isinstance(data, Mapping):
         return f"{MEMORY}data", {f"{MEMORY}data": table_of(data)}
     tables = tables_of(data, SPLITS)
@@ -198,16 +199,10 @@ def _given(run: RunFolder, data: Any) -> tuple[str | Path | None, dict[str, Any]
     return None, tables
 
 
-def _training_files(recipe: Recipe) -> Iterator[str]:
-    """The files that a recipe trains on, as it names them."""
-    for one in recipe.data.training_files:
-        yield from [one.file] if isinstance(one.file, str) else one.file.values()
-
-
 def _own_files(recipe: Recipe) -> list[str]:
     """Those of the other splits too."""
     others = [one for one in (recipe.data.valid, recipe.data.test) if isinstance(one, str | Mapping)]
-    return [*_training_files(recipe), *chain(*([one] if isinstance(one, str) else one.values() for one in others))]
+    return [*training_files(recipe), *chain(*([one] if isinstance(one, str) else one.values() for one in others))]
 
 
 def _elsewhere(recipe: Recipe, tables: Collection[str]) -> str:
@@ -216,12 +211,6 @@ def _elsewhere(recipe: Recipe, tables: Collection[str]) -> str:
     if all(recipe.data.path(name).exists() for name in own):
         return ""
     return " To score the run on another file with the same columns, say --data FILE (in Python: data='FILE')."
-
-
-def _learned_from(recipe: Recipe, file: Path) -> bool:
-    """Whether a file is one of those that the recipe trains on."""
-    places = (recipe.data.path(name) for name in _training_files(recipe))
-    return file.exists() and any(place.exists() and place.samefile(file) for place in places)
 
 
 def wanted_metrics(recipe: Recipe, names: Sequence[str] | None, outside: Outside) -> list[Metric]:
@@ -251,7 +240,7 @@ def _datasets(
     blueprint: Blueprint,
     fields: Fields,
     *,
-    data: str | Path | None = None,
+    data: Scored | None = None,
     metrics: Sequence[Metric] = (),
 ) -> tuple[Dataset, Splits | None]:
     """What is scored, and all of the run's data where that is at hand or needed."""
@@ -269,32 +258,3 @@ def _datasets(
     dataset.usable  # noqa: B018 - refuses a file of which nothing can be scored
     needs_training = any("familiar" in metric.needs for metric in metrics)
     return dataset, splits_of(blueprint, fields) if needs_training else None
-
-
-def file_dataset(run: RunFolder, fields: Fields, data: str | Path, annotations: Collection[str] = ()) -> Dataset:
-    """A file with the columns that the run was trained on, and those of some annotations."""
-    recipe = _from_here(run.recipe, str(data), annotations)
-    own = fields.mapped(lambda one: _found_from_here(one, run.recipe, Path(data)))
-    examples = own.admit(read_files(recipe, own, str(data)), skip=recipe.data.on_bad_row == "skip")
-    return Dataset.stored(examples, own)
-
-
-def _found_from_here(own: Field, recipe: Recipe, file: Path) -> Field:
-    """A field whose images or videos may be beside a file, or where those of the training data are."""
-    places = [place for place in (file.parent, *media_places(recipe, own)) if own.is_media and place.exists()]
-    return own.equipped(replace(own.equipment, places=tuple(places)))
-
-
-def _from_here(recipe: Recipe, file: str, annotations: Collection[str]) -> Recipe:
-    """The recipe for a file named on the command line: found from here, its columns those that it was trained on."""
-    data = recipe.data
-    columns: dict[str, Any] = {name: settings.column for name, settings in data.fields.items()}
-    columns |= {key: getattr(data, key) for key in ANNOTATIONS}
-    if data.sample is not None:
-        columns |= sample_columns(recipe)
-    fields = {name: one.model_copy(update={"column": columns[name]}) for name, one in data.fields.items()}
-    changes: dict[str, Any] = {"folder": ".", "sample": None, "train": file, "fields": fields}
-    changes |= {key: columns[key] if key in annotations else None for key in ANNOTATIONS}
-    if data.format == "table":
-        changes |= refitted(Path(file), [columns[name] for name in (*fields, *annotations)], data)
-    return recipe.model_copy(update={"data": data.model_copy(update=changes)})

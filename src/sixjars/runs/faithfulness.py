@@ -17,8 +17,9 @@ from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, listening
 from sixjars.recipe.outside import Outside
 from sixjars.runs.data import Blueprint
-from sixjars.runs.evaluate import file_dataset, scored_dataset
+from sixjars.runs.evaluate import scored_dataset
 from sixjars.runs.folder import open_run
+from sixjars.runs.scored_files import file_dataset
 
 EXAMPLES: Final = 200
 """Examples that are checked, where nobody says how many."""

@@ -24,11 +24,11 @@ from sixjars.progress import number_of, tell
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import SearchSettings
 from sixjars.runs.data import Blueprint
-from sixjars.runs.evaluate import file_dataset
 from sixjars.runs.folder import open_run
 from sixjars.runs.predict import Predictor
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.requests import EncodedRequests, Found, Input, Request
+from sixjars.runs.scored_files import file_dataset
 
 MOST_LABELS = 50
 """Labels that a message lists."""

@@ -11,7 +11,7 @@ from sixjars.data.dataset import Fields
 from sixjars.data.field import Equipment, Field
 from sixjars.data.fields import FIELDS
 from sixjars.errors import DataError, RecipeError, hint, shown, unknown
-from sixjars.evaluation.metrics import Metric, metric_named
+from sixjars.evaluation.metrics import ONE_LABEL, Metric, metric_named
 from sixjars.flow.contracts import ModelPlan
 from sixjars.flow.limits import Number
 from sixjars.model.build import Nested, class_of, nested, resolved
@@ -218,8 +218,8 @@ def misfits(recipe: Recipe, metrics: Named, outside: Outside = NOTHING) -> list[
     for component in (plan.encoder, plan.bridge, plan.decoder):
         faults += component.misfits(plan)
     if fields.output.multi_label:
-        message = "perplexity tells how surprising one label is, but an example may have several; use labels_micro_f1."
-        faults += [f"{place}: {message}" for place, metric in metrics if metric.name == "perplexity"]
+        unfit = [(place, metric.name) for place, metric in metrics if metric.name in ONE_LABEL]
+        faults += [f"{place}: {name} {ONE_LABEL[name]}" for place, name in unfit]
     if recipe.loss.class_weights is not None and not fields.output.single_label:
         faults.append("loss.class_weights: needs exactly one label for each example; remove it.")
     for inner in nested(plan):

@@ -36,6 +36,7 @@ from sixjars.runs.folds import note_of_folds
 from sixjars.runs.output_file import check_new, check_not_read, check_writable
 from sixjars.runs.recipes import metrics_of
 from sixjars.runs.report_examples import example_of, images_of, lengths_of, ranking_of, unknown_words, views_of
+from sixjars.runs.scored_files import are_files
 from sixjars.runs.splits import SPLITS
 
 ENDINGS = (".html", ".htm")
@@ -123,7 +124,8 @@ class _Gathering:
         lengths, unit = lengths_of(one)
         examples = [example_of(one, at, ranking.value(at), length) for at, length in enumerate(lengths)]
         explanation = explain(run.folder, allow=run.outside.packages, components=run.outside.components)
-        file = [] if data is None else ["--data", str(data) if isinstance(data, str | Path) else "FILE"]
+        files = data if are_files(data) else [data if isinstance(data, str | Path) else "FILE"]
+        file = [] if data is None else [word for one in files for word in ("--data", str(one))]
         return Report(
             title=f"Report of {Path(given).name or Path(given).resolve().name}",
             where=evaluation.where,

@@ -10,6 +10,7 @@ from typing import Final, final
 from sixjars.data.field import Field
 from sixjars.data.media.files import MediaFiles
 from sixjars.data.media.images import IMAGE_ENDINGS, need_pillow, read_image, size_of
+from sixjars.data.text.label_lists import hold_lists
 from sixjars.data.text.segments import SEPARATOR
 from sixjars.errors import DataError, MissingExtra, SixJarsError, shown
 from sixjars.progress import number_of
@@ -20,6 +21,8 @@ SELDOM: Final = 10
 """A label of few rows is named where most labels have so many times more."""
 NAMED: Final = 3
 """Labels, or files that cannot be used, that are named; further ones are counted."""
+OTHER_MARKS: Final = ";|/"
+"""What people write between labels, beside the comma."""
 OPENED: Final = 10_000
 """Images of which the beginning is read, which tells their size; of more, some from all over the data."""
 DECODED: Final = 100
@@ -65,10 +68,22 @@ def check_labels(field: Field, texts: Sequence[str], data: object) -> None:
 def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
     """What a person should know of the labels, a sentence each."""
     counts = counts_of(field, texts)
+    if field.multi_label and texts:
+        lists = [field.normalize(text) for text in texts]
+        counts = Counter(label for text in lists for label in text.split(SEPARATOR))
+        some = next((text for text in lists if SEPARATOR in text), lists[0])
+        yield f"a row may have several labels, such as {shown(some)}, so the recipe says `multi_label: true`."
+    for mark in OTHER_MARKS if field.single_label else "":
+        if hold_lists(texts, mark):
+            some = next(text for text in texts if mark in text.strip(f"{mark} "))
+            yield (
+                f"labels look like lists with {mark!r} between, such as {shown(some)}, but each list is a class of its "
+                "own. If a row may have several labels, write commas there and run `sixjars new` again."
+            )
     usual = median(counts.values()) if counts else 0
     rare = [label for label, count in counts.items() if count < FEW and SELDOM * count <= usual]
     if rare:
-        dropped = unbalanced(counts) and single(counts)
+        dropped = field.single_label and unbalanced(counts) and single(counts)
         left_out = f" A label of 1 row is left out (min_count: 2 under {field.name})." if dropped else ""
         yield _listed([_rare(label, counts) for label in rare]) + left_out
     alike = defaultdict(list)

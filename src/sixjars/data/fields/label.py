@@ -15,6 +15,7 @@ from pydantic import StrictBool
 from sixjars.data.batches import Column, IdColumn
 from sixjars.data.field import Field
 from sixjars.data.storage.cache import FieldEncoder, IdEncoder, Table
+from sixjars.data.text.label_lists import hold_lists
 from sixjars.data.text.segments import SEPARATOR, text_of_labels, texts_of
 from sixjars.errors import DataError, RunError
 from sixjars.flow.limits import Positive
@@ -172,7 +173,9 @@ class LabelField(Field):
 
     @classmethod
     def guess(cls, values: Sequence[object]) -> dict[str, Any] | None:
-        """Texts or whole numbers; lists of texts are several labels."""
+        """Texts or whole numbers; lists of texts, and texts that are lists, are several labels."""
         if all(isinstance(value, list) and value and all(isinstance(one, str) for one in value) for value in values):
             return {"multi_label": True}
-        return {} if all(isinstance(value, str | int) for value in values) else None
+        if not all(isinstance(value, str | int) for value in values):
+            return None
+        return {"multi_label": True} if hold_lists([str(value) for value in values], SEPARATOR.strip()) else {}

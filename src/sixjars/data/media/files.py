@@ -21,6 +21,7 @@ from threading import Lock
 from typing import BinaryIO, Final, cast, final
 
 from sixjars.data.media.hdf5 import HDF5_ENDINGS, Hdf5File, Stamp, too_large
+from sixjars.data.media.names import in_other_case, spellings
 from sixjars.data.storage.cache import set_aside
 from sixjars.errors import DataError
 from sixjars.progress import Reporter
@@ -100,20 +101,24 @@ class MediaFiles:
                 raise DataError(f"{name} is a folder in {place.path}, not a file.")
         looked = ", ".join(str(place.path) for place in self._places) or "no place at all"
         others = [f"{os.path.splitext(name)[0]}{ending}" for ending in _OTHERS]
-        if there := [other for other in others for place in self._places if place.has(other)]:
+        there = [other for other in others for place in self._places if place.has(other)]
+        folders = [place.path for place in self._places if isinstance(place, _Folder)]
+        if there := there or [other for folder in folders if (other := in_other_case(folder, name))]:
             raise DataError(f"There is no file {name!r} in {looked}, but {there[0]!r} is there; is that one meant?")
         raise DataError(f"There is no file {name!r} in {looked}; 'media' names the folders and .zip files to look in.")
 
     def _matches(self, name: str) -> "list[tuple[_Place, str]]":
-        """Where the name leads: nowhere, to one file, or to several of which it is the end."""
+        """Where the name leads, as it is or else as another system writes it."""
+        return self._places_of(name) or next(filter(None, map(self._places_of, spellings(name))), [])
+
+    def _places_of(self, name: str) -> "list[tuple[_Place, str]]":
+        """Nowhere, one file, or several of which the name is the end."""
         whole = [f"{name}{ending}" for ending in self._endings]
         places: Sequence[_Place] = [_Folder(Path())] if os.path.isabs(name) else self._places
         for place in places:
             if there := [one for one in whole if place.has(one)]:
                 return [(place, there[0])]
-        found = [(place, member) for place in places for one in whole for member in place.ending(one)]
-        # a table that was written on Windows has \ where others have /
-        return found if found or "\\" not in name else self._matches(name.replace("\\", "/"))
+        return [(place, member) for place in places for one in whole for member in place.ending(one)]
 
 
 @final

@@ -3,6 +3,7 @@
 No library of a metric is imported here; each metric imports its own when it is first computed.
 """
 
+from sixjars.evaluation.metrics.answers import ONE_LABEL as ONE_LABEL
 from sixjars.evaluation.metrics.answers import ClassRow as ClassRow
 from sixjars.evaluation.metrics.answers import Confusion as Confusion
 from sixjars.evaluation.metrics.answers import confusion as confusion

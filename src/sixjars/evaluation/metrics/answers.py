@@ -12,6 +12,12 @@ from sixjars.errors import DataError
 from sixjars.evaluation.metrics.outcome import Outcome, Rows, Sums
 
 _REST: Final = "other"
+ONE_LABEL: Final = {
+    "perplexity": "tells how surprising one label is, but an example may have several; use labels_micro_f1.",
+    "macro_f1": "takes each set of labels for a class of its own; use labels_macro_f1.",
+    "micro_f1": "takes each set of labels for a class of its own; use labels_micro_f1.",
+}
+"""Metrics that are for one label of each example, and why."""
 
 Labels = frozenset[str]
 

@@ -1,0 +1,25 @@
+"""Columns of a table whose texts are lists of labels."""
+
+from collections.abc import Sequence
+from typing import Final
+
+LEAST_LISTS: Final = 0.1
+"""The share of texts with several labels, from which on a column is taken for one of lists."""
+
+
+def hold_lists(texts: Sequence[str], mark: str) -> bool:
+    """Whether texts are lists of labels with `mark` between them, and not names with such a mark in them.
+
+    Then there are fewer labels than texts, and most that are in a list also stand alone.
+
+    >>> hold_lists(["billing", "refund", "billing, refund"], ","), hold_lists(["Paris, France", "Rome, Italy"], ",")
+    (True, False)
+    """
+    parts = [[part for part in map(str.strip, text.casefold().split(mark)) if part] for text in texts]
+    alone = {labels[0] for labels in parts if len(labels) == 1}
+    listed = [label for labels in parts if len(labels) > 1 for label in labels]
+    return (
+        sum(len(labels) > 1 for labels in parts) >= LEAST_LISTS * len(texts)
+        and len(alone.union(listed)) < len({tuple(sorted(labels)) for labels in parts})
+        and sum(label in alone for label in listed) * 2 > len(listed)
+    )
