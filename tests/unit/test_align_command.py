@@ -112,6 +112,13 @@ def test_more_text_is_learned_from(call: Any, tmp_path: Path) -> None:
     assert call("align", a, b, "--also", *others).out == "0-1 1-0\n"
 
 
+def test_empty_lines_at_the_end_of_one_text_are_nothing(call: Any, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("the house\nthe book\n\n\n")
+    (tmp_path / "b").write_text("das Haus\ndas Buch\n")
+    assert call("align", tmp_path / "a", tmp_path / "b").out == "0-0 1-1\n0-0 1-1\n"
+    assert len(list(sixjars.align(["a", "b"], ["c", "d", "", None]).to_pharaoh())) == 2  # type: ignore[list-item]
+
+
 def test_texts_of_different_length(call: Any, texts: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "one").write_text("a\n")
     assert call("align", texts[0], tmp_path / "one").sentence == (

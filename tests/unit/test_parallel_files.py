@@ -52,6 +52,20 @@ def test_files_of_unequal_length(mode: str, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.usefixtures("block")
+def test_empty_lines_at_the_end_of_one_file_are_nothing(tmp_path: Path) -> None:
+    (tmp_path / "x.en").write_text("a\nb\n\n \n")
+    (tmp_path / "x.de").write_bytes(b"c\r\nd\r\n")
+    found = reading(tmp_path, {"en": "x.en", "de": "x.de"})
+    assert rows_of(found) == [("a", "c"), ("b", "d")]
+    (tmp_path / "x.en").write_text("a\nb\n\n e\n")
+    told = f"{tmp_path / 'x.en'} has 4, {tmp_path / 'x.de'} has 2"
+    columns: dict[str, Column] = {"en": "en", "de": "de"}
+    assert message(tmp_path, {"en": "x.en", "de": "x.de"}, columns) == (
+        f"Parallel files must have equally many lines, but {told}."
+    )
+
+
 def test_a_line_that_is_bad_in_both_files_is_one_row(tmp_path: Path) -> None:
     (tmp_path / "x.en").write_bytes(b"a\n\xff\n\nd\n")
     (tmp_path / "x.de").write_bytes(b"a\n\xff\n\nd\n")

@@ -144,13 +144,14 @@ def align(
 
 
 def _parallel(first: Text, second: Text) -> tuple[Any, Any]:
-    """The lines of two texts, as `pyarrow` arrays."""
+    """The lines of two texts, as `pyarrow` arrays, without empty ones at the end that only one of them has."""
     found = _lines(first), _lines(second)
-    if len(found[0]) != len(found[1]):
+    count = min(map(len, found))
+    if any((line.as_py() or "").strip() for lines in found for line in lines[count:]):
         names = (text if isinstance(text, str | Path) else "the list" for text in (first, second))
         counts = ", ".join(f"{name} has {len(lines):,}" for name, lines in zip(names, found, strict=True))
         raise DataError(f"Texts to align must have equally many lines, but {counts}.")
-    return found
+    return found[0][:count], found[1][:count]
 
 
 def _lines(text: Text) -> Any:

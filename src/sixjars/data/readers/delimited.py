@@ -5,6 +5,7 @@ Without quotes, as in TSV, a quotation mark is a letter like any other.
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,7 +42,7 @@ def read_text(path: Path, wanted: Wanted) -> Source:
 
 
 def read_parallel(paths: Mapping[Key, Path], wanted: Wanted) -> Iterator[Piece]:
-    """Line i of the file of each column is record i."""
+    """Line i of the file of each column is record i. Empty lines behind the end of another file are nothing."""
     files = [spread(lambda one: lines_in(*one), blocks_of(path)) for path in paths.values()]
     number, waiting = 1, [next(file, ()) for file in files]
     while count := min(map(len, waiting)):
@@ -54,10 +55,20 @@ def read_parallel(paths: Mapping[Key, Path], wanted: Wanted) -> Iterator[Piece]:
         number += count
         waiting = [lines[count:] for lines in waiting]
         waiting = [lines if len(lines) else next(file, ()) for lines, file in zip(waiting, files, strict=True)]
-    if any(map(len, waiting)):
-        counts = [number - 1 + len(lines) + sum(map(len, file)) for lines, file in zip(waiting, files, strict=True)]
-        message = ", ".join(f"{path} has {count}" for path, count in zip(paths.values(), counts, strict=True))
+    left = [_counted(chain([lines], file)) for lines, file in zip(waiting, files, strict=True)]
+    if any(has_text for _, has_text in left):
+        counts = [f"{path} has {number - 1 + count}" for path, (count, _) in zip(paths.values(), left, strict=True)]
+        message = ", ".join(counts)
         raise DataError(f"Parallel files must have equally many lines, but {message}.")
+
+
+def _counted(blocks: Iterable[Sequence[Any]]) -> tuple[int, bool]:
+    """How many lines they have, and whether any is not empty; one that cannot be read is not."""
+    count, has_text = 0, False
+    for lines in blocks:
+        count += len(lines)
+        has_text = has_text or any(isinstance(line, Fault) or line.strip() for line in map(_plain, lines))
+    return count, has_text
 
 
 def _plain(line: Any) -> str | Fault:
