@@ -263,6 +263,7 @@ def test_a_text_that_is_the_name_of_a_file(
 def test_pictures_of_what_was_attended_to(call: Any, run: Path, tmp_path: Path) -> None:
     said = call("predict", run, "ghar", "ja", "--nbest", "2", "--pictures", tmp_path / "seen")
     assert said.code == 0
+    assert said.err.endswith(f"the pictures are in {tmp_path / 'seen'}\n")
     names = sorted(path.name for path in (tmp_path / "seen").iterdir())
     assert names == ["1-ghar-1.png", "1-ghar-2.png", "2-ja-1.png", "2-ja-2.png"]
     plain = sixjars.train(

@@ -261,6 +261,7 @@ class _Work:
             sink.close()
         if drawn:
             note_fonts(drawn)
+            note(f"the pictures are in {self.pictures}")
         if notes.end():
             raise typer.Exit(1)
 
