@@ -81,3 +81,15 @@ def test_a_report_is_not_written_over_one_of_them(folder: Path) -> None:
     page.write_text("the red cat\n")
     with pytest.raises(DataError, match=r"c\.html is the data that is read; choose another name\."):
         sixjars.report(folder / "run", data=[folder / "c.en", page], out=page)
+
+
+def test_fields_of_one_column_and_annotations_of_a_sample(folder: Path, tmp_path: Path) -> None:
+    few = ["data.sample.size=16", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
+    run = sixjars.train("translation/sample_attention", few, out=tmp_path / "run").folder
+    files = [folder / "c.en", folder / "c.de"]
+    assert sixjars.evaluate(run, data=files, metrics=["chrf"]).examples == len(ENGLISH)
+    with pytest.raises(DataError) as caught:
+        sixjars.evaluate(run, data=files, metrics=["alignment_error_rate"])
+    assert str(caught.value) == (
+        "parallel files have no column for the alignment of this run; score it on a table, or name metrics without."
+    )

@@ -126,7 +126,8 @@ def test_labels_with_commas_between_are_several_labels(tmp_path: Path) -> None:
     assert recipe.data.fields["label"].model_dump()["multi_label"] is True
     assert (recipe.loss.smoothing, recipe.evaluation.metrics[0]) == (0, "labels_micro_f1")
     assert made.notes[-2:] == (
-        "a row may have several labels, such as 'Refund, billing', so the recipe says `multi_label: true`.",
+        "a row may have several labels, such as 'Refund, billing', so the recipe says `multi_label: true`. If that is "
+        "one label, remove it there, and write `metrics: [accuracy@1, macro_f1]`.",
         "labels differ only in case, and are different classes: 'refund' (48 rows) and 'Refund' (24 rows). Write "
         "`lowercase: true` under label to make them one.",
     )

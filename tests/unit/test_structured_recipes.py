@@ -1,9 +1,11 @@
 """Recipes of documents, conversations, copying and points: every fault is a sentence, what is written is read again."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import sixjars
 from sixjars.errors import RecipeError
 from sixjars.recipe.files import values_of
 from sixjars.runs.recipes import metrics_of, recipe_of
@@ -281,6 +283,18 @@ def test_speakers_without_whole_conversations() -> None:
 def test_multiple_labels_have_metrics_of_their_own() -> None:
     found = recipe_of(of(DOCUMENTS, {"label": {"column": "y", "multi_label": True}}), "test")
     assert [metric.name for metric in metrics_of(found)] == ["labels_micro_f1", "labels_macro_f1", "labels_exact"]
+
+
+def test_a_run_that_was_trained_with_a_metric_of_one_label_opens(tmp_path: Path) -> None:
+    """Before they were refused, recipes had such metrics; what was learned is as good as ever."""
+    few = ["data.sample.size=16", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
+    fits = ["data.label.multi_label=true", "evaluation.metrics=[labels_macro_f1]"]
+    run = sixjars.train("document_classification/sample_attention", [*few, *fits], out=tmp_path / "run").folder
+    kept = run / "recipe.yaml"
+    assert "labels_macro_f1" in kept.read_text()
+    kept.write_text(kept.read_text().replace("labels_macro_f1", "macro_f1"))
+    assert sixjars.load(run).predict(['["one sentence", "another"]'])[0].error is None
+    assert sixjars.evaluate(run).scores[0].name == "macro_f1"
 
 
 def test_metrics_of_one_label_are_not_for_multiple_labels() -> None:

@@ -27,7 +27,7 @@ from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.folds import note_of_folds
 from sixjars.runs.html import score_table, table
 from sixjars.runs.recipes import metrics_of, misfits, named_metrics
-from sixjars.runs.scored_files import Scored, are_files, file_dataset, learned_from, training_files
+from sixjars.runs.scored_files import Scored, are_files, learned_from, scored_file, training_files
 from sixjars.runs.splits import SPLITS
 
 
@@ -186,7 +186,8 @@ def _given(run: RunFolder, data: Any) -> tuple[Scored | None, dict[str, Any]]:
     if data is None or isinstance(data, str | Path):
         return data, {}
     if are_files(data):
-        return (data[0] if len(data) == 1 else tuple(map(os.fspath, data))), {}
+        files = tuple(map(os.fspath, data))
+        return (files[0] if len(files) == 1 else files), {}
     if not isinstance(data, Mapping):
         return f"{MEMORY}data", {f"{MEMORY}data": table_of(data)}
     tables = tables_of(data, SPLITS)
@@ -254,7 +255,7 @@ def _datasets(
             f"{data}: the links of this run are in files of their own (data.alignment), not in a column; leave --data "
             "out, or name metrics without alignment_error_rate."
         )
-    dataset = file_dataset(run, fields, data, {truth.key for truth in ANNOTATIONS.values() if truth.need in needs})
+    dataset = scored_file(run, fields, data, {truth.key for truth in ANNOTATIONS.values() if truth.need in needs})
     dataset.usable  # noqa: B018 - refuses a file of which nothing can be scored
     needs_training = any("familiar" in metric.needs for metric in metrics)
     return dataset, splits_of(blueprint, fields) if needs_training else None

@@ -213,7 +213,8 @@ def open_run(folder: str | os.PathLike[str], outside: Outside = NOTHING) -> RunF
     if not recipe.is_file():
         raise RunError(f"{folder} is not a run folder: it has no recipe.yaml.")
     _check_format(folder)
-    return RunFolder(folder, recipe_of(values_of(read_text(recipe), str(recipe)), str(recipe), outside), outside)
+    values = values_of(read_text(recipe), str(recipe))
+    return RunFolder(folder, recipe_of(values, str(recipe), outside, kept=True), outside)
 
 
 def _check_format(folder: Path) -> None:

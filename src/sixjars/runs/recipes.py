@@ -37,8 +37,8 @@ def read_recipe(name: RecipeLike, overrides: Sequence[str] = (), outside: Outsid
     return recipe_of(overridden(values, overrides), where, outside)
 
 
-def recipe_of(values: Mapping[str, Any], where: str, outside: Outside = NOTHING) -> Recipe:
-    """A recipe of plain values, every default filled in."""
+def recipe_of(values: Mapping[str, Any], where: str, outside: Outside = NOTHING, *, kept: bool = False) -> Recipe:
+    """A recipe of plain values, every default filled in; one that a run has `kept` may have metrics that do not fit."""
     task = TASK_NAMED.get(_word(values.get("task")))
     faults = [unknown("key", key, list(Recipe.model_fields)) for key in values if key not in Recipe.model_fields]
     if "task" not in values:
@@ -63,7 +63,7 @@ def recipe_of(values: Mapping[str, Any], where: str, outside: Outside = NOTHING)
     if task is not None and sections["model"] is not None and len(fields) == len(task.slots) and sections["data"]:
         right = {name: section for name, section in sections.items() if section is not None}
         recipe = Recipe(task=task.name, expect=expected.root if expected else {}, **right)
-        faults += misfits(recipe, metrics, outside)
+        faults += misfits(recipe, [one for one in metrics if not kept or one[1].name not in ONE_LABEL], outside)
     if faults:
         raise RecipeError(list(dict.fromkeys(faults)), where)
     return recipe if recipe.learning.metric is not None else _with_metric(recipe, where, outside)

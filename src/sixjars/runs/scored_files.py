@@ -56,20 +56,31 @@ def file_dataset(run: RunFolder, fields: Fields, data: Scored, annotations: Coll
         recipe, files = _from_here(run.recipe, str(data), annotations), str(data)
     first = Path(data[0] if isinstance(data, tuple) else data)
     own = fields.mapped(lambda one: _found_from_here(one, run.recipe, first))
-    try:
-        examples = own.admit(read_files(recipe, own, files), skip=recipe.data.on_bad_row == "skip")
-    except DataError as error:
-        alone = isinstance(files, str) and any(isinstance(one.file, Mapping) for one in run.recipe.data.training_files)
-        raise DataError(f"{error}{PARALLEL if alone else ''}") from None
+    examples = own.admit(read_files(recipe, own, files), skip=recipe.data.on_bad_row == "skip")
     return Dataset.stored(examples, own)
+
+
+def scored_file(run: RunFolder, fields: Fields, data: Scored, annotations: Collection[str]) -> Dataset:
+    """The same for commands that take parallel files: one of them alone is told of the others."""
+    try:
+        return file_dataset(run, fields, data, annotations)
+    except DataError as error:
+        trained = run.recipe.data.training_files
+        alone = "ending" in str(error) and any(isinstance(one.file, Mapping) for one in trained)
+        raise DataError(f"{error}{PARALLEL if alone else ''}") from None
 
 
 def _of_parallel(recipe: Recipe, files: tuple[str, ...], annotations: Collection[str]) -> tuple[Recipe, dict[str, str]]:
     """The recipe for parallel files, and the file of each field: in the order of those it was trained on, if any."""
     data, trained = recipe.data, recipe.data.training_files
+    if annotations:
+        raise DataError(
+            f"parallel files have no column for the {min(annotations)} of this run; score it on a table, or name "
+            "metrics without."
+        )
     by_column = {settings.column: name for name, settings in data.fields.items()}
-    parallel = next((one.file for one in trained if isinstance(one.file, Mapping)), by_column)
-    names = [by_column[column] for column in parallel if column in by_column]
+    parallel = next((one.file for one in trained if isinstance(one.file, Mapping)), None)
+    names = [*data.fields] if parallel is None else [by_column[column] for column in parallel if column in by_column]
     if len(files) != len(names):
         raise DataError(
             f"several files are parallel lines, a file for each of {', '.join(names)}, in this order, but "
@@ -77,7 +88,7 @@ def _of_parallel(recipe: Recipe, files: tuple[str, ...], annotations: Collection
         )
     fields = {name: one.model_copy(update={"column": name}) for name, one in data.fields.items()}
     changes: dict[str, Any] = {"folder": ".", "sample": None, "format": "table", "filter": {}, "fields": fields}
-    changes |= {key: getattr(data, key) if key in annotations else None for key in ANNOTATIONS}
+    changes |= dict.fromkeys(ANNOTATIONS)
     return recipe.model_copy(update={"data": data.model_copy(update=changes)}), dict(zip(names, files, strict=True))
 
 

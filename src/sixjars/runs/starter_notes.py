@@ -72,7 +72,10 @@ def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
         lists = [field.normalize(text) for text in texts]
         counts = Counter(label for text in lists for label in text.split(SEPARATOR))
         some = next((text for text in lists if SEPARATOR in text), lists[0])
-        yield f"a row may have several labels, such as {shown(some)}, so the recipe says `multi_label: true`."
+        yield (
+            f"a row may have several labels, such as {shown(some)}, so the recipe says `multi_label: true`. If that is "
+            "one label, remove it there, and write `metrics: [accuracy@1, macro_f1]`."
+        )
     for mark in OTHER_MARKS if field.single_label else "":
         if hold_lists(texts, mark):
             some = next(text for text in texts if mark in text.strip(f"{mark} "))

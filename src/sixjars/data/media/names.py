@@ -1,6 +1,7 @@
 """Names of files as tables have them that were written on another system."""
 
 import os
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from unicodedata import normalize
@@ -19,13 +20,15 @@ def spellings(name: str) -> list[str]:
 def in_other_case(folder: Path, name: str) -> str | None:
     """The file in a folder whose name differs in upper and lower case alone, as Windows and macOS would find it."""
     found = ""
-    for step in name.replace("\\", "/").split("/"):
-        path = folder / found
-        there = _listed(path, path.stat().st_mtime_ns).get(_folded(step)) if path.is_dir() else None
-        if there is None:
-            return None
-        found = os.path.join(found, there)
-    return found if (folder / found).is_file() else None
+    with suppress(OSError):  # a folder that may not be listed
+        for step in name.replace("\\", "/").split("/"):
+            path = folder / found
+            there = _listed(path, path.stat().st_mtime_ns).get(_folded(step)) if path.is_dir() else None
+            if there is None:
+                return None
+            found = os.path.join(found, there)
+        return found if (folder / found).is_file() else None
+    return None
 
 
 @lru_cache(maxsize=100)
