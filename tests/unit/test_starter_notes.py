@@ -143,6 +143,17 @@ def test_labels_with_other_marks_between_are_told_of(mark: str, tmp_path: Path) 
     ) in made.notes
 
 
+def test_lists_beyond_the_rows_of_a_guess_are_told_of(tmp_path: Path) -> None:
+    rows = [f'"ticket {number} is here";"{TAGS[number % 2][0]}"\n' for number in range(1000)]
+    rows += [f'"ticket {number} is here";"billing, refund"\n' for number in range(1000, 1400)]
+    (tmp_path / "a.csv").write_text("text;tags\n" + "".join(rows), encoding="utf-8")
+    made = started(tmp_path / "new.yaml", task="document_classification", data=tmp_path / "a.csv")
+    assert (
+        "labels look like lists with ',' between, such as 'billing, refund', but each list is a class of its own. If a "
+        "row may have several labels, write `multi_label: true` under label, and `metrics: [labels_micro_f1]`."
+    ) in made.notes
+
+
 def test_a_name_with_a_comma_in_it_is_one_label(tmp_path: Path) -> None:
     data, places = tmp_path / "a.csv", ["Paris, France", "Rome, Italy", "Lyon, France", "Milan, Italy"]
     data.write_text("text,label\n" + "".join(f'text {n} is here,"{places[n % 4]}"\n' for n in range(120)))

@@ -21,8 +21,12 @@ SELDOM: Final = 10
 """A label of few rows is named where most labels have so many times more."""
 NAMED: Final = 3
 """Labels, or files that cannot be used, that are named; further ones are counted."""
-OTHER_MARKS: Final = ";|/"
-"""What people write between labels, beside the comma."""
+COMMAS: Final = "write commas there and run `sixjars new` again"
+MARKS: Final = {
+    ",": "write `multi_label: true` under label, and `metrics: [labels_micro_f1]`",  # lists beyond the rows of a guess
+    **dict.fromkeys(";|/", COMMAS),
+}
+"""What people write between labels, and what to do about it."""
 OPENED: Final = 10_000
 """Images of which the beginning is read, which tells their size; of more, some from all over the data."""
 DECODED: Final = 100
@@ -76,12 +80,12 @@ def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
             f"a row may have several labels, such as {shown(some)}, so the recipe says `multi_label: true`. If that is "
             "one label, remove it there, and write `metrics: [accuracy@1, macro_f1]`."
         )
-    for mark in OTHER_MARKS if field.single_label else "":
+    for mark, advice in MARKS.items() if field.single_label else ():
         if hold_lists(texts, mark):
             some = next(text for text in texts if mark in text.strip(f"{mark} "))
             yield (
                 f"labels look like lists with {mark!r} between, such as {shown(some)}, but each list is a class of its "
-                "own. If a row may have several labels, write commas there and run `sixjars new` again."
+                f"own. If a row may have several labels, {advice}."
             )
     usual = median(counts.values()) if counts else 0
     rare = [label for label, count in counts.items() if count < FEW and SELDOM * count <= usual]

@@ -92,7 +92,7 @@ class Problem:
         """One step before any rule: what the model gives, with weights where somebody keeps them, and the state."""
         scored, state = self.step(token, state, self.prepared)
         keeps = self.keeps_weights or self.ranking.coverage_penalty
-        return (scored if keeps else replace(scored, weights=None)), state
+        return (scored if keeps else StepOutput(scored.scores, are_logits=scored.are_logits)), state
 
     def allowed(self, scores: Tensor, output: Tensor | None, made: int | Tensor) -> Tensor:
         """Scores (R, V) with -inf where a rule forbids a token."""
