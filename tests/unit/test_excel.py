@@ -58,7 +58,7 @@ def test_from_new_to_predict(reviews: Path, tmp_path: Path, call: Call, monkeypa
     refused = call("predict", "run", "--input", "reviews.xlsx", "--output", "out.xlsx")
     assert refused.sentence == (
         "--output out.xlsx should end in .csv, which answers to .xlsx files are kept as; it gets the same columns and "
-        "one more; or in .txt, for one answer a line."
+        "the answers; or in .txt, for one answer a line."
     )
 
 

@@ -75,7 +75,10 @@ def test_without_a_font_there_is_a_number_a_legend_and_a_sentence(monkeypatch: p
     ]
     assert missing_font(["\U000e0fff"]) == "No font on this machine has some of these characters."
     assert legend({}) == []
-    assert spelled("ा9") == "Devanagari aa-Digit nine"
+    assert spelled("ा9") == "Devanagari aa-9"
+    assert missing_font(["🎉，"]) == (
+        "No font on this machine has these letters; install Noto Sans CJK SC and Noto Emoji to see them."
+    )
     fonts_for.cache_clear()
 
 

@@ -126,3 +126,23 @@ def test_a_label_that_the_user_names_is_in_a_header(call: Call, tmp_path: Path) 
     options = ("--task", "document_classification", "--data", write(tmp_path / "l.csv", rows))
     said = call("new", tmp_path / "c.yaml", *options, "--label", "kind of it")
     assert "source = 'so it went' (the only text), label = 'kind of it' (as you say)" in said.out + said.err
+
+
+REVIEWS = [[str(n), "2024-01-02", "lamp", "it is quite good indeed.", str(n % 5)] for n in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("first", "below"),
+    [
+        (["No.", "Date", "Product", "Review text", "Stars"], REVIEWS),
+        (["Nr.", "Datum:", "Ware", "Wie war es?", "Punkte"], REVIEWS),
+        (["Did you like it?", "Stars"], [row[3:] for row in REVIEWS]),
+    ],
+)
+def test_names_may_end_with_a_mark_above_numbers(first: list[str], below: Pairs) -> None:
+    assert has_header([first, *below])
+
+
+def test_sentences_are_no_names_even_above_numbers() -> None:
+    assert not has_header([["Go.", "Geh."], *sentences()])
+    assert may_have_header([["Good lamp.", "unrated"], *([row[3], row[4]] for row in REVIEWS)])

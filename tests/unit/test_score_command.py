@@ -78,3 +78,12 @@ def test_metrics_of_all_examples_together() -> None:
     together = {name for name, metric in METRICS.items() if not metric.per_example}
     assert {"bleu", "bleu4", "macro_f1", "distinct2", "cider_d"} <= together
     assert "chrf" not in together
+
+
+@pytest.mark.parametrize("name", ["scored.csv", "scored.XLSX"])
+def test_json_lines_are_not_written_under_the_name_of_a_table(name: str, call: Any, tmp_path: Path) -> None:
+    out = tmp_path / name
+    assert call("evaluate", "run", "--output", out).sentence == (
+        f"--output {out} gets a JSON line for each example; let its name end in .jsonl."
+    )
+    assert not out.exists()

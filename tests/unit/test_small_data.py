@@ -133,6 +133,17 @@ def test_two_inputs_of_each_label_are_held_out_where_inputs_come_again(seed: int
     assert Counter(label for _, label in held)["rare"] == 2
 
 
+def test_turns_of_one_conversation_are_told_of_by_their_lines(tmp_path: Path) -> None:
+    talks = [{"turns": [f"hello {talk} {turn}" for turn in range(12)]} for talk in range(6)]
+    (tmp_path / "talks.jsonl").write_text("\n".join(map(json.dumps, talks)))
+    data = {"folder": str(tmp_path), "train": "talks.jsonl", "format": "dialogs"}
+    source = {"source": {"column": "turns", "segments": "turns"}}
+    assert splits({"task": "conversation", "data": {**data, **source}}).valid.notes == (
+        "data.valid: 66 rows have only 6 different lines, and rows with the same line are held out together: "
+        "22 rows (33%) with 2 lines.",
+    )
+
+
 def test_rows_with_the_same_input_are_told_of_where_many_are_held_out(tmp_path: Path) -> None:
     _, said = trained(tmp_path, repeated(tmp_path), overrides=["learning.steps=1"])
     assert said[0] == (

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -19,7 +19,11 @@ from sixjars.cli.options import (
     noting,
     results,
 )
+from sixjars.errors import DataError
 from sixjars.progress import ConsoleProgress
+
+TABLES: Final = (".csv", ".tsv", ".xlsx", ".xls", ".parquet")
+"""Endings of files that are no JSON lines; another program would not open them."""
 
 
 def evaluate(
@@ -40,6 +44,8 @@ def evaluate(
     from sixjars.runs.evaluate import evaluate as evaluate_run
 
     check_output(output)
+    if output is not None and output.suffix.lower() in TABLES:
+        raise DataError(f"--output {output} gets a JSON line for each example; let its name end in .jsonl.")
     named = [name.strip() for name in metrics.split(",")] if metrics else None
     progress = ConsoleProgress(notes())
     found = evaluate_run(run, data=data or None, metrics=named, device=device, reporter=progress, allow=allow or [])

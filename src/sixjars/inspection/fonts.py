@@ -110,25 +110,29 @@ def legend(numbers: Numbers) -> list[str]:
 def spelled(word: str) -> str:
     """The names of the letters of a word, short ones: what a font would have drawn.
 
-    >>> spelled("नम"), spelled("你")
-    ('Devanagari na-ma', 'U+4F60')
+    >>> spelled("नम"), spelled("你"), spelled("<unk:🎉>")
+    ('Devanagari na-ma', 'U+4F60', '<unk:-party popper->')
     """
-    names, last = [], ""
-    for letter in word:
-        name = unicodedata.name(letter, "")
-        script = _script(letter)
-        if not name or name.startswith("CJK"):
+    names, last = list[str](), ""
+    for letter in re.findall(r"[\x00-\x7f]+|.", word):
+        name, script = ("", "") if letter.isascii() else (unicodedata.name(letter, ""), _script(letter))
+        if letter.isascii():
+            names.append(letter)
+        elif not name or name.startswith("CJK"):
             names.append(f"U+{ord(letter):04X}")
-            continue
-        short = re.sub(r"^.*(LETTER|SIGN|SYLLABLE|DIGIT|MARK) ", "", name).lower()
-        names.append(short if script == last else f"{script.title()} {short}".strip())
+        else:
+            short = re.sub(r"^.*(LETTER|SIGN|SYLLABLE|DIGIT|MARK) ", "", name).lower()
+            names.append(short if script in (last, "CJK", "EMOJI") else f"{script.title()} {short}".strip())
         last = script
     return "-".join(names)
 
 
 def _script(letter: str) -> str:
-    """The first word of the letter's name, which is its script."""
-    return unicodedata.name(letter, "").partition(" ")[0]
+    """The first word of the letter's name, which is its script; or what fonts call it."""
+    first = unicodedata.name(letter, "").partition(" ")[0]
+    if first in ("FULLWIDTH", "HALFWIDTH", "IDEOGRAPHIC"):
+        return "CJK"
+    return "EMOJI" if unicodedata.category(letter) in ("So", "Sk") else first
 
 
 def missing_font(texts: Iterable[str]) -> str | None:

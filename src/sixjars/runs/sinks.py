@@ -100,7 +100,7 @@ class TableSink(Sink):
         if ending_of(file) != wanted:
             why = f"as {source.path} does, for it" if own == wanted else f"which answers to {own} files are kept as; it"
             raise DataError(
-                f"--output {file} should end in {wanted}, {why} gets the same columns and one more; or in .txt, for "
+                f"--output {file} should end in {wanted}, {why} gets the same columns and the answers; or in .txt, for "
                 "one answer a line."
             )
 

@@ -159,6 +159,7 @@ class _Holder:
         self.examples = examples
         self.where = where
         self.group = numbered(examples, together)
+        self.unit = "line" if LINE in together else "input"
         if len({type(own) for own in fields.inputs.values()}) < len(fields.inputs):
             self.group = paired(examples, list(fields.inputs), self.group)
         self.groups = int(self.group.max(initial=-1)) + 1
@@ -225,8 +226,9 @@ class _Holder:
         if self.groups * 2 > rows or held <= 2 * wanted * rows:
             return ()
         return (
-            f"{self.where}: {rows:,} rows have only {number_of(self.groups, 'different input')}, and rows with the "
-            f"same input are held out together: {held:,} rows ({held / rows:.0%}) with {number_of(count, 'input')}.",
+            f"{self.where}: {rows:,} rows have only {number_of(self.groups, f'different {self.unit}')}, and rows with "
+            f"the same {self.unit} are held out together: {held:,} rows ({held / rows:.0%}) with "
+            f"{number_of(count, self.unit)}.",
         )
 
     def _sides(self, held: "NDArray[np.bool_]") -> tuple[Examples, Examples]:

@@ -73,7 +73,7 @@ def may_have_header(records: Sequence[Sequence[str]]) -> bool:
 def _judged(records: Sequence[Sequence[str]]) -> str:
     """`yes`, `no` or `unclear`."""
     first, below = [cell.strip() for cell in records[0]], records[1:]
-    named = [cell for cell in first if cell]
+    named = [cell.rstrip(".:?") for cell in first if cell]
     if not named or not all(map(_is_name, named)):
         return "no"
     if len({*first}) < len(first) and not all(cell.lower() in KNOWN for cell in named):
@@ -87,6 +87,8 @@ def _judged(records: Sequence[Sequence[str]]) -> str:
     signs = [_signs(cell, column) for cell, column in zip(first, columns, strict=True)]
     if any(sign == "value" for sign in signs):
         return "no"
+    if named != [cell for cell in first if cell]:  # marks are at the end of sentences too: `No.`, `Go.`
+        return "no" if "type" not in signs else "yes" if any(known) else "unclear"
     longer = [sign for sign in signs if sign == "longer"]
     single = set(signs) <= {"longer", "labels"} and len(below) >= 5 and not any(" " in name for name in named)
     if "type" in signs or all(known) or (longer and (single or sum(known) * 2 >= len(known))):
@@ -147,9 +149,9 @@ def _is_title(cell: str) -> bool:
 
 
 def _is_name(cell: str) -> bool:
-    """Whether a cell may be a name: short, of letters first of all, no mark at its end."""
+    """Whether a cell without marks at its end may be a name: short, of letters first of all."""
     letters = "".join(one for one in cell if not unicodedata.category(one).startswith("M"))  # vowel signs of Devanagari
-    return _NAME.fullmatch(letters) is not None and cell[-1] not in ".:" and len(cell.split()) <= 4
+    return _NAME.fullmatch(letters) is not None and len(cell.split()) <= 4
 
 
 def _known(cell: str) -> bool:
