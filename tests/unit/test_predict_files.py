@@ -139,8 +139,8 @@ def test_columns_that_are_not_there(name: str, call: Any, run: Path, tmp_path: P
 def test_what_is_refused(call: Any, run: Path, tmp_path: Path) -> None:
     path = written(tmp_path / "in.csv")
     assert call("predict", run, "--input", path, "--output", tmp_path / "out.jsonl").sentence == (
-        f"--output {tmp_path / 'out.jsonl'} should end in .csv, as {path} does, for it gets the same columns and one "
-        "more; or in .txt, for one answer a line."
+        f"--output {tmp_path / 'out.jsonl'} should end in .csv, as {path} does, for it gets the same columns and the "
+        "answers; or in .txt, for one answer a line."
     )
     for text, message in (
         ("id,roman\n", f"{path} has no rows."),
