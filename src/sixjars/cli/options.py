@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, final
+from typing import TYPE_CHECKING, Annotated, Final, Literal, final
 
 import typer
 
@@ -40,6 +40,8 @@ DataOption = Annotated[
         show_default=False,
     ),
 ]
+TABLES: Final = (".csv", ".tsv", ".xlsx", ".parquet")
+"""Endings of files that hold no JSON lines: other programs would not open those under such a name."""
 DeviceOption = Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where to compute.")]
 FromOption = Annotated[
     Path | None,

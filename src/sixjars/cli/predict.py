@@ -20,7 +20,7 @@ from sixjars.cli.bulk import (
 from sixjars.cli.chat import hold_conversation
 from sixjars.cli.input_notes import Notes
 from sixjars.cli.inputs import Lines, at_terminal, note_file_names, on_one_line, rows_given, texts_given
-from sixjars.cli.options import AllowOption, DeviceOption, JsonOption, RunArgument, check_output, note, noting
+from sixjars.cli.options import TABLES, AllowOption, DeviceOption, JsonOption, RunArgument, check_output, note, noting
 from sixjars.cli.streaming import Pace, portions
 from sixjars.errors import DataError, Interrupted
 from sixjars.runs.bulk import PART_ROWS
@@ -203,7 +203,7 @@ def with_attention(predictor: "Predictor") -> str:
 def _check_files(read: Path | None, written: Path | None, pictures: Path | None, *, as_json: bool) -> None:
     if read and written and written.exists() and written.resolve() == read.resolve():
         raise DataError(f"--input and --output are the same file, {read}; name another one to write.")
-    if as_json and written and written.suffix.lower() in (".csv", ".tsv", ".xlsx", ".parquet"):
+    if as_json and written and written.suffix.lower() in TABLES:
         raise DataError(f"--json writes JSON lines, but --output is {written}; name it .jsonl, or leave out --json.")
     check_output(written)
     if pictures is not None and pictures.is_file():

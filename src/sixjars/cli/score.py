@@ -2,12 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from sixjars.cli.input_notes import note_unknown
 from sixjars.cli.options import (
+    TABLES,
     AllowOption,
     DataOption,
     DeviceOption,
@@ -21,9 +22,6 @@ from sixjars.cli.options import (
 )
 from sixjars.errors import DataError
 from sixjars.progress import ConsoleProgress
-
-TABLES: Final = (".csv", ".tsv", ".xlsx", ".xls", ".parquet")
-"""Endings of files that are no JSON lines; another program would not open them."""
 
 
 def evaluate(

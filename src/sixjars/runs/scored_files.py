@@ -30,8 +30,7 @@ PARALLEL: Final = (
 
 def are_files(data: object) -> bool:
     """Whether this is a list of file names, and not of rows."""
-    listed = isinstance(data, list | tuple) and data
-    return bool(listed) and all(isinstance(one, str | os.PathLike) for one in data)  # type: ignore[attr-defined]
+    return isinstance(data, list | tuple) and bool(data) and all(isinstance(one, str | os.PathLike) for one in data)
 
 
 def training_files(recipe: Recipe) -> Iterator[str]:
@@ -61,7 +60,7 @@ def file_dataset(run: RunFolder, fields: Fields, data: Scored, annotations: Coll
 
 
 def scored_file(run: RunFolder, fields: Fields, data: Scored, annotations: Collection[str]) -> Dataset:
-    """The same for commands that take parallel files: one of them alone is told of the others."""
+    """The same for commands that take parallel files: the error for one of them alone says how to name the others."""
     try:
         return file_dataset(run, fields, data, annotations)
     except DataError as error:

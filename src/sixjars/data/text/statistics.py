@@ -25,18 +25,15 @@ def suggested_tokens(texts: Sequence[str], *, tokens: str, long: bool) -> dict[s
     >>> suggested_tokens(["我今天下午回家。", "你好，我的朋友！"], tokens="words", long=False)
     {'tokens': 'characters', 'size': 8000, 'max_length': 50}
     """
-    if tokens == "words" and are_unspaced(texts):
-        most, lengths = MOST_TOKENS_IN_SEGMENTS if long else MOST_TOKENS, sorted(map(len, texts))
-        limit = min(most, max(ASSUMED_LENGTH, 2 * lengths[len(lengths) * 99 // 100]))
-        return {"tokens": "characters", "size": VOCABULARIES["bpe"], "max_length": limit}
-    words = [text.split() for text in texts]
+    unspaced = tokens == "words" and are_unspaced(texts)
+    words: list[Sequence[str]] = [text if unspaced else text.split() for text in texts]
     distinct = len({word for text in words for word in text})
     lengths = sorted(map(len, words)) or [ASSUMED_LENGTH]
     longest = lengths[len(lengths) * 99 // 100]
-    kind = "bpe" if tokens == "words" and distinct > LARGE_VOCABULARY else tokens
+    kind = "characters" if unspaced else "bpe" if tokens == "words" and distinct > LARGE_VOCABULARY else tokens
     most = MOST_TOKENS_IN_SEGMENTS if long else MOST_TOKENS
-    limit = min(most, max(ASSUMED_LENGTH, longest * (12 if kind == "characters" else 2)))
-    return {"tokens": kind, "size": VOCABULARIES[kind], "max_length": limit}
+    limit = min(most, max(ASSUMED_LENGTH, longest * (12 if kind == "characters" and not unspaced else 2)))
+    return {"tokens": kind, "size": VOCABULARIES["bpe" if unspaced else kind], "max_length": limit}
 
 
 def are_unspaced(texts: Sequence[str]) -> bool:
