@@ -7,7 +7,7 @@ needs is a fact on its class, so that its neighbours can be checked before anyth
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, ClassVar, Literal, Protocol, final
@@ -110,6 +110,10 @@ class Encoder(Component):
         """Whether it needs the cells of each frame, or its vector alone; `attended` says what the bridge does."""
         return attended
 
+    def count(self, inputs: Iterable[Mapping[str, Padded]]) -> None:
+        """Take from the training set what is counted and not learned by gradients; most encoders count nothing."""
+        return
+
     @abstractmethod
     def forward(self, *args: Any, **kwargs: Any) -> Encoded:
         """Takes a `Padded` for each input, by name. Padding must not influence anything that is returned."""
@@ -124,7 +128,7 @@ class Bridge(Component):
     """Whether it attends to source positions."""
     follows_state: ClassVar[bool] = False
     """Whether the context depends on the decoder's state (then the steps of a target cannot be computed at once)."""
-    reads_summary: ClassVar[bool] = True
+    reads_summary: bool = True
     """Whether the decoder's initial state is made from the encoder's summary."""
     grouped: ClassVar[bool] = False
     """Whether `step` takes several queries for each source, side by side, so that search need not copy what is

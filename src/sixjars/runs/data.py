@@ -15,7 +15,7 @@ from sixjars.data.field import Equipment, Field
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, shown
 from sixjars.flow.contracts import ModelPlan
-from sixjars.flow.values import Batch
+from sixjars.flow.values import Batch, Padded
 from sixjars.learning.parameters import freeze_named
 from sixjars.model.build import Network, build, freeze_unused, nested
 from sixjars.progress import Reporter, number_of
@@ -27,6 +27,10 @@ from sixjars.runs.recipes import make_fields, model_plan
 from sixjars.runs.splits import LEAST, SPLITS, read_splits
 from sixjars.runs.vectors import word_vectors
 from sixjars.samples import materialise, sample_examples, sample_folder
+
+
+COUNTED_AT_ONCE = 256
+"""Examples in memory while an encoder counts."""
 
 
 @final
@@ -280,10 +284,18 @@ def fresh_network(blueprint: Blueprint, splits: Splits) -> Network:
     facts = splits.fields.facts()
     add_vectors(blueprint, splits.fields, facts)
     network = build(blueprint.plan, facts)
+    network.encoder.count(counted_batches(splits.train))
     freeze_unused(network, blank_batch(splits.fields))
     if blueprint.recipe.learning.freeze:
         freeze_named(network, blueprint.recipe.learning.freeze)
     return network
+
+
+def counted_batches(train: Dataset) -> Iterator[Mapping[str, Padded]]:
+    """The inputs of the training set, batch by batch, for an encoder that counts something in them."""
+    batches = train.batches(batch_examples=COUNTED_AT_ONCE, training=True)
+    for (rows,) in batches.plan(epoch=0, accumulate=1):
+        yield batches.collate(rows).inputs
 
 
 def blank_batch(fields: Fields) -> Batch:

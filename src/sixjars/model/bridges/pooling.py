@@ -7,6 +7,7 @@ Dims: B batch, S source positions, D source features, P segments of a row, F fea
 from typing import final
 
 import torch
+from pydantic import StrictBool
 from torch import Tensor, nn
 
 from sixjars.flow.contracts import Bridge
@@ -29,6 +30,8 @@ class AttentionPooling(Bridge):
     of a position is that of its segment times that of the position within it, or an even share where the encoder has
     no such weights.
 
+    With `join_summary` the initial state is made from [Σ_j α_j h_j, h_T]: attention and the encoder's summary together.
+
     >>> bridge = AttentionPooling(source_size=4, state_size=4, start="copy")
     >>> source = Encoded(torch.randn(2, 3, 4), torch.ones(2, 3, dtype=torch.bool), torch.randn(2, 4))
     >>> prepared = bridge.start(source)
@@ -47,18 +50,22 @@ class AttentionPooling(Bridge):
         self,
         *,
         source_size: int,
+        summary_size: int = 0,
         segment_size: int = 0,
         state_size: int,
         size: Size = 128,
         state_count: int = 1,
         start: Start = "linear",
+        join_summary: StrictBool = False,
     ) -> None:
         super().__init__()
         self.segment_size = segment_size
+        self.reads_summary = join_summary
         pooled_size = segment_size or source_size
         self.key = nn.Linear(pooled_size, size)  # W_pool, b_pool
         self.query = nn.Linear(size, 1, bias=False)  # u_pool
-        self.first = StateProjection(pooled_size, state_size, state_count, start)
+        first_size = pooled_size + (summary_size if join_summary else 0)
+        self.first = StateProjection(first_size, state_size, state_count, start)
 
     def start(self, encoded: Encoded) -> Prepared:
         """Pool every position, or every segment; the weights of the positions are handed on as the keys."""
@@ -73,6 +80,8 @@ class AttentionPooling(Bridge):
             if within_BS is None:
                 within_BS = softmax_in_segments(torch.zeros_like(mask_BS, dtype=memory_BSD.dtype), mask_BS, level)
             weights_BS = shares_BP.gather(1, level.segment_of) * within_BS * mask_BS
+        if self.reads_summary:
+            pooled_BF = torch.cat([pooled_BF, encoded.summary], dim=-1)
         return Prepared(self.first(pooled_BF), pooled_BF, memory_BSD, mask_BS, weights_BS)
 
     def _pooled(self, vectors: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -92,6 +101,6 @@ class AttentionPooling(Bridge):
         return [
             f"{weight}_{at} = softmax_{at}(u_poolᵀ tanh(W_pool {state}_{at} + b_pool))",
             f"h_pool = Σ_{at} {weight}_{at} {state}_{at}",
-            *self.first.equations("h_pool"),
+            *self.first.equations("[h_pool, h_T]" if self.reads_summary else "h_pool"),
             *([words] if self.segment_size else []),
         ]

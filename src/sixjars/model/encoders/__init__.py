@@ -1,6 +1,7 @@
 """Encoders: each file encodes one kind of source; this table is the whole registry."""
 
 from sixjars.flow.contracts import Encoder
+from sixjars.model.encoders.bag import BagEncoder, WideDeepEncoder
 from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.pair import PairEncoder
@@ -12,6 +13,8 @@ ENCODERS: dict[str, type[Encoder]] = {
     "none": NothingEncoder,
     "text": TextEncoder,
     "hierarchy": HierarchyEncoder,
+    "bag": BagEncoder,
+    "wide_deep": WideDeepEncoder,
     "pair": PairEncoder,
     "image": ImageEncoder,
     "image_question": ImageQuestionEncoder,
