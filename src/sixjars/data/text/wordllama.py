@@ -10,7 +10,6 @@ Dims: P pieces, E numbers of a vector.
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from typing import Final, Self, final
 
@@ -108,39 +107,41 @@ class PieceVectors:
         pieces = self._pieces(set().union(*spellings))
         chosen = [_fewest([pieces[spelling] for spelling in some]) for some in spellings]
         places = [place for place, some in enumerate(chosen) if some]
-        parts = [
-            self._composed([chosen[place] for place in places[begin : begin + _AT_ONCE]])
-            for begin in range(0, len(places), _AT_ONCE)
-        ]
-        return numpy.concatenate([numpy.zeros((0, self.size), numpy.float32), *parts]), places
+        parts = [numpy.zeros((0, self.size), numpy.float32)]
+        for begin in range(0, len(places), _AT_ONCE):
+            parts.append(self._composed([chosen[place] for place in places[begin : begin + _AT_ONCE]]))
+        return numpy.concatenate(parts), places
 
-    def _pieces(self, spellings: Iterable[str]) -> dict[str, list[int]]:
-        """The pieces of each spelling; those that stand for single bytes say nothing about a word."""
+    def _pieces(self, spellings: Iterable[str]) -> dict[str, tuple[int, list[int]]]:
+        """How many pieces each spelling has, and those of them that say something about a word."""
         every = list(spellings)
         encoded = self._tokenizer.encode_batch(every, add_special_tokens=False)
         return {
-            spelling: [number for number in encoding.ids if number not in self._left_out]
+            spelling: (len(encoding.ids), [number for number in encoding.ids if number not in self._left_out])
             for spelling, encoding in zip(every, encoded, strict=True)
         }
 
     def _composed(self, chosen: Sequence[Sequence[Sequence[int]]]) -> Vectors:
-        """A vector for each token, from the pieces of its spellings, which are all as many.
+        """A vector for each token: the mean over its spellings, each a sum of pieces.
 
-        Pieces are added and divided by the root of their number: a word of several pieces is rare
-        and tells much, and a mean would make it shorter than a word of one piece.
+        The sum is divided by the root of their number: a word of several pieces is rare and tells
+        much, and their mean would make it shorter than a word of one piece.
         """
-        flat = [list(chain.from_iterable(spellings)) for spellings in chosen]
-        begins = numpy.cumsum([0, *map(len, flat)])[:-1]
-        sums: Vectors = numpy.add.reduceat(self.values_PE[list(chain.from_iterable(flat))], begins)
-        shares = [len(spellings) * len(spellings[0]) ** 0.5 for spellings in chosen]
-        return sums / numpy.array(shares, dtype=numpy.float32)[:, None]
+        flat = [number for spellings in chosen for pieces in spellings for number in pieces]
+        counts = [sum(map(len, spellings)) for spellings in chosen]
+        shares = [
+            1 / (len(spellings) * len(pieces) ** 0.5) for spellings in chosen for pieces in spellings for _ in pieces
+        ]
+        weighted = self.values_PE[flat] * numpy.array(shares, dtype=numpy.float32)[:, None]
+        sums: Vectors = numpy.add.reduceat(weighted, numpy.cumsum([0, *counts[:-1]]))
+        return sums
 
 
-def _fewest(spellings: Sequence[Sequence[int]]) -> list[Sequence[int]]:
-    """Of the pieces of each spelling of a token, those that are fewest: `Paris` is one, `paris` two."""
-    usable = [pieces for pieces in spellings if pieces]
-    least = min(map(len, usable), default=0)
-    return [pieces for pieces in usable if len(pieces) == least]
+def _fewest(spellings: Sequence[tuple[int, list[int]]]) -> list[list[int]]:
+    """The spellings of a token that have the fewest pieces: `Paris` is one, `paris` two."""
+    usable = [(count, pieces) for count, pieces in spellings if pieces]
+    least = min((count for count, _ in usable), default=0)
+    return [pieces for count, pieces in usable if count == least]
 
 
 def _is_byte(piece: str) -> bool:
