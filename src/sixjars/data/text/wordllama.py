@@ -27,8 +27,9 @@ WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
 TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
 SPREAD: Final = 0.4
 """The standard deviation that all numbers together are scaled to: that of GloVe's files, so that a
-recipe that fits those fits these (the package's own is 0.9, of which gates of an RNN saturate). One
-factor for all: a long vector is a word that tells much, and stays longer than one that tells little."""
+recipe that fits those fits these. News classified by a GRU: 0.4 and the package's own 0.9 were equal,
+0.06 (that of an embedding without vectors) was a point worse. One factor for all: a long vector is a
+word that tells much, and stays longer than one that tells little."""
 _BLANK: Final = "▁"
 """Begins a piece that follows a blank."""
 _BLANKS: Final = (_BLANK, "Ġ")
