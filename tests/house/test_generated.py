@@ -162,6 +162,7 @@ def companions(heading: str, key: str, word: str) -> list[str]:
         return [f"data.{name}.vectors=words.txt" for name in texts]
     return {
         ("data.train", "null"): ["data.sample.size=9"],
+        ("data.source.project_vectors", "true"): ["data.source.vectors=words.txt"],
         ("model.encoder.summary", "question"): ["model.bridge.kind=attention"],
         ("model.decoder.copying", "true"): ["model.bridge.kind=attention"],
         ("model.decoder.conditional", "true"): ["model.bridge.kind=attention"],

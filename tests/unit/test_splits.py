@@ -255,7 +255,10 @@ def test_possible_links_are_read_and_do_not_guide(tmp_path: Path) -> None:
 def test_vectors_of_a_file_reach_their_words(tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("cat 1 2 3\nword1 4 5 6\nnobody 7 8 9\n", encoding="utf-8")
     file = write(tmp_path, PAIRS)
-    made = recipe(folder=str(tmp_path), train=file, valid=file, source={"column": "en", "vectors": "words.txt"})
+    data: dict[str, object] = {"folder": str(tmp_path), "train": file, "valid": file}
+    data |= {"source": {"column": "en", "vectors": "words.txt"}, "target": {"column": "de"}}
+    model = {"encoder": {"embedding": {"size": 3}}}
+    made = recipe_of({"task": "translation", "data": data, "model": model}, "a test")
     rows, values = vectors(made, "source")
     kept = splits(made).fields.all["source"].tokenizer  # type: ignore[attr-defined]
     spelled = {number: kept.plain(token) for token, number in vocabulary(kept).items()}

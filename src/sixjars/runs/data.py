@@ -25,7 +25,7 @@ from sixjars.recipe.sections import Recipe
 from sixjars.runs import notes
 from sixjars.runs.recipes import make_fields, model_plan
 from sixjars.runs.splits import LEAST, SPLITS, read_splits
-from sixjars.runs.vectors import word_vectors
+from sixjars.runs.vectors import token_vectors
 from sixjars.samples import materialise, sample_examples, sample_folder
 
 
@@ -269,13 +269,10 @@ def add_vectors(blueprint: Blueprint, fields: Fields, facts: dict[str, dict[str,
     """Put pretrained word vectors into the facts of the fields that have some."""
     for inner in nested(blueprint.plan):
         field = fields.all.get(inner.field)
-        file = getattr(field.settings, "vectors", None) if field is not None else None
-        if file is not None and "vectors" in getattr(inner.kind, "given", ()):
-            words = field.tokenizer.by_word()  # type: ignore[union-attr]
-            values, known = word_vectors(blueprint.recipe, file, list(words), size=inner.section["size"])
-            rows = [(row, at) for at, word in enumerate(known) for row in words[word]]
-            picked = torch.from_numpy(values[[at for _, at in rows]])
-            facts[inner.field]["vectors"] = torch.tensor([row for row, _ in rows]), picked
+        source = getattr(field.settings, "vectors", None) if field is not None else None
+        if source is not None and "vectors" in getattr(inner.kind, "given", ()):
+            ids, values = token_vectors(blueprint.recipe, field, size=inner.section["size"], where=inner.where)
+            facts[inner.field]["vectors"] = torch.tensor(ids), torch.from_numpy(values)
 
 
 def fresh_network(blueprint: Blueprint, splits: Splits) -> Network:

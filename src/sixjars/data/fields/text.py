@@ -3,7 +3,7 @@
 Dims: B rows, S positions.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +26,11 @@ from sixjars.data.text.pieces import joined, unknown_named
 from sixjars.data.text.segments import segments_of, text_of_segments
 from sixjars.data.text.statistics import suggested_tokens
 from sixjars.data.text.tokenizer import AnyTokenizer, TextEncoding, TextTokenizer, TokenFile, Tokens
+from sixjars.data.text.vectors import words_in
+from sixjars.data.text.wordllama import NAME as WORDLLAMA
+from sixjars.data.text.wordllama import package_folder, piece_vectors
 from sixjars.errors import DataError
-from sixjars.flow.limits import Positive, Share
+from sixjars.flow.limits import Count, Positive, Share
 from sixjars.flow.special import SPECIAL, STOP, UNK
 from sixjars.flow.values import Padded
 from sixjars.recipe.data import Column as ColumnName
@@ -35,7 +38,7 @@ from sixjars.recipe.data import FieldSettings, FilePath
 
 SAME_WHEN_COPIED = ("tokens", "split", "lowercase")
 """What both sides of a decoder that copies must have in common, so that their words are the same."""
-SAME_VOCABULARY = (*SAME_WHEN_COPIED, "size", "min_count", "vectors", "segments")
+SAME_VOCABULARY = (*SAME_WHEN_COPIED, "size", "min_count", "vectors", "extra_words", "segments")
 """What texts with one vocabulary must have in common."""
 
 
@@ -66,7 +69,13 @@ class TextSettings(FieldSettings):
     """What a text is made of: nothing between it and its tokens; sentences, found by a rule; lines (a list of texts in
     JSON lines is a line for each); or lines that are turns of a conversation, the last one by the other speaker."""
     vectors: FilePath | None = None
-    """Pretrained word vectors in the word2vec or GloVe text format, plain or gzipped; `sample` for synthetic ones."""
+    """Pretrained word vectors: a file in the word2vec or GloVe text format, plain or gzipped; `wordllama` for those of
+    the package of this name (English mostly), for which no file is needed; `sample` for synthetic ones."""
+    project_vectors: StrictBool = False
+    """Whether vectors of more numbers than the embedding's `size` are reduced to it, by principal components."""
+    extra_words: Count = 0
+    """How many words beside those of the training data the vocabulary has, `size` not counted: the first ones of
+    `vectors`, so that words which only a later text has are known by their vectors."""
 
 
 @final
@@ -126,9 +135,27 @@ class TextField(Field):
         faults = []
         if self.in_segments and (is_output or not is_first):
             faults.append(f"data.{self.name}.segments: only a source has segments; remove it.")
+        faults += self._vector_misfits(is_output=is_output)
         if is_output and self.settings.word_dropout:
             faults.append(f"data.{self.name}.word_dropout: only an input has word dropout; remove it.")
         return faults
+
+    def _vector_misfits(self, *, is_output: bool) -> Iterator[str]:
+        """Settings about vectors where there are none, and extra words that nothing can be done with."""
+        settings, where = self.settings, f"data.{self.name}"
+        if settings.vectors is None and settings.project_vectors:
+            yield f"{where}.project_vectors: is for pretrained vectors, but {where}.vectors names none; remove it."
+        if not settings.extra_words:
+            return
+        if settings.vectors in (None, "sample"):
+            yield (
+                f"{where}.extra_words: takes words from {where}.vectors, which must be a file or {WORDLLAMA}, but is "
+                f"{settings.vectors or 'not given'}; give it, or remove extra_words."
+            )
+        if settings.tokens != "words":
+            yield f"{where}.extra_words: is for tokens: words, but {where}.tokens is {settings.tokens}; remove it."
+        if is_output:
+            yield f"{where}.extra_words: only an input has extra words, for an output learns none of them; remove it."
 
     def copy_misfits(self, source: Any) -> list[str]:
         """Why words of a source cannot be copied into this text."""
@@ -167,15 +194,34 @@ class TextField(Field):
 
     def learned(self, texts: Iterable[str]) -> Self:
         """With the vocabulary of the texts, or that of a file; one that it has already grows, unless of subwords."""
+        if self.settings.vectors == WORDLLAMA:
+            package_folder()  # where it is not installed, that is told before the texts are gone through
         if self._tokenizer is not None and not self._tokenizer.can_copy:
             return self
         if isinstance(self.settings.tokens, TokenFile):
-            folder = next(iter(self.equipment.places), Path())
-            return self._with(GivenTokenizer.read(folder / self.settings.tokens.file, f"data.{self.name}.tokens"))
+            file = self._path(self.settings.tokens.file)
+            return self._with(GivenTokenizer.read(file, f"data.{self.name}.tokens"))
         if self.in_segments:
             texts = (part for text in texts for part in segments_of(text, self.settings.segments))
         made, before = TextTokenizer.trained(texts, self.settings, f"data.{self.name}"), self._tokenizer
-        return self._with(before.grown(made, self.settings) if isinstance(before, TextTokenizer) else made)
+        extra = self.settings.extra_words
+        if extra:
+            made = made.extended(self._words_of_vectors(), self.settings, extra=extra)
+        if isinstance(before, TextTokenizer):
+            made = before.grown(made, self.settings, extra=extra)
+        return self._with(made)
+
+    def _words_of_vectors(self) -> Iterable[str]:
+        """The words that have pretrained vectors, in the order of their file or package."""
+        source = self.settings.vectors
+        if source == WORDLLAMA:
+            return piece_vectors().whole_words
+        assert source is not None
+        return words_in(self._path(source))
+
+    def _path(self, file: str) -> Path:
+        """A file of this field, beside the data."""
+        return next(iter(self.equipment.places), Path()) / file
 
     def to_json(self) -> str:
         """The tokenizer."""
@@ -279,7 +325,7 @@ class TextField(Field):
     def assumed(self) -> Self:
         """As if the vocabulary were full."""
         made = copy(self)
-        made._assumed = self.settings.size
+        made._assumed = self.settings.size + self.settings.extra_words
         return made
 
     def describe(self) -> str:

@@ -207,12 +207,31 @@ class TextTokenizer(Spelling):
         """Learns a vocabulary from training texts; `what` names the field in messages."""
         return cls(learned(texts, settings, what), settings)
 
-    def grown(self, other: "TextTokenizer", settings: TokenSettings) -> "TextTokenizer":
-        """The same with tokens of another after its own, as many as `size` allows."""
+    def grown(self, other: "TextTokenizer", settings: TokenSettings, *, extra: int = 0) -> "TextTokenizer":
+        """The same with tokens of another after its own, as many as `size` and `extra` ones allow."""
         own = self._vocabulary.tokens
-        more = [token for token in other._vocabulary.tokens if token not in set(own)]
-        room = max(0, settings.size - self.size)
+        known = set(own)
+        more = [token for token in other._vocabulary.tokens if token not in known]
+        room = max(0, settings.size + extra - self.size)
         return TextTokenizer(Vocabulary([*own, *more[:room]]), settings)
+
+    def extended(self, words: Iterable[str], settings: TokenSettings, *, extra: int) -> "TextTokenizer":
+        """The same with the first `extra` of these words that it lacks, whatever `size` is.
+
+        What texts never have as one token is passed over: a word with a space, or a hyphen in it.
+        """
+        tokens = dict.fromkeys(self._vocabulary.tokens)
+        most = len(tokens) + extra
+        for word in words:
+            if len(tokens) >= most:
+                break
+            tokens |= dict.fromkeys(self._as_token(word))
+        return TextTokenizer(Vocabulary(list(tokens)), settings)
+
+    def _as_token(self, word: str) -> list[str]:
+        """A word as texts have it in this vocabulary, where it is one token of theirs; else nothing."""
+        tokens = self.split(word)
+        return tokens if len(tokens) == 1 else []
 
     def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
         """The ids of many texts, faster than one by one; `open` as for `encode_flat`."""

@@ -4,7 +4,7 @@ Each line is a word and its numbers; word2vec has a first line `count dim`. A wo
 last `dim` fields of a line are the numbers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,32 @@ def read_vectors(path: Path, wanted: Mapping[str, int]) -> tuple[Vectors, list[i
         if not exact:
             break
     return _by_row(path, wanted, found)
+
+
+def words_in(path: Path) -> Iterator[str]:
+    """The words of a file in its own order, which is by frequency in those that people share."""
+    width = 0
+    for number, line in lines_of(path):
+        if number == 1:
+            width, is_header = _width(line, path)
+            if is_header:
+                continue
+        word, _ = _fields(line, width, f"{path}, line {number}")
+        yield word.decode(errors="replace")
+
+
+def projected(values: Vectors, size: int) -> Vectors:
+    """Vectors on their first principal components, `size` of them; the same on every machine but for rounding.
+
+    The direction of a component is arbitrary, so its largest weight is made positive.
+    """
+    centred = values.astype(numpy.float64) - values.mean(0, dtype=numpy.float64)
+    _, directions = numpy.linalg.eigh(centred.T @ centred)  # in rising order of variance
+    first = directions[:, ::-1][:, :size]
+    largest = numpy.abs(first).argmax(0)
+    signs = numpy.sign(first[largest, numpy.arange(size)])
+    components: Vectors = (centred @ (first * signs)).astype(numpy.float32)
+    return components
 
 
 def _width(line: bytes, path: Path) -> tuple[int, bool]:
