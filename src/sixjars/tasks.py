@@ -73,6 +73,8 @@ class Task:
     """What a source is made of in a starter recipe."""
     flat: str = ""
     """The encoder of a starter recipe where sources have so few segments that they are read as one."""
+    starter: str = ""
+    """The encoder of a starter recipe, where another one than `encoder` learns more from few rows."""
     longer_source: bool = False
     """Whether the source is longer than the target."""
     conversation: bool = False
@@ -229,6 +231,7 @@ TASKS: dict[str, Task] = {
             bridges=("pooling", "initial"),
             segments="sentences",
             flat="text",
+            starter="bag",
             also=("text_classification",),
             pipeline="text-classification",
         ),

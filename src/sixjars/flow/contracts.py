@@ -95,6 +95,11 @@ class Encoder(Component):
         return tuple(name for name in signature(cls.forward).parameters if name != "self")
 
     @classmethod
+    def companions(cls, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """What a starter recipe with these settings says of `bridge` and `decoder`, where only some fit well."""
+        return {}
+
+    @classmethod
     def positions_of(cls) -> str:
         """The input whose positions the memory has: the first; no name where there is none."""
         return next(iter(cls.inputs()), "")

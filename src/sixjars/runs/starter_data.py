@@ -6,14 +6,13 @@ from typing import Any
 
 from sixjars.data.field import Field
 from sixjars.data.fields import FIELDS
-from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
 from sixjars.recipe.files import inline
 from sixjars.runs.choice import SPEAKERS
 from sixjars.runs.columns import Found, field_of, is_media
-from sixjars.runs.starter_model import is_flat
-from sixjars.runs.starter_notes import counts_of, single, unbalanced
+from sixjars.runs.starter_model import encoder_of, is_flat
 from sixjars.runs.starter_parallel import Data
+from sixjars.runs.starter_text import TextChoice, text_settings
 from sixjars.tasks import Slot, Task
 
 ROWS = "# .tsv .csv .jsonl .json .parquet .xlsx, also .gz; or {en: a.txt, de: b.txt} for parallel lines"
@@ -29,8 +28,6 @@ HELD_OUT = """\
 BY_FOLDS = "# learning.folds trains several models; each row is held out by one of them, so no valid or test is named"
 FEW = 200
 """Rows below which none are held out for a test set."""
-FEW_WORDS = 5_000
-"""Labelled texts below which words are lowercased: there are too few to learn a word twice."""
 
 
 def output_of(task: Task, found: Found) -> Field:
@@ -70,11 +67,11 @@ def rows_lines(data: Data | None, found: Found, *, media: bool, folds: bool) -> 
     return [*lines, *only, HELD_OUT.format(test="# test: 0.1" if small else "test: 0.1")]
 
 
-def field_settings(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
+def field_settings(task: Task, slot: Slot, found: Found, choice: TextChoice) -> dict[str, Any]:
     """The settings of one field."""
     guess = dict(found.settings.get(slot.name, {}))
-    own = {"kind": guess["kind"]} if "kind" in guess else {}
-    column: dict[str, Any] = {**own, "column": found.columns[slot.name]}
+    column: dict[str, Any] = {"kind": guess["kind"]} if "kind" in guess else {}
+    column["column"] = found.columns[slot.name]
     if is_media(slot):
         places = found.media if len(found.media) > 1 else found.media[0] if found.media else "."
         column |= {} if found.format == "folders" else {"media": places}
@@ -82,13 +79,8 @@ def field_settings(task: Task, slot: Slot, found: Found) -> dict[str, Any]:
     if first and task.segments != "none" and (task.segments == "turns" or "segments" not in guess):
         guess |= {} if is_flat(task, found) else {"segments": task.segments}
     long = "segments" in guess and task.segments != "none"
-    texts = [text for name in ENCODERS[task.encoder].learned_from(slot.name) for text in found.texts.get(name, ())]
-    suggested = FIELDS[guess.get("kind", slot.kind)].suggest(texts, tokens=task.tokens, long=long)
-    few = not DECODERS[task.decoder].searches and 0 < (found.rows or 0) < FEW_WORDS
-    lower = {"lowercase": True} if "tokens" in suggested and (few or any(map(is_media, task.inputs))) else {}
-    if slot is not task.output and suggested.get("tokens") == "words":
-        suggested["word_dropout"] = 0.1  # so that <unk> is learned
-    counts = counts_of(output_of(task, found), found.texts.get(slot.name, ())) if slot is task.output else {}
-    if unbalanced(counts) and single(counts):  # else the weight of that row would be the weight of a whole class
-        suggested["min_count"] = 2
-    return {**column, **suggested, **guess, **lower}
+    together = ENCODERS[encoder_of(task, found)].learned_from(slot.name)
+    texts = [text for name in together for text in found.texts.get(name, ())]
+    kind = FIELDS[guess.get("kind", slot.kind)]
+    suggested = kind.suggest(texts, tokens=task.tokens, long=long)
+    return {**column, **text_settings(task, slot, suggested, texts, choice), **guess}

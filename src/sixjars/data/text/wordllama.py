@@ -23,6 +23,8 @@ from sixjars.errors import DataError, MissingExtra, first_line
 NAME: Final = "wordllama"
 """The package, and what `vectors` says in place of a file."""
 EXTRA: Final = "vectors"
+WIDTH: Final = 256
+"""Numbers of a vector of the package."""
 WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
 TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
 SPREAD: Final = 0.4
@@ -37,6 +39,11 @@ _AT_ONCE: Final = 4096
 """Tokens that are composed at once: the pieces of all of them would be hundreds of megabytes."""
 _INSIDE: Final = "##"
 """Begins a token of WordPiece that continues a word."""
+
+
+def is_installed() -> bool:
+    """Whether the package is there."""
+    return find_spec(NAME) is not None
 
 
 def package_folder() -> Path:

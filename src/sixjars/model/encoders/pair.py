@@ -72,6 +72,11 @@ class PairEncoder(Encoder):
         return {"sentence": TextEncoder.suggest(size, dropout, labels=labels), "compare": "words"}
 
     @classmethod
+    def companions(cls, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """The summary holds all comparisons of words already: attention over them was a point worse."""
+        return {"bridge": {"kind": "initial"}}
+
+    @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
         """The words of both must have the same numbers."""
         first, second = plan.inputs.values()
