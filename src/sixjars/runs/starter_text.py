@@ -73,11 +73,12 @@ def text_settings(
         # Subwords of few rows are pieces of words that were met once; whole words have pretrained vectors, and a class
         # hangs on a word more than on its letters.
         suggested |= {"tokens": "words", "size": WORDS, "lowercase": True}
-    if task.starter == "bag":
-        suggested["max_length"] = longest_of(texts, 2, MOST_TOKENS_IN_BAG)
     if choice.vectors:
         suggested["vectors"] = NAME
         suggested |= {} if labels else {"extra_words": EXTRA_WORDS}
     if suggested["tokens"] == "words":
         suggested["word_dropout"] = WORD_DROPOUT
+    if task.starter == "bag":
+        suggested["max_length"] = longest_of(texts, 2, MOST_TOKENS_IN_BAG)
+        suggested["word_dropout"] = 2 * WORD_DROPOUT
     return suggested
