@@ -101,7 +101,7 @@ def _judged(
             share = f"{100 * judged.dataset.unknown:.3g} %"
             reporter.note(f"{share} of the input tokens are unknown to {name} (<unk>).")
         _check_data(names[0], found[0].judged.dataset, name, judged.dataset)
-        if found[0].references != found[-1].references:
+        if not found[-1].has_references_of(found[0]):
             raise DataError(
                 f"{names[0]} and {name} are scored against different references, for they normalize texts differently "
                 "(lowercase); compare runs that have this setting alike."

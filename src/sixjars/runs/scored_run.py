@@ -62,6 +62,14 @@ class ScoredRun:
         found = self.judged.judged
         return [outcome.references for outcome in found.outcomes[min(found.outcomes)]]
 
+    def has_references_of(self, first: "ScoredRun") -> bool:
+        """Whether both are scored against the same; where case does not count, spellings may differ."""
+        if self.references == first.references:
+            return True
+        folds = all(one.judged.dataset.fields.output.folds_case for one in (self, first))
+        mine, theirs = ([[text.lower() for text in some] for some in one.references] for one in (self, first))
+        return folds and mine == theirs
+
     def comparable(self, first: "ScoredRun", metric: Metric) -> bool:
         """Whether a score compares with the first run's: the probability of a token does so for the same tokens."""
         mine, theirs = (one.judged.dataset.fields.output.to_json() for one in (self, first))
