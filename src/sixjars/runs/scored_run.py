@@ -75,15 +75,15 @@ class ScoredRun:
         mine, theirs = (one.judged.dataset.fields.output.to_json() for one in (self, first))
         return "likelihood" not in metric.needs or mine == theirs
 
-    def measured(self, first: "ScoredRun") -> tuple[Measured, ...]:
-        """Each score, with its interval and its difference from the first run's."""
+    def measured(self, first: "ScoredRun", *, rival: bool = True) -> tuple[Measured, ...]:
+        """Each score, with its interval and, of a `rival`, its difference from the first run's."""
         found = []
         for score, metric in zip(self.scores, self.metrics, strict=True):
             mine, theirs = self.statistics[score.name], first.statistics[score.name]
             between = None if mine is None else interval(mine.resampled())
             comparable = self.comparable(first, metric)
             change = None
-            if mine is not None and theirs is not None and self is not first and comparable:
+            if mine is not None and theirs is not None and self is not first and rival and comparable:
                 change = difference(theirs, mine)
             found.append(Measured(score, between, change, comparable))
         return tuple(found)
