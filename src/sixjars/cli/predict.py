@@ -122,8 +122,7 @@ def predict(
     """Use a run on texts, images or videos from the command line, a file or stdin; one output a line."""
     from sixjars.runs.predict import load
 
-    if texts and inputs:
-        raise DataError("give texts or --input, not both.")
+    check_one_source(texts, inputs)
     bulk = Bulk(inputs, output_file, shard, resume, part_rows, engine, workers, ray_address)
     if bulk.is_asked:
         bulk.check(alone=not (texts or question or pictures or chat))
@@ -144,9 +143,14 @@ def predict(
             raise DataError("--chat reads and writes a conversation; give it no texts, files, pictures or --json.")
         hold_conversation(predictor, settings)
         return
-    details = as_json or pictures is not None
-    work = _Work(predictor, settings, pictures, details=details, arguments=bool(texts), strict=strict)
+    work = _Work(predictor, settings, pictures, as_json=as_json, arguments=bool(texts), strict=strict)
     _answer(work, _Asked(texts or [], question or [], bulk.file, output_file), as_json=as_json)
+
+
+def check_one_source(texts: list[str] | None, file: Path | str | None) -> None:
+    """Inputs are arguments or in a file."""
+    if texts and file:
+        raise DataError("give texts or --input, not both.")
 
 
 def search_settings(
@@ -241,8 +245,7 @@ class _Work:
     predictor: "Predictor"
     settings: "SearchSettings"
     pictures: Path | None
-    details: bool
-    """Whether anybody asked for tokens and weights."""
+    as_json: bool
     arguments: bool
     """Whether inputs are arguments: then it is an error, and nothing is written, where none can be used."""
     strict: bool
@@ -260,7 +263,7 @@ class _Work:
                         [one for one, _ in items],
                         search=self.settings,
                         first=done,
-                        details=self.details,
+                        details=self.as_json or self.pictures is not None,
                         threads=threads,
                     )
                     if self.arguments and not done and all(some[0].error is not None for some in found):

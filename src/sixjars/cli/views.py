@@ -27,6 +27,7 @@ from sixjars.cli.predict import (
     SearchOption,
     SettingOption,
     TextsArgument,
+    check_one_source,
     note_fonts,
     search_settings,
     table_of,
@@ -88,8 +89,7 @@ def inspect(
         check_weights(run, own, out=out, alone=not any(others), device=device, allow=allow or [])
         return
     own.refuse_without_check()
-    if texts and input_file:
-        raise DataError("give texts or --input, not both.")
+    check_one_source(texts, input_file)
     predictor = load(run, device=device, allow=allow or [])
     if not predictor.has_attention:
         raise DataError(
@@ -98,10 +98,9 @@ def inspect(
     settings = _search(predictor, search, nbest, setting)
     work = _Work(predictor, settings, view, target, pieces=pieces, most=examples, strict=strict)
     given = work.inputs(texts or [], question or [], input_file)
-    if view == "pharaoh":
-        print_alignments(predictor, islice(given, examples), out, strict=strict)
-    else:
-        work.show(given, out, title=f"Attention of {run.name}")
+    if view != "pharaoh":
+        return work.show(given, out, title=f"Attention of {run.name}")
+    print_alignments(predictor, islice(given, examples), out, strict=strict)
 
 
 def _check_out(out: Path | None, view: str | None) -> None:
