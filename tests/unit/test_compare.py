@@ -434,7 +434,11 @@ def test_other_recipes_and_other_data_are_rivals(runs: dict[str, Path], tmp_path
     assert found.seeds == ()
     copy = tmp_path / "copy"
     shutil.copytree(runs["initial"], copy)
-    assert len(seeds_of([open_run(runs["initial"]), open_run(copy)])) == 1
+    assert seeds_of([open_run(runs["initial"]), open_run(copy)]) == ()  # the same run twice
+    values = yaml.safe_load((copy / "recipe.yaml").read_text())
+    values["learning"]["seed"] = 7
+    (copy / "recipe.yaml").write_text(yaml.safe_dump(values))
+    assert [some.seeds for some in seeds_of([open_run(runs["initial"]), open_run(copy)])] == [(0, 7)]
     about = json.loads((copy / "run.json").read_text())
     about["data"]["train"] = "another"
     (copy / "run.json").write_text(json.dumps(about))

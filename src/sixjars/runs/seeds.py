@@ -43,12 +43,13 @@ def listed(words: Sequence[str]) -> str:
 
 
 def seeds_of(runs: Sequence[RunFolder]) -> tuple[Seeds, ...]:
-    """The groups of two or more runs that are of one recipe, trained on the same rows from the same weights."""
+    """The groups of runs that are of one recipe with several seeds, trained on the same rows from the same weights."""
     groups: dict[str, list[int]] = {}
     for row, run in enumerate(runs):
         groups.setdefault(_recipe(run), []).append(row)
-    several = (rows for rows in groups.values() if len(rows) > 1)
-    return tuple(Seeds(tuple(rows), tuple(runs[row].recipe.learning.seed for row in rows)) for rows in several)
+    numbers = [run.recipe.learning.seed for run in runs]
+    found = [Seeds(tuple(rows), tuple(numbers[row] for row in rows)) for rows in groups.values()]
+    return tuple(some for some in found if len({*some.seeds}) > 1)
 
 
 def _recipe(run: RunFolder) -> str:
