@@ -15,13 +15,13 @@ import gzip
 import json
 import os
 import random
-import resource
 import subprocess
 import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, final
 
@@ -129,7 +129,7 @@ def dialogs(folder: Path, split: str) -> Iterator[Row]:
     """An utterance and its response, of everyday conversations."""
     for row in records(folder / f"dailydialog/dialogs.{split}.jsonl.gz"):
         turns = next(value for value in row.values() if isinstance(value, list) and value)
-        for utterance, response in zip(turns, turns[1:], strict=False):
+        for utterance, response in pairwise(turns):
             if isinstance(utterance, str):
                 yield utterance, response
 
@@ -172,24 +172,34 @@ def written(path: Path, columns: Row, rows: Sequence[Row]) -> Path:
     return path
 
 
-def called(*arguments: str, folder: Path, log: Path) -> tuple[float, str]:
-    """Runs a command of sixjars on two cores; its seconds, and what it printed."""
+@final
+@dataclass(frozen=True)
+class Finished:
+    """A command that has ended."""
+
+    output: str
+    seconds: float
+    gigabytes: float
+    """The most memory it had at a time."""
+
+
+def called(*arguments: str, folder: Path, log: Path) -> Finished:
+    """Runs a command of sixjars on two cores."""
     command = [sys.executable, "-m", "sixjars", *arguments]
     cores = {*sorted(os.sched_getaffinity(0))[:2]}
-    began = time.monotonic()
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: os.sched_setaffinity(0, cores),
-    )
+    began, output, errors = time.monotonic(), folder / "stdout.txt", folder / "stderr.txt"
+    with output.open("w") as stdout, errors.open("w") as stderr:
+        process = subprocess.Popen(
+            command, cwd=folder, stdout=stdout, stderr=stderr, preexec_fn=lambda: os.sched_setaffinity(0, cores)
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    told, said = output.read_text(encoding="utf-8"), errors.read_text(encoding="utf-8")
     with log.open("a", encoding="utf-8") as file:
-        file.write(f"$ {' '.join(command)}\n{done.stdout}{done.stderr}\n")
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(arguments)}: {done.stderr[-500:]}")
-    return time.monotonic() - began, done.stdout
+        file.write(f"$ {' '.join(command)}\n{told}{said}\n")
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(arguments)}: {said[-500:]}")
+    return Finished(told, time.monotonic() - began, usage.ru_maxrss / 2**20)
 
 
 def linear(kind: str, train: Sequence[Row], dev: Sequence[Row]) -> float:
@@ -233,15 +243,16 @@ def one_of(name: str, folder: Path, work: Path, rows: int, seed: int) -> dict[st
     held_out = written(place / "dev.tsv", data.columns, dev)
     recipe = place / "mine.yaml"
     recipe.unlink(missing_ok=True)
-    asked, _ = called("new", recipe.name, "--task", data.task, "--data", table.name, *data.given, folder=place, log=log)
+    asked = called("new", recipe.name, "--task", data.task, "--data", table.name, *data.given, folder=place, log=log)
     seeded = [f"learning.seed={seed}", f"data.seed={seed}"] if seed else []
     out = f"run-{time.time_ns()}"
-    took, _ = called("train", recipe.name, *seeded, "--out", out, "--device", "cpu", folder=place, log=log)
+    trained = called("train", recipe.name, *seeded, "--out", out, "--device", "cpu", folder=place, log=log)
     scored = called("evaluate", out, "--data", held_out.name, "--metrics", data.metric, "--json", folder=place, log=log)
-    found = json.loads(scored[1])
-    most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-    result = {"set": name, "rows": len(train), "seed": seed, "metric": data.metric, "score": value_of(found, data.metric)}
-    result |= {"new_s": round(asked, 1), "train_s": round(took, 1), "gb": round(most, 2), "dev": len(dev)}
+    found = json.loads(scored.output)
+    result: dict[str, Any] = {"set": name, "rows": len(train), "seed": seed, "metric": data.metric}
+    result["score"] = value_of(found, data.metric)
+    result |= {"new_s": round(asked.seconds, 1), "train_s": round(trained.seconds, 1)}
+    result |= {"gb": round(trained.gigabytes, 2), "dev": len(dev)}
     began = time.monotonic()
     if data.metric in ("accuracy@1", "labels_micro_f1") and "image" not in data.columns:
         kind = "several" if data.metric == "labels_micro_f1" else data.task
@@ -258,7 +269,8 @@ def value_of(found: Any, metric: str) -> float:
 
 def best_baseline(found: Any, metric: str) -> dict[str, Any]:
     """The best of the baselines that `evaluate` prints, by a metric of which more is better."""
-    scores = {one["name"]: one["scores"][metric]["value"] for one in found.get("baselines", []) if metric in one["scores"]}
+    kept = [one for one in found.get("baselines", []) if metric in one["scores"]]
+    scores = {one["name"]: one["scores"][metric]["value"] for one in kept}
     name = max(scores, key=scores.__getitem__, default="")
     return {"baseline": scores[name], "by": name} if name else {}
 

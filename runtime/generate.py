@@ -9,6 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "runtime" / "src" / "sixjars_runtime" / "shared"
 SHARED = (
+    "data/containers.py",
     "data/media/images.py",
     "data/media/videos.py",
     "data/text/given.py",

@@ -4,7 +4,7 @@ Dims: B batch, T target positions or labels of a row, S source positions, V voca
       N batch times target positions, H state features.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast, final
 
@@ -81,8 +81,10 @@ def coverage_loss(weights: Tensor, mask: Tensor) -> Tensor:
     return torch.minimum(weights, earlier_BTS).sum(-1) * mask
 
 
-def class_weights(settings: LossSettings, counts: Mapping[str, int]) -> Tensor:
+def class_weights(settings: LossSettings, counts: Mapping[str, int], name: Callable[[str], str] = str) -> Tensor:
     """The weight of each label, (V,), from how often it is in the training set.
+
+    Where the case of labels does not count, `name` gives the spelling that `counts` has of one in the settings.
 
     `balanced` is N / (C n_ℓ), as in King & Zeng 2001 (https://doi.org/10.1093/oxfordjournals.pan.a004868): weights
     are 1 on average over the examples.
@@ -92,10 +94,13 @@ def class_weights(settings: LossSettings, counts: Mapping[str, int]) -> Tensor:
     """
     if settings.class_weights == "balanced":
         return torch.tensor([sum(counts.values()) / (len(counts) * max(count, 1)) for count in counts.values()])
-    chosen = settings.class_weights or {}
-    for label in chosen:
-        if label not in counts:
+    chosen: dict[str, float] = {}
+    for label, weight in (settings.class_weights or {}).items():
+        if name(label) not in counts:
             raise RecipeError([unknown("loss.class_weights: label", label, list(counts))])
+        if name(label) in chosen:
+            raise RecipeError([f"loss.class_weights: {name(label)!r} is there twice, for its case does not count."])
+        chosen[name(label)] = weight
     return torch.tensor([chosen.get(label, 1.0) for label in counts])
 
 

@@ -214,13 +214,14 @@ def test_of_two_jobs_that_begin_at_once_one_plan_stays(tmp_path: Path) -> None:
 def test_rows_that_cannot_be_used_are_blank(call: Call, run: Path, tmp_path: Path) -> None:
     path, out = written(tmp_path / "in.tsv", ["ghar", "", *WORDS[:2], ""]), tmp_path / "out"
     said = call("predict", run, "--input", path, "--output", out, "--part-rows", 2)
-    assert said.code == 1
+    assert said.code == 0
     assert said.err.splitlines() == [
-        "note: in.tsv, input 2: the source is empty.",
-        "note: in.tsv, input 5: the source is empty.",
-        "note: 2 of 5 inputs could not be used; their answers are empty.",
+        "note: 2 of 5 inputs were skipped, and their answers are empty: the source is empty (in.tsv, input 2 and "
+        "in.tsv, input 5).",
         f"rows answered: 5; files written: 3; in {out}",
     ]
+    strict = call("predict", run, "--input", path, "--output", tmp_path / "strict", "--part-rows", 2, "--strict")
+    assert (strict.code, strict.err.splitlines()[0]) == (1, said.err.splitlines()[0])
     assert [row.split("\t")[0] for name in there(out) for row in rows_of(out / name)] == [*"01234"]
 
 
@@ -231,14 +232,21 @@ def test_unknown_tokens_and_cut_inputs_are_counted(call: Call, run: Path, tmp_pa
         "note: 45.5 % of the input tokens are unknown to the run (<unk>); outputs may be poor."
     )
     cut = Answered.of([[Prediction("", truncated=True, tokens_read=3)], [Prediction("", error="x")]])
-    assert cut + cut == Answered(rows=4, failed=2, cut=2, tokens=6, unknown=0)
+    both = cut + cut
+    assert both == Answered(rows=4, skipped=both.skipped, cut=2, tokens=6, unknown=0)
+    assert both.failed == 2
+    assert Answered.of_row(both.to_row()) == both
 
 
 def test_notes_are_not_a_flood(call: Call, run: Path, tmp_path: Path) -> None:
     path = written(tmp_path / "in.txt", [""] * 60)
     said = call("predict", run, "--input", path, "--output", tmp_path / "out", "--part-rows", 30)
-    assert said.code == 1
-    assert len(said.err.splitlines()) == 22
+    assert said.code == 1  # none of them could be used
+    assert said.err.splitlines()[0] == (
+        "note: all 60 inputs were skipped, and their answers are empty: the source is empty (in.txt, input 1, in.txt, "
+        "input 2 and 58 more)."
+    )
+    assert len(said.err.splitlines()) == 2
 
 
 def test_a_column_that_is_taken_is_told_once(call: Call, run: Path, tmp_path: Path) -> None:
@@ -345,7 +353,7 @@ def test_a_worker_of_ray_takes_any_part(job: Callable[..., Job], call: Call, run
     path = written(tmp_path / "in.tsv")
     made = job(path)
     worker = PartWorker(made.order, made.left)
-    fine = {"failed": [0], "cut": [0], "unknown": [0], "notes": [[]], "error": [""]}
+    fine = {"skipped": ["{}"], "cut": [0], "unknown": [0], "notes": [[]], "error": [""]}
     for number, rows, tokens in ((1, 3, 11), (0, 3, 16), (2, 1, 3), (1, 3, 0)):  # the last one is there already
         assert worker({"id": [number]}) == {"rows": [rows], "tokens": [tokens], **fine}
     assert call("predict", run, "--input", path, "--output", tmp_path / "whole.tsv").code == 0

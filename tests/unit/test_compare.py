@@ -33,6 +33,7 @@ from sixjars.runs.comparison_files import Target
 from sixjars.runs.data import Blueprint
 from sixjars.runs.folder import open_run
 from sixjars.runs.scored_files import file_dataset
+from sixjars.runs.seeds import seeds_of
 
 FEW = [
     "data.sample.size=64",
@@ -396,3 +397,49 @@ def test_recipes_are_trained_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert len(before) == 2
     assert compare(names, out="both", metric="exact_match", device="cpu") == found
     assert {path: path.stat().st_mtime_ns for path in Path("both").rglob("scores.json")} == before
+
+
+def test_seeds_of_one_recipe_are_no_rivals(runs: dict[str, Path], tmp_path: Path) -> None:
+    def trained(name: str, *more: str) -> Path:
+        few = [*FEW, *more]
+        return sixjars.train("transliteration/sample_initial", few, out=tmp_path / name, device="cpu").folder
+
+    one, two = (trained(f"seed_{seed}", f"learning.seed={seed}") for seed in (1, 2))
+    found = compare([runs["initial"], one, runs["attention"], two], out=tmp_path / "all.json", device="cpu")
+    first, *_ = found.contenders
+    assert [some.rows for some in found.seeds] == [(0, 1, 3)]
+    assert [some.seeds for some in found.seeds] == [(0, 1, 2)]
+    for at, measured in enumerate(first.scores):
+        values = [contender.scores[at].score.value for contender in found.contenders]
+        same = [values[row] for row in (0, 1, 3)]
+        for row in (1, 3):
+            assert found.contenders[row].scores[at].difference is None
+            assert found.contenders[row].scores[at].mark == ""
+        name = measured.score.name
+        own = [sentence for sentence in found.findings() if sentence.startswith(f"{name}: ")]
+        assert own[0].startswith(f"{name}: run_initial, seed_1 and seed_2 are one recipe with seed 0, 1 and 2: mean ")
+        mean, deviation = map(float, re.findall(r"(?:mean|deviation) ([\d.]+)", own[0]))
+        assert mean == pytest.approx(float(np.mean(same)), abs=0.06)
+        assert deviation == pytest.approx(float(np.std(same, ddof=1)), abs=0.06)
+        assert all("attention" in sentence or "no interval" in sentence for sentence in own[1:])
+    assert {one.name for one in found.differing} <= {"run_attention"}
+    assert json.loads((tmp_path / "all.json").read_text())["seeds"] == [{"rows": [0, 1, 3], "seeds": [0, 1, 2]}]
+
+
+def test_other_recipes_and_other_data_are_rivals(runs: dict[str, Path], tmp_path: Path) -> None:
+    longer = sixjars.train(
+        "transliteration/sample_initial", [*FEW, "learning.steps=3", "learning.seed=1"], out=tmp_path / "longer"
+    )
+    found = compare([runs["initial"], longer.folder], out=tmp_path / "all.json", device="cpu")
+    assert found.seeds == ()
+    copy = tmp_path / "copy"
+    shutil.copytree(runs["initial"], copy)
+    assert seeds_of([open_run(runs["initial"]), open_run(copy)]) == ()  # the same run twice
+    values = yaml.safe_load((copy / "recipe.yaml").read_text())
+    values["learning"]["seed"] = 7
+    (copy / "recipe.yaml").write_text(yaml.safe_dump(values))
+    assert [some.seeds for some in seeds_of([open_run(runs["initial"]), open_run(copy)])] == [(0, 7)]
+    about = json.loads((copy / "run.json").read_text())
+    about["data"]["train"] = "another"
+    (copy / "run.json").write_text(json.dumps(about))
+    assert seeds_of([open_run(runs["initial"]), open_run(copy)]) == ()

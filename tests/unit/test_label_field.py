@@ -2,21 +2,24 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+import sixjars_runtime
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+import sixjars
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.fields.label import LabelField, LabelSettings
 from sixjars.data.storage.cache import Examples
-from sixjars.errors import DataError, RunError
+from sixjars.errors import DataError, RecipeError, RunError
 from sixjars.evaluation.metrics import metric_named
 from sixjars.evaluation.score import judged
-from sixjars.loss import token_loss
-from sixjars.recipe.sections import EvaluationSettings, Recipe
+from sixjars.loss import class_weights, token_loss
+from sixjars.recipe.sections import EvaluationSettings, LossSettings, Recipe
 from sixjars.runs.data import Blueprint, fresh_network, splits_of
 from sixjars.runs.recipes import recipe_of
 
@@ -199,3 +202,78 @@ def test_a_rare_answer_is_never_chosen_not_learned_from_and_wrong(tmp_path: Path
     right = sum(one in outcome.references for one, outcome in zip(best, outcomes, strict=True))
     assert accuracy.value == pytest.approx(right / 12)
     assert "search" not in accuracy.signature
+
+
+def test_labels_that_differ_in_case_are_one_with_its_usual_spelling() -> None:
+    found = field(lowercase=True).learned(["spam", "Spam", "HAM", "Spam", "ham", "SPAM", "NASA"])
+    assert found.names == ("Spam", "HAM", "NASA")  # of equally frequent spellings, the first that was seen
+    assert field(lowercase=True).learned(["ham", "HAM", "x"]).names == ("ham", "x")
+    assert found.encode(["SPAM", "Ham", "nasa", "Other"]) == [[0], [1], [2], []]
+    assert [found.normalize(text) for text in ("  sPAM ", "ham", "Other  One")] == ["Spam", "HAM", "other one"]
+    assert found.decode([2]) == "NASA"
+    again = field(lowercase=True).restored(found.to_json())
+    assert again.names == found.names
+    assert again.encode(["nAsA"]) == [[2]]
+
+
+def test_several_labels_that_differ_in_case_are_one() -> None:
+    found = field(lowercase=True, multi_label=True).learned(["Wheat, corn", "Wheat, wheat", "CORN", "corn"])
+    assert found.names == ("Wheat", "corn") or found.names == ("corn", "Wheat")
+    assert found.normalize("CORN,wheat , Corn") == "Wheat, corn"
+    assert found.encode(["WHEAT, oat, corn"]) == [[found.names.index("Wheat"), found.names.index("corn")]]
+
+
+def test_a_run_from_before_keeps_its_lowercased_labels() -> None:
+    """Its names were lowercased; what is learned besides comes behind them."""
+    old = field(lowercase=True).restored('{"format": 2, "labels": ["spam", "ham"]}')
+    assert old.encode(["SPAM", "Ham"]) == [[0], [1]]
+    assert old.normalize("Spam") == "spam"
+    assert old.learned(["Spam", "HAM", "News", "news", "News"]).names == ("spam", "ham", "News")
+
+
+def test_weights_of_labels_may_be_in_any_case() -> None:
+    found = field(lowercase=True).learned(["Spam", "ham", "Spam"])
+    counts = {"Spam": 2, "ham": 1}
+    for label in ("Spam", "spam", "SPAM"):
+        weights = class_weights(LossSettings(class_weights={label: 5.0}), counts, found.normalize)
+        assert weights.tolist() == [5.0, 1.0]
+    with pytest.raises(RecipeError, match="'Spam' is there twice, for its case does not count"):
+        class_weights(LossSettings(class_weights={"Spam": 5.0, "spam": 2.0}), counts, found.normalize)
+    with pytest.raises(RecipeError, match="Did you mean 'Spam'"):
+        class_weights(LossSettings(class_weights={"Spa": 5.0}), counts, found.normalize)
+
+
+ROWS = [
+    {"text": f"{word} {number}", "label": label}
+    for number in range(4)
+    for word, labels in (("buy", ("Spam", "SPAM", "Spam", "spam")), ("hello", ("Ham", "ham", "ham", "ham")))
+    for label in [labels[number]]
+]
+
+
+def spam_recipe(**data: object) -> dict[str, Any]:
+    return {
+        "task": "document_classification",
+        "data": {"source": {"column": "text"}, "label": {"lowercase": True, **data}},
+        "model": {"encoder": {"kind": "text", "embedding": {"size": 8}, "size": 8}},
+        "loss": {"class_weights": {"spam": 2}},
+        "learning": {"steps": 40, "rate": 0.05, "precision": "32"},
+        "evaluation": {"metrics": ["micro_f1", "macro_f1"]},
+    }
+
+
+def test_outputs_and_scores_have_the_usual_spelling(tmp_path: Path) -> None:
+    split = {"train": ROWS, "valid": ROWS}
+    run = sixjars.train(spam_recipe(), data=split, out=tmp_path / "run", device="cpu")
+    assert [score.value for score in run.scores] == [1.0, 1.0]
+    assert [found.text for found in run.predictor().predict(["buy 1", "hello 2"])] == ["Spam", "ham"]
+    gold = [{**row, "label": row["label"].upper()} for row in ROWS]
+    assert [score.value for score in sixjars.evaluate(run, data=gold).scores] == [1.0, 1.0]
+    other = [{**row, "label": row["label"].upper()} for row in ROWS]
+    second = sixjars.train(spam_recipe(), data={"train": other, "valid": ROWS}, out=tmp_path / "two", device="cpu")
+    assert second.predictor().predict("buy 1").text == "SPAM"
+    found = sixjars.compare([run.folder, second.folder], data=gold, out=tmp_path / "both")
+    assert [one.score.value for contender in found.contenders for one in contender.scores] == [1.0] * 4
+    folder = tmp_path / "exported"
+    sixjars.export(run, folder)
+    assert [found.text for found in sixjars_runtime.load(folder).predict(["buy 1", "hello 2"])] == ["Spam", "ham"]

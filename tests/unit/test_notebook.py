@@ -215,7 +215,7 @@ def test_wrong_arguments_are_a_sentence(inputs: Any, settings: dict[str, Any], m
 
 
 def test_wrong_inputs_are_a_sentence(run: Run) -> None:
-    none, wrong = run.predictor().predict([None, {"text": "abc"}])  # type: ignore[list-item]
+    none, wrong = run.predictor().predict([None, {"text": "abc"}])
     assert none.error == "input 1: must be a text, the source, but is None."
     assert wrong.error == "input 2: must name source, but has text."
 

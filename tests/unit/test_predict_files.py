@@ -99,11 +99,14 @@ def test_empty_cells_and_bad_rows_have_blank_answers(call: Any, run: Path, tmp_p
     path, out = tmp_path / "in.csv", tmp_path / "out.csv"
     path.write_text("id,roman\n0,namaste\n1,\n\n2\n4,ghar\n")
     said = call("predict", run, "--input", path, "--output", out, "--nbest", 2)
-    assert said.code == 1
-    assert said.err.splitlines() == [
-        *(f"note: input {number}: the source is empty." for number in (2, 3, 4)),
-        "note: 3 of 5 inputs could not be used; their lines are empty.",
-    ]
+    assert said.code == 0
+    assert said.err == (
+        "note: 3 of 5 inputs were skipped, and their answers are empty: the source is empty "
+        "(input 2, input 3 and 1 more).\n"
+    )
+    strict = call("predict", run, "--input", path, "--output", tmp_path / "strict.csv", "--nbest", 2, "--strict")
+    assert (strict.code, strict.err) == (1, said.err)
+    assert (tmp_path / "strict.csv").read_bytes() == out.read_bytes()
     rows = list(csv.reader(out.read_text().splitlines()))
     assert rows[0] == ["id", "roman", "target", "target_2"]
     assert [bool(row[2]) for row in rows[1:]] == [True, False, False, False, True]
@@ -118,10 +121,11 @@ def test_empty_cells_and_bad_rows_have_blank_answers(call: Any, run: Path, tmp_p
     path.write_text('{"roman": "namaste"}\n\n[1\n7\n{"roman": null}\n{"other": "x"}\n')
     said = call("predict", run, "--input", path, "--output", tmp_path / "out.jsonl")
     assert [row["target"] for row in read(tmp_path / "out.jsonl")] == [answers[0], *[""] * 5]
-    assert said.err.splitlines()[1:3] == [
-        "note: input 3: is not JSON: Expecting ',' delimiter.",
-        'note: input 4: is JSON, but not an object like {"text": "..."}.',
-    ]
+    assert said.err == (
+        "note: 5 of 6 inputs were skipped, and their answers are empty: the source is empty (input 2, input 5 and 1 "
+        "more); is not JSON: Expecting ',' delimiter (input 3); is JSON, but not an object like "
+        '{"text": "..."} (input 4).\n'
+    )
 
 
 @pytest.mark.parametrize("name", ["in.csv", "in.jsonl", "in.json", "in.parquet"])
@@ -181,7 +185,7 @@ def test_an_answer_has_the_name_of_the_column_and_a_probability_is_a_number(
         texts = {"in.csv": "id,text\n1,word1\n2,\n", "in.jsonl": "\n".join(lines)}
         texts["in.json"] = f'{{"rows": [{", ".join(lines)}]}}'
         path.write_text(texts[name])
-    assert call("predict", moods, "--input", path, "--output", out).code == 1  # for the empty one
+    assert call("predict", moods, "--input", path, "--output", out).code == 0
     good, bad = read(out)
     assert list(good) == ["id", "text", "mood", "probability"]
     assert good["mood"] in ("good", "bad")
@@ -240,10 +244,37 @@ def test_notes_are_not_a_flood(call: Any, run: Path, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("ghar\n" + "\n" * 50)
     said = call("predict", run, "--input", tmp_path / "in.txt")
     assert len(said.out.splitlines()) == 51
-    assert said.err.splitlines()[20:] == [
-        "note: further notes about single inputs are left out.",
-        "note: 50 of 51 inputs could not be used; their lines are empty.",
-    ]
+    assert said.err == (
+        "note: 50 of 51 inputs were skipped, and their answers are empty: the source is empty "
+        "(input 2, input 3 and 48 more).\n"
+    )
+
+
+def test_an_input_of_which_nothing_can_be_used(call: Any, run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "in.txt"
+    for content, told in (
+        ("\n", "1 of 1 input was skipped, and its answer is empty: the source is empty (input 1)."),
+        (" \n\n", "all 2 inputs were skipped, and their answers are empty: the source is empty (input 1 and input 2)."),
+    ):
+        path.write_text(content)
+        for how in ([], ["--json"]):
+            out = tmp_path / f"out-{len(content)}-{len(how)}.txt"
+            said = call("predict", run, "--input", path, "--output", out, *how)
+            assert (said.code, said.err) == (1, f"note: {told}\n")
+            assert len(out.read_text().splitlines()) == content.count("\n")
+
+
+def test_reasons_are_counted(call: Any, run: Path) -> None:
+    content = b"ghar\n\nb\xff\n\n\nab\xfe\n"
+    for how in ([], ["--json"], ["--nbest", "2"]):
+        said = call("predict", run, *how, stdin=content)
+        assert said.code == 0
+        assert said.err == (
+            "note: 5 of 6 inputs were skipped, and their answers are empty: the source is empty (input 2, input 4 and "
+            "1 more); byte 2 of the source (0xff) is not UTF-8; give it in UTF-8 (input 3); byte 3 of the source "
+            "(0xfe) is not UTF-8; give it in UTF-8 (input 6).\n"
+        )
+        assert call("predict", run, *how, "--strict", stdin=content).code == 1
 
 
 def test_a_kill_leaves_whole_rows(server: Server, run: Path, tmp_path: Path) -> None:

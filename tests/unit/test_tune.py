@@ -453,3 +453,54 @@ def test_a_process_that_dies(size: int, tmp_path: Path, monkeypatch: pytest.Monk
     assert str(caught.value) == "a trial ended unexpectedly (ValueError: no jar); with --jobs 1 it says where."
     with pytest.raises(Interrupted):
         ended("raise SystemExit(130)")
+
+
+def tuning(folder: Path, scores: list[float | None], **values: list[object]) -> Tuning:
+    """A search with these scores; without one, a trial was pruned."""
+    rows: list[dict[str, Any]] = [
+        {
+            "number": at + 1,
+            **{key: some[at] for key, some in values.items()},
+            "score": 0.99 if score is None else score,
+            "state": "pruned" if score is None else "complete",
+            "epochs": 1.0,
+            "seconds": 1.0,
+            "why": "",
+        }
+        for at, score in enumerate(scores)
+    ]
+    return Tuning(folder, "exact_match", "higher", dict.fromkeys(values, "names"), tuple(rows))
+
+
+def test_a_tie_is_told(tmp_path: Path) -> None:
+    whole = tuning(tmp_path, [0.5, 0.5, 0.5], rate=[1, 2, 3], size=[8, 8, 8])
+    assert whole.tie_in_words == (
+        "all 3 complete trials (1, 2 and 3) tie at exact_match 0.5, so it made no difference which was taken of rate. "
+        "Trial 1 is kept because it was the first; a finer metric may tell them apart: learning.metric=loss."
+    )
+    some = tuning(tmp_path, [0.1, 0.5, None, 0.5], rate=[1, 2, 3, 2], size=[8, 8, 8, 16])
+    assert some.tie_in_words.startswith(
+        "2 of 3 complete trials (2 and 4) tie at exact_match 0.5, so nothing decides between their values of size. "
+        "Trial 2 is kept because it was the first;"
+    )
+    assert some.to_json()["tied"] == [2, 4]
+    assert some.to_json()["best"] == {"rate": 2, "size": 8}
+    assert "tie at exact_match 0.5" in some._repr_html_()
+    for found in (tuning(tmp_path, [0.1, 0.5], rate=[1, 2]), tuning(tmp_path, [None], rate=[1]), tuning(tmp_path, [])):
+        assert (found.tied, found.tie_in_words, found.to_json()["tied"]) == ([], "", [])
+    many = tuning(tmp_path, [0.0] * 30, rate=[*range(30)])
+    assert many.tie_in_words.startswith("all 30 complete trials tie at exact_match 0, so it made no difference")
+
+
+def test_the_command_names_no_winner_of_a_tie(call: Maker, recipe: Maker, tmp_path: Path) -> None:
+    """A rate that learns nothing, whatever the length that is read."""
+    changes = {"learning": {"epochs": 1, "metric": "exact_match"}, "evaluation": {"metrics": ["exact_match"]}}
+    out = tmp_path / "search"
+    said = call("tune", recipe(**changes), "data.source.max_length=[97,98,99]", "--trials", 3, "--out", out)
+    told = (
+        "all 3 complete trials (1, 2 and 3) tie at exact_match 0, so it made no difference which was taken of "
+        "data.source.max_length. Trial 1 is kept because it was the first; a finer metric may tell them apart: "
+        "learning.metric=loss."
+    )
+    assert f"tie:     {told}\n" in said.out
+    assert f"# Of equals the first: {told}\n" in (out / "best.yaml").read_text()

@@ -91,6 +91,18 @@ def test_folders_and_globs_mean_the_images_in_them(call: Any, run: Run, album: P
     assert named(album / "holidays", album / "b.png") == ["holidays/c.png", "b.png"]
 
 
+def test_a_damaged_image_of_a_folder_is_skipped(call: Any, run: Run, album: Path) -> None:
+    for name in ("d.png", "e.png"):
+        (album / name).write_bytes((album / "b.png").read_bytes()[:40])
+    said = call("predict", run("image_captioning"), album)
+    assert said.code == 0
+    assert [bool(line.partition("\t")[2]) for line in said.out.splitlines()] == [True, True, False, False, True]
+    assert len(said.err.splitlines()) == 1
+    assert said.err.startswith("note: 2 of 5 inputs were skipped, and their answers are empty: the image: ")
+    assert said.err.endswith(" (input 3 and input 4).\n")
+    assert call("predict", run("image_captioning"), album, "--strict").code == 1
+
+
 def test_hidden_files_of_a_folder_are_left_out(call: Any, run: Run, album: Path) -> None:
     for name in ("._b.png", ".hidden/b.png", "__MACOSX/b.png"):
         (album / name).parent.mkdir(exist_ok=True)

@@ -21,6 +21,7 @@ from sixjars_runtime.prediction import Prediction
 from sixjars_runtime.search import search
 from sixjars_runtime.search.problem import Hypothesis, Tensors, hypotheses_of
 from sixjars_runtime.search.settings import SearchSettings, SpecialTokens
+from sixjars_runtime.shared.data.containers import by_name, inputs_of
 from sixjars_runtime.shared.errors import DataError, RunError, SixJarsError, shown
 from sixjars_runtime.shared.flow.special import STOP
 
@@ -69,18 +70,19 @@ class Model:
         With `nbest=3` there is a list of outputs in place of each best one. An input that cannot be used has a
         prediction with an `error` and no text.
         """
-        one = isinstance(inputs, str | Mapping | os.PathLike)
-        if not one and (isinstance(inputs, bytes) or not isinstance(inputs, Iterable)):
-            raise DataError(f"give a text, or a list of inputs, but not {shown(inputs)} ({type(inputs).__name__}).")
+        items, is_one = inputs_of(inputs, self.about["columns"], self._takes)
         given = settings if nbest is None else {**settings, "nbest": nbest}
-        found = self.nbest([inputs] if one else inputs, search=search, **given)
+        found = self.nbest(items, search=search, **given)
         answers = [few[0] for few in found] if nbest is None else found
-        return answers[0] if one else answers
+        return answers[0] if is_one else answers
 
     def nbest(self, inputs: Iterable[Any], *, search: str | None = None, **given: Any) -> list[list[Prediction]]:
         """The outputs for each input, always as lists, as many as the settings of search say."""
+        items, is_one = inputs_of(inputs, self.about["columns"], self._takes)
+        if is_one:
+            raise DataError("give a list of inputs, not one input.")
         how = self._settings(search, given)
-        asked = [self._prepared(number, one, how) for number, one in enumerate(inputs)]
+        asked = [self._prepared(number, one, how) for number, one in enumerate(items)]
         found: dict[int, list[Prediction]] = {at: [one] for at, one in enumerate(asked) if isinstance(one, Prediction)}
         good = [(at, one) for at, one in enumerate(asked) if not isinstance(one, Prediction)]
         good.sort(key=lambda pair: sum(len(row.values) for row in pair[1].values()))
@@ -109,7 +111,7 @@ class Model:
         """What an input is read into, or what is wrong with it."""
         texts: dict[str, str] = {}
         try:
-            given = self._by_name(one)
+            given = by_name(one, self.about["columns"])
             texts = {name: self._text_of(name, value) for name, value in given.items()}
             if not self.readers:
                 return {self.output: self._prefix(texts[self.output], how)}
@@ -118,19 +120,13 @@ class Model:
         except (ValueError, SixJarsError) as error:
             return Prediction("", inputs=texts, error=f"input {number + 1}: {error}")
 
-    def _by_name(self, one: Any) -> Mapping[str, Any]:
-        names = list(self.readers) or [self.output]
-        columns = self.about["columns"]
-        if isinstance(one, str | list | os.PathLike) and len(names) == 1:
-            return {names[0]: one}
-        if isinstance(one, Mapping):
-            if set(one) != set(names) and set(columns.values()) <= set(one):
-                one = {name: one[columns[name]] for name in names}
-            if set(one) != set(names):
-                raise ValueError(f"must name {' and '.join(names)}, but has {', '.join(map(str, one)) or 'no key'}.")
-            return dict(one)
-        how = f"a text, the {names[0]}," if len(names) == 1 else f"a dict of {' and '.join(names)},"
-        raise ValueError(f"must be {how} but is {shown(one)}.")
+    def _takes(self, name: str, value: list[Any]) -> bool:
+        """Whether a list is one value of a field."""
+        try:
+            self._text_of(name, value)
+        except (ValueError, SixJarsError):
+            return False
+        return True
 
     def _text_of(self, name: str, value: Any) -> str:
         try:

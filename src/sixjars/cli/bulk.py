@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, final
 
 import typer
 
-from sixjars.cli.input_notes import MOST_NOTES, note_unknown
+from sixjars.cli.input_notes import MOST_NOTES, is_failure, note_unknown
 from sixjars.cli.options import note, noting
 from sixjars.cli.streaming import Pace
 from sixjars.errors import DataError, Interrupted
@@ -84,8 +84,8 @@ class Bulk:
         if self.engine != "ray" and (self.workers or self.ray_address):
             raise DataError("--workers and --ray-address are for --engine ray.")
 
-    def through(self, order: "Order", predictor: "Predictor") -> None:
-        """Answer all parts that are not there yet; rows that cannot be used are blank, a note, and exit code 1."""
+    def through(self, order: "Order", predictor: "Predictor", *, strict: bool) -> None:
+        """Answer all parts that are not there yet; rows that cannot be used are blank, and counted in a note."""
         from sixjars.runs.bulk.job import answered_here, job_of
         from sixjars.runs.bulk.plan import Shard
 
@@ -109,7 +109,7 @@ class Bulk:
         finally:
             told.pace.clear()
         job.order.clean(job.parts)
-        told.end(Path(order.output), len(job.left))
+        told.end(Path(order.output), len(job.left), strict=strict)
 
 
 @final
@@ -136,14 +136,14 @@ class _Told:
                 note(sentence)
                 self.notes.add(sentence)
 
-    def end(self, output: Path, parts: int) -> None:
-        """The numbers."""
+    def end(self, output: Path, parts: int, *, strict: bool) -> None:
+        """The numbers, and the exit code."""
         found = self.all
         if found.cut:
             note(f"note: {found.cut} of {found.rows} inputs were cut, because they are longer than the run reads.")
         note_unknown(found.unknown / found.tokens if found.tokens else None)
         if found.failed:
-            note(f"note: {found.failed} of {found.rows} inputs could not be used; their answers are empty.")
+            note(f"note: {found.skipped.in_words(found.rows, 'answers')}")
         note(f"rows answered: {found.rows:,}; files written: {parts:,}; in {output}")
-        if found.failed:
+        if is_failure(found.failed, found.rows, strict=strict):
             raise typer.Exit(1)

@@ -7,12 +7,13 @@ from sixjars.cli.options import note
 from sixjars.cli.streaming import Pace
 from sixjars.flow.special import SPECIAL, STOP
 from sixjars.runs.notes import cut_in_words, unknown_in_words
+from sixjars.runs.skipped import Skipped
 
 if TYPE_CHECKING:
     from sixjars.runs.prediction import Prediction
 
 MOST_NOTES = 20
-"""Notes about single inputs; further ones are only counted."""
+"""Notes about single inputs that were cut; further ones are only counted."""
 
 
 def note_unknown(share: float | None) -> None:
@@ -49,40 +50,49 @@ class UnknownTokens:
 
 @final
 class Notes:
-    """What is wrong with inputs, on stderr: the first ones each, all of them in numbers."""
+    """What is wrong with inputs, on stderr: those that were cut, the first ones each; those skipped in one line.
 
-    def __init__(self, pace: Pace) -> None:
+    Where they are `typed`, whoever types is told of each at once.
+    """
+
+    def __init__(self, pace: Pace, *, typed: bool = False) -> None:
         self.pace = pace
-        self.done = self.failed = self.cut = self.told = 0
+        self.typed = typed
+        self.done = self.cut = 0
+        self.skipped = Skipped()
         self.unknown = UnknownTokens()
 
     def take(self, found: "Sequence[Sequence[Prediction]]") -> None:
         """One portion."""
         self.pace.went_on(len(found))
+        self.skipped += Skipped.of(found)
         for some in found:
             self.done += 1
             self.unknown.add(some[0])
-            if some[0].error is not None:
-                self.failed += 1
-                self._tell(f"note: {some[0].error}")
+            if some[0].error is not None and self.typed:
+                note(f"note: {some[0].error}")
             elif some[0].truncated:
-                self.cut += 1
-                self._tell(f"note: {cut_in_words(f'input {self.done}')}")
+                self._tell_of_cut()
 
-    def _tell(self, sentence: str) -> None:
-        self.told += 1
-        if self.told <= MOST_NOTES:
+    def _tell_of_cut(self) -> None:
+        self.cut += 1
+        if self.cut <= MOST_NOTES:
             self.pace.clear()
-            note(sentence)
-        elif self.told == MOST_NOTES + 1:
+            note(f"note: {cut_in_words(f'input {self.done}')}")
+        elif self.cut == MOST_NOTES + 1:
             note("note: further notes about single inputs are left out.")
 
-    def end(self) -> bool:
-        """The numbers; whether an input could not be used."""
+    def end(self, *, strict: bool) -> bool:
+        """The numbers; whether the command failed: no input could be used, or if it is `strict`, some could not."""
         self.pace.clear()
-        if self.told > MOST_NOTES and self.cut:
+        if self.cut > MOST_NOTES:
             note(f"note: {self.cut} of {self.done} inputs were cut.")
         self.unknown.note()
-        if self.failed:
-            note(f"note: {self.failed} of {self.done} inputs could not be used; their lines are empty.")
-        return self.failed > 0
+        if self.skipped.count:
+            note(f"note: {self.skipped.in_words(self.done, 'answers')}")
+        return is_failure(self.skipped.count, self.done, strict=strict)
+
+
+def is_failure(skipped: int, inputs: int, *, strict: bool) -> bool:
+    """Whether a command ends with exit code 1 because of inputs that were skipped."""
+    return skipped > 0 and (strict or skipped == inputs)

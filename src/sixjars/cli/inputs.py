@@ -70,13 +70,10 @@ def note_file_names(predictor: "Predictor", texts: Sequence[str]) -> None:
         note(f"note: {named} is the name of a file; to read it, say --input {named}.")
 
 
-def note_fault(prediction: "Prediction") -> bool:
-    """Whether an input could not be used, which is noted; so is one that was cut."""
-    if prediction.error is not None:
-        note(f"note: {prediction.error}")
-    elif prediction.truncated:
+def note_cut(prediction: "Prediction") -> None:
+    """A note where an input was cut."""
+    if prediction.truncated:
         note(f"note: {cut_in_words()}")
-    return prediction.error is not None
 
 
 @final

@@ -58,6 +58,9 @@ RecipeArgument = Annotated[
 RunArgument = Annotated[
     Path, typer.Argument(metavar="RUN", help="A run's folder, a packed run, or hf:USER/NAME.", show_default=False)
 ]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Exit code 1 if any input was skipped, not only if all were.")
+]
 
 
 def notes() -> "Console":

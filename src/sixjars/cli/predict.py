@@ -20,7 +20,17 @@ from sixjars.cli.bulk import (
 from sixjars.cli.chat import hold_conversation
 from sixjars.cli.input_notes import Notes
 from sixjars.cli.inputs import Lines, at_terminal, note_file_names, on_one_line, rows_given, texts_given
-from sixjars.cli.options import TABLES, AllowOption, DeviceOption, JsonOption, RunArgument, check_output, note, noting
+from sixjars.cli.options import (
+    TABLES,
+    AllowOption,
+    DeviceOption,
+    JsonOption,
+    RunArgument,
+    StrictOption,
+    check_output,
+    note,
+    noting,
+)
 from sixjars.cli.streaming import Pace, portions
 from sixjars.errors import DataError, Interrupted
 from sixjars.runs.bulk import PART_ROWS
@@ -107,12 +117,12 @@ def predict(
     engine: EngineOption = "local",
     workers: WorkersOption = None,
     ray_address: RayAddressOption = None,
+    strict: StrictOption = False,
 ) -> None:
     """Use a run on texts, images or videos from the command line, a file or stdin; one output a line."""
     from sixjars.runs.predict import load
 
-    if texts and inputs:
-        raise DataError("give texts or --input, not both.")
+    check_one_source(texts, inputs)
     bulk = Bulk(inputs, output_file, shard, resume, part_rows, engine, workers, ray_address)
     if bulk.is_asked:
         bulk.check(alone=not (texts or question or pictures or chat))
@@ -124,7 +134,7 @@ def predict(
         from sixjars.runs.bulk.work import Order
 
         order = Order(str(run), "", str(output_file), settings, device, precision, tuple(allow or []), as_json)
-        bulk.through(order, predictor)
+        bulk.through(order, predictor, strict=strict)
         return
     if pictures is not None and not predictor.has_attention:
         raise DataError(f"--pictures draws attention, but {run} has none; {with_attention(predictor)}")
@@ -133,8 +143,14 @@ def predict(
             raise DataError("--chat reads and writes a conversation; give it no texts, files, pictures or --json.")
         hold_conversation(predictor, settings)
         return
-    work = _Work(predictor, settings, pictures, details=as_json or pictures is not None, strict=bool(texts))
+    work = _Work(predictor, settings, pictures, as_json=as_json, arguments=bool(texts), strict=strict)
     _answer(work, _Asked(texts or [], question or [], bulk.file, output_file), as_json=as_json)
+
+
+def check_one_source(texts: list[str] | None, file: Path | str | None) -> None:
+    """Inputs are arguments or in a file."""
+    if texts and file:
+        raise DataError("give texts or --input, not both.")
 
 
 def search_settings(
@@ -179,7 +195,7 @@ def _answer(work: "_Work", asked: _Asked, *, as_json: bool) -> None:
     waiting = portions(items, typed=typed, slow=lines is not None and asked.input is None)
     try:
         with noting():
-            work.through(waiting, sink, Notes(pace))
+            work.through(waiting, sink, Notes(pace, typed=typed))
     except KeyboardInterrupt:
         if asked.input is None or output is None:
             raise
@@ -229,13 +245,14 @@ class _Work:
     predictor: "Predictor"
     settings: "SearchSettings"
     pictures: Path | None
-    details: bool
-    """Whether anybody asked for tokens and weights."""
+    as_json: bool
+    arguments: bool
+    """Whether inputs are arguments: then it is an error, and nothing is written, where none can be used."""
     strict: bool
-    """Whether it is an error, and nothing is written, where no input of the first portion can be used."""
+    """Whether the exit code is 1 where an input was skipped."""
 
     def through(self, waiting: "Iterator[list[Item]]", sink: "Sink", notes: Notes) -> None:
-        """Answer portion after portion; an input that cannot be used is an empty line, a note, and exit code 1."""
+        """Answer portion after portion; an input that cannot be used is an empty line, and counted in a note."""
         from sixjars.runs.computing import computing
 
         done, drawn = 0, set[str]()
@@ -246,10 +263,10 @@ class _Work:
                         [one for one, _ in items],
                         search=self.settings,
                         first=done,
-                        details=self.details,
+                        details=self.as_json or self.pictures is not None,
                         threads=threads,
                     )
-                    if self.strict and not done and all(some[0].error is not None for some in found):
+                    if self.arguments and not done and all(some[0].error is not None for some in found):
                         raise DataError(str(found[0][0].error))
                     if self.pictures is not None:
                         drawn |= _draw(self.pictures, self.predictor, found, first=done)
@@ -262,7 +279,7 @@ class _Work:
         if drawn:
             note_fonts(drawn)
             note(f"the pictures are in {self.pictures}")
-        if notes.end():
+        if notes.end(strict=self.strict):
             raise typer.Exit(1)
 
 

@@ -98,5 +98,7 @@ def show_tuning(console: "Console", tuning: "Tuning") -> None:
         console.print(f"and {len(tuning.trials) - SHOWN} more")
     console.print(f"table:   {tuning.folder / TABLE}")
     console.print(f"picture: {tuning.picture}")
+    if tuning.tied:
+        console.print(f"tie:     {tuning.tie_in_words}", soft_wrap=True)
     console.print(f"best:    {', '.join(text_of(key, value) for key, value in tuning.best.items())}")
     console.print(f"train and score it: {tuning.command}")

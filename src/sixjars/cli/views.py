@@ -17,9 +17,9 @@ from sixjars.cli.faithfulness import (
     ReferenceOption,
     check_weights,
 )
-from sixjars.cli.input_notes import UnknownTokens, note_unknown_target
-from sixjars.cli.inputs import Lines, at_terminal, note_fault, note_file_names, on_one_line, rows_given, texts_given
-from sixjars.cli.options import AllowOption, DeviceOption, RunArgument, check_output, note, results
+from sixjars.cli.input_notes import UnknownTokens, is_failure, note_unknown_target
+from sixjars.cli.inputs import Lines, at_terminal, note_cut, note_file_names, on_one_line, rows_given, texts_given
+from sixjars.cli.options import AllowOption, DeviceOption, RunArgument, StrictOption, check_output, note, results
 from sixjars.cli.predict import (
     InputOption,
     NbestOption,
@@ -27,6 +27,7 @@ from sixjars.cli.predict import (
     SearchOption,
     SettingOption,
     TextsArgument,
+    check_one_source,
     note_fonts,
     search_settings,
     table_of,
@@ -34,6 +35,7 @@ from sixjars.cli.predict import (
 )
 from sixjars.cli.word_links import print_alignments
 from sixjars.errors import DataError
+from sixjars.runs.skipped import Skipped
 
 if TYPE_CHECKING:
     from sixjars.inspection.view import View
@@ -75,6 +77,7 @@ def inspect(
     reference: ReferenceOption = False,
     device: DeviceOption = "auto",
     allow: AllowOption = None,
+    strict: StrictOption = False,
 ) -> None:
     """Show what a run attends to: for each output word, the words, regions, frames or points of the input."""
     from sixjars.runs.predict import load
@@ -86,19 +89,18 @@ def inspect(
         check_weights(run, own, out=out, alone=not any(others), device=device, allow=allow or [])
         return
     own.refuse_without_check()
-    if texts and input_file:
-        raise DataError("give texts or --input, not both.")
+    check_one_source(texts, input_file)
     predictor = load(run, device=device, allow=allow or [])
     if not predictor.has_attention:
         raise DataError(
             f"{run} has no attention, so it gives no view (sixjars report shows the rest); {with_attention(predictor)}"
         )
-    work = _Work(predictor, _search(predictor, search, nbest, setting), view, target, pieces=pieces, most=examples)
+    settings = _search(predictor, search, nbest, setting)
+    work = _Work(predictor, settings, view, target, pieces=pieces, most=examples, strict=strict)
     given = work.inputs(texts or [], question or [], input_file)
-    if view == "pharaoh":
-        print_alignments(predictor, islice(given, examples), out)
-    else:
-        work.show(given, out, title=f"Attention of {run.name}")
+    if view != "pharaoh":
+        return work.show(given, out, title=f"Attention of {run.name}")
+    print_alignments(predictor, islice(given, examples), out, strict=strict)
 
 
 def _check_out(out: Path | None, view: str | None) -> None:
@@ -139,6 +141,8 @@ class _Work:
     pieces: bool
     most: int | None
     """Inputs that are shown."""
+    strict: bool
+    """Whether the exit code is 1 where an input was skipped."""
 
     def inputs(self, texts: list[str], questions: list[str], file: Path | None) -> "Iterator[tuple[Input, str | None]]":
         """Each input, with the output that is forced: that of the command line, or for alignments that of its row."""
@@ -174,19 +178,27 @@ class _Work:
         good = [some for some in found if some[0].error is None]
         if not good:
             raise DataError(str(found[0][0].error))
-        failed = sum(note_fault(some[0]) for some in found)
+        for some in good:
+            note_cut(some[0])
         views = [self._view(some) for some in good]
         if out is None:
             self._print(views)
         else:
             self._write(out, views, title)
+        self._note(found, good)
+
+    def _note(self, found: "list[list[Prediction]]", good: "list[list[Prediction]]") -> None:
+        """What is unknown to the run, and what was skipped; then the exit code."""
         unknown = UnknownTokens()
         for some in good:
             unknown.add(some[0])
         unknown.note()
         if self.target is not None:
             note_unknown_target(good[0][0].tokens)
-        if failed:
+        skipped = Skipped.of(found)
+        if skipped.count:
+            note(f"note: {skipped.in_words(len(found))}")
+        if is_failure(skipped.count, len(found), strict=self.strict):
             raise typer.Exit(1)
 
     def _found(self, given: "list[tuple[Input, str | None]]") -> "list[list[Prediction]]":

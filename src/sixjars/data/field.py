@@ -111,6 +111,8 @@ class Field(ABC):
     """Whether an example may have several labels."""
     single_label: bool = False
     """Whether every example has exactly one label."""
+    folds_case: bool = False
+    """Whether values that differ only in case are one."""
     word_dropout: float = 0.0
     """Of an input: the probability with which a token is unknown in training."""
     is_media: bool = False

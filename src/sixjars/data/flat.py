@@ -192,11 +192,18 @@ class TextStream:
 
 
 def as_array(texts: Sequence[str]) -> Any:
-    """Texts as a `pyarrow` array."""
+    """Texts as a `pyarrow` array. `pyarrow.array` would import pandas where that is installed, which takes a second."""
     import pyarrow
 
     try:
-        return pyarrow.array(texts, pyarrow.string())
+        if len(texts) > _FEW or not all(isinstance(text, str) for text in texts):
+            return pyarrow.array(texts, pyarrow.string())
+        plain = [text.encode() for text in texts]
+        ends = np.cumsum([0, *map(len, plain)], dtype=np.int64)
+        if ends[-1] > np.iinfo(np.int32).max:  # more than such an array holds
+            return pyarrow.array(texts, pyarrow.string())
+        buffers = [None, pyarrow.py_buffer(ends.astype(np.int32)), pyarrow.py_buffer(b"".join(plain))]
+        return pyarrow.Array.from_buffers(pyarrow.string(), len(plain), buffers)
     except UnicodeEncodeError:
         for text in texts:
             if any("\ud800" <= letter <= "\udfff" for letter in text):

@@ -1,6 +1,6 @@
 """Word alignment of parallel texts: two files are read and aligned, the links written, or compared with true ones."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -12,6 +12,7 @@ from sixjars.data.alignment.aligner import Directions, aligned, pharaoh
 from sixjars.data.alignment.links import read_links
 from sixjars.data.alignment.symmetry import SYMMETRIZATIONS, USUAL, Symmetrization
 from sixjars.data.annotations import Links, links_of
+from sixjars.data.containers import is_table, several_of
 from sixjars.data.flat import as_array
 from sixjars.data.readers import header_as_data, read
 from sixjars.data.readers.delimited import lines_in
@@ -156,7 +157,9 @@ def _parallel(first: Text, second: Text) -> tuple[Any, Any]:
 
 def _lines(text: Text) -> Any:
     if not isinstance(text, str | Path):
-        return as_array(list(text))
+        if is_table(text) or isinstance(text, Mapping):
+            raise DataError(f"Give two texts to align, each a file or a list, not a table ({type(text).__name__}).")
+        return as_array(several_of(text))
     blocks = [lines_in(number, block) for number, block in blocks_of(Path(text))]
     for fault in (one for block in blocks if isinstance(block, list) for one in block if isinstance(one, Fault)):
         raise DataError(f"{text}, line {fault.line}: {fault.sentence}")

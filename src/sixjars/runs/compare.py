@@ -24,6 +24,7 @@ from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.output_file import check_not_read
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.scored_run import ScoredRun
+from sixjars.runs.seeds import seeds_of
 from sixjars.runs.train import train
 
 EXAMPLES: Final = 2
@@ -101,7 +102,7 @@ def _judged(
             share = f"{100 * judged.dataset.unknown:.3g} %"
             reporter.note(f"{share} of the input tokens are unknown to {name} (<unk>).")
         _check_data(names[0], found[0].judged.dataset, name, judged.dataset)
-        if found[0].references != found[-1].references:
+        if not found[-1].has_references_of(found[0]):
             raise DataError(
                 f"{names[0]} and {name} are scored against different references, for they normalize texts differently "
                 "(lowercase); compare runs that have this setting alike."
@@ -185,6 +186,8 @@ def short_names(names: Sequence[str]) -> list[str]:
 def _comparison(names: Sequence[str], found: Sequence[ScoredRun], metric: Metric, picture: Path | None) -> Comparison:
     first = found[0]
     by, lengths = _lengths(first.judged.dataset, first.judged.judged.rows)
+    seeds = seeds_of([one.run for one in found])
+    alike = {row for some in seeds if 0 in some.rows for row in some.rows}  # no rivals of the first
     contenders = tuple(
         Contender(
             name,
@@ -192,15 +195,16 @@ def _comparison(names: Sequence[str], found: Sequence[ScoredRun], metric: Metric
             next(score.value for score in one.scores if score.name == metric.name),
             one.buckets(metric, lengths),
             one.search(metric),
-            one.measured(first),
+            one.measured(first, rival=row not in alike),
             one.cost,
         )
-        for name, one in zip(names, found, strict=True)
+        for row, (name, one) in enumerate(zip(names, found, strict=True))
     )
-    others = [(name, one) for name, one in zip(names, found, strict=True) if one.comparable(first, metric)][1:]
+    rivals = [pair for row, pair in enumerate(zip(names, found, strict=True)) if row and row not in alike]
+    others = [(name, one) for name, one in rivals if one.comparable(first, metric)]
     differing = tuple(example for name, one in others for example in _differing(name, first, one, metric))
     data, count = first.judged.dataset.where, len(first.judged.judged.rows)
-    return Comparison(metric.name, contenders, picture if by else None, count, data, by, differing)
+    return Comparison(metric.name, contenders, picture if by else None, count, data, by, differing, seeds)
 
 
 def _lengths(dataset: Dataset, rows: Sequence[int]) -> tuple[str, list[int]]:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -11,6 +12,7 @@ from sixjars.evaluation.by_length import FEW, Bucket
 from sixjars.evaluation.metrics import Interval, Score
 from sixjars.progress import duration, number_of
 from sixjars.runs.html import table
+from sixjars.runs.seeds import Seeds
 
 SIGNIFICANT: Final = 0.05
 """A difference is called significant where p is below this."""
@@ -132,6 +134,8 @@ class Comparison:
     """What the length is of; empty where nothing has a length."""
     differing: tuple[Differing, ...] = ()
     """Where the first run and another one differ most, in both directions."""
+    seeds: tuple[Seeds, ...] = ()
+    """Runs of one recipe with different seeds: no rivals, but what chance does to its scores."""
 
     @property
     def title(self) -> str:
@@ -171,14 +175,19 @@ class Comparison:
             yield "– no example of such a length can be scored"
 
     def findings(self) -> Iterator[str]:
-        """Each difference from the first run in words."""
+        """Each difference from the first run in words; of runs that differ in the seed alone, mean and spread."""
         first = self.contenders[0]
+        alike = {row for some in self.seeds if 0 in some.rows for row in some.rows}
+        names = [one.name for one in self.contenders]
         for at, measured in enumerate(first.scores):
             name = measured.score.name
+            for some in self.seeds:
+                values = [one.scores[at].score.value for one in self.contenders]
+                yield f"{name}: {some.in_words(names, values, partial(rounded, like=max(values)))}."
             if measured.interval is None:
                 yield f"{name}: no interval, for {_why_none(measured.score)}."
                 continue
-            for other in self.contenders[1:]:
+            for other in [one for row, one in enumerate(self.contenders) if row and row not in alike]:
                 yield f"{name}: {_in_words(other.name, first.name, other.scores[at])}"
 
     def to_json(self) -> dict[str, Any]:

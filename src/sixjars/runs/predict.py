@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, final, overload
 
+from sixjars.data.containers import inputs_of
 from sixjars.data.dataset import Dataset
 from sixjars.data.field import Field
 from sixjars.data.storage.cache import Examples
@@ -37,7 +38,6 @@ from sixjars.runs.requests import (
     SearchLike,
     Value,
     by_name,
-    is_one,
     most_together,
     not_utf8,
     search_of,
@@ -104,18 +104,20 @@ class Predictor:
         self, inputs: Iterable[Input], *, search: SearchLike = None, nbest: None = None, **settings: Any
     ) -> list[Prediction]: ...
     @overload
-    def predict(self, inputs: Any, *, search: SearchLike = None, nbest: int, **settings: Any) -> Any: ...
+    def predict(self, inputs: Any, *, search: SearchLike = None, nbest: int | None = None, **settings: Any) -> Any: ...
     def predict(self, inputs: Any, *, search: SearchLike = None, nbest: int | None = None, **settings: Any) -> Any:
         """The best output for each input of a list, or for one input. For a language model a text is how it begins.
 
+        A table (pandas, Polars, Arrow, `datasets`) gives the columns of the run, a Series or an array its values.
         `search` is `greedy`, `beam` or `sample` with keywords of `SearchSettings` beside it, or such settings, or the
         run's own. With `nbest=3` there is a list of outputs in place of each best one. An input that cannot be used
         has a prediction with an `error` and no text.
         """
-        one, more = is_one(inputs), settings if nbest is None else {**settings, "nbest": nbest}
-        found = self.nbest([inputs] if one else inputs, search=search, **more)
+        items, is_one = inputs_of(inputs, self.columns, self._takes)
+        more = settings if nbest is None else {**settings, "nbest": nbest}
+        found = self.nbest(items, search=search, **more)
         answers = [few[0] for few in found] if nbest is None else found
-        return answers[0] if one else answers
+        return answers[0] if is_one else answers
 
     def nbest(
         self,
@@ -133,10 +135,11 @@ class Predictor:
         are different draws. The same inputs with the same settings always give the same answers. Without `details`
         a prediction has no tokens and no weights, which is faster. `threads` compute several batches at a time.
         """
-        if is_one(inputs):
+        items, is_one = inputs_of(inputs, self.columns, self._takes)
+        if is_one:
             raise DataError("give a list of inputs, not one input.")
         how = search_of(self.recipe.evaluation.search, search, settings, self.ability)
-        requests = [self.prepare(one, number=first + at, search=how) for at, one in enumerate(inputs)]
+        requests = [self.prepare(one, number=first + at, search=how) for at, one in enumerate(items)]
         return self.answers(requests, how, details=details, threads=threads)
 
     def answers(
@@ -180,6 +183,14 @@ class Predictor:
         except (ValueError, SixJarsError) as error:
             return Request(texts, number, f"input {number + 1}: {error}")
         return Request(texts, number)
+
+    def _takes(self, name: str, value: list[Any]) -> bool:
+        """Whether a list is one value of a field."""
+        try:
+            self.inputs[name].text_of(value)
+        except (ValueError, SixJarsError):
+            return False
+        return True
 
     def _text_of(self, name: str, value: Value) -> str:
         text = self.inputs[name].text_of(value)

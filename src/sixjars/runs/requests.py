@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
+from sixjars.data import containers
 from sixjars.data.dataset import Dataset
 from sixjars.data.field import Field
 from sixjars.errors import DataError, RecipeError, shown
@@ -112,35 +113,11 @@ def most_together(examples: int, fields: Iterable[Field]) -> int:
     return min(examples, FILES_AT_ONCE) if any(own.is_media for own in fields) else examples
 
 
-def is_one(inputs: object) -> bool:
-    """Whether this is one input, and not several; whatever is neither is refused."""
-    if isinstance(inputs, str | Mapping | os.PathLike):
-        return True
-    if isinstance(inputs, bytes) or not isinstance(inputs, Iterable):
-        raise DataError(f"give a text, or a list of inputs, but not {shown(inputs)} ({type(inputs).__name__}).")
-    return False
-
-
 def by_name(one: object, columns: Mapping[str, str | int]) -> Mapping[str, Value]:
-    """One input with a value for each field, by their names or, in a row of the data, by their columns.
-
-    ValueError with the end of a sentence.
-    """
-    names = list(columns)
+    """One input with a value for each field; ValueError with the end of a sentence."""
     if isinstance(one, Unreadable):
         raise ValueError(one.sentence)
-    if isinstance(one, os.PathLike):
-        one = os.fspath(one)
-    if isinstance(one, str | list) and len(names) == 1:
-        return {names[0]: one}
-    if isinstance(one, Mapping):
-        if set(one) != set(names) and set(columns.values()) <= set(one):
-            one = {name: one[column] for name, column in columns.items()}
-        if set(one) != set(names):
-            raise ValueError(f"must name {' and '.join(names)}, but has {', '.join(map(str, one)) or 'no key'}.")
-        return {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in one.items()}
-    how = f"a text, the {names[0]}," if len(names) == 1 else f"a dict of {' and '.join(names)},"
-    raise ValueError(f"must be {how} but is {shown(one)}.")
+    return containers.by_name(one, columns)
 
 
 @final

@@ -62,20 +62,28 @@ class ScoredRun:
         found = self.judged.judged
         return [outcome.references for outcome in found.outcomes[min(found.outcomes)]]
 
+    def has_references_of(self, first: "ScoredRun") -> bool:
+        """Whether both are scored against the same; where case does not count, spellings may differ."""
+        if self.references == first.references:
+            return True
+        folds = all(one.judged.dataset.fields.output.folds_case for one in (self, first))
+        mine, theirs = ([[text.lower() for text in some] for some in one.references] for one in (self, first))
+        return folds and mine == theirs
+
     def comparable(self, first: "ScoredRun", metric: Metric) -> bool:
         """Whether a score compares with the first run's: the probability of a token does so for the same tokens."""
         mine, theirs = (one.judged.dataset.fields.output.to_json() for one in (self, first))
         return "likelihood" not in metric.needs or mine == theirs
 
-    def measured(self, first: "ScoredRun") -> tuple[Measured, ...]:
-        """Each score, with its interval and its difference from the first run's."""
+    def measured(self, first: "ScoredRun", *, rival: bool = True) -> tuple[Measured, ...]:
+        """Each score, with its interval and, of a `rival`, its difference from the first run's."""
         found = []
         for score, metric in zip(self.scores, self.metrics, strict=True):
             mine, theirs = self.statistics[score.name], first.statistics[score.name]
             between = None if mine is None else interval(mine.resampled())
             comparable = self.comparable(first, metric)
             change = None
-            if mine is not None and theirs is not None and self is not first and comparable:
+            if mine is not None and theirs is not None and self is not first and rival and comparable:
                 change = difference(theirs, mine)
             found.append(Measured(score, between, change, comparable))
         return tuple(found)

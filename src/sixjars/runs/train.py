@@ -250,7 +250,8 @@ def _trainer(network: Network, splits: Splits, run: RunFolder, *, fabric: Engine
 
 def _objective(network: Network, splits: Splits, recipe: Recipe) -> Objective:
     """The network and its loss, with what the loss takes from the training set."""
-    weights = class_weights(recipe.loss, splits.train.label_counts()) if recipe.loss.class_weights else None
+    counts, label = splits.train.label_counts, splits.fields.output.normalize
+    weights = class_weights(recipe.loss, counts(), label) if recipe.loss.class_weights else None
     dropped = {name: one.word_dropout for name, one in splits.fields.inputs.items() if one.word_dropout}
     return Objective(network, recipe.loss, weights=weights, word_dropout=dropped)
 

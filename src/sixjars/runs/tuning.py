@@ -13,9 +13,12 @@ from sixjars.inspection.tuning import draw_tuning
 from sixjars.learning.checkpoints import write_whole
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.html import table
+from sixjars.runs.seeds import listed
 
 TABLE, RECIPE, PICTURE = "trials.csv", "best.yaml", "tune.png"
 WRITTEN = (TABLE, RECIPE, PICTURE)
+SHOWN = 10
+"""Trials that tie and are named by their numbers; of more only how many there are."""
 
 
 @final
@@ -56,6 +59,33 @@ class Tuning:
         return next((row for row in self.ranked[:1] if row["state"] == "complete"), None)
 
     @property
+    def tied(self) -> list[dict[str, Any]]:
+        """The complete trials that have the best score, in their order, where there are several."""
+        best = self.best_trial
+        equal = [row for row in self.ranked if best and row["state"] == "complete" and row["score"] == best["score"]]
+        return equal if len(equal) > 1 else []
+
+    @property
+    def tie_in_words(self) -> str:
+        """That the best trials tie, and what therefore did not matter; empty where one is alone the best."""
+        tied = self.tied
+        if not tied:
+            return ""
+        complete = sum(row["state"] == "complete" for row in self.trials)
+        keys = [key for key in self.axes if len({json.dumps(row.get(key)) for row in tied}) > 1]
+        numbers = listed([str(row["number"]) for row in tied[:SHOWN]])
+        if len(tied) == complete:
+            which, so = f"all {complete} complete trials", "so it made no difference which was taken of"
+        else:
+            which, so = f"{len(tied)} of {complete} complete trials", "so nothing decides between their values of"
+        which += f" ({numbers})" if len(tied) <= SHOWN else ""
+        finer = "" if self.metric == "loss" else "; a finer metric may tell them apart: learning.metric=loss"
+        return (
+            f"{which} tie at {self.metric} {self.score:.4g}, {so} {listed(keys or ['every key'])}. Trial "
+            f"{tied[0]['number']} is kept because it was the first{finer}."
+        )
+
+    @property
     def best(self) -> dict[str, Any]:
         """The best values."""
         found = self.best_trial or {}
@@ -86,7 +116,9 @@ class Tuning:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
-        found = {"metric": self.metric, "better": self.better, "split": "valid", "score": self.score, "best": self.best}
+        found: dict[str, Any] = {"metric": self.metric, "better": self.better, "split": "valid"}
+        found |= {"score": self.score, "best": self.best}
+        found["tied"] = [row["number"] for row in self.tied]
         places = {"recipe": str(self.recipe), "picture": str(self.picture), "command": self.command}
         return {**found, **places, "trials": list(self.trials)}
 
@@ -107,13 +139,16 @@ class Tuning:
             *(f"  {text_of(key, value)}" for key, value in self.best.items()),
             f"{self.metric} {self.score:.6g} on the validation set; the test set was not scored.",
             f"Run     {self.command}",
+            *([f"Of equals the first: {self.tie_in_words}"] if self.tied else []),
         ]
         write_whole(self.recipe, ("".join(f"# {line}\n" for line in lines) + recipe.to_yaml()).encode())
 
     def draw(self) -> None:
         """`tune.png`."""
         title = f"{self.metric.replace('_', ' ')} on the validation set"
-        if self.best_trial is not None:
+        if self.tied:
+            title += f"; {len(self.tied)} of {len(self.trials)} trials tie for the best: {self.score:.4g}"
+        elif self.best_trial is not None:
             title += f"; best: {self.score:.4g} in trial {self.best_trial['number']} of {len(self.trials)}"
         draw_tuning(self.picture, self.trials, self.axes, metric=self.metric, better=self.better, title=title)
 
@@ -121,7 +156,8 @@ class Tuning:
         """The trials, for a notebook."""
         columns = ["number", *self.axes, "score", "state", "epochs", "seconds"]
         rows = [[_plain(row.get(name, "")) for name in columns] for row in self.ranked]
-        return table(columns, rows, f"{self.folder}: {self.metric} on the validation set, {self.better} is better")
+        about = f"{self.folder}: {self.metric} on the validation set, {self.better} is better"
+        return table(columns, rows, f"{about}; {self.tie_in_words}" if self.tied else about)
 
 
 def _plain(value: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, final
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+from sixjars.data.containers import is_table, several_of
 from sixjars.errors import RequestError
 
 Given = str | list[Any] | os.PathLike[str] | Mapping[str, str | list[Any] | os.PathLike[str]]
@@ -110,7 +111,7 @@ class Client:
         A text, a mapping or a path that is given alone is one input with one row. A list is always a list of inputs.
         An input that cannot be used has one answer with an `error`. Files are given as paths (`pathlib.Path`).
         """
-        inputs = [inputs] if isinstance(inputs, str | Mapping | os.PathLike) else inputs
+        inputs = [inputs] if isinstance(inputs, str | Mapping | os.PathLike) else _several(inputs)
         body, kind = _body(inputs, {"model": model, "nbest": nbest, "weights": weights, "search": search})
         found = self._json("POST", "/v1/predict", body, kind)["predictions"]
         return [_answers(row) for row in found]
@@ -222,6 +223,17 @@ def _answer(values: Mapping[str, Any], notes: tuple[str, ...]) -> Answer:
         notes=notes,
         more={name: value for name, value in values.items() if name not in known},
     )
+
+
+def _several(inputs: Any) -> list[Any]:
+    """A list of inputs. What a run reads of a table, the server knows alone, so that is refused."""
+    if is_table(inputs):
+        raise RequestError(
+            f"give a list of inputs, not a table ({type(inputs).__name__}): of pandas, table['COLUMN'].tolist(), or "
+            "table[COLUMNS].to_dict('records') for several columns."
+        )
+    found: list[Any] = several_of(inputs)
+    return found
 
 
 def _body(inputs: Sequence[Given], rest: Mapping[str, Any]) -> tuple[bytes, str]:

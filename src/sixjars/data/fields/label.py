@@ -39,7 +39,7 @@ class LabelSettings(FieldSettings):
     min_count: Positive = 1
     """A label seen fewer times in the training data is never output."""
     lowercase: StrictBool = False
-    """Whether labels are lowercased."""
+    """Whether labels that differ only in case are one, called as it is spelled most often."""
     multi_label: StrictBool = False
     """Whether an example may have several labels: a list in JSON lines, else a text with commas between them."""
 
@@ -50,7 +50,7 @@ class LabelField(Field):
 
     >>> field = LabelField("label", LabelSettings(lowercase=True)).learned(["yes", "No", "yes"])
     >>> field.names, field.encode(["Yes", "perhaps"])
-    (('yes', 'no'), [[0], []])
+    (('yes', 'No'), [[0], []])
     >>> several = LabelField("label", LabelSettings(multi_label=True)).learned(["wheat, grain", "wheat"])
     >>> several.encode(["grain, corn, wheat"])
     [[1, 0]]
@@ -68,10 +68,13 @@ class LabelField(Field):
         self.multi_label = settings.multi_label
         self.single_label = not settings.multi_label
         self.lists = "value" if settings.multi_label else "refused"
+        self.folds_case = settings.lowercase
         self.default_metrics = MULTI_LABEL_METRICS if settings.multi_label else ()
         self.unusable = f"without a label that is in the list (data.{name}.min_count, size)"
         self.names = tuple(names)
-        self._numbers = {label: number for number, label in enumerate(self.names)}
+        self._numbers: dict[str, int] = {}
+        for number, label in enumerate(self.names):
+            self._numbers.setdefault(self._key(label), number)
 
     def as_text(self, value: object) -> str:
         """A label; a list of several has commas between them; a whole number is a label too."""
@@ -84,10 +87,15 @@ class LabelField(Field):
 
         Those that it knows already come before them.
         """
-        counts = Counter(label for text in texts for label in self._labels(text))
-        kept = [label for label, count in counts.items() if count >= self.settings.min_count]
-        new = sorted(set(kept) - set(self.names), key=lambda label: (-counts[label], label))
-        kept = [*self.names, *new][: self.settings.size]
+        spellings: dict[str, Counter[str]] = {}
+        for text in texts:
+            for label in self._labels(text):
+                spellings.setdefault(self._key(label), Counter())[label] += 1
+        counts = {key: some.total() for key, some in spellings.items()}
+        kept = [key for key, count in counts.items() if count >= self.settings.min_count and key not in self._numbers]
+        new = sorted(kept, key=lambda key: (-counts[key], key))
+        # Of equally frequent spellings, a Counter has the one first that was seen first.
+        kept = [*self.names, *(spellings[key].most_common(1)[0][0] for key in new)][: self.settings.size]
         if len(kept) < 2:
             raise DataError(
                 f"data.{self.name}: two labels or more are needed to choose from, but the training set has "
@@ -114,16 +122,27 @@ class LabelField(Field):
             raise RunError(f"The saved labels are damaged or of another version: {error}.") from error
         return self._with(names)
 
+    def _key(self, label: str) -> str:
+        """What two spellings of one label have in common."""
+        return label.lower() if self.settings.lowercase else label
+
     def _labels(self, text: str) -> list[str]:
-        """The label of a text, or all of several, each once."""
-        text = text.lower() if self.settings.lowercase else text
+        """The label of a text, or all of several, each once; as they are spelled."""
         labels = text.split(SEPARATOR.strip()) if self.multi_label else [text]
-        plain = dict.fromkeys(" ".join(label.split()) for label in labels)
-        return [label for label in plain if label or not self.multi_label]
+        once: dict[str, str] = {}
+        for label in labels:
+            plain = " ".join(label.split())
+            once.setdefault(self._key(plain), plain)
+        return [label for label in once.values() if label or not self.multi_label]
+
+    def _named(self, label: str) -> str:
+        """A label as the list has it; one that is not in the list as its case is compared."""
+        number = self._numbers.get(self._key(label))
+        return self._key(label) if number is None else self.names[number]
 
     def normalize(self, text: str) -> str:
-        """Single spaces, lowercased if asked for. Several are put in order."""
-        labels = self._labels(text)
+        """Single spaces, spelled as in the list if case does not count. Several are put in order."""
+        labels = list(map(self._named, self._labels(text)))
         return SEPARATOR.join(sorted(labels)) if self.multi_label else labels[0]
 
     def encoders(self) -> dict[str, IdEncoder]:
@@ -133,7 +152,8 @@ class LabelField(Field):
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of the labels of each text; an empty list where none is in the list."""
-        return [[self._numbers[label] for label in self._labels(text) if label in self._numbers] for text in texts]
+        keys = ([self._key(label) for label in self._labels(text)] for text in texts)
+        return [[self._numbers[key] for key in some if key in self._numbers] for some in keys]
 
     def column(self, table: Table, *, training: bool = False) -> Column:
         """Labels (B, T), at least one wide."""

@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol, final
 import numpy
 import pyarrow
 
-from sixjars.data.flat import Flat, batches_of, flattened, mapped, portions, spread
+from sixjars.data.flat import Flat, as_array, batches_of, flattened, mapped, portions, spread
 from sixjars.data.storage.pruning import MAKING, MAKING_HERE, is_abandoned, prune
 from sixjars.errors import DataError
 from sixjars.progress import counted
@@ -128,9 +128,11 @@ class Examples:
         >>> Examples.of({"source": ["a", "b"], "target": ["c", "d"]}, where="a test").table.column_names
         ['source', 'target', 'line']
         """
-        arrays = {name: pyarrow.array(texts, pyarrow.string()) for name, texts in columns.items()}
+        arrays = {name: as_array(texts) for name, texts in columns.items()}
         count = len(next(iter(arrays.values())))
-        return cls(pyarrow.table({**arrays, LINE: pyarrow.array(range(1, count + 1), pyarrow.int64())}), 0, where)
+        lines = pyarrow.py_buffer(numpy.arange(1, count + 1, dtype=numpy.int64))
+        made = pyarrow.Array.from_buffers(pyarrow.int64(), count, [None, lines])
+        return cls(pyarrow.table({**arrays, LINE: made}), 0, where)
 
 
 class IdEncoder(Protocol):

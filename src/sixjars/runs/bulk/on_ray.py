@@ -4,7 +4,6 @@ import logging
 import os
 import socket
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, fields
 from typing import Any, final
 
 from sixjars.errors import DataError, MissingExtra, RunError, SixJarsError, first_line
@@ -38,7 +37,7 @@ class PartWorker:
                 answered, notes = self.worker.answer(part)
         except (SixJarsError, OSError) as error:
             wrong = str(error)
-        return {**{name: [number] for name, number in asdict(answered).items()}, "notes": [notes], "error": [wrong]}
+        return {**{name: [value] for name, value in answered.to_row().items()}, "notes": [notes], "error": [wrong]}
 
 
 def answered_on_ray(
@@ -117,7 +116,7 @@ def _answered(ray: Any, job: Job, workers: int | None) -> Iterator[tuple[Answere
         for row in done.iter_rows():
             if row["error"]:
                 raise DataError(row["error"])
-            yield Answered(*(int(row[one.name]) for one in fields(Answered))), list(map(str, row["notes"]))
+            yield Answered.of_row(row), list(map(str, row["notes"]))
     except ray.exceptions.RayError as error:
         reason = next((line for line in reversed(str(error).splitlines()) if line.strip()), type(error).__name__)
         raise RunError(f"the work on Ray has ended: {reason.strip().rstrip('.')}; go on with --resume.") from error

@@ -3,9 +3,9 @@
 import glob
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
@@ -22,14 +22,16 @@ from sixjars.runs.input_file import InputFile
 from sixjars.runs.predict import Predictor, load
 from sixjars.runs.prediction import Prediction
 from sixjars.runs.sinks import LineSink, Sink, TableSink
+from sixjars.runs.skipped import Skipped
 
 if TYPE_CHECKING:
     from sixjars.runs.given import Item
 
 AT_ONCE: Final = 4096
 """Rows that are in memory together, and sorted by length."""
-MOST_NOTES: Final = 20
-"""Notes about single rows of a part."""
+
+NUMBERS: Final = ("rows", "cut", "tokens", "unknown")
+"""What is counted of the rows that were answered."""
 
 
 @final
@@ -76,7 +78,7 @@ class Answered:
     """Rows that were written."""
 
     rows: int = 0
-    failed: int = 0
+    skipped: Skipped = field(default_factory=Skipped)
     """Those that could not be used."""
     cut: int = 0
     """Those that are longer than the run reads."""
@@ -88,13 +90,27 @@ class Answered:
         """All together."""
         return Answered(*(getattr(self, one.name) + getattr(more, one.name) for one in fields(self)))
 
+    def to_row(self) -> dict[str, Any]:
+        """Numbers and a text, as a row of Ray Data holds them."""
+        return {**{name: getattr(self, name) for name in NUMBERS}, "skipped": self.skipped.to_json()}
+
     @classmethod
-    def of(cls, found: "Sequence[Sequence[Prediction]]") -> "Answered":
-        """What the answers to some rows say."""
+    def of_row(cls, row: Mapping[str, Any]) -> "Answered":
+        """From what `to_row` gave."""
+        return cls(skipped=Skipped.from_json(str(row["skipped"])), **{name: int(row[name]) for name in NUMBERS})
+
+    @property
+    def failed(self) -> int:
+        """How many could not be used."""
+        return self.skipped.count
+
+    @classmethod
+    def of(cls, found: "Sequence[Sequence[Prediction]]", file: str = "") -> "Answered":
+        """What the answers to some rows of a file say."""
         best = [some[0] for some in found]
         return cls(
             len(best),
-            sum(one.error is not None for one in best),
+            Skipped.of(found, file),
             sum(one.truncated for one in best),
             sum(one.tokens_read for one in best),
             sum(one.unknown_tokens for one in best),
@@ -172,9 +188,7 @@ class Worker:
                 raise DataError(f"{reader.path} has fewer rows than when the work was begun.")
             found = self._found(items, first, threads)
             sink.take(items, found)
-            done += Answered.of(found)
-            bad = [some[0].error for some in found if some[0].error is not None]
-            notes += [f"note: {part.source}, {error}" for error in bad[: MOST_NOTES - len(notes)]]
+            done += Answered.of(found, part.source)
         return done
 
     def _reader(self, part: Part) -> Reader:

@@ -1,0 +1,207 @@
+"""What callers hand over as inputs: one of them, or several in a list, an iterator, a column or a table.
+
+Tables and columns are known by what they offer, so that no library that makes them is needed: pandas, Polars, Arrow,
+`datasets` and numpy all do.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from sixjars_runtime.shared.errors import DataError, shown
+
+Key = str | int
+"""The name of a column, or its number in a file without a header."""
+Takes = Callable[[str, list[Any]], bool]
+"""Whether a list is one value of a field, such as the sentences of a document."""
+BYTES: Final = (bytes, bytearray, memoryview)
+AS_LIST: Final = ("to_pylist", "to_list", "tolist")
+"""What columns call the method that makes a list of them: Arrow; pandas and Polars; numpy, torch and others."""
+MISSING: Final = ("NAType", "NaTType")
+"""The types that pandas has for a value that is not there; they cannot be compared."""
+UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, NotImplementedError)
+"""What a table may raise when it is asked for one of its columns."""
+
+
+def is_table(given: object) -> bool:
+    """Whether this has columns with names. The type is asked: some tables would compute for an answer."""
+    kind = type(given)
+    return not isinstance(given, Mapping) and (hasattr(kind, "column_names") or hasattr(kind, "columns"))
+
+
+def is_column(given: object) -> bool:
+    """Whether this is a column or an array: several values, with a method that makes a list of them."""
+    return not isinstance(given, BYTES) and any(callable(getattr(given, name, None)) for name in AS_LIST)
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value is not there.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing("")
+    (True, True, False)
+    """
+    return value is None or type(value).__name__ in MISSING or (isinstance(value, float) and value != value)
+
+
+def inputs_of(given: Any, columns: Mapping[str, Key], takes: Takes) -> tuple[list[Any], bool]:
+    """The inputs that a caller gives, and whether it was one alone; `columns` are those of the fields.
+
+    >>> def never(name, value):
+    ...     return False
+    >>> inputs_of("a text", {"source": "body"}, never)
+    (['a text'], True)
+    >>> inputs_of({"body": ["one", "two"]}, {"source": "body"}, never)
+    ([{'source': 'one'}, {'source': 'two'}], False)
+    """
+    given = as_row(given, columns)
+    if isinstance(given, Mapping):
+        several = _columns_of_dict(given, columns, takes)
+        return ([given], True) if several is None else (_rows(several), False)
+    if isinstance(given, str | os.PathLike):
+        return [given], True
+    if is_table(given):
+        return _rows({name: _column(given, name, key) for name, key in columns.items()}), False
+    items = several_of(given)
+    if isinstance(items, str):  # an array without dimensions
+        return [items], True
+    if is_column(given) and len(columns) > 1:
+        raise DataError(
+            f"this run reads {' and '.join(columns)}, but one column is given ({type(given).__name__}); give a table "
+            "that has them all, or a list of dicts."
+        )
+    return items, False
+
+
+def several_of(given: Any) -> Any:
+    """The values of a list, an iterator, a column or an array; whatever is no such thing is refused."""
+    if isinstance(given, set | frozenset):
+        raise DataError(
+            "a set has no order, so nobody could tell which output is of which input; give a list, sorted(INPUTS)."
+        )
+    if is_column(given):
+        return _values(given)
+    if isinstance(given, BYTES) or not isinstance(given, Iterable):
+        raise DataError(f"give a text, or a list of inputs, but not {shown(given)} ({type(given).__name__}).")
+    items = list(given)
+    table = next((at for at, item in enumerate(items, start=1) if is_table(item)), None)
+    if table is not None:
+        kind = type(items[table - 1]).__name__
+        raise DataError(f"input {table} is a whole table ({kind}); give each table alone, or all of them as one.")
+    return items
+
+
+def as_row(one: Any, columns: Mapping[str, Key]) -> Any:
+    """A row of a table as a dict, where it names all columns: a Series of pandas, or a named tuple; else the same."""
+    named = getattr(one, "_asdict", None)
+    if isinstance(one, tuple) and callable(named):
+        return named()
+    labels = getattr(one, "index", None)
+    if isinstance(one, str | list | tuple) or callable(labels) or not is_column(one) or not is_column(labels):
+        return one
+    names = _values(labels)
+    is_row = {*columns.values()} <= {name for name in names if isinstance(name, str)}
+    return dict(zip(names, map(_cell, _values(one)), strict=True)) if is_row else one
+
+
+def by_name(one: Any, columns: Mapping[str, Key]) -> Mapping[str, Any]:
+    """One input with a value for each field, by their names or, in a row of the data, by their columns.
+
+    ValueError with the end of a sentence.
+    """
+    names, one = list(columns), as_row(one, columns)
+    if isinstance(one, os.PathLike):
+        one = os.fspath(one)
+    if isinstance(one, str | list) and len(names) == 1:
+        return {names[0]: one}
+    if isinstance(one, Mapping):
+        row = _by_field(one, columns)
+        if row is None:
+            raise ValueError(f"must name {' and '.join(names)}, but has {', '.join(map(str, one)) or 'no key'}.")
+        empty = [name for name, value in row.items() if is_missing(value)]
+        if empty:
+            raise ValueError(f"the {' and the '.join(empty)} {'has' if len(empty) == 1 else 'have'} no value.")
+        return {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in row.items()}
+    expected = f"a text, the {names[0]}," if len(names) == 1 else f"a dict of {' and '.join(names)},"
+    raise ValueError(f"must be {expected} but is {shown(one)}.")
+
+
+def _by_field(row: Mapping[Any, Any], columns: Mapping[str, Key]) -> dict[str, Any] | None:
+    """The values of a row by field; nothing where it names neither the fields nor their columns.
+
+    A number is a column of a file, counted from 1: the keys of a dict mean something else, even if they are numbers.
+    """
+    if {*row} == {*columns}:
+        return {name: row[name] for name in columns}
+    if all(isinstance(key, str) and key in row for key in columns.values()):
+        return {name: row[key] for name, key in columns.items()}
+    return None
+
+
+def _columns_of_dict(given: Mapping[Any, Any], columns: Mapping[str, Key], takes: Takes) -> dict[str, list[Any]] | None:
+    """The columns of a dict that has a list for each field; nothing where it is one input."""
+    tables = [name for name, value in given.items() if is_table(value)]
+    if tables:
+        raise DataError(f"{shown(tables[0])} of the dict is a whole table; give that table alone.")
+    row = _by_field(given, columns)
+    if not row or not all(isinstance(value, list | tuple) or is_column(value) for value in row.values()):
+        return None
+    lists = {name: _values(value) for name, value in row.items()}
+    if any(_is_value(name, row[name], lists[name], takes) for name in row):
+        return None
+    counts = {name: len(some) for name, some in lists.items()}
+    if len({*counts.values()}) > 1:
+        told = ", ".join(f"{name} has {count:,}" for name, count in counts.items())
+        raise DataError(f"the lists of a dict must have equally many values, but {told}.")
+    return lists
+
+
+def _is_value(name: str, given: Any, values: Any, takes: Takes) -> bool:
+    """Whether something with several values is one value of a field. A Series or an Arrow array is always a column."""
+    always = any(callable(getattr(given, method, None)) for method in AS_LIST[:2])
+    return not always and (not isinstance(values, list) or takes(name, values))
+
+
+def _rows(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Rows by field, of columns that are equally long."""
+    return [dict(zip(columns, map(_cell, row), strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _column(table: Any, name: str, key: Key) -> list[Any]:
+    """The values of a field in a table: of the column that the run was trained on, or one called as the field is."""
+    names = list(getattr(table, "column_names", None) or table.columns)
+    first, *inside = [key] if key in names else str(key).split(".")
+    if isinstance(key, int) or first not in names:
+        first, inside = name, []
+    if first not in names:
+        there = ", ".join(repr(one) for one in names) or "none"
+        expected = repr(name) if isinstance(key, int) or key == name else f"{key!r} or {name!r}"
+        raise DataError(f"the table has no column {expected}, which this run reads; its columns: {there}.")
+    if names.count(first) > 1:
+        raise DataError(f"the table has the column {first!r} {names.count(first)} times; rename one.")
+    values: list[Any]
+    try:
+        values = _values(table[first])
+    except UNREADABLE as error:
+        raise DataError(
+            f"the column {first!r} cannot be read from a {type(table).__name__}; make a pandas or Arrow table of it."
+        ) from error
+    for step in inside:
+        values = [value.get(step) if isinstance(value, Mapping) else None for value in values]
+    return values
+
+
+def _values(column: Any) -> Any:
+    """A column as a list; one text, where an array has no dimensions."""
+    method = next((getattr(column, name) for name in AS_LIST if callable(getattr(column, name, None))), None)
+    return list(column) if method is None else method()
+
+
+def _cell(value: Any) -> Any:
+    """A value as a table for training has it: lists as lists, and numbers as they are written."""
+    if is_missing(value):
+        return None
+    if is_column(value):  # numbers of numpy are one too
+        value = _values(value)
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value

@@ -1,0 +1,113 @@
+"""Inputs that could not be used, counted by what was wrong with them, and told in one line."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Final, final
+
+if TYPE_CHECKING:
+    from sixjars.runs.prediction import Prediction
+
+PLACES: Final = 2
+"""Inputs that are named of each reason: the first can be looked up, and all of them are counted."""
+REASONS: Final = 5
+"""Reasons that are told, the most frequent ones: more would make no line that a person reads."""
+QUOTED: Final = 3
+"""Letters of an input from which a sentence with it quotes it; a shorter one may be part of any word."""
+NUMBER: Final = re.compile(r"input \d+")
+"""How a sentence about an input begins."""
+
+
+@final
+@dataclass(frozen=True)
+class Reason:
+    """One thing that is wrong with some inputs."""
+
+    sentence: str
+    """About the first of them."""
+    count: int
+    places: tuple[str, ...]
+    """The first of them, by file and number."""
+
+    def __add__(self, other: "Reason") -> "Reason":
+        """Those of both; the first ones are of this."""
+        return Reason(self.sentence, self.count + other.count, (self.places + other.places)[:PLACES])
+
+    def __str__(self) -> str:
+        named = " and ".join(self.places) if self.count == len(self.places) else ", ".join(self.places)
+        others = self.count - len(self.places)
+        return f"{self.sentence} ({named}{f' and {others:,} more' if others else ''})"
+
+
+@final
+@dataclass(frozen=True)
+class Skipped:
+    """Inputs that have no answer, by reason.
+
+    >>> from sixjars.runs.prediction import Prediction
+    >>> found = [[Prediction("", error=f"input {at}: the text is empty.")] for at in (2, 5, 6)]
+    >>> Skipped.of(found).in_words(615, "answers")
+    '3 of 615 inputs were skipped, and their answers are empty: the text is empty (input 2, input 5 and 1 more).'
+    """
+
+    reasons: Mapping[str, Reason] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, found: "Sequence[Sequence[Prediction]]", file: str = "") -> "Skipped":
+        """Those without an answer, of the outputs for some inputs of a file."""
+        reasons: dict[str, Reason] = {}
+        for some in found:
+            if some[0].error is not None:
+                key, reason = _reason(some[0], file)
+                reasons[key] = reasons[key] + reason if key in reasons else reason
+        return cls(reasons)
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(reason.count for reason in self.reasons.values())
+
+    def __add__(self, other: "Skipped") -> "Skipped":
+        """All together."""
+        reasons = dict(self.reasons)
+        for key, reason in other.reasons.items():
+            reasons[key] = reasons[key] + reason if key in reasons else reason
+        return Skipped(reasons)
+
+    def to_json(self) -> str:
+        """As a text, for another process."""
+        return json.dumps({key: asdict(reason) for key, reason in self.reasons.items()})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Skipped":
+        """From what `to_json` gave."""
+        return cls(
+            {key: Reason(one["sentence"], one["count"], tuple(one["places"])) for key, one in json.loads(text).items()}
+        )
+
+    def in_words(self, inputs: int, empty: str = "", *, what: str = "inputs") -> str:
+        """How many of the inputs, and why; `empty` is what stands empty in their place, if something does."""
+        ordered = sorted(self.reasons.values(), key=lambda reason: -reason.count)
+        told = "; ".join(map(str, ordered[:REASONS]))
+        others = sum(reason.count for reason in ordered[REASONS:])
+        told += f"; and {others:,} for other reasons" if others else ""
+        which = f"all {inputs:,}" if self.count == inputs > 1 else f"{self.count:,} of {inputs:,}"
+        if self.count == 1:
+            blank = f", and its {empty.removesuffix('s')} is empty" if empty else ""
+            return f"{which} {what if inputs > 1 else what.removesuffix('s')} was skipped{blank}: {told}."
+        blank = f", and their {empty} are empty" if empty else ""
+        return f"{which} {what} were skipped{blank}: {told}."
+
+
+def _reason(prediction: "Prediction", file: str) -> tuple[str, Reason]:
+    """Why there is no answer to one input, and what is the same in sentences about the same thing."""
+    place, _, sentence = str(prediction.error).partition(": ")
+    if not NUMBER.fullmatch(place):
+        place, sentence = "", str(prediction.error)
+    key = sentence
+    for text in sorted(prediction.inputs.values(), key=len, reverse=True):
+        key = key.replace(text, "…") if len(text.strip()) >= QUOTED else key
+    where = ", ".join(part for part in (file, place) if part) or "an input"
+    key = re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "…", key)
+    return key, Reason(sentence.removesuffix("."), 1, (where,))
