@@ -87,11 +87,11 @@ class Topic(Facts):
 
     def facts(self, table: Table, row: Row) -> Facts:
         """Those of a row, with what its table and its topic say where it is silent."""
-        own = set(Facts.model_fields)
-        merged = [level.model_dump(include=own, exclude_none=True) for level in (self, table, row)]
-        facts = merged[0] | merged[1] | merged[2]
-        if row.source is not None:  # published by others: not our command, on our machine
-            facts = row.model_dump(include=own, exclude_none=True)
+        # What others published has not our command, and was not on our machine.
+        levels = (self, table, row) if row.source is None else (row,)
+        facts: dict[str, Any] = {}
+        for level in levels:
+            facts |= level.model_dump(include=set(Facts.model_fields), exclude_none=True)
         return Facts.model_validate(facts)
 
     @model_validator(mode="after")
@@ -160,7 +160,7 @@ def markdown(topic: Topic, table: Table) -> str:
     lines = [head, ["---:" if is_number else "---" for is_number in right]]
     for row, fact in zip(table.rows, facts, strict=True):
         lines.append([*row.cells, *_splits(table, fact), *(getattr(fact, name) or NONE for name in differing)])
-    body = "".join(f"| {' | '.join(line)} |\n" for line in lines).replace("|  |", "| |")
+    body = "".join(f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in line)}|\n" for line in lines)
     return f"{body}\n{_below(table, ours, differing)}\n"
 
 

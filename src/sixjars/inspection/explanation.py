@@ -122,8 +122,8 @@ def _evaluation(recipe: Recipe, network: Network) -> list[str]:
     expected = [f"expected: {name} {value:g}" for name, value in recipe.expect.items()]
     named = [f"metrics: {', '.join(recipe.evaluation.metrics)}"] if recipe.evaluation.metrics else []
     answer = network.decoder.answer_equation()
-    found = [answer] if answer else _search(recipe.evaluation.search, network)
-    return [*found, *named, *expected]
+    search = [answer] if answer else _search(recipe.evaluation.search, network)
+    return [*search, *named, *expected]
 
 
 def _search(search: SearchSettings, network: Network) -> list[str]:
