@@ -199,6 +199,9 @@ def test_the_rules_of_search_are_told() -> None:
 def test_files_and_labels_that_are_not_here_are_told() -> None:
     data = lines_of(explain("translation/multi30k_attention"), "data")
     assert data[0] == "train: train.en.gz (en) and train.de.gz (de)"
-    assert data[-1].endswith(", so each vocabulary is taken as large as the recipe allows")
+    assumed = (
+        ", so sizes are assumed: each vocabulary is as large as the recipe allows, labels are as many as it says, or 2"
+    )
+    assert data[-1].endswith(assumed)
     labels = lines_of(explain("sentence_pair/sick"), "data")
-    assert labels[-1].endswith(", and the number of labels as given above")
+    assert "y, the label: one of 2" in labels

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
-from sixjars.flow.contracts import Component
+from sixjars.flow.contracts import Component, Generator
 from sixjars.inspection.learning_lines import learning_lines
 from sixjars.model.build import Network
 from sixjars.recipe.data import are_learned
@@ -127,9 +127,9 @@ def _evaluation(recipe: Recipe, network: Network) -> list[str]:
 
 
 def _search(search: SearchSettings, network: Network) -> list[str]:
-    special = getattr(network.decoder, "special", None)
     # A pointer ends when its positions do, and has no <unk>.
-    in_tokens = special is not None and special.unknown is not None
+    decoder = network.decoder
+    in_tokens = isinstance(decoder, Generator) and decoder.special.unknown is not None
     end = f"until <stop>, at most {search.max_length} tokens" if in_tokens else "until <stop>"
     chance = "P(y_t | ŷ_1..ŷ_{t-1}, x)"
     first = {

@@ -83,10 +83,8 @@ def _learned(blueprint: Blueprint) -> tuple[Fields, str]:
     try:
         return fields.learned(raw_examples(blueprint.recipe, fields)["train"]), ""
     except DataError as error:
-        assumed = "each vocabulary is taken as large as the recipe allows"
-        # Nobody knows how many labels a missing file has.
-        assumed += ", and the number of labels as given above" if fields.output.holds == "classes" else ""
-        note = f"the data is not here ({error}), so {assumed}"
+        sizes = "each vocabulary is as large as the recipe allows, labels are as many as it says, or 2"
+        note = f"the data is not here ({error}), so sizes are assumed: {sizes}"
         return fields.mapped(lambda field: field.assumed()), note
 
 
