@@ -41,7 +41,7 @@ contracts: $(READY)           ## the contract of every field, encoder, bridge an
 recipes: $(READY)             ## every recipe, a few steps each
 	$(BIN)/python -m pytest -q $(SPREAD) tests/recipes
 
-docs: $(READY)                ## what the code itself can tell: settings, recipes, and what the runtime shares
+docs: $(READY)                ## what is known elsewhere: settings, recipes, measured figures, and what the runtime shares
 	$(BIN)/python docs/generate.py
 	$(BIN)/python runtime/generate.py
 

@@ -1,11 +1,15 @@
 """Writes the pages that the code itself can tell: docs/settings.md and src/sixjars/recipes/README.md.
 
+And the tables of measured figures in the other pages, from benchmarks/results: what stands between
+`<!-- table: TOPIC/TABLE -->` and `<!-- end -->`.
+
 python docs/generate.py           write them
 python docs/generate.py --check   only say which are out of date; exit 1 if one is
 """
 
 import argparse
 import ast
+import importlib.util
 import inspect
 import re
 import sys
@@ -448,6 +452,13 @@ def _rnn_in_short(section: Mapping[str, Any]) -> str:
     return f"{layers}{section['cell'].upper()} {section['size']}{direction}{extras}"
 
 
+def _optimistic(recipe: Recipe) -> str:
+    """Said of a score where no other rows are left for it than those that chose the checkpoint."""
+    data = recipe.data
+    has_test = data.sample or data.test is not None or (data.split is not None and data.split.test is not None)
+    return "" if has_test else "; this set chose the checkpoint too"
+
+
 @cache
 def recipes_page() -> str:
     """src/sixjars/recipes/README.md."""
@@ -461,17 +472,60 @@ def recipes_page() -> str:
         for name, path in packaged().items():
             if name.startswith(f"{task.name}/"):
                 says = header_of(path.read_text(encoding="utf-8"))
-                short = model_in_short(read_recipe(name))
+                recipe = read_recipe(name)
                 link = f"[`{name.partition('/')[2]}`]({name}.yaml)"
-                rows.append([link, says["shows"], short, says.get("cost") or "–", says.get("expect") or "–"])
+                expect = says["expect"] + _optimistic(recipe) if says.get("expect") else "–"
+                rows.append([link, says["shows"], model_in_short(recipe), says.get("cost") or "–", expect])
         lines.append(f"## {task.number} `{task.name}`: {task.title}\n\n")
         lines.append(table(("recipe", "what it shows", "encoder → bridge → decoder", "cost", "expect"), rows))
     return "".join(lines).rstrip("\n") + "\n"
 
 
+def _kept_tables() -> Any:
+    """benchmarks/kept.py, which is no part of the package."""
+    spec = importlib.util.spec_from_file_location("kept", ROOT / "benchmarks" / "kept.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+MEASURED = re.compile(r"(?P<mark><!-- table: (?P<topic>\w+)/(?P<table>\w+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
+"""A table of measured figures in a page."""
+
+
+@cache
+def _topics() -> Any:
+    kept = _kept_tables()
+    return kept, kept.topics()
+
+
+def with_tables(text: str) -> str:
+    """A page with its tables as benchmarks/results has them."""
+    kept, topics = _topics()
+
+    def current(mark: re.Match[str]) -> str:
+        topic = topics[mark["topic"]]
+        return f"{mark['mark']}\n{kept.markdown(topic, topic.tables[mark['table']])}\n{mark['end']}"
+
+    return MEASURED.sub(current, text)
+
+
+def _measured_page(name: str) -> str:
+    return with_tables((ROOT / name).read_text(encoding="utf-8"))
+
+
+def _measured_pages() -> Iterator[str]:
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        if MEASURED.search(path.read_text(encoding="utf-8")):
+            yield path.relative_to(ROOT).as_posix()
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "docs/settings.md": settings_page,
     "src/sixjars/recipes/README.md": recipes_page,
+    **{name: partial(_measured_page, name) for name in _measured_pages()},
 }
 
 

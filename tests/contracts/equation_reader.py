@@ -21,7 +21,7 @@ WORDS = {
 COMMENTS = (
     r"the (output|input|forget|reset|update) gate",
     r"the memory cell",
-    r"a learned vector",
+    r"no encoder, for there is no input; z is a learned vector",
     r"each label on its own",
     r"φ is 1 for words with a frozen vector, else 0",
     r"over the cells; \* is a convolution over frames and cells",

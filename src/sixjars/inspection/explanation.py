@@ -1,15 +1,15 @@
 """A recipe or a run in six sections: equations with their letters, every parameter with its letter and shape."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
-from sixjars.flow.contracts import Component
-from sixjars.model.build import Network, path_of
-from sixjars.model.compiling import hindrance
-from sixjars.progress import number_of
+from sixjars.flow.contracts import Component, Generator
+from sixjars.inspection.learning_lines import learning_lines
+from sixjars.model.build import Network
 from sixjars.recipe.data import are_learned
-from sixjars.recipe.sections import Recipe
+from sixjars.recipe.sections import Recipe, SearchSettings
 
 
 @final
@@ -74,7 +74,7 @@ def explanation_of(recipe: Recipe, network: Network, *, title: str, data: list[s
         _component("model: bridge", decoder.bridge, "decoder.bridge."),
         _component("model: decoder", decoder, "decoder.", leave_out="bridge."),
         Section("loss", tuple(_loss(recipe, network))),
-        Section("learning", tuple(_learning(recipe, network))),
+        Section("learning", tuple(learning_lines(recipe, network))),
         Section("evaluation", tuple(_evaluation(recipe, network))),
     ]
     return Explanation(recipe.task, tuple(_conditioned(section, given) for section in sections))
@@ -118,47 +118,45 @@ def _loss(recipe: Recipe, network: Network) -> list[str]:
     return lines
 
 
-def _means(precision: str) -> str:
-    why = hindrance(precision)
-    kernels = f"no compiled kernels on a CPU: {why}" if why else "kernels that the first training compiles on a CPU"
-    return f"; steps as graphs on a CUDA device, {kernels}"
-
-
-def _learning(recipe: Recipe, network: Network) -> list[str]:
-    learning = recipe.learning
-    examples = number_of(learning.batch_examples or 64, "example")
-    size = f"{learning.batch_tokens} tokens" if learning.batch_tokens else examples
-    warmup = f" after {number_of(learning.warmup, 'step')}" if learning.warmup else ""
-    lines = [
-        "gradient descent with backpropagation through time, all the way into the encoder",
-        f"{learning.optimizer}, rate {learning.rate:g}, {learning.schedule} schedule{warmup}",
-        f"batches of {size}" + (f", {learning.accumulate} added up" if learning.accumulate > 1 else ""),
-        f"at most {number_of(learning.epochs, 'epoch')}"
-        + (f", {number_of(learning.steps, 'step')}" if learning.steps else ""),
-        f"the best by {learning.metric} is kept",
-    ]
-    path = path_of(network, fast=learning.fast)
-    if path:
-        lines.append(f"path: {path}{_means(learning.precision) if learning.fast else ''}")
-    if learning.freeze:
-        lines.append(f"frozen: {', '.join(learning.freeze)}")
-    if learning.rates:
-        lines.append("rates: " + ", ".join(f"{factor:g} of it for {part}" for part, factor in learning.rates.items()))
-    if learning.patience:
-        lines.append(f"stops after {learning.patience} validations without improvement")
-    return lines
-
-
 def _evaluation(recipe: Recipe, network: Network) -> list[str]:
     expected = [f"expected: {name} {value:g}" for name, value in recipe.expect.items()]
     named = [f"metrics: {', '.join(recipe.evaluation.metrics)}"] if recipe.evaluation.metrics else []
-    return [network.decoder.answer_equation() or _search(recipe), *named, *expected]
+    answer = network.decoder.answer_equation()
+    search = [answer] if answer else _search(recipe.evaluation.search, network)
+    return [*search, *named, *expected]
 
 
-def _search(recipe: Recipe) -> str:
-    search = recipe.evaluation.search
-    return {
-        "greedy": "ŷ_t = argmax P(y_t | ŷ_1..ŷ_{t-1}, x), until <stop>",
-        "sample": f"ŷ_t ~ P(y_t | ŷ_1..ŷ_{{t-1}}, x), temperature {search.temperature:g}",
-        "beam": f"beam of {search.width}, ranked by log P / length^{search.length_penalty:g}",
+def _search(search: SearchSettings, network: Network) -> list[str]:
+    # A pointer ends when its positions do, and has no <unk>.
+    decoder = network.decoder
+    in_tokens = isinstance(decoder, Generator) and decoder.special.unknown is not None
+    end = f"until <stop>, at most {search.max_length} tokens" if in_tokens else "until <stop>"
+    chance = "P(y_t | ŷ_1..ŷ_{t-1}, x)"
+    first = {
+        "greedy": f"ŷ_t = argmax {chance}, {end}",
+        "sample": f"ŷ_t ~ {chance}{_tempered(search)}, {end}",
+        "beam": f"beam of {search.width}, ranked by log P / length^{search.length_penalty:g}, {end}",
     }[search.kind]
+    return [first, *_rules(search, in_tokens=in_tokens)]
+
+
+def _tempered(search: SearchSettings) -> str:
+    """What sampling does to the distribution first."""
+    top_k = f", of the {search.top_k} most probable" if search.top_k else ""
+    top_p = f", of the fewest with {search.top_p:g} of the probability" if search.top_p < 1 else ""
+    sharper = "" if search.temperature == 1 else f"^(1/{search.temperature:g}), normalised"
+    return sharper + top_k + top_p
+
+
+def _rules(search: SearchSettings, *, in_tokens: bool) -> Iterator[str]:
+    """What search excludes or ranks lower."""
+    if in_tokens and search.unknown == "ban":
+        yield "<unk> is never output"
+    if in_tokens and search.unknown == "replace":
+        yield "<unk> is replaced by the source word with the most attention"
+    if search.min_length:
+        yield f"no <stop> before {search.min_length} tokens"
+    if search.no_repeat_ngram:
+        yield f"no {search.no_repeat_ngram} tokens in a row twice"
+    if search.coverage_penalty and search.kind == "beam":
+        yield f"+ {search.coverage_penalty:g} Σ_j log min(Σ_t α_jt, 1): coverage penalty of the beam"

@@ -1,7 +1,7 @@
 """The six sections of a recipe or a run, in words, equations and numbers."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -83,7 +83,8 @@ def _learned(blueprint: Blueprint) -> tuple[Fields, str]:
     try:
         return fields.learned(raw_examples(blueprint.recipe, fields)["train"]), ""
     except DataError as error:
-        note = f"the data is not here ({error}), so each vocabulary is taken as large as the recipe allows"
+        sizes = "each vocabulary is as large as the recipe allows, labels are as many as it says, or 2"
+        note = f"the data is not here ({error}), so sizes are assumed: {sizes}"
         return fields.mapped(lambda field: field.assumed()), note
 
 
@@ -101,5 +102,11 @@ def _data(recipe: Recipe, fields: Fields, note: str) -> list[str]:
 
 
 def _named(data: DataSettings) -> str:
-    """The training files, with their weights where they are not 1."""
-    return ", ".join(f"{one.file}" + ("" if one.weight == 1 else f" × {one.weight:g}") for one in data.training_files)
+    """The training files, with their weights where they are not 1; one for each column with the column's name."""
+    named = []
+    for given in data.training_files:
+        file, weight = given.file, given.weight
+        columns = file if isinstance(file, Mapping) else {}
+        apart = " and ".join(f"{name} ({column})" for column, name in columns.items())
+        named.append((apart or str(file)) + ("" if weight == 1 else f" × {weight:g}"))
+    return ", ".join(named)

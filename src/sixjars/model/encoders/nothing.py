@@ -47,5 +47,5 @@ class NothingEncoder(Encoder):
         return Encoded(memory_BSD, nowhere_BS, self.start.expand(rows, -1))
 
     def equations(self) -> list[str]:
-        """The one line."""
-        return ["h_T = z: a learned vector"]
+        """The one line: there is nothing to encode."""
+        return ["h_T = z: no encoder, for there is no input; z is a learned vector"]
