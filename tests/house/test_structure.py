@@ -19,7 +19,7 @@ from sixjars.flow.contracts import Component
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
-MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_PARAMETERS = 300, 50, 7
+MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_PARAMETERS = 350, 50, 7
 KERNELS = "_kernels.py"
 """Files whose functions are compiled: their parameters are tensors with their strides."""
 MOST_PARAMETERS_OF_A_COMPONENT = MOST_PARAMETERS + 1

@@ -129,12 +129,12 @@ def _learning(recipe: Recipe, network: Network) -> list[str]:
     examples = number_of(learning.batch_examples or 64, "example")
     size = f"{learning.batch_tokens} tokens" if learning.batch_tokens else examples
     warmup = f" after {number_of(learning.warmup, 'step')}" if learning.warmup else ""
+    ends = (learning.epochs, "epoch"), (learning.steps, "step")
     lines = [
         "gradient descent with backpropagation through time, all the way into the encoder",
         f"{learning.optimizer}, rate {learning.rate:g}, {learning.schedule} schedule{warmup}",
         f"batches of {size}" + (f", {learning.accumulate} added up" if learning.accumulate > 1 else ""),
-        f"at most {number_of(learning.epochs, 'epoch')}"
-        + (f", {number_of(learning.steps, 'step')}" if learning.steps else ""),
+        f"at most {', '.join(number_of(count, noun) for count, noun in ends if count is not None)}",
         f"the best by {learning.metric} is kept",
     ]
     path = path_of(network, fast=learning.fast)
