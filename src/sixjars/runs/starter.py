@@ -15,7 +15,8 @@ from sixjars.recipe.data import Column
 from sixjars.recipe.files import inline
 from sixjars.runs.columns import Found, field_of, found_in, is_media, usual_columns
 from sixjars.runs.starter_data import NAMED, PARALLEL, field_settings, media_places, output_of, rows_lines
-from sixjars.runs.starter_model import by_rows, model_lines
+from sixjars.runs.starter_learning import learning_lines
+from sixjars.runs.starter_model import model_lines
 from sixjars.runs.starter_notes import LookedThrough, check_labels, counts_of, label_notes, look_through, unbalanced
 from sixjars.runs.starter_parallel import Data, found_in_files, named
 from sixjars.tasks import TASK_NAMED, TASKS, Task
@@ -39,7 +40,7 @@ data:
 model:
   {model}
 loss: {{kind: cross_entropy, smoothing: {smoothing}{balanced}}}
-learning: {{optimizer: adam, rate: 1.0e-3, {batch}, epochs: {epochs}, patience: 8{choice}}}
+{learning}
 evaluation: {{{search}metrics: [{metrics}]}}
 """
 FOLDS = 5
@@ -159,7 +160,7 @@ def _text(task: Task, data: Data | None, found: Found, file: Path) -> str:
     rows = found.rows or ASSUMED_ROWS
     output, media = FIELDS[task.output.kind], any(is_media(slot) for slot in task.inputs)
     several = bool(found.settings.get(task.output.name, {}).get("multi_label"))
-    searches, generates = DECODERS[task.decoder].searches, output.holds == "tokens"
+    searches = DECODERS[task.decoder].searches
     made = output_of(task, found)
     metrics = list(made.default_metrics or task.metrics)
     weighted = unbalanced(counts_of(made, found.texts.get(task.output.name, ())))
@@ -168,7 +169,6 @@ def _text(task: Task, data: Data | None, found: Found, file: Path) -> str:
     if metrics[0].startswith("bleu") and _are_short(found.texts.get(task.output.name, ())):
         metrics = without_bleu(metrics)
     folds = _cross_validates(task, found)
-    examples = f"batch_examples: {by_rows(rows, 8, 32, 64, 128)}"
     search = "search: {kind: beam, width: 5}, " if searches else ""
     search += "group: true, " if media and search else ""
     return TEMPLATE.format(
@@ -183,9 +183,7 @@ def _text(task: Task, data: Data | None, found: Found, file: Path) -> str:
         model="\n  ".join(model_lines(task, found, rows, places=media_places(data, found) if media else [])),
         balanced=", class_weights: balanced" if weighted else "",
         smoothing=0.1 if task.inputs and output.holds != "positions" and not several else 0.0,
-        batch=examples if media or not generates else f"batch_tokens: {by_rows(rows, 250, 1_000, 2_500, 6_000)}",
-        epochs=min(200, max(10, 200_000 // rows)),
-        choice=f", folds: {_folds(found)}, metric: loss" if folds else "",
+        learning=learning_lines(task, found, rows, folds=_folds(found) if folds else None),
         search=search if task.inputs else "search: {kind: sample, temperature: 0.8}, ",
         metrics=", ".join(metrics),
     )
