@@ -68,6 +68,10 @@ def new(
         list[str] | None,
         typer.Option(metavar="FIELD=COLUMN", help="The column of any field: image=photo.", show_default=False),
     ] = None,
+    *,
+    estimate: Annotated[
+        bool, typer.Option("--estimate/--no-estimate", help="Measure in a few steps how long training will take.")
+    ] = True,
 ) -> None:
     """Write a commented starter recipe, its columns and sizes chosen from your data."""
     from sixjars.runs.starter import started
@@ -82,6 +86,17 @@ def new(
     for sentence in started(file, task=task, data=data, columns=columns).notes:
         note(sentence)
     note(f"wrote {file}; next: sixjars train {file}")
+    if estimate and data:
+        for sentence in estimated(file):
+            note(sentence)
+
+
+def estimated(file: Path) -> list[str]:
+    """How long the training of a recipe takes here, where a few seconds tell that."""
+    from sixjars.runs.budget import budget_of
+
+    budget = budget_of(file)
+    return [] if budget is None else budget.sentences
 
 
 def _named(options: Mapping[str, list[str] | None], pairs: Sequence[str]) -> Iterator[tuple[str, str]]:
