@@ -63,12 +63,14 @@ def new(
     task: str,
     data: Given = None,
     columns: Mapping[str, Column] | None = None,
+    minutes: float | None = None,
 ) -> Path:
     """Write a starter recipe; an existing file is never overwritten.
 
     `data` is a file of rows; for images and videos it may be a folder (or .zip) with a folder for each label. Parallel
     files, a line of each for a row, are a list, inputs first, or are given by name: `{"en": "a.en", "de": "a.de"}`.
     `columns` names the column of a field, such as `{"source": "review"}`; those of other fields are chosen.
+    With `minutes`, a few candidates for this kind of data are trained for so long, and the best one is written.
 
     >>> import tempfile, sixjars
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -76,7 +78,14 @@ def new(
     ...     path.read_text().splitlines()[0]
     '# dialog: an utterance in, a response out.'
     """
-    return started(file, task=task, data=data, columns=columns).path
+    if minutes is None:
+        return started(file, task=task, data=data, columns=columns).path
+    from sixjars.runs.race import check_minutes, race  # brings all that trains
+
+    check_minutes(minutes, data)
+    path = started(file, task=task, data=data, columns=columns).path
+    race(path, minutes=minutes)
+    return path
 
 
 @final
