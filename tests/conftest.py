@@ -81,6 +81,7 @@ def _quick_trainings() -> Iterator[None]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from typer.main import get_command
 
+    from sixjars.runs import budget
     from sixjars.runs.curves import draw_learning
     from sixjars.samples import generate
 
@@ -91,6 +92,8 @@ def _quick_trainings() -> Iterator[None]:
         patch.setattr(FigureCanvasAgg, "print_png", barely_compressed(FigureCanvasAgg.print_png))
         patch.setattr("sixjars.samples.generate", lru_cache(50)(generate))
         patch.setattr("typer.main.get_command", lru_cache(get_command))
+        patch.setattr("sixjars.runs.budget.measure_of", vars(budget)["budget_of"], raising=False)
+        patch.setattr("sixjars.runs.budget.budget_of", lambda file: None)  # it takes seconds
         patch.setattr("lightning_fabric.utilities.registry.entry_points", lru_cache(entry_points))
         yield
 
@@ -134,6 +137,14 @@ def drawn_curves(monkeypatch: pytest.MonkeyPatch) -> None:
     from sixjars.runs.curves import draw_learning
 
     monkeypatch.setattr("sixjars.runs.folder.draw_learning", draw_learning)
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`new` says how long training will take."""
+    from sixjars.runs import budget
+
+    monkeypatch.setattr(budget, "budget_of", vars(budget)["measure_of"])
 
 
 @pytest.fixture

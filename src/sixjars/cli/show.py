@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sixjars.evaluation.metrics import ClassRow, Confusion, Score
     from sixjars.inspection.explanation import Explanation, Weight
     from sixjars.runs.comparison import Comparison
+    from sixjars.runs.race import Race
     from sixjars.runs.result import Run
 
 MOST_LABELS = 20
@@ -52,6 +53,23 @@ def show_classes(console: Console, classes: "Sequence[ClassRow]", confusion: "Co
         console.print(confusion_in_terminal(confusion.labels, confusion.counts))
 
 
+def show_race(console: Console, race: "Race") -> None:
+    """A line for each candidate, the best one first."""
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    table.add_column("candidate", no_wrap=True)
+    for name in (race.metric, "updates", "seconds"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("")
+    for row in race.rows:
+        score = "–" if row["score"] is None else f"{row['score']:.4g}"
+        state = f"failed: {row['why']}" if row["state"] == "failed" else ""
+        best = "best" if row["candidate"] == race.winner else state
+        table.add_row(row["candidate"], score, f"{row['updates']:,}", f"{row['seconds']:.0f}", best)
+    if race.rows:
+        console.print(f"{race.metric} on the validation set ({race.better} is better); the test set was not scored")
+        console.print(table)
+
+
 def _were(count: int) -> str:
     return "was" if count == 1 else "were"
 
@@ -65,7 +83,7 @@ def show_trained(console: Console, trained: "Run") -> None:
         console.print(f"{rows} dropped: {trained.why_dropped}")
     show_scores(console, trained.scores, examples=trained.examples, where=trained.where)
     if any("search:" in score.signature and "search:greedy" not in score.signature for score in trained.scores):
-        console.print("  (the epochs above were scored with greedy search, which is quicker; these scores are final)")
+        console.print("  (the validations above used greedy search, which is quicker; these scores are final)")
     console.print(f"run: {trained.folder}")
 
 

@@ -68,6 +68,18 @@ def new(
         list[str] | None,
         typer.Option(metavar="FIELD=COLUMN", help="The column of any field: image=photo.", show_default=False),
     ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MINUTES",
+            help="Train a few candidates for so long, and write the best one.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    estimate: Annotated[
+        bool, typer.Option("--estimate/--no-estimate", help="Measure in a few steps how long training will take.")
+    ] = True,
 ) -> None:
     """Write a commented starter recipe, its columns and sizes chosen from your data."""
     from sixjars.runs.starter import started
@@ -79,9 +91,37 @@ def new(
                 f"the {name} is given two columns, {columns[name]!r} and {value!r}, but a field is one column; join "
                 "them into one first, as docs/faq.md shows."
             )
+    if minutes is not None:
+        from sixjars.runs.race import check_minutes
+
+        check_minutes(minutes, data)
     for sentence in started(file, task=task, data=data, columns=columns).notes:
         note(sentence)
+    if minutes is not None:
+        _race(file, minutes)
     note(f"wrote {file}; next: sixjars train {file}")
+    if estimate and data:
+        for sentence in estimated(file):
+            note(sentence)
+
+
+def _race(file: Path, minutes: float) -> None:
+    """Let candidates race, and show how they did."""
+    from sixjars.cli.show import show_race
+    from sixjars.runs.race import race
+
+    result = race(file, minutes=minutes, reporter=ConsoleProgress(notes()))
+    show_race(results(), result)
+    for sentence in result.notes:
+        note(f"note: {sentence}")
+
+
+def estimated(file: Path) -> list[str]:
+    """How long the training of a recipe takes here, where a few seconds tell that."""
+    from sixjars.runs.budget import budget_of
+
+    budget = budget_of(file)
+    return [] if budget is None else budget.sentences
 
 
 def _named(options: Mapping[str, list[str] | None], pairs: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -125,8 +125,8 @@ def _course(learning: LearningSettings) -> Iterator[str]:
     yield f"batches of {size}" + (
         f", the gradients of {learning.accumulate} added up for a step" if learning.accumulate > 1 else ""
     )
-    steps = f", {number_of(learning.steps, 'step')}" if learning.steps else ""
-    yield f"at most {number_of(learning.epochs, 'epoch')}{steps}"
+    ends = (learning.epochs, "epoch"), (learning.steps, "step")
+    yield f"at most {', '.join(number_of(count, noun) for count, noun in ends if count is not None)}"
     if learning.folds:
         yield (
             f"{learning.folds} folds: as many models, each validated by {learning.metric} on another part of the "

@@ -6,7 +6,7 @@ over all its tokens, whatever batches and processes they are spread over, divide
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +55,8 @@ class Surroundings:
     better: Literal["higher", "lower"]
     """Which way the chosen metric is good."""
     reporter: Reporter
+    enough: Callable[[], bool] = lambda: False
+    """Asked after each update: whether training pauses here, validated and saved; only where one process trains."""
 
 
 @final
@@ -83,10 +85,11 @@ class Trainer:
         if self.updates.captured is not None:
             batches.have_few_shapes()
         self.per_epoch = batches.updates_per_epoch(settings.accumulate)
-        self.total = min(settings.steps or self.per_epoch * settings.epochs, self.per_epoch * settings.epochs)
+        self.total = settings.updates(self.per_epoch)
         self.rate = settings.rate
         self.pending: Update | None = None
         self.asked_at: float | None = None
+        self.paused = False
         self.cost: TrainingCost | None = TrainingCost()
         self.begun_at = self.reported_at = self.saved_at = time.monotonic()
 
@@ -119,7 +122,7 @@ class Trainer:
         return self.state.step >= self.total or (patience is not None and self.state.stale >= patience)
 
     def run(self) -> None:
-        """Train until the end, early stopping or Ctrl-C."""
+        """Train until the end, early stopping, a pause or Ctrl-C."""
         if self.leads:
             self.files.cut_log(self.state.log_bytes)
         self.begun_at = time.monotonic()
@@ -127,7 +130,7 @@ class Trainer:
         try:
             with self._minding_signals():
                 try:
-                    while not self.state.finished:
+                    while not (self.state.finished or self.paused):
                         self._one_epoch()
                 finally:
                     self.files.done()  # while signals are minded: the echo of one would end the process
@@ -148,8 +151,16 @@ class Trainer:
             if state.done_in_epoch == len(plan):
                 state.epoch, state.done_in_epoch = state.epoch + 1, 0
             self._after_update()
-            if state.finished:
+            if state.finished or self.paused:
                 return
+
+    def rehearsed(self) -> Generator[Update, None, None]:
+        """Make updates of the first epoch, one for each that is asked for; none is counted, reported, scored or saved.
+
+        They show what an update takes. Afterwards the network is of no use.
+        """
+        for load in ahead(self._load, self.batches.plan(epoch=0, accumulate=self.settings.accumulate)):
+            yield Update(1, load.tokens, self._update(load))
 
     def _report(self) -> None:
         """Take in and report the loss of the update before this one.
@@ -203,7 +214,8 @@ class Trainer:
 
     def _after_update(self) -> None:
         state, every = self.state, self.settings.validate_every
-        at_end = state.step >= self.total
+        self.paused = self.around.enough()
+        at_end = self.paused or state.step >= self.total
         validates = at_end or (state.done_in_epoch == 0 if every is None else state.step % every == 0)
         if validates:
             self._report()

@@ -259,6 +259,8 @@ def inline(value: object) -> str:
         return f"{{{', '.join(f'{inline(key)}: {inline(inner)}' for key, inner in value.items())}}}"
     if isinstance(value, tuple):
         return f"[{', '.join(map(inline, value))}]"
+    if value is None:
+        return "null"
     plain = str(value).lower() if isinstance(value, bool) else str(value)
     try:
         inside = loaded(f"{{one: {plain}, two: 2}}") == {"one": value, "two": 2}

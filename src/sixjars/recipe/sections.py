@@ -3,10 +3,18 @@
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import yaml
-from pydantic import BeforeValidator, Field, SerializeAsAny, SerializerFunctionWrapHandler, StrictBool, model_serializer
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    StrictBool,
+    model_serializer,
+    model_validator,
+)
 
 from sixjars.flow.limits import AboveZero, Count, NotNegative, Number, Positive, Seed, Share, Size
 from sixjars.recipe.data import (
@@ -23,6 +31,8 @@ from sixjars.recipe.data import (
     Written,
 )
 from sixjars.recipe.schema import Misfit, Misfits, Settings
+
+DEFAULT_EPOCHS: Final = 10
 
 
 class Section(Settings):
@@ -169,10 +179,10 @@ class LearningSettings(Section):
     """Or the batch size in examples (64 when neither is given)."""
     accumulate: Positive = 1
     """Gradient accumulation: batches for one step."""
-    epochs: Positive = 10
-    """Passes over the training data."""
+    epochs: Positive | None = None
+    """Passes over the training data; 10 when neither this nor `steps` is given."""
     steps: Positive | None = None
-    """Most steps, when that comes sooner."""
+    """Most steps (updates), in as many passes as that takes; where `epochs` is given too, what comes sooner ends."""
     validate_every: Positive | None = None
     """Steps between validations; once an epoch when absent."""
     metric: str | None = None
@@ -196,6 +206,22 @@ class LearningSettings(Section):
     """Where losses and scores are logged too, besides `log.jsonl`."""
     seed: Seed = 0
     """Of the initial weights, the order of batches and dropout."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_an_end(cls, section: Any) -> Any:
+        """Where nobody says when training ends, it is after ten epochs."""
+        endless = isinstance(section, dict) and section.get("epochs") is None and section.get("steps") is None
+        return {**section, "epochs": DEFAULT_EPOCHS} if endless else section
+
+    def updates(self, per_epoch: int) -> int:
+        """The most that are made, when an epoch has so many.
+
+        >>> LearningSettings().updates(7), LearningSettings(steps=99).updates(7), LearningSettings(epochs=2).updates(7)
+        (70, 99, 14)
+        """
+        ends = [self.steps] if self.steps is not None else []
+        return min([*ends, per_epoch * self.epochs] if self.epochs is not None else ends)
 
     def misfits(self) -> Iterator[Misfit]:
         """Keys that exclude each other."""

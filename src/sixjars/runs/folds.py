@@ -99,7 +99,7 @@ def cross_validate(
         note(f"fold {number} of {len(folds)}")
         results.append(train(one))
     final = final_run(run, folds)
-    note(f"all rows, for as long as was best on average: {number_of(final.recipe.learning.epochs, 'epoch')}")
+    note(f"all rows, for as long as was best on average: {number_of(final.recipe.learning.epochs or 0, 'epoch')}")
     trained = train(final)
     scores = means([one.scores for one in results])
     if not scores:  # one of several processes, which does not score

@@ -51,9 +51,7 @@ def is_flat(task: Task, found: Found) -> bool:
     return bool(counts) and median(counts) <= FEW_SEGMENTS
 
 
-def model_lines(
-    task: Task, found: Found, rows: int, *, places: Sequence[Path], text: TextChoice
-) -> list[str]:
+def model_lines(task: Task, found: Found, rows: int, *, places: Sequence[Path], text: TextChoice) -> list[str]:
     """The lines of the model section; `places` are where images, videos or their features are."""
     made = _sections(task, found, rows, text)
     given = [slot for slot in task.inputs if "kind" in found.settings.get(slot.name, {})]
@@ -114,8 +112,7 @@ def _evidence(classes: int, rows: int, usual: int) -> dict[str, Any]:
 def _with_size_of_vectors(section: Mapping[str, Any]) -> dict[str, Any]:
     """An encoder's settings with embeddings as wide as the pretrained vectors."""
     sized = {
-        key: _with_size_of_vectors(value) if isinstance(value, Mapping) else value
-        for key, value in section.items()
+        key: _with_size_of_vectors(value) if isinstance(value, Mapping) else value for key, value in section.items()
     }
     return sized | ({"embedding": {**sized["embedding"], "size": WIDTH}} if "embedding" in sized else {})
 
@@ -130,8 +127,5 @@ def _is_one_vector(slot: Slot, found: Found, places: Sequence[Path]) -> bool:
 
 def _without_backbone(section: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of an encoder to which features are given."""
-    inner = {
-        key: _without_backbone(value) if isinstance(value, Mapping) else value
-        for key, value in section.items()
-    }
+    inner = {key: _without_backbone(value) if isinstance(value, Mapping) else value for key, value in section.items()}
     return {key: value for key, value in inner.items() if key != "backbone"}

@@ -22,6 +22,7 @@ from sixjars.recipe.files import RecipeLike, listed_overrides
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, Splits, fresh_network, notes_on, splits_of
+from sixjars.runs.endings import sentence_of_end
 from sixjars.runs.extension import Extension, extension_of
 from sixjars.runs.fine_tune import Origin, recipe_and_origin
 from sixjars.runs.folder import RunFolder, begin_run, check_free, has_run, was_begun
@@ -146,9 +147,18 @@ def _train(run: RunFolder, *, resume: bool, start: Path | None, fabric: Engine, 
 
 
 def fit(
-    run: RunFolder, *, resume: bool, start: Path | None, fabric: Engine, reporter: Reporter
+    run: RunFolder,
+    *,
+    resume: bool,
+    start: Path | None,
+    fabric: Engine,
+    reporter: Reporter,
+    enough: Callable[[], bool] = lambda: False,
 ) -> tuple[Blueprint, Splits]:
-    """Train, choosing weights by the validation set; the test set is not scored yet."""
+    """Train, choosing weights by the validation set; the test set is not scored yet.
+
+    When there is `enough`, training pauses after the update under way; it goes on when it is resumed.
+    """
     recipe, leads = run.recipe, fabric.global_rank == 0
     extension = fabric.broadcast(_extension(run, resume=resume) if leads else Extension())
     fabric.barrier()
@@ -165,7 +175,8 @@ def fit(
     network = fresh_network(blueprint, splits)
     if origin is not None:
         reporter.note(origin.hand_over(network, blueprint, splits.fields))
-    trainer = _trainer(network, splits, run, fabric=fabric, reporter=reporter)
+    around = _surroundings(network, splits, run, reporter, enough)
+    trainer = trainer_of(network, splits, recipe, around, fabric)
     if leads and kept is None:
         if not resume:  # only now: data or sizes that do not fit leave no run behind
             begin_run(run, splits.fingerprints, blueprint.fingerprints, origin and origin.note())
@@ -176,15 +187,17 @@ def fit(
         reporter.summary(summary_of(run, splits, trainer, fabric))
     for sentence in notes_on(splits) if recipe.learning.folds is None and recipe.data.fold is None else ():
         reporter.note(sentence)
-    _run(trainer)
+    _run(trainer, run)
     return blueprint, splits
 
 
-def _run(trainer: Trainer) -> None:
+def _run(trainer: Trainer, run: RunFolder) -> None:
     had_finished = trainer.state.finished
     trainer.run()
-    if not had_finished and trainer.state.step < trainer.total:
-        trainer.around.reporter.stopped(stopped_early(trainer))
+    if not had_finished and trainer.state.finished and trainer.leads:
+        resumable = run.recipe.learning.folds is None and run.recipe.data.fold is None
+        if sentence := sentence_of_end(trainer, run.history(), resumable=resumable):
+            trainer.around.reporter.stopped(sentence)
 
 
 def _extension(run: RunFolder, *, resume: bool) -> Extension:
@@ -216,25 +229,18 @@ def summary_of(run: RunFolder, splits: Splits, trainer: Trainer, fabric: Engine)
     if searches:
         final = in_words(recipe.evaluation.search)
         greedy = final == "greedy search"
-        facts["search"] = final if greedy else f"greedy search after each epoch, {final} for the final score"
+        every = recipe.learning.validate_every
+        when = "after each epoch" if every is None else f"every {number_of(every, 'step')}"
+        facts["search"] = final if greedy else f"greedy search {when}, {final} for the final score"
     late = [one.name for one in metrics_of(recipe, run.outside) if one.slow and one.name != recipe.learning.metric]
     if late:
         facts["at the end"] = f"{', '.join(late)}, because {'they take' if len(late) > 1 else 'it takes'} long"
     return Summary(facts, "greedy search" if searches else "")
 
 
-def stopped_early(trainer: Trainer) -> str:
-    """Why a training ended before its last step."""
-    learning, step = trainer.settings, trainer.state.step
-    times = number_of(learning.patience or 0, "validation")
-    return (
-        f"stopped early at step {step:,} of {trainer.total:,}: {learning.metric or 'loss'} has not improved for "
-        f"{times} (learning.patience); the best weights are kept."
-    )
-
-
-def _trainer(network: Network, splits: Splits, run: RunFolder, *, fabric: Engine, reporter: Reporter) -> Trainer:
-    recipe, learning = run.recipe, run.recipe.learning
+def trainer_of(network: Network, splits: Splits, recipe: Recipe, around: Surroundings, fabric: Engine) -> Trainer:
+    """What trains a network on the training set of a recipe."""
+    learning = recipe.learning
     batches = splits.train.batches(
         batch_tokens=learning.batch_tokens,
         batch_examples=learning.batch_examples,
@@ -242,10 +248,16 @@ def _trainer(network: Network, splits: Splits, run: RunFolder, *, fabric: Engine
         training=True,
         guided=recipe.loss.guide > 0,
     )
+    return Trainer(_objective(network, splits, recipe), batches, learning, around, fabric)
+
+
+def _surroundings(
+    network: Network, splits: Splits, run: RunFolder, reporter: Reporter, enough: Callable[[], bool]
+) -> Surroundings:
+    learning = run.recipe.learning
     chosen = [] if learning.metric in (None, "loss") else [metric_named(str(learning.metric), run.outside)]
     validate = _validation(network, splits, run, chosen)
-    around = Surroundings(run.folder, validate, chosen[0].better if chosen else "lower", reporter)
-    return Trainer(_objective(network, splits, recipe), batches, learning, around, fabric)
+    return Surroundings(run.folder, validate, chosen[0].better if chosen else "lower", reporter, enough)
 
 
 def _objective(network: Network, splits: Splits, recipe: Recipe) -> Objective:

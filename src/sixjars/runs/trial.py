@@ -116,26 +116,36 @@ def try_order(order: Order, told: Told, memory: Memory) -> End:
     recipe = recipe_of(values_of(order.recipe, "recipe"), "recipe", outside)
     folder = Path(order.folder)
     watching = Watching(recipe.learning.metric or "loss", told, memory)
-    try:
+
+    def train() -> None:
         fabric = fabric_for(device=order.device, devices=1, precision=recipe.learning.precision)
         start = Path(order.start) if order.start is not None else None
         with given_tables(memory.tables or {}), listening(watching):
             run = RunFolder(folder, recipe, outside)
             fit(run, resume=False, start=start, fabric=fabric, reporter=watching)
-        return End("complete", epochs=watching.epochs)
-    except Pruned:
-        return End("pruned", epochs=watching.epochs)
-    except (Interrupted, MissingExtra):
-        raise
-    except SixJarsError as error:
-        return End("failed", str(error), watching.epochs)
-    except (RuntimeError, MemoryError) as error:
-        if not memory_is_short(error):
-            raise
-        return End("failed", TOO_LARGE, watching.epochs)
+
+    try:
+        return ended(train, lambda: watching.epochs)
     finally:
         memory.reporter.end()
         _sweep(folder, KEPT)
+
+
+def ended(train: Callable[[], None], epochs: Callable[[], float]) -> End:
+    """How a training ended; whatever fails with a sentence is an end like any other, but not Ctrl-C."""
+    try:
+        train()
+    except Pruned:
+        return End("pruned", epochs=epochs())
+    except (Interrupted, MissingExtra):
+        raise
+    except SixJarsError as error:
+        return End("failed", str(error), epochs())
+    except (RuntimeError, MemoryError) as error:
+        if not memory_is_short(error):
+            raise
+        return End("failed", TOO_LARGE, epochs())
+    return End("complete", epochs=epochs())
 
 
 def _sweep(folder: Path, kept: Iterable[str]) -> None:

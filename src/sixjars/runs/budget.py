@@ -1,0 +1,196 @@
+"""How long the training of a recipe takes on this machine, measured in a few real updates of it.
+
+They are made in memory, on rows of the recipe's own data; nothing is written, no run is begun.
+"""
+
+import math
+import time
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, final
+
+import pyarrow
+import pyarrow.compute
+import torch
+
+from sixjars.data.dataset import Dataset
+from sixjars.data.fields import FIELDS
+from sixjars.data.storage.cache import Examples
+from sixjars.errors import SixJarsError, memory_is_short
+from sixjars.learning.engine import Device, Update, fabric_for
+from sixjars.learning.loop import Surroundings, Trainer
+from sixjars.progress import Reporter, duration, listening, number_of
+from sixjars.recipe.outside import NOTHING, Outside
+from sixjars.recipe.sections import Recipe
+from sixjars.runs.data import Blueprint, Splits, fresh_network, raw_examples
+from sixjars.runs.recipes import read_recipe
+from sixjars.runs.train import trainer_of
+
+QUARTER_COSTS: Final[float | None] = None
+"""Points that a quarter of the planned updates cost on average, over the data sets of the table of
+starters in the benchmarks; nothing until that table has been measured."""
+WARM: Final = 3
+"""First updates that are not counted: kernels are loaded and memory is taken."""
+ENOUGH: Final = 40
+"""Updates after which the mean is known well enough, and the seconds for them where they are slow."""
+SECONDS: Final = 4.0
+MOST_BYTES: Final = 100_000_000
+"""Of files; larger ones would take too long to be read for an estimate alone."""
+WORTH_SAVING: Final = 60.0
+"""Seconds of a training below which nobody needs a shorter one."""
+MOST_CHARACTERS: Final = 2_000_000
+"""Of the texts that are tokenized for the estimate, of rows from all over the data."""
+
+
+LONGEST: Final = 6.0
+"""Seconds after which measuring ends, however few updates there are."""
+Clock = Callable[[], float]
+
+
+@final
+@dataclass(frozen=True)
+class Budget:
+    """What the training of a recipe takes.
+
+    >>> Budget(12_000, 0.045, "2 CPU cores").sentences[0]
+    'up to 12,000 updates, about 9 min on this machine (45 ms each, 2 CPU cores; validation not counted).'
+    >>> Budget(12_000, 0.045, "2 CPU cores").sentences[2]
+    '`learning.steps=3000` would take 2 min.'
+    """
+
+    updates: int
+    """The most there are."""
+    seconds: float
+    """Of one update."""
+    where: str
+    """What computed them."""
+    trainings: int = 1
+    """Of a cross-validation there are several."""
+    stops: bool = True
+    """Whether training ends when validation no longer improves."""
+
+    @property
+    def sentences(self) -> list[str]:
+        """For a person: how long it takes, what ends it sooner, and what a shorter budget would take."""
+        models = f"{self.trainings} trainings of " if self.trainings > 1 else ""
+        whole = (
+            f"{models}up to {self.updates:,} updates, about {self._time(self.updates)} on this machine "
+            f"({_each(self.seconds)} each, {self.where}; validation not counted)."
+        )
+        stops = "It stops earlier when validation no longer improves." if self.stops else ""
+        return [sentence for sentence in (whole, stops, self._shorter()) if sentence]
+
+    def _shorter(self) -> str:
+        """A quarter of the updates, where that saves minutes."""
+        quarter = self.updates // 4
+        if self.seconds * self.trainings * self.updates < WORTH_SAVING:
+            return ""
+        costs = "" if QUARTER_COSTS is None else f"; on our benchmarks that costs about {QUARTER_COSTS:g} points"
+        return f"`learning.steps={quarter}` would take {self._time(quarter)}{costs}."
+
+    def _time(self, updates: int) -> str:
+        return duration(self.seconds * self.trainings * updates)
+
+
+def _each(seconds: float) -> str:
+    """A time between milliseconds and seconds.
+
+    >>> _each(0.0004), _each(0.0449), _each(2.5)
+    ('0.4 ms', '45 ms', '2.5 s')
+    """
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.{0 if seconds >= 0.01 else 1}f} ms"
+
+
+def budget_of(
+    file: str | Path, outside: Outside = NOTHING, *, device: Device = "auto", clock: Clock = time.perf_counter
+) -> Budget | None:
+    """What the training of a recipe file will take.
+
+    Nothing where that cannot be told in a few seconds: the data is not there, its files are very
+    large, features of images would have to be computed first, or training would fail.
+    """
+    recipe = read_recipe(str(file), (), outside)
+    if not _is_quick(recipe):
+        return None
+    try:
+        with listening(Reporter()):  # `train` tells what there is to tell of the data
+            trainer, every = _trainer(recipe, outside, device)
+            seconds = pace(trainer.rehearsed(), clock)
+    except SixJarsError:
+        return None
+    except (RuntimeError, MemoryError) as error:
+        if not memory_is_short(error):
+            raise
+        return None
+    learning = recipe.learning
+    return Budget(
+        learning.updates(every * trainer.per_epoch),
+        seconds,
+        _where(trainer.fabric.device),
+        trainings=1 if learning.folds is None else learning.folds + 1,
+        stops=learning.patience is not None,
+    )
+
+
+def _is_quick(recipe: Recipe) -> bool:
+    """Whether the data can be read in a second or two, and its features need not be computed."""
+    data = recipe.data
+    if any(FIELDS[field.kind].is_media for field in data.fields.values() if field.kind in FIELDS):
+        return False
+    names = [each.file for each in data.training_files]
+    files = [name for named in names for name in (named.values() if isinstance(named, dict) else [named])]
+    paths = [data.path(name) for name in files]
+    return bool(paths) and all(map(Path.is_file, paths)) and _bytes(paths) <= MOST_BYTES
+
+
+def _bytes(paths: Iterable[Path]) -> int:
+    return sum(path.stat().st_size for path in paths)
+
+
+def _trainer(recipe: Recipe, outside: Outside, device: Device) -> tuple[Trainer, int]:
+    """What makes the updates, in memory; and of how many rows each there is stands for."""
+    blueprint = Blueprint.of(recipe, outside)
+    examples = raw_examples(recipe, blueprint.fields)
+    every = max(1, math.ceil(_characters(examples["train"]) / MOST_CHARACTERS))
+    rows = {name: replace(split, table=_some(split.table, every)) for name, split in examples.items()}
+    skip = recipe.data.on_bad_row == "skip"
+    fields = blueprint.fields.learned(blueprint.fields.admit(rows["train"], skip=skip))
+    train, valid = (Dataset.in_memory(fields.admit(rows[name], skip=skip), fields) for name in ("train", "valid"))
+    splits = Splits(train, valid, None, fields)
+    network = fresh_network(blueprint, splits)
+    around = Surroundings(Path(), dict, "lower", Reporter())  # which is not used: nothing is scored or saved
+    fabric = fabric_for(device=device, devices=1, precision=recipe.learning.precision)
+    return trainer_of(network, splits, recipe, around, fabric), every
+
+
+def _characters(examples: Examples) -> int:
+    columns = [column for column in examples.table.columns if pyarrow.types.is_string(column.type)]
+    return sum(pyarrow.compute.sum(pyarrow.compute.utf8_length(column)).as_py() or 0 for column in columns)
+
+
+def _some(table: Any, every: int) -> Any:
+    """Rows from all over a table."""
+    return table if every == 1 else table.take(pyarrow.array(range(0, len(table), every)))
+
+
+def pace(updates: Generator[Update, None, None], clock: Clock = time.perf_counter) -> float:
+    """Seconds of an update, on average, without the first ones where there are others."""
+    ends = [clock()]
+    with closing(updates):
+        for update in updates:
+            update.loss()  # waits for the device
+            ends.append(clock())
+            taken = ends[-1] - ends[0]
+            if len(ends) > WARM + ENOUGH or taken > LONGEST or (taken > SECONDS and len(ends) > WARM + 3):
+                break
+    warm = min(WARM, len(ends) - 2)
+    return (ends[-1] - ends[warm]) / (len(ends) - 1 - warm)
+
+
+def _where(device: torch.device) -> str:
+    """The device, as a person calls it."""
+    if device.type == "cuda":
+        return str(torch.cuda.get_device_name(device))
+    return number_of(torch.get_num_threads(), "CPU core") if device.type == "cpu" else device.type

@@ -1,0 +1,92 @@
+"""The recipes that race against a starter recipe: a few sensible changes of it for its kind of data."""
+
+from typing import Any, Final
+
+from sixjars.recipe.files import flat
+from sixjars.recipe.sections import Recipe
+from sixjars.tasks import Task
+
+STARTER: Final = "starter"
+SIZES: Final = {"size", "embedding", "attention"}
+"""Keys of a component that count its numbers, where they are integers."""
+SMALLEST: Final = 16
+"""Below this, half of a size is no longer a model to try."""
+STRONG: Final = 0.5
+"""Dropout that fits few rows; where a recipe has little, a middling one is tried first."""
+MIDDLING, WEAK = 0.3, 0.2
+
+
+def candidates(task: Task, recipe: Recipe) -> dict[str, dict[str, Any]]:
+    """What is to be tried, by name: values of keys that replace those of the starter recipe.
+
+    The first is the starter recipe itself. Whatever no recipe takes is left out by the race.
+
+    >>> from sixjars import read_recipe
+    >>> from sixjars.tasks import TASKS
+    >>> found = candidates(TASKS["translation"], read_recipe("translation/sample_attention"))
+    >>> list(found)
+    ['starter', 'half the size', 'twice the size', 'bridge initial', 'bridge every_step']
+    """
+    if recipe.model.encoder["kind"] == "bag":
+        return {STARTER: {}, **_beside_a_bag(recipe), **_dropout(recipe)}
+    return {
+        STARTER: {},
+        **_sizes(recipe),
+        **_dropout(recipe),
+        **_bridges(task, recipe),
+    }
+
+
+def _beside_a_bag(recipe: Recipe) -> dict[str, dict[str, Any]]:
+    """A recurrent encoder in place of word vectors alone, and the evidence of words and pairs alone."""
+    encoder = recipe.model.encoder
+    embedding, ngrams = encoder["embedding"], encoder["ngrams"]
+    states = encoder["embedding"]["size"] // 4
+    deep = {"size": states, "direction": "both", "dropout": MIDDLING, "embedding": embedding}
+    wide_deep = {"kind": "wide_deep", "deep": deep, "ngrams": ngrams}
+    # Its summary has the last state of both directions besides the evidence, and attention pools the same again.
+    with_states = {"model.encoder": wide_deep, "model.decoder.size": 4 * states + ngrams["size"]}
+    alone = {"model.bridge": {"kind": "initial", "start": "copy"}, "model.decoder.size": ngrams["size"]}
+    return {"a recurrent encoder beside it": with_states, "words and pairs alone": alone}
+
+
+def _model(recipe: Recipe) -> dict[str, Any]:
+    """The keys of the model, without those of a pretrained network."""
+    values = flat({"model": recipe.model.model_dump(mode="json")})
+    return {key: value for key, value in values.items() if "backbone" not in key.split(".")}
+
+
+def _sizes(recipe: Recipe) -> dict[str, dict[str, Any]]:
+    """Smaller overfits less, larger holds more; pretrained vectors have the size they have."""
+    fixed = any(getattr(field, "vectors", None) for field in recipe.data.fields.values())
+    sizes = {
+        key: value
+        for key, value in _model(recipe).items()
+        if key.rpartition(".")[2] in SIZES
+        and isinstance(value, int)
+        and not isinstance(value, bool)
+        and not (fixed and "embedding" in key.split("."))
+    }
+    if not sizes:
+        return {}
+    larger = {"twice the size": {key: 2 * value for key, value in sizes.items()}}
+    if min(sizes.values()) < 2 * SMALLEST:
+        return larger
+    return {"half the size": {key: value // 2 for key, value in sizes.items()}} | larger
+
+
+def _dropout(recipe: Recipe) -> dict[str, dict[str, Any]]:
+    """More than the recipe has, or less where it has much."""
+    rates = {key: value for key, value in _model(recipe).items() if key.endswith(".dropout") and value}
+    if not rates:
+        return {}
+    most = max(rates.values())
+    more = STRONG if most >= MIDDLING else MIDDLING
+    other = WEAK if most >= STRONG else more
+    return {f"dropout {other:g}": dict.fromkeys(rates, other)}
+
+
+def _bridges(task: Task, recipe: Recipe) -> dict[str, dict[str, Any]]:
+    """Other ways to condition the decoder on the encoder."""
+    others = [kind for kind in task.bridges if kind != recipe.model.bridge["kind"]]
+    return {f"bridge {kind}": {"model.bridge": {"kind": kind}} for kind in others}

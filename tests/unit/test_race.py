@@ -1,0 +1,312 @@
+"""A race of candidates: successive halving on a clock that is moved, and one of real trainings."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sixjars
+from sixjars.errors import DataError, LearningError
+from sixjars.progress import Reporter
+from sixjars.recipe.files import read_text, values_from
+from sixjars.runs import race as racing
+from sixjars.runs.candidates import candidates
+from sixjars.runs.race import Race, check_minutes, entered, race
+from sixjars.runs.recipes import read_recipe
+from sixjars.runs.starter import new
+from sixjars.tasks import TASKS
+
+Call = Callable[..., Any]
+STEP = 0.1
+"""Seconds of an update of a usual candidate, on the clock of these tests."""
+
+
+def lines(folder: Path, rows: int = 300) -> Path:
+    file = folder / "texts.tsv"
+    words = ["good", "bad", "fine", "poor", "new", "old", "red", "big"]
+    texts = (f"{words[n % 8]} {words[n % 7]} {words[n % 5]}\t{'no' if n % 8 in (1, 3) else 'yes'}" for n in range(rows))
+    file.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def starter(tmp_path: Path) -> Path:
+    return new(tmp_path / "mine.yaml", task="document_classification", data=lines(tmp_path))
+
+
+class Kept(Reporter):
+    """Remembers what it is told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.shown: set[str] = set()
+
+    def tried(self, sentence: str) -> None:
+        self.lines.append(sentence)
+
+    def preparing(self, what: str, *, done: int, total: int) -> None:
+        assert done < total
+        self.shown.add(what)
+
+
+class Track:
+    """In place of training: updates that take their time on a clock, and a loss that falls with them."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.seconds: dict[str, float] = {}
+        """Of an update, by candidate."""
+        self.slope: dict[str, float] = {}
+        """How quickly the loss falls."""
+        self.made: dict[str, int] = {}
+        self.ends: dict[str, int] = {}
+        """Updates after which a training ends by itself."""
+        self.stops: Callable[[str, int], None] = lambda name, step: None
+        self.validation = 1.0
+        self.names = list(CANDIDATES)
+
+    def clock(self) -> float:
+        return self.now
+
+    def fit(self, run: Any, *, resume: bool, reporter: Any, enough: Callable[[], bool], **rest: Any) -> None:
+        name = self.names[int(run.folder.name) - 1]
+        assert resume == (name in self.made)
+        run.folder.mkdir(parents=True, exist_ok=True)
+        (run.folder / "recipe.yaml").touch()
+        reporter.begin(step=self.made.get(name, 0), total=10**6)
+        paused = False
+        while not paused and self.made.get(name, 0) < self.ends.get(name, 10**6):
+            self.made[name] = step = self.made.get(name, 0) + 1
+            self.now += self.seconds.get(name, STEP)
+            self.stops(name, step)
+            reporter.stepped(step=step, loss=1.0, tokens_per_second=9.0)
+            paused = enough()
+        self.now += self.validation
+        loss = 5.0 / (1.0 + self.slope.get(name, 0.01) * self.made[name])
+        reporter.validated({"step": step, "epoch": 1.0, "loss": loss}, is_best=True)
+
+
+CANDIDATES: dict[str, dict[str, Any]] = {
+    "starter": {},
+    "b": {"model.decoder.size": 32},
+    "c": {"learning.rate": 0.002},
+    "d": {"model.decoder.dropout": 0.5},
+}
+
+
+@pytest.fixture
+def track(monkeypatch: pytest.MonkeyPatch) -> Track:
+    made = Track()
+    monkeypatch.setattr(racing, "fit", made.fit)
+    monkeypatch.setattr(racing, "candidates", lambda task, recipe: CANDIDATES)
+    return made
+
+
+def test_the_better_half_goes_on_and_the_best_is_written(starter: Path, track: Track) -> None:
+    track.slope = {"c": 0.05, "b": 0.02}
+    before, kept = read_text(starter), Kept()
+    result = race(starter, minutes=10, clock=track.clock, reporter=kept)
+    assert (result.winner, result.metric, result.better) == ("c", "loss", "lower")
+    assert [row["candidate"] for row in result.rows] == ["c", "b", "starter", "d"]
+    assert [row["state"] for row in result.rows] == ["racing", "racing", "dropped", "dropped"]
+    assert 540 <= track.now <= 600  # ten minutes, with the last validation
+    assert track.made["c"] == pytest.approx(3 * track.made["d"], rel=0.1)  # a quarter of half the time, then half of it
+    assert kept.lines[0].startswith("round 1 of 2, starter: loss ")
+    assert [line.partition(":")[0] for line in kept.lines[4:]] == ["round 2 of 2, b", "round 2 of 2, c"]
+    assert "round 2 of 2, c, seconds" in kept.shown
+    text = read_text(starter)
+    assert read_recipe(str(starter)).learning.rate == 0.002
+    assert "# Race    c is the best of 4 candidates after 10 min, by loss." in text
+    assert any(line.startswith("#         starter  loss ") for line in text.splitlines())
+    assert [line for line in before.splitlines() if "#" in line] == [
+        line for line in text.splitlines() if "#" in line and "# Race " not in line and "#         " not in line
+    ]
+    assert result.notes[1] == (
+        "the scores are of the validation set, which chose the winner, so its score is a little too good; the test set "
+        "was not scored."
+    )
+
+
+def test_one_slow_candidate_takes_no_time_of_the_others(starter: Path, track: Track) -> None:
+    track.seconds, track.slope = {"b": 200.0}, {"d": 0.05}
+    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    assert track.now <= 610
+    assert result.winner == "d"
+    assert track.made["b"] == 1
+    assert track.made["d"] > 1000
+
+
+def test_ctrl_c_writes_the_best_so_far(starter: Path, track: Track) -> None:
+    def stops(name: str, step: int) -> None:
+        if name == "d" and step == 5:
+            raise KeyboardInterrupt
+
+    track.stops, track.slope = stops, {"b": 0.05}
+    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    assert result.winner == "b"
+    assert result.notes[0].startswith("stopped by Ctrl-C; b is the best of 4 candidates after ")
+    assert read_recipe(str(starter)).model.decoder["size"] == 32
+
+
+def test_nobody_was_scored(starter: Path, track: Track) -> None:
+    def stops(name: str, step: int) -> None:
+        raise KeyboardInterrupt
+
+    track.stops = stops
+    values = values_from(starter)[0]
+    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    assert (result.winner, result.notes) == (
+        None,
+        ("no candidate was scored in time, so the starter recipe stays; give more --minutes.",),
+    )
+    assert values_from(starter)[0] == values
+
+
+def test_a_candidate_that_fails_does_not_win(starter: Path, track: Track) -> None:
+    def stops(name: str, step: int) -> None:
+        if name == "b" and track.now > 400:
+            raise LearningError("the loss is no longer a number.")
+
+    track.stops, track.slope = stops, {"b": 0.9, "starter": 0.02}
+    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    assert result.winner == "starter"
+    assert result.rows[-1]["candidate"] == "b"
+    assert result.lines[-1] == "b        failed: the loss is no longer a number."
+
+
+def test_a_training_that_ended_by_itself_waits_for_the_others(starter: Path, track: Track) -> None:
+    track.ends, track.slope = {"c": 100}, {"c": 0.9}
+    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    assert result.winner == "c"
+    assert (track.made["c"], result.rows[0]["state"]) == (100, "finished")
+    assert max(track.made.values()) > 3000  # whoever was second had the rest
+
+
+def test_higher_is_better_where_the_metric_says_so(
+    starter: Path, track: Track, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = read_text(starter).replace("metric: loss", "metric: accuracy@1")
+    starter.write_text(text, encoding="utf-8")
+    real = track.fit
+
+    def fit(run: Any, *, reporter: Any, **rest: Any) -> None:
+        told = reporter.validated
+
+        def validated(record: dict[str, float], *, is_best: bool) -> None:
+            told({**record, "accuracy@1": 1.0 if record["loss"] < 2.0 else 0.5}, is_best=is_best)
+
+        monkeypatch.setattr(reporter, "validated", validated)
+        real(run, reporter=reporter, **rest)
+
+    monkeypatch.setattr(racing, "fit", fit)
+    track.slope = {"c": 0.05, "d": 0.06, "b": 0.0001, "starter": 0.0001}
+    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    assert (result.better, result.rows[0]["score"]) == ("higher", 1.0)
+    assert result.winner == "d"  # of equal scores by the loss
+
+
+def test_few_rows_do_not_race(tmp_path: Path, track: Track) -> None:
+    starter = new(tmp_path / "few.yaml", task="document_classification", data=lines(tmp_path, rows=40))
+    before = read_text(starter)
+    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    assert result.notes == (
+        "the rows are too few for a race: a score on some of them would be luck, so the starter recipe stays.",
+    )
+    assert read_text(starter) == before
+
+
+def test_bad_minutes(call: Call, tmp_path: Path) -> None:
+    for minutes, shown in ((0, "0"), (-1.0, "-1.0"), (float("nan"), "nan"), (True, "True"), ("5", "'5'")):
+        with pytest.raises(DataError) as caught:
+            check_minutes(minutes, "a.csv")  # type: ignore[arg-type]
+        assert str(caught.value) == f"minutes: must be a number above 0, such as 5, but is {shown}."
+    with pytest.raises(DataError) as caught:
+        new(tmp_path / "a.yaml", task="translation", minutes=3)
+    sentence = "a race trains on your data; name the file with --data FILE, or leave out --minutes."
+    assert str(caught.value) == sentence
+    assert call("new", tmp_path / "a.yaml", "--task", "translation", "--minutes", 3).sentence == sentence
+    assert not (tmp_path / "a.yaml").exists()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_most_candidates_are_recipes(task: str, tmp_path: Path) -> None:
+    """What fits no recipe would be left out without a word."""
+    file = new(tmp_path / "a.yaml", task=task)
+    recipe = read_recipe(str(file))
+    named = candidates(TASKS[task], recipe)
+    entrants = entered(str(file), recipe, tmp_path)
+    assert [each.name for each in entrants] == list(named)
+    assert 3 <= len(named) <= 6
+    assert next(iter(named.items())) == ("starter", {})
+    assert len({each.recipe.to_yaml() for each in entrants}) == len(named)
+
+
+def test_scores_of_other_tokens_are_not_compared(
+    starter: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    changes = {"starter": {}, "no recipe": {"model.encoder.sizes": 3}, "labels": {"data.label.min_count": 2}}
+    monkeypatch.setattr(racing, "candidates", lambda task, recipe: changes)
+    assert [each.name for each in entered(str(starter), read_recipe(str(starter)), tmp_path)] == ["starter"]
+
+
+def test_time_ends_what_does_not_look_at_it() -> None:
+    """A validation that takes far too long is interrupted, though nobody asks for the time in it."""
+    import threading
+
+    rang, began = threading.Event(), time.monotonic()
+
+    def validate() -> None:
+        with racing.alarm(0.05, rang):
+            while time.monotonic() - began < 20:
+                time.sleep(0.01)
+
+    with pytest.raises(KeyboardInterrupt):
+        validate()
+    assert rang.is_set()
+    assert time.monotonic() - began < 10
+    calm = threading.Event()
+    with racing.alarm(60, calm):
+        pass
+    assert not calm.is_set()
+
+
+SMALL = {
+    "model.encoder": {"kind": "text", "size": 8, "embedding": {"size": 8}},
+    "model.decoder.size": 8,
+    "learning.steps": 30,
+    "learning.validate_every": 10,
+}
+
+
+def test_a_real_race(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two small models: one cannot learn, so the other one is written, and trains. Both end long before time."""
+    named = {"starter": SMALL | {"learning.rate": 1e-7}, "quick": SMALL | {"learning.rate": 0.02}}
+    monkeypatch.setattr(racing, "candidates", lambda task, recipe: named)
+    out, began = tmp_path / "mine.yaml", time.monotonic()
+    given = ["--task", "document_classification", "--data", lines(tmp_path), "--minutes", 2]
+    said = call("new", out, *given)
+    assert said.code == 0, said.err
+    assert time.monotonic() - began < 100
+    assert said.out.splitlines()[0] == "loss on the validation set (lower is better); the test set was not scored"
+    assert said.out.splitlines()[1].split() == ["candidate", "loss", "updates", "seconds"]
+    assert [line.split()[:3:2] for line in said.out.splitlines()[2:]] == [["quick", "30"], ["starter", "30"]]
+    assert said.out.splitlines()[2].split()[-1] == "best"
+    assert "note: quick is the best of 2 candidates after " in said.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.yaml", "texts.tsv"]
+    run = sixjars.train(str(out), ["learning.steps=3"], out=tmp_path / "run")
+    assert json.loads((run.folder / "scores.json").read_text())["split"] == "test"
+
+
+def test_from_python(tmp_path: Path, track: Track, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def raced(file: Path, **given: Any) -> Race:
+        seen.append((file, given))
+        return Race("loss", "lower", None, ())
+
+    monkeypatch.setattr(racing, "race", raced)
+    path = sixjars.new(tmp_path / "a.yaml", task="document_classification", data=lines(tmp_path), minutes=0.5)
+    assert seen == [(path, {"minutes": 0.5})]
