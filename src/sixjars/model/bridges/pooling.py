@@ -46,7 +46,7 @@ class AttentionPooling(Bridge):
     reads_summary = False
     grouped = True
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keys of a recipe, and sizes that the toolkit fills in
         self,
         *,
         source_size: int,

@@ -23,10 +23,11 @@ linear layer above would grow too slowly: 20 was best of 3, 10 and 20 by the los
 EVIDENCE: Final = 16
 """Numbers of the evidence where nobody says otherwise: a linear classifier of rank 16."""
 MORE_DROPOUT: Final = 0.5
-"""Of the word vectors and of what the label is chosen from: on four corpora as good as 0.3 or up to half a point better."""
+"""Of the word vectors and of what the label is chosen from: as good as 0.3 or better by up to half a point on four
+corpora."""
 FACTORS: Final = (1_000_003, 10_007)
-"""Of the two words of a pair in its hash. Products stay below 2^53 for vocabularies up to 2^32, so that JavaScript, whose
-numbers are 64-bit floats, computes the same."""
+"""Of the two words of a pair in its hash. Products stay below 2^53 for vocabularies up to 2^32, so that JavaScript,
+whose numbers are 64-bit floats, computes the same."""
 
 
 @final
@@ -161,7 +162,7 @@ class BagEncoder(Encoder):
 
 @final
 class WideDeepEncoder(Encoder):
-    """h_j = RNN(h_{j-1}, E_enc[x_j]); h_T = [h_S, z]: a recurrent encoder with the evidence of words and pairs beside it.
+    """h_j = RNN(h_{j-1}, E_enc[x_j]); h_T = [h_S, z]: a recurrence with the evidence of words and pairs beside it.
 
     Wide and deep learning: Cheng et al. 2016 (https://arxiv.org/abs/1606.07792). The bridge `pooling` with
     `join_summary: true` hands attention over the states and the evidence to the label.
