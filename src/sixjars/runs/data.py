@@ -28,7 +28,6 @@ from sixjars.runs.splits import LEAST, SPLITS, read_splits
 from sixjars.runs.vectors import token_vectors
 from sixjars.samples import materialise, sample_examples, sample_folder
 
-
 COUNTED_AT_ONCE = 256
 """Examples in memory while an encoder counts."""
 

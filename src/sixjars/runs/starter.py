@@ -61,8 +61,8 @@ MANY_BAD = (
 TINY = 100
 """Rows of labelled examples below which a starter recipe cross-validates."""
 FEW_TEXTS = 6_000
-"""The same where all inputs are short to train on, which texts with labels are: rows that are held out for validation and
-test are missed in training, and the best of 30 epochs on 80 rows is chance."""
+"""The same where all inputs are texts, which are quick to train on: rows that are held out for validation and test are
+missed in training, and the best of 30 epochs on 80 rows is chance."""
 
 
 def new(
