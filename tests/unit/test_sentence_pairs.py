@@ -172,12 +172,12 @@ def test_a_file_with_columns(run: Path, call: Any) -> None:
     assert len(rows) == len(ROWS)
 
 
-def test_a_starter_recipe_has_one_vocabulary_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where one of the columns alone would have subwords."""
-    monkeypatch.setattr("sixjars.data.text.statistics.LARGE_VOCABULARY", 8)
+def test_a_starter_recipe_has_one_vocabulary_too() -> None:
+    """And words compared with words."""
     sixjars.new("mine.yaml", task="sentence_pair", data="pairs.csv")
-    fields = read_recipe("mine.yaml").data.fields
-    assert [getattr(fields[name], "tokens", None) for name in BOTH] == ["bpe", "bpe"]
+    recipe = read_recipe("mine.yaml")
+    assert [getattr(recipe.data.fields[name], "tokens", None) for name in BOTH] == ["words", "words"]
+    assert recipe.model.encoder["compare"] == "words"
 
 
 # Names of tasks

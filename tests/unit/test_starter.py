@@ -43,7 +43,8 @@ def test_it_trains_on_the_data_it_was_made_for(tmp_path: Path) -> None:
     new(tmp_path / "new.yaml", task="translation", data=pairs(tmp_path))
     recipe = read_recipe(str(tmp_path / "new.yaml"))
     assert columns(recipe) == [1, 2]
-    few = ["learning.steps=2", "model.encoder.size=8", "model.decoder.size=8", "evaluation.search.max_length=4"]
+    small = ["model.encoder.size=8", "model.decoder.size=8", "model.decoder.embedding.size=8"]
+    few = ["learning.steps=2", *small, "evaluation.search.max_length=4"]
     assert sixjars.train(str(tmp_path / "new.yaml"), few, out=tmp_path / "run").scores
 
 

@@ -18,7 +18,7 @@ from sixjars.runs.starter import new
 from sixjars.tasks import TASKS
 
 VISUAL = [task.name for task in TASKS.values() if {slot.kind for slot in task.inputs} & {"image", "video"}]
-FEW = ["model.decoder.size=8", "learning.steps=2", "learning.batch_examples=4", "evaluation.batch_examples=4"]
+FEW = ["learning.steps=2", "learning.batch_examples=4", "evaluation.batch_examples=4"]
 
 
 @pytest.fixture

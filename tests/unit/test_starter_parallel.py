@@ -34,7 +34,8 @@ def test_both_files_are_named_and_trained_on(call: Call) -> None:
     assert "train: {en: c.en, de: c.de}" in text
     assert "chosen for 60 rows" in text
     assert fields() == {"source": "en", "target": "de"}
-    few = ["learning.steps=2", "model.encoder.size=8", "model.decoder.size=8", "evaluation.search.max_length=4"]
+    small = ["model.encoder.size=8", "model.decoder.size=8", "model.decoder.embedding.size=8"]
+    few = ["learning.steps=2", *small, "evaluation.search.max_length=4"]
     assert sixjars.train("new.yaml", few, out="run").scores
 
 

@@ -44,7 +44,7 @@ def test_synthetic_corpora_as_files(task: str, tmp_path: Path) -> None:
     generate_sample(task, tmp_path / "made", size=20, seed=0, reporter=Reporter())
     found = started(tmp_path, task.split("/")[0], tmp_path / "made" / "train.jsonl")
     segments = setting(found, "source", "segments") if "source" in found.data.fields else None
-    assert segments == {DOCUMENTS: "sentences", TALK: "turns", "summarization/articles": "none"}.get(task)
+    assert segments == {DOCUMENTS: "none", TALK: "turns", "summarization/articles": "none"}.get(task)
     if "points" in found.data.fields:
         assert setting(found, "points", "dimensions") == (1 if task == "pointing/sorting" else 2)
         assert found.model.decoder["visits"] == ("some" if task == "pointing/hull" else "all")
@@ -55,8 +55,8 @@ def test_synthetic_corpora_as_files(task: str, tmp_path: Path) -> None:
     [
         ({"label": "good", "sentences": ["It was good.", "So good."]}, "lines", False),
         ({"label": "good", "text": "It was good. So good."}, "none", False),
-        ({"label": "good", "text": "It was good. So good. " * 2}, "sentences", False),
-        ({"label": "good", "document": "It was good.\nSo good.\n" * 2}, "sentences", False),
+        ({"label": "good", "text": "It was good. So good. " * 2}, "none", False),
+        ({"label": "good", "document": "It was good.\nSo good.\n" * 2}, "none", False),
         ({"id": 7, "paragraphs": ["Wheat rose."], "topics": ["wheat", "grain"]}, "lines", True),
     ],
 )
@@ -70,11 +70,11 @@ def test_documents(row: dict[str, Any], segments: str, several: bool, tmp_path: 
         rows.append({**row, read: text, said: other if number % 2 else row[said]})
     found = started(tmp_path, DOCUMENTS, lined(tmp_path / "a.jsonl", *rows))
     assert (setting(found, "source", "segments"), setting(found, "label", "multi_label")) == (segments, several)
-    assert found.model.encoder["kind"] == ("text" if segments == "none" else "hierarchy")
+    assert found.model.encoder["kind"] == "bag"
     assert setting(found, "source", "lowercase")
     assert (found.data.fields["source"].column, found.data.fields["label"].column) == (read, said)
     assert ("labels_micro_f1" in found.evaluation.metrics) == several
-    assert (found.loss.smoothing == 0.0) == several
+    assert found.loss.smoothing == 0.0
 
 
 def test_conversations_with_answers(tmp_path: Path) -> None:

@@ -1,0 +1,111 @@
+"""What `sixjars new` writes for texts: tokens, vectors, lengths, losses, and the model that goes with them."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sixjars.data.text.statistics import suggested_tokens
+from sixjars.recipe.sections import Recipe
+from sixjars.runs.recipes import read_recipe
+from sixjars.runs.starter import new, started
+from sixjars.runs.starter_text import EXTRA_WORDS, MISSING
+
+HAS_VECTORS = importlib.util.find_spec("wordllama") is not None
+
+
+def table(path: Path, rows: list[tuple[str, ...]], header: str) -> Path:
+    path.write_text("\n".join([header, *("\t".join(row) for row in rows)]) + "\n", encoding="utf-8")
+    return path
+
+
+def recipe_for(folder: Path, task: str, rows: list[tuple[str, ...]], header: str) -> Recipe:
+    new(folder / "mine.yaml", task=task, data=table(folder / "mine.tsv", rows, header))
+    return read_recipe(str(folder / "mine.yaml"))
+
+
+def labelled(count: int, classes: int = 2) -> list[tuple[str, ...]]:
+    return [(f"Invoice {number} is late and wrong", f"class{number % classes}") for number in range(count)]
+
+
+def setting(recipe: Recipe, field: str, key: str) -> Any:
+    return recipe.data.fields[field].model_dump()[key]
+
+
+def test_labels_are_learned_from_words_and_pairs_of_words(tmp_path: Path) -> None:
+    recipe = recipe_for(tmp_path, "document_classification", labelled(300), "text\tlabel")
+    assert recipe.model.encoder["kind"] == "bag"
+    assert recipe.model.bridge["kind"] == "pooling"
+    assert recipe.model.bridge["join_summary"]
+    size = recipe.model.encoder["embedding"]["size"] + recipe.model.encoder["ngrams"]["size"]
+    assert recipe.model.decoder["size"] == size
+    assert setting(recipe, "source", "tokens") == "words"
+    assert setting(recipe, "source", "lowercase")
+    assert recipe.loss.smoothing == 0.0
+
+
+def test_unbalanced_labels_are_not_weighted_but_hinted_at(tmp_path: Path) -> None:
+    rows = [*labelled(300, classes=1), *[(text, "rare") for text, _ in labelled(20)]]
+    recipe = recipe_for(tmp_path, "document_classification", rows, "text\tlabel")
+    assert recipe.loss.class_weights is None
+    assert "class_weights: balanced finds more of them" in (tmp_path / "mine.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("count", "classes", "expected"),
+    [(300, 2, (16, 2**18, 0.5)), (300, 40, (40, 2**18, 0.5)), (10_000, 2, (4, 2**20, 0.7))],
+)
+def test_the_evidence_fits_rows_and_classes(
+    count: int, classes: int, expected: tuple[Any, ...], tmp_path: Path
+) -> None:
+    ngrams = recipe_for(tmp_path, "document_classification", labelled(count, classes), "text\tlabel").model.encoder[
+        "ngrams"
+    ]
+    assert (ngrams["size"], ngrams["buckets"], ngrams["dropout"]) == expected
+
+
+def test_few_labelled_texts_are_cross_validated(tmp_path: Path) -> None:
+    for count, folds in ((90, 5), (900, 5), (1_000, 3), (6_000, None)):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        recipe = recipe_for(folder, "document_classification", labelled(count), "text\tlabel")
+        assert recipe.learning.folds == folds
+        assert (recipe.data.test is None) == (folds is not None)
+
+
+@pytest.mark.skipif(not HAS_VECTORS, reason="the extra vectors is not installed")
+def test_vectors_are_chosen_for_texts_in_latin_letters(tmp_path: Path) -> None:
+    recipe = recipe_for(tmp_path, "translation", [("How are you?", "Wie geht es dir?")] * 40, "source\ttarget")
+    assert setting(recipe, "source", "vectors") == "wordllama"
+    assert setting(recipe, "source", "extra_words") == EXTRA_WORDS
+    assert recipe.model.decoder["tied"]
+    (tmp_path / "other").mkdir()
+    recipe = recipe_for(tmp_path / "other", "translation", [("आप कैसे हैं?", "How are you?")] * 40, "source\ttarget")
+    assert setting(recipe, "source", "vectors") is None
+    assert recipe.model.decoder["tied"]
+
+
+def test_without_the_package_a_note_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sixjars.runs.starter_text.is_installed", lambda: False)
+    data = table(tmp_path / "mine.tsv", labelled(300), "text\tlabel")
+    notes = started(tmp_path / "mine.yaml", task="document_classification", data=data).notes
+    assert MISSING in notes
+    assert "pip install 'sixjars[vectors]'" in MISSING
+    assert setting(read_recipe(str(tmp_path / "mine.yaml")), "source", "vectors") is None
+
+
+def test_pairs_are_compared_word_by_word(tmp_path: Path) -> None:
+    rows = [(f"a dog runs {number}", f"a dog sleeps {number}", "no" if number % 2 else "yes") for number in range(200)]
+    recipe = recipe_for(tmp_path, "sentence_pair", rows, "sentence1\tsentence2\tlabel")
+    assert recipe.model.encoder["compare"] == "words"
+    assert recipe.model.bridge["kind"] == "initial"
+    assert recipe.loss.smoothing == 0.1
+
+
+def test_outputs_of_many_words_are_written_in_subwords() -> None:
+    few = [f"word{number % 500}" for number in range(4_000)]
+    many = [f"word{number}" for number in range(6_000)]
+    assert suggested_tokens(few, tokens="words", long=False)["tokens"] == "words"
+    found = suggested_tokens(many, tokens="words", long=False)
+    assert (found["tokens"], found["size"]) == ("unigram", 4_000)
