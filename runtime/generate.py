@@ -19,6 +19,8 @@ SHARED = (
     "data/text/sentences.py",
     "data/text/spelling.py",
     "errors.py",
+    "flow/ranges.py",
+    "flow/small_files.py",
     "flow/special.py",
 )
 """Modules of the toolkit that need numpy and small libraries alone."""
