@@ -165,6 +165,7 @@ def fit(
     blueprint = Blueprint.of(recipe, run.outside, device=fabric.device, reporter=reporter)
     if resume:
         run.check_backbones(blueprint.fingerprints)
+        run.history()  # one that is damaged would be found after hours
     kept = run.restored(blueprint.fields) if resume and run.has_fields(blueprint.fields) else None
     begins = kept is None or not run.is_under_way
     origin = Origin.of(start, run.outside) if start is not None and begins else None
