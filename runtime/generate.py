@@ -19,6 +19,7 @@ SHARED = (
     "data/text/sentences.py",
     "data/text/spelling.py",
     "errors.py",
+    "flow/memory.py",
     "flow/ranges.py",
     "flow/small_files.py",
     "flow/special.py",

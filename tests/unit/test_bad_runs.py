@@ -172,7 +172,7 @@ USES = (["predict", "a"], ["evaluate"], ["explain"])
         ("model.encoder.layers", 10**6, "model.encoder.layers: should be less than or equal to 100, but is 1000000."),
         ("model.decoder.embedding.size", 10**18, "model.decoder.embedding.size: should be less than or equal to"),
         ("model.bridge.size", 10**18, "model.bridge.size: should be less than or equal to 1000000, but is 1"),
-        ("evaluation.search.width", 10**18, "evaluation.search.width: should be less than or equal to 1000000, but"),
+        ("evaluation.search.width", 10**18, "evaluation.search.width: should be less than or equal to 10000, but is"),
         ("evaluation.search.max_length", 10**18, "evaluation.search.max_length: should be less than or equal to"),
         (
             "evaluation.search.length_penalty",

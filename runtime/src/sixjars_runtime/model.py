@@ -24,6 +24,7 @@ from sixjars_runtime.search.problem import Hypothesis, Tensors, hypotheses_of
 from sixjars_runtime.search.settings import SearchSettings, SpecialTokens
 from sixjars_runtime.shared.data.containers import by_name, inputs_of
 from sixjars_runtime.shared.errors import DataError, RunError, SixJarsError, shown
+from sixjars_runtime.shared.flow.memory import MANY, SearchSize, free_memory
 from sixjars_runtime.shared.flow.special import SPECIAL, STOP
 
 CHOOSE, ENCODER, STEP = "choose.onnx", "encoder.onnx", "step.onnx"
@@ -234,8 +235,24 @@ class Model:
 
         beyond = self.about["longest_beyond"]
         longest = None if beyond is None else made["mask"].shape[1] + beyond
+        if len(numbers) * how.rows >= MANY:
+            self._check_memory(how, state, prepared, made["mask"].shape[1], longest or how.max_length)
         more = {"mask": made["mask"], "longest": longest, "prefix": prefix, "seeds": numbers}
         return search(step, state, prepared, how, self.special, **more)
+
+    def _check_memory(self, how: SearchSettings, state: Tensors, prepared: Tensors, positions: int, steps: int) -> None:
+        """Refuse a search that does not fit, before anything is copied for its rows."""
+        carried, sources = [*state.values(), *prepared.values()], len(next(iter(state.values())))
+        SearchSize(
+            sources=sources,
+            rows=how.rows,
+            vocabulary=(self.writer.size or len(SPECIAL))
+            + positions * (self.writer.size is None or self.about["copies"]),
+            steps=steps,
+            positions=positions if self.about["has_attention"] else 0,
+            state=sum(tensor.nbytes for tensor in carried) // sources,
+            beam=how.kind == "beam",
+        ).check(free_memory())
 
     def _chosen(self, made: Tensors, nbest: int) -> list[list[Hypothesis]]:
         """The most probable labels of each row; or one set of all that apply."""

@@ -5,8 +5,8 @@ They are wide: what lies beyond is a slip, or overflows. A number of a search ha
 
 from typing import Final
 
-MOST_ROWS: Final = 1_000_000
-"""Of a beam, or drawn outputs; memory refuses most searches long before."""
+MOST_ROWS: Final = 10_000
+"""Of a beam, or drawn outputs: a thousand is wide, and a million took minutes and gigabytes."""
 MOST_TOKENS: Final = 20_000
 """Of an output: four chapters of a book in words, and seconds of steps."""
 MOST_LENGTH_PENALTY: Final = 5.0

@@ -22,6 +22,7 @@ from sixjars.flow.ranges import (
     LEAST_TOP_P,
     MOST_COVERAGE_PENALTY,
     MOST_LENGTH_PENALTY,
+    MOST_ROWS,
     MOST_TEMPERATURE,
     MOST_TOKENS,
 )
@@ -248,9 +249,9 @@ class SearchSettings(Section):
 
     kind: Literal["greedy", "sample", "beam"] = "greedy"
     """Greedy search, sampling, or beam search."""
-    width: Size = 5
+    width: Annotated[Size, Field(le=MOST_ROWS)] = 5
     """Beam width."""
-    nbest: Size = 1
+    nbest: Annotated[Size, Field(le=MOST_ROWS)] = 1
     """Hypotheses returned by beam search or sampling."""
     max_length: Annotated[Positive, Field(le=MOST_TOKENS)] = 100
     """Most tokens of an output, `<stop>` included."""
