@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from sixjars.evaluation.search.beam import BEAM
+from sixjars.evaluation.search.memory import check_memory
 from sixjars.evaluation.search.problem import (
     Column,
     Part,
@@ -29,7 +30,7 @@ from sixjars.evaluation.search.problem import (
 from sixjars.evaluation.search.sampling import draw, likely, row_seeds
 from sixjars.evaluation.search.scores import NEVER, Ranking, best_tokens
 from sixjars.flow.contracts import Generator
-from sixjars.flow.memory import MANY, SearchSize, free_memory
+from sixjars.flow.memory import MANY
 from sixjars.flow.searching import Hypothesis, SpecialTokens, Step
 from sixjars.flow.values import Padded, Prepared, Rows
 from sixjars.recipe.sections import SearchSettings
@@ -84,7 +85,8 @@ class Searcher:
         settings = self.settings
         rows = beam_rows(settings)
         if state.rows * rows >= MANY:
-            self._check_memory(generator, state, prepared, longest or settings.max_length)
+            steps, beams = longest or settings.max_length, settings.kind == "beam"
+            check_memory(generator, state, prepared, keeps_weights=self.attention, rows=rows, steps=steps, beam=beams)
         problem = Problem(
             step=generator.step,
             state=state.repeat(rows),
@@ -107,30 +109,6 @@ class Searcher:
         from sixjars.evaluation.search.capture import can_capture, walked_captured
 
         return _found(problem, partial(walked_captured, generator) if can_capture(generator, problem) else walked)
-
-    def _check_memory(self, generator: Generator, state: Rows, prepared: Prepared, steps: int) -> None:
-        """Refuse a search that does not fit, before anything is copied for its rows; one small step is made for it."""
-        with torch.inference_mode():
-            token = torch.full((state.rows,), generator.special.go, dtype=torch.long, device=state.device)
-            scored, _ = generator.step(token, state, prepared)
-        carried = state.tensors() if generator.grouped else [*state.tensors(), *prepared.tensors()]
-        SearchSize(
-            sources=state.rows,
-            rows=beam_rows(self.settings),
-            vocabulary=scored.scores.shape[1],
-            steps=steps,
-            positions=0 if scored.weights is None or not self.attention else scored.weights.shape[1],
-            state=sum(tensor.nbytes for tensor in carried) // state.rows,
-            beam=self.settings.kind == "beam",
-        ).check(_free_on(state.device))
-
-
-def _free_on(device: torch.device) -> int | None:
-    """Bytes that are free on a device, with what torch holds there and does not use."""
-    if device.type != "cuda":
-        return free_memory()
-    held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return int(torch.cuda.mem_get_info(device)[0]) + held
 
 
 def search(  # noqa: PLR0913 - what search knows of a model, and what a caller may add
