@@ -133,7 +133,27 @@ def test_every_status_is_described(server: Server) -> None:
 
 @pytest.mark.parametrize("wrong", [{"view": 0}, {"weights": "yes"}, {"nbest": "2"}, {"nbest": True}], ids=str)
 def test_values_have_the_types_of_the_schema(server: Server, wrong: dict[str, Any]) -> None:
-    """0 was taken for false, and a text for a number."""
+    """0 was taken for false, a text for a number, and a setting that another replaced for right."""
     status, _, told = server.ask("/v1/predict", {"inputs": ["ghar"], **wrong})
     assert status == 422
     assert told["detail"].startswith(f"request.{next(iter(wrong))}: should be a valid ")
+
+
+@pytest.mark.parametrize(
+    ("search", "sentence"),
+    [
+        ({"kind": None}, "search.kind: should be greedy, beam or sample, but is None; or leave it out."),
+        ({"nbest": 0}, "search.nbest: should be greater than or equal to 1, but is 0."),
+    ],
+    ids=str,
+)
+def test_a_setting_that_is_not_used_must_be_right_too(server: Server, search: dict[str, Any], sentence: str) -> None:
+    status, _, told = server.ask("/v1/predict", {"inputs": ["ghar"], "search": search, "nbest": 1})
+    assert (status, told["detail"]) == (422, sentence)
+
+
+def test_a_whole_number_may_have_a_point(server: Server) -> None:
+    body = {"inputs": ["ghar"], "nbest": 2.0, "search": {"kind": "beam", "width": 3.0, "max_length": 5.0}}
+    status, _, told = server.ask("/v1/predict", body)
+    assert (status, len(told["predictions"][0]["outputs"])) == (200, 2)
+    assert server.ask("/v1/predict", {"inputs": ["ghar"], "nbest": 2.5})[0] == 422

@@ -42,7 +42,8 @@ def _body(
         "additionalProperties": False,
     }
     if len(runs) == 1 and len(runs[0].inputs) == 1 and runs[0].inputs[0].file:
-        without = {**schema, "required": [], "description": "May be left out: each file is an input."}
+        inputs = {"anyOf": [schema["properties"]["inputs"], {"type": "null"}]}
+        without = {**schema, "properties": {**schema["properties"], "inputs": inputs}, "required": []}
         alone = {"files": files | {"minItems": 1, "maxItems": most}, "request": without}
         asked = {"properties": {"request": schema}, "required": ["request"]}
         form["properties"] = {"files": files, "request": without}
@@ -64,7 +65,9 @@ def _schema(runs: Sequence[ModelMessage], settings: ServerSettings, most: int) -
     properties = dict(schema["properties"])
     [items] = [one["items"] for one in properties["inputs"]["anyOf"] if one.get("type") == "array"]
     properties["inputs"] = {"type": "array", "items": items, "minItems": 1, "maxItems": most}
-    limits = {"type": "integer", "minimum": 1, "maximum": settings.max_search if most > 1 else 1}
+    searches = any(run.searches for run in runs)
+    nbest = 1 if most == 1 and searches else settings.max_search  # a stream of labels has as many as are asked for
+    limits = {"type": "integer", "minimum": 1, "maximum": nbest}
     properties["nbest"] = properties["nbest"] | {"anyOf": [limits, {"type": "null"}]}
     properties["search"] = _search(runs, settings, properties["search"], streams=most == 1)
     if len(runs) > 1:

@@ -2,17 +2,31 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field, StrictBool, StrictInt, WithJsonSchema
+from pydantic import BeforeValidator, Field, StrictBool, StrictInt, WithJsonSchema
 
 from sixjars.recipe.schema import Settings
 from sixjars.recipe.sections import SearchSettings
 
-_VALUE = {"anyOf": [{"type": "string"}, {"type": "array"}]}
-InputValue = Annotated[
-    Any, WithJsonSchema({"anyOf": [*_VALUE["anyOf"], {"type": "object", "additionalProperties": _VALUE}]})
-]
+InputValue = Annotated[Any, WithJsonSchema({"description": "A text, a list of them, or an object of them by field."})]
 """One input. What is wrong with it is told beside it, so that it does not spoil the others."""
-SearchKeys = Annotated[dict[str, Any], WithJsonSchema(SearchSettings.model_json_schema())]
+
+
+def _whole(value: Any) -> Any:
+    """2.0 is a whole number of JSON."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _whole_numbers(values: Any) -> Any:
+    """The settings that are whole numbers as such."""
+    if not isinstance(values, dict):
+        return values
+    whole = {name for name, one in SearchSettings.model_fields.items() if type(one.default) is int}
+    return {name: _whole(value) if name in whole else value for name, value in values.items()}
+
+
+SearchKeys = Annotated[
+    dict[str, Any], BeforeValidator(_whole_numbers), WithJsonSchema(SearchSettings.model_json_schema())
+]
 
 
 class PredictRequest(Settings):
@@ -25,7 +39,7 @@ class PredictRequest(Settings):
     is the name of an uploaded file; without inputs, each uploaded file is one."""
     search: SearchKeys = {}
     """Settings of search; those that are left out are the run's own."""
-    nbest: StrictInt | None = None
+    nbest: Annotated[StrictInt, BeforeValidator(_whole)] | None = None
     """Outputs for each input."""
     weights: StrictBool = False
     """Whether outputs come with their tokens and attention weights."""
