@@ -19,6 +19,9 @@ SHARED = (
     "data/text/sentences.py",
     "data/text/spelling.py",
     "errors.py",
+    "flow/memory.py",
+    "flow/ranges.py",
+    "flow/small_files.py",
     "flow/special.py",
 )
 """Modules of the toolkit that need numpy and small libraries alone."""

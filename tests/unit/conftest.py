@@ -213,6 +213,13 @@ def run(run_recipe: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def exported(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny transliteration run, exported."""
+
+    return once(tmp_path_factory, "exported", lambda out: sixjars.export(run, out))
+
+
+@pytest.fixture(scope="session")
 def language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A trained language model."""
     folder = tmp_path_factory.mktemp("language_model")

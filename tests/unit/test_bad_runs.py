@@ -172,8 +172,28 @@ USES = (["predict", "a"], ["evaluate"], ["explain"])
         ("model.encoder.layers", 10**6, "model.encoder.layers: should be less than or equal to 100, but is 1000000."),
         ("model.decoder.embedding.size", 10**18, "model.decoder.embedding.size: should be less than or equal to"),
         ("model.bridge.size", 10**18, "model.bridge.size: should be less than or equal to 1000000, but is 1"),
-        ("evaluation.search.width", 10**18, "evaluation.search.width: should be less than or equal to 1000000, but"),
+        ("evaluation.search.width", 10**18, "evaluation.search.width: should be less than or equal to 10000, but is"),
         ("evaluation.search.max_length", 10**18, "evaluation.search.max_length: should be less than or equal to"),
+        (
+            "evaluation.search.length_penalty",
+            1000,
+            "evaluation.search.length_penalty: should be less than or equal to 5, ",
+        ),
+        (
+            "evaluation.search.coverage_penalty",
+            1e30,
+            "evaluation.search.coverage_penalty: should be less than or equal",
+        ),
+        (
+            "evaluation.search.temperature",
+            1e-320,
+            "evaluation.search.temperature: should be greater than or equal to 0",
+        ),
+        (
+            "evaluation.search.top_p",
+            1e-320,
+            "evaluation.search.top_p: should be greater than or equal to 0.000001, but",
+        ),
         ("data.source.max_length", 10**20, "data.source.max_length: should be less than 9223372036854775808, but"),
         ("learning.steps", 10**20, "learning.steps: should be less than 9223372036854775808, but is 1"),
     ],
@@ -221,7 +241,7 @@ def test_a_file_of_a_run_that_never_ends_or_is_nested_without_end(name: str, cal
 
 
 def test_files_of_a_run_have_a_limit(call: Any, copy: Path, run_recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sixjars.runs.folder.LARGEST", 100)
+    monkeypatch.setattr("sixjars.flow.small_files.read_limited.__defaults__", (100,))
     assert call("predict", copy, "a").sentence == (
         f"{copy / 'fields' / 'source.json'} is damaged: {copy / 'fields' / 'source.json'} is larger than 100 bytes."
     )
@@ -254,3 +274,34 @@ def test_a_run_of_another_format(call: Any, copy: Path, run_recipe: str) -> None
     del kept["format"]
     path.write_text(json.dumps(kept))
     assert call("evaluate", copy).sentence.startswith(f"{copy} has format 1, but this version of sixjars reads 2.")
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("[" * 100_000, "it is no JSON."),
+        ('{"epoch": 1', "it is no JSON."),
+        ("[1]", "it must be numbers by name, but is [1]."),
+        ('{"epoch": 1, "step": [2], "loss": 1}', "it must be numbers by name, but is {'epoch': 1, 'loss': 1"),
+        ('{"epoch": 1, "loss": 2.0}', "step is missing, or no finite number."),
+        ('{"epoch": NaN, "step": 1, "loss": 2.0}', "epoch is missing, or no finite number."),
+    ],
+)
+def test_a_damaged_log(line: str, fault: str, call: Any, copy: Path, run_recipe: str, tmp_path: Path) -> None:
+    path = copy / "log.jsonl"
+    path.write_text(path.read_text().splitlines()[0] + f"\n{line}\n")
+    message = f"{path}, line 2 is damaged: {fault}"
+    assert call("report", copy, "--out", tmp_path / "report.html").sentence.startswith(message)
+    assert call("train", run_recipe, "--out", copy, "--resume").sentence.startswith(message)
+
+
+def test_a_run_without_a_log_or_with_half_a_line_is_reported(call: Any, copy: Path, tmp_path: Path) -> None:
+    path, out = copy / "log.jsonl", tmp_path / "report.html"
+    path.write_text(path.read_text() + '{"epoch": 3, "st')
+    assert call("report", copy, "--out", out).code == 0
+    path.unlink()
+    assert call("report", copy, "--out", out).code == 0
+    assert "not known; the run has no log" in out.read_text()
+    values = json.loads((copy / "run.json").read_text())
+    (copy / "run.json").write_text(json.dumps(values | {"versions": ["torch"]}))
+    assert call("report", copy, "--out", out).code == 0

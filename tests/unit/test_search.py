@@ -4,13 +4,23 @@ import itertools
 import math
 import random
 
+import numpy as np
 import pytest
+import sixjars_runtime.search as runtime
 import torch
 from torch import Tensor, nn
 
 from sixjars.errors import RecipeError, ShapeError
 from sixjars.evaluation.search import beam_rows, search
 from sixjars.evaluation.search.scores import banned, forced_prefix, min_length, no_repeated_ngram, rule_of
+from sixjars.flow.ranges import (
+    LEAST_TEMPERATURE,
+    LEAST_TOP_P,
+    MOST_COVERAGE_PENALTY,
+    MOST_LENGTH_PENALTY,
+    MOST_TEMPERATURE,
+    MOST_TOKENS,
+)
 from sixjars.flow.searching import Hypothesis, SpecialTokens
 from sixjars.flow.values import Padded, State, StepOutput
 from sixjars.recipe.sections import SearchSettings
@@ -281,6 +291,50 @@ def test_coverage_penalty_needs_weights(kind: str) -> None:
         "this recipe: search.coverage_penalty is 0.2, but this model gives no attention weights. "
         "Set it to 0, or use an attention bridge."
     )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "extreme",
+    [
+        {"length_penalty": MOST_LENGTH_PENALTY, "max_length": 50},
+        {"coverage_penalty": MOST_COVERAGE_PENALTY},
+        {"temperature": LEAST_TEMPERATURE},
+        {"temperature": MOST_TEMPERATURE},
+        {"top_p": LEAST_TOP_P},
+    ],
+    ids=str,
+)
+def test_the_ends_of_all_ranges_give_numbers(kind: str, extreme: dict[str, float]) -> None:
+    """Here and in the runtime alike; what lies beyond overflowed, or left no token to draw."""
+    assert MOST_TOKENS**MOST_LENGTH_PENALTY < np.finfo(np.float32).max
+    log_V = always([0.0, 1e-6, 0.3, 0.2, 0.1, 0.4 - 1e-6])
+
+    def step(token: Tensor, state: State) -> tuple[StepOutput, State]:
+        return StepOutput(log_V.expand(len(token), -1), torch.eye(1, 3).expand(len(token), -1)), state
+
+    settings = settings_of(kind, nbest=1, width=1, **extreme)
+    (found,) = search(step, rows(beam_rows(settings)), settings, SPECIAL)
+    there = runtime.settings.SearchSettings.read(settings.model_dump())
+    outcome = runtime.search(
+        lambda token, state, prepared: (log_V.expand(len(token), -1).numpy().copy(), np.eye(1, 3, dtype="f4"), state),
+        {},
+        {},
+        there,
+        runtime.settings.SpecialTokens(go=GO, stop=STOP),
+        mask=np.ones((1, 3), dtype=bool),
+    )
+    for one in (found[0], outcome[0][0]):
+        assert math.isfinite(one.score)
+        assert math.isfinite(one.log_probability)
+        assert set(one.tokens) <= {1, 2, 3, 4}
+    assert (found[0].tokens, found[0].finished) == (outcome[0][0].tokens, outcome[0][0].finished)
+    if (
+        kind == "sample"
+        and extreme.get("temperature") != MOST_TEMPERATURE
+        and extreme.keys() & {"temperature", "top_p"}
+    ):
+        assert found[0].tokens == ()  # the most probable token is the last
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,7 +3,6 @@
 Dims: B rows, S positions, N numbers of a position, P segments of a row, M segments of all rows, L the longest of them.
 """
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,12 +13,14 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sixjars_runtime.about import FEATURES
 from sixjars_runtime.shared.data.media.images import read_image
 from sixjars_runtime.shared.data.media.videos import read_video
 from sixjars_runtime.shared.data.text.pieces import unknown_named
 from sixjars_runtime.shared.data.text.points import counted, points_of, text_of_points
 from sixjars_runtime.shared.data.text.segments import latest, segments_of, text_of_segments
 from sixjars_runtime.shared.errors import shown
+from sixjars_runtime.shared.flow.small_files import values_of_json
 from sixjars_runtime.shared.flow.special import STOP, UNK
 from sixjars_runtime.tokens import AnyTokenizer, tokenizer_of
 
@@ -186,7 +187,7 @@ class PointsReader:
 class Features(Protocol):
     """The graph of a frozen backbone."""
 
-    def __call__(self, tensors: Mapping[str, Numbers]) -> Mapping[str, Numbers]:
+    def __call__(self, tensors: Mapping[str, Numbers], *, rows: int) -> Mapping[str, Numbers]:
         """From `pixels`, (F, 3, H, W), to `values`, (F, N)."""
         ...
 
@@ -228,7 +229,7 @@ class FileReader:
             return list(rows)
         pixels = np.concatenate([row.values for row in rows]).reshape(-1, 3, self.side, self.side)
         ends = np.cumsum([len(row.values) for row in rows])[:-1]
-        found = np.split(self.features({"pixels": pixels})["values"], ends)
+        found = np.split(self.features({"pixels": pixels}, rows=len(pixels))["values"], ends)
         return [replace(row, values=values) for row, values in zip(rows, found, strict=True)]
 
 
@@ -246,7 +247,8 @@ class FeaturesReader:
     """Features that somebody extracted, as `.npy` files."""
 
     def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
-        self.name, self.shape = name, json.loads(learned)
+        self.name, self.shape = name, values_of_json(learned)
+        FEATURES(self.shape, "")
 
     def text_of(self, value: object) -> str:
         """Its path."""

@@ -3,37 +3,38 @@
 Dims: B batch, S source positions, V vocabulary or labels.
 """
 
-import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sixjars_runtime.about import SETTINGS, about_of, damaged, learned_of
+from sixjars_runtime.fitting import check_chooser, check_features, check_steps, check_whole, taken
 from sixjars_runtime.graphs import Graph
 from sixjars_runtime.inputs import READERS, FileReader, Reader, Row, TextReader, padded
-from sixjars_runtime.outputs import WRITERS, TextWriter
+from sixjars_runtime.outputs import WRITERS, TextWriter, Writer
 from sixjars_runtime.prediction import Prediction
 from sixjars_runtime.search import search
 from sixjars_runtime.search.problem import Hypothesis, Tensors, hypotheses_of
 from sixjars_runtime.search.settings import SearchSettings, SpecialTokens
 from sixjars_runtime.shared.data.containers import by_name, inputs_of
 from sixjars_runtime.shared.errors import DataError, RunError, SixJarsError, shown
-from sixjars_runtime.shared.flow.special import STOP
+from sixjars_runtime.shared.flow.memory import MANY, SearchSize, free_memory
+from sixjars_runtime.shared.flow.special import SPECIAL, STOP
 
-FORMAT: Final = 1
-"""Of the files that `sixjars export` writes."""
-SETTINGS, CHOOSE, ENCODER, STEP = "model.json", "choose.onnx", "encoder.onnx", "step.onnx"
+CHOOSE, ENCODER, STEP = "choose.onnx", "encoder.onnx", "step.onnx"
 WHOLE: Final = "whole.onnx"
 """In place of encoder and step, with the search inside."""
 NOTHING, PREFIX = "nothing", "prefix"
 """The input of a model that has none: rows without positions; or, where the search is inside, how outputs begin."""
 FILES_AT_ONCE: Final = 32
 """Images or videos that are computed together."""
+T = TypeVar("T")
 LIKELY: Final = math.log(0.5)
 """One of several labels is chosen from this log probability on."""
 
@@ -44,24 +45,53 @@ class Model:
 
     def __init__(self, folder: Path, *, threads: int) -> None:
         self.folder = folder
-        self.about = _read(folder)
-        fields = {**self.about["inputs"], **self.about["output"]}
-        learned = {name: (folder / "fields" / f"{name}.json").read_text(encoding="utf-8") for name in fields}
+        self.about = about_of(folder)
         self.readers: dict[str, Reader] = {
-            name: READERS[field["kind"]](name, field, learned[name]) for name, field in self.about["inputs"].items()
+            name: self._with_learned(READERS[field["kind"]], name, field)
+            for name, field in self.about["inputs"].items()
         }
         for name, reader in self.readers.items():
-            if isinstance(reader, FileReader) and (folder / f"{name}.onnx").is_file():
+            if isinstance(reader, FileReader) and (folder / f"{name}.onnx").exists():
                 reader.features = Graph(folder / f"{name}.onnx", threads)
+                check_features(reader)
         [(self.output, field)] = self.about["output"].items()
-        self.writer = WRITERS[field["kind"]](field, learned[self.output])
-        self.settings = SearchSettings(**self.about["search"])
+        self.writer: Writer = self._with_learned(WRITERS[field["kind"]], self.output, field)
         self.searches: bool = self.about["special"] is not None
-        self.whole = (folder / WHOLE).is_file()
+        self.whole = (folder / WHOLE).exists()
+        with damaged(folder / SETTINGS):
+            self.settings = SearchSettings.read(self.about["search"])
+            if self.searches:
+                self.special = SpecialTokens.read(self.about["special"], self.writer.size or len(SPECIAL))
+            self._check_copies()
         self.first = Graph(folder / (WHOLE if self.whole else ENCODER if self.searches else CHOOSE), threads)
         if self.searches and not self.whole:
-            self.special = SpecialTokens(**{**self.about["special"], "banned": tuple(self.about["special"]["banned"])})
             self.second = Graph(folder / STEP, threads)
+        self._check_graphs()
+
+    def _with_learned(self, kind: Callable[..., T], name: str, field: Mapping[str, Any]) -> T:
+        """A reader or writer with what the run's field learned."""
+        path, learned = learned_of(self.folder, name)
+        with damaged(path):
+            return kind(name, field, learned)
+
+    def _check_graphs(self) -> None:
+        """Refuse graphs that do not fit each other, the settings and the vocabularies."""
+        tensors = taken(self.readers, copies=self.about["copies"])
+        if not tensors:
+            name = PREFIX if self.whole else NOTHING
+            tensors = {f"{name}.values": (None, None), f"{name}.mask": (None, None)}
+        if self.whole:
+            check_whole(self.first, tensors)
+        elif self.searches:
+            check_steps(self.first, self.second, tensors, None if self.about["copies"] else self.writer.size)
+        else:
+            check_chooser(self.first, tensors, self.writer)
+
+    def _check_copies(self) -> None:
+        """Words can be copied where one is one position."""
+        texts = [one for one in (*self.readers.values(), self.writer) if isinstance(one, TextReader | TextWriter)]
+        if self.about["copies"] and not all(one.tokenizer.can_copy for one in texts):
+            raise ValueError("copies is true, but the tokens are pieces of words")
 
     def predict(self, inputs: Any, *, search: str | None = None, nbest: int | None = None, **settings: Any) -> Any:
         """The best output for each input of a list, or for one input. For a language model a text is how it begins.
@@ -175,7 +205,8 @@ class Model:
         for name, reader in self.readers.items():
             columns[name] = reader.computed(columns[name]) if isinstance(reader, FileReader) else columns[name]
         batch = {name: padded(column) for name, column in columns.items()}
-        made = self.first({f"{name}.{part}": value for name, parts in batch.items() for part, value in parts.items()})
+        tensors = {f"{name}.{part}": value for name, parts in batch.items() for part, value in parts.items()}
+        made = self.first(tensors, rows=len(rows))
         if self.whole:
             found = _given(made)
         elif not self.searches:
@@ -184,6 +215,10 @@ class Model:
             prefix = None if self.readers else padded([row[self.output] for row in rows])
             found = self._searched(made, how, numbers, None if prefix is None else (prefix["values"], prefix["mask"]))
         for row, few, length in zip(rows, found, made["mask"].sum(1).tolist(), strict=True):
+            if not few:
+                raise RunError(
+                    f"{self.folder}: its graphs give no numbers (NaN), so nothing was found; export it again."
+                )
             yield [self._finished(row, one, length, how) for one in few]
 
     def _searched(
@@ -194,14 +229,30 @@ class Model:
         prepared = {name: value for name, value in made.items() if name.startswith("prepared.")}
 
         def step(token: NDArray[Any], state: Tensors, prepared: Tensors) -> Any:
-            made = self.second({"token": token, **state, **prepared})
+            made = self.second({"token": token, **state, **prepared}, rows=len(token))
             scores, weights = made.pop("log_probabilities"), made.pop("weights", None)
             return scores, weights, {name.replace("after.", "state.", 1): value for name, value in made.items()}
 
         beyond = self.about["longest_beyond"]
         longest = None if beyond is None else made["mask"].shape[1] + beyond
+        if len(numbers) * how.rows >= MANY:
+            self._check_memory(how, state, prepared, made["mask"].shape[1], longest or how.max_length)
         more = {"mask": made["mask"], "longest": longest, "prefix": prefix, "seeds": numbers}
         return search(step, state, prepared, how, self.special, **more)
+
+    def _check_memory(self, how: SearchSettings, state: Tensors, prepared: Tensors, positions: int, steps: int) -> None:
+        """Refuse a search that does not fit, before anything is copied for its rows."""
+        carried, sources = [*state.values(), *prepared.values()], len(next(iter(state.values())))
+        SearchSize(
+            sources=sources,
+            rows=how.rows,
+            vocabulary=(self.writer.size or len(SPECIAL))
+            + positions * (self.writer.size is None or self.about["copies"]),
+            steps=steps,
+            positions=positions if self.about["has_attention"] else 0,
+            state=sum(tensor.nbytes for tensor in carried) // sources,
+            beam=how.kind == "beam",
+        ).check(free_memory())
 
     def _chosen(self, made: Tensors, nbest: int) -> list[list[Hypothesis]]:
         """The most probable labels of each row; or one set of all that apply."""
@@ -247,21 +298,6 @@ def _given(made: Tensors) -> list[list[Hypothesis]]:
     flat = {name: tensor.reshape(-1, *tensor.shape[2:]) for name, tensor in made.items() if name != "mask"}
     ends = (flat["score"], flat["log_probability"], flat["length"], flat["finished"])
     return hypotheses_of(flat["tokens"], *ends, flat.get("weights"), made["score"].shape[1])
-
-
-def _read(folder: Path) -> dict[str, Any]:
-    """The settings of an exported model."""
-    if not (folder / SETTINGS).is_file():
-        names = f"{folder} OUT" if (folder / "recipe.yaml").is_file() else f"RUN {folder}"  # never onto a run
-        raise RunError(f"{folder} holds no exported model ({SETTINGS}); write one with: sixjars export {names}")
-    try:
-        about = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-        wrong = about["format"] != FORMAT
-    except (ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{folder / SETTINGS} is damaged; export the run again.") from error
-    if wrong:
-        raise RunError(f"{folder} has format {about['format']}, but this runtime reads {FORMAT}; export the run again.")
-    return dict(about)
 
 
 def load(folder: str | os.PathLike[str], *, threads: int = 1) -> Model:

@@ -1,17 +1,21 @@
 """From the ids that a model outputs to what a person reads: texts, labels, orders."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, final
 
+from sixjars_runtime.about import LABELS
 from sixjars_runtime.inputs import Row, TextReader
 from sixjars_runtime.shared.data.text.segments import SEPARATOR
+from sixjars_runtime.shared.flow.small_files import values_of_json
 from sixjars_runtime.shared.flow.special import SPECIAL, UNK
 from sixjars_runtime.tokens import tokenizer_of
 
 
 class Writer(Protocol):
     """Writes the outputs of a model."""
+
+    size: int | None
+    """How many tokens or labels it knows; None where the input decides."""
 
     def decode(self, ids: Sequence[int], words: Sequence[str] = ()) -> str:
         """The text of an output; ids behind the vocabulary are words of the source."""
@@ -32,8 +36,9 @@ class Writer(Protocol):
 class TextWriter:
     """Texts."""
 
-    def __init__(self, field: Mapping[str, Any], learned: str) -> None:
+    def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
         self.tokenizer = tokenizer_of(learned)
+        self.size: int | None = self.tokenizer.size
 
     def decode(self, ids: Sequence[int], words: Sequence[str] = ()) -> str:
         """Joined by the tokenizer."""
@@ -66,8 +71,11 @@ class _Plain:
 class LabelWriter(_Plain):
     """Labels of a closed list."""
 
-    def __init__(self, field: Mapping[str, Any], learned: str) -> None:
-        self.names: list[str] = json.loads(learned)["labels"]
+    def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
+        values = values_of_json(learned)
+        LABELS(values, "")
+        self.names: list[str] = values["labels"]
+        self.size: int | None = len(self.names)
 
     def decode(self, ids: Sequence[int], words: Sequence[str] = ()) -> str:
         """One, or several with commas between them."""
@@ -82,8 +90,8 @@ class LabelWriter(_Plain):
 class OrderWriter(_Plain):
     """Positions of the input."""
 
-    def __init__(self, field: Mapping[str, Any], learned: str) -> None:
-        pass
+    def __init__(self, name: str, field: Mapping[str, Any], learned: str) -> None:
+        self.size: int | None = None
 
     def decode(self, ids: Sequence[int], words: Sequence[str] = ()) -> str:
         """Special tokens are left out."""
@@ -94,7 +102,7 @@ class OrderWriter(_Plain):
         return [SPECIAL[number] if number < len(SPECIAL) else str(number - len(SPECIAL)) for number in ids]
 
 
-WRITERS: Mapping[str, Callable[[Mapping[str, Any], str], Writer]] = {
+WRITERS: Mapping[str, Callable[[str, Mapping[str, Any], str], Writer]] = {
     "text": TextWriter,
     "label": LabelWriter,
     "order": OrderWriter,

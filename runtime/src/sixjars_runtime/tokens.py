@@ -1,11 +1,11 @@
 """Tokenizers without a column of data: text by text, word by word."""
 
-import json
 from collections.abc import Sequence
 from typing import final
 
 from sixjars_runtime.shared.data.text.given import GivenTokenizer
 from sixjars_runtime.shared.data.text.spelling import Spelling
+from sixjars_runtime.shared.flow.small_files import values_of_json
 
 
 @final
@@ -25,5 +25,6 @@ AnyTokenizer = Tokenizer | GivenTokenizer
 
 def tokenizer_of(learned: str) -> AnyTokenizer:
     """From what a run has kept of a text field: a learned vocabulary, or somebody's own tokenizer."""
-    given = json.loads(learned).get("kind") == "file"
+    values = values_of_json(learned)
+    given = isinstance(values, dict) and values.get("kind") == "file"
     return GivenTokenizer.from_json(learned) if given else Tokenizer.from_json(learned)

@@ -17,6 +17,15 @@ from pydantic import (
 )
 
 from sixjars.flow.limits import AboveZero, Count, NotNegative, Number, Positive, Seed, Share, Size
+from sixjars.flow.ranges import (
+    LEAST_TEMPERATURE,
+    LEAST_TOP_P,
+    MOST_COVERAGE_PENALTY,
+    MOST_LENGTH_PENALTY,
+    MOST_ROWS,
+    MOST_TEMPERATURE,
+    MOST_TOKENS,
+)
 from sixjars.recipe.data import (
     Column,
     FieldSettings,
@@ -240,27 +249,27 @@ class SearchSettings(Section):
 
     kind: Literal["greedy", "sample", "beam"] = "greedy"
     """Greedy search, sampling, or beam search."""
-    width: Size = 5
+    width: Annotated[Size, Field(le=MOST_ROWS)] = 5
     """Beam width."""
-    nbest: Size = 1
+    nbest: Annotated[Size, Field(le=MOST_ROWS)] = 1
     """Hypotheses returned by beam search or sampling."""
-    max_length: Size = 100
+    max_length: Annotated[Positive, Field(le=MOST_TOKENS)] = 100
     """Most tokens of an output, `<stop>` included."""
     min_length: Count = 0
     """Fewest tokens before `<stop>`."""
-    length_penalty: NotNegative = 1.0
+    length_penalty: Annotated[NotNegative, Field(le=MOST_LENGTH_PENALTY)] = 1.0
     """α: a hypothesis is ranked by log P / length^α."""
-    coverage_penalty: NotNegative = 0.0
+    coverage_penalty: Annotated[NotNegative, Field(le=MOST_COVERAGE_PENALTY)] = 0.0
     """β: adds β Σ_j log min(Σ_t α_tj, 1), so that no source word is left out."""
     no_repeat_ngram: Count = 0
     """No n-gram of this length twice; 0 for no such rule."""
     unknown: Literal["ban", "allow", "replace"] = "ban"
     """Whether `<unk>` may be output: never; as it is; or replaced by the source word with the most attention."""
-    temperature: AboveZero = 1.0
+    temperature: Annotated[Number, Field(ge=LEAST_TEMPERATURE, le=MOST_TEMPERATURE)] = 1.0
     """Below 1 sampling favours likely tokens, above 1 unlikely ones."""
     top_k: Count = 0
     """Sample from the k most probable tokens; 0 for all."""
-    top_p: Annotated[Number, Field(gt=0.0, le=1.0)] = 1.0
+    top_p: Annotated[Number, Field(ge=LEAST_TOP_P, le=1.0)] = 1.0
     """Sample from the fewest tokens whose probabilities sum to this (nucleus sampling)."""
     seed: Seed = 0
     """Of sampling."""

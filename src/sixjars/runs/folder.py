@@ -7,9 +7,9 @@ stranger is read with care: files have limits, and sizes are compared with the w
 """
 
 import json
+import math
 import os
 import platform
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ import torch
 from sixjars.data.dataset import Fields
 from sixjars.errors import RunError, SixJarsError, shown
 from sixjars.evaluation.metrics import metric_named
+from sixjars.flow.small_files import read_limited
 from sixjars.learning.checkpoints import RunFiles, check_shapes, load_weights, write_whole
 from sixjars.model.build import Network, Unfilled, build
 from sixjars.recipe.files import read_text, values_of
@@ -35,10 +36,10 @@ from sixjars.version import version_of
 
 FORMAT: Final = 2
 """Of the folder; changes when an older version could not read it."""
-LARGEST: Final = 1 << 28
-"""Bytes of a JSON file: a vocabulary of millions of words fits."""
 LEFT: Final = ("model.safetensors", "checkpoints/*.safetensors", "log.jsonl", "scores.json")
 """What a training writes after recipe.yaml: where one of these is and recipe.yaml is not, a run has lost it."""
+RECORDED: Final = ("epoch", "step", "loss")
+"""What every line of the log has."""
 REMEMBERED = ("sixjars", "torch", "tokenizers", "lightning-fabric", "numpy")
 
 
@@ -141,13 +142,20 @@ class RunFolder:
         write_whole(self.folder / "scores.json", (json.dumps(scores, indent=2, ensure_ascii=False) + "\n").encode())
 
     def history(self) -> list[dict[str, float]]:
-        """One record for each validation, the first one first."""
-        return [json.loads(line) for line in read_limited(self.folder / "log.jsonl").splitlines()]
+        """One record for each validation, the first one first; none where the run has no log."""
+        path = self.folder / "log.jsonl"
+        try:
+            lines = read_limited(path).split("\n")[:-1]  # what a kill left of a line is none
+        except FileNotFoundError:
+            return []
+        except (OSError, ValueError) as error:
+            raise RunError(f"{path} cannot be read: {error}.") from None
+        return [_record(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
 
     def draw_curves(self) -> None:
         """The learning curves as a picture; one validation makes no curve."""
         records, metric = self.history(), self.recipe.learning.metric or "loss"
-        if len(records) < 2:
+        if len(records) < 2 or any(metric not in record for record in records):
             return
         better = "lower" if metric == "loss" else metric_named(metric, self.outside).better
         shown = metric if metric != "loss" else first_score(records)
@@ -173,9 +181,22 @@ def best_of(
 
 def first_score(records: Sequence[dict[str, float]]) -> str | None:
     """The first metric besides the losses, where there is one."""
-    others = {"epoch", "step", "rate", "train_loss", "loss"}
+    others = {*RECORDED, "rate", "train_loss"}
     names = [name for name in records[0] if name not in others and all(name in record for record in records)]
     return names[0] if names else None
+
+
+def _record(line: str, where: str) -> dict[str, float]:
+    """What a line of the log notes; somebody may have changed it."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        raise RunError(f"{where} is damaged: it is no JSON.") from None
+    if not isinstance(record, dict) or not all(type(value) in (int, float) for value in record.values()):
+        raise RunError(f"{where} is damaged: it must be numbers by name, but is {shown(record)}.")
+    if lacks := [name for name in RECORDED if not math.isfinite(record.get(name, math.nan))]:
+        raise RunError(f"{where} is damaged: {lacks[0]} is missing, or no finite number.")
+    return record
 
 
 @contextmanager
@@ -188,16 +209,6 @@ def _sizes_that_fit(path: Path) -> Iterator[None]:
     except Exception as error:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise RunError(f"the recipe beside {path} asks for sizes that cannot be built: {reason}.") from error
-
-
-def read_limited(path: Path) -> str:
-    """The text of a plain file that is not too large; a device or a pipe is refused before it is read."""
-    state = path.stat()
-    if not stat.S_ISREG(state.st_mode):
-        raise RunError(f"{path} is not a plain file.")
-    if state.st_size > LARGEST:
-        raise RunError(f"{path} is larger than {LARGEST:,} bytes.")
-    return path.read_text(encoding="utf-8")
 
 
 def open_run(folder: str | os.PathLike[str], outside: Outside = NOTHING) -> RunFolder:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from sixjars.errors import RecipeError
+from sixjars.errors import RecipeError, RunError
 from sixjars.evaluation.metrics import Score, metric_named
 from sixjars.progress import Reporter, number_of
 from sixjars.runs.data import Blueprint, notes_on, splits_of
@@ -47,7 +47,10 @@ def best_epoch(run: RunFolder) -> float:
     """The epoch whose checkpoint a run kept, from its log."""
     name = run.recipe.learning.metric or "loss"
     better = "lower" if name == "loss" else metric_named(name, run.outside).better
-    return best_of(run.history(), name, better=better)["epoch"]
+    records = run.history()
+    if not records or any(name not in record for record in records):
+        raise RunError(f"{run.folder / 'log.jsonl'} does not have {name} of each validation, so no best is known.")
+    return best_of(records, name, better=better)["epoch"]
 
 
 def means(scores: Sequence[Sequence[Score]]) -> tuple[Score, ...]:

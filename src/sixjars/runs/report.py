@@ -171,10 +171,7 @@ class _Gathering:
         return found
 
     def _history(self) -> History | None:
-        try:
-            records = self.run.history()
-        except (OSError, ValueError):
-            return None
+        records = self.run.history()
         metric = self.run.recipe.learning.metric or "loss"
         if not records or any(metric not in record for record in records):
             return None
@@ -226,12 +223,10 @@ class _Gathering:
             "training time": time,
             "parameters": f"{trained:,} trained" + (f", {frozen:,} frozen" if frozen else ""),
         }
-        try:
-            last = self.run.history()[-1]
+        found["steps"] = "not known; the run has no log"
+        for last in self.run.history()[-1:]:
             epochs = number_of(float(f"{last['epoch']:.3g}"), "epoch")
             found["steps"] = f"{last['step']:,.0f} ({epochs})"
-        except (OSError, ValueError, IndexError, KeyError):
-            found["steps"] = "not known; the run has no log"
         found["weights"] = f"{self.run.weights.stat().st_size / 1e6:,.1f} MB"
         count, device = len(self.one.judged.rows), self.one.network.device
         found["scoring"] = f"{number_of(count, 'example')} in {duration(self.one.seconds)} on {device}, for this report"
@@ -242,8 +237,9 @@ class _Gathering:
         folder, learning = self.run.folder, self.run.recipe.learning
         found = {"seed": str(learning.seed), "Python": str(noted(folder, "python") or "not known")}
         versions, data, origin = (noted(folder, fact) for fact in ("versions", "data", "from"))
-        found |= {str(name): str(number) for name, number in (versions or {}).items()}
-        found |= {f"checksum of the {SPLITS.get(name, name)} set": str(number) for name, number in (data or {}).items()}
+        versions, data = (facts if isinstance(facts, dict) else {} for facts in (versions, data))
+        found |= {str(name): str(number) for name, number in versions.items()}
+        found |= {f"checksum of the {SPLITS.get(name, name)} set": str(number) for name, number in data.items()}
         return found | ({"fine-tuned from": str(origin)} if origin else {})
 
 

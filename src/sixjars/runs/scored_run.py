@@ -36,8 +36,8 @@ class ScoredRun:
         """Size, training and speed."""
         kept = [self.run.weights, *(self.run.folder / "fields").glob("*.json")]
         try:
-            last = self.run.history()[-1]
-        except (OSError, ValueError, IndexError, RunError):
+            last = [{}, *self.run.history()][-1]
+        except RunError:
             last = {}
         steps, examples, spent = last.get("step"), len(self.judged.judged.rows), read_cost(self.run.folder)
         return Cost(

@@ -19,11 +19,12 @@ import yaml
 from safetensors import safe_open
 
 from sixjars.errors import RunError
+from sixjars.flow.small_files import read_limited
 from sixjars.progress import number_of
 from sixjars.recipe.outside import Outside
 from sixjars.runs.archive import CARD, ENDING, FILES, HUB, checked_name, reaching_the_hub
 from sixjars.runs.data import Blueprint
-from sixjars.runs.folder import RunFolder, open_run, read_limited
+from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.output_file import written_whole
 from sixjars.tasks import TASKS
 

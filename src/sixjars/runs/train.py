@@ -27,6 +27,7 @@ from sixjars.runs.extension import Extension, extension_of
 from sixjars.runs.fine_tune import Origin, recipe_and_origin
 from sixjars.runs.folder import RunFolder, begin_run, check_free, has_run, was_begun
 from sixjars.runs.folds import cross_validate, notes_on_all
+from sixjars.runs.memory import check_fits, enough_memory
 from sixjars.runs.recipes import metrics_of, read_recipe
 from sixjars.runs.result import Run
 from sixjars.runs.splits import SPLITS
@@ -146,6 +147,7 @@ def _train(run: RunFolder, *, resume: bool, start: Path | None, fabric: Engine, 
     return _finished(run, blueprint, splits, fabric, reporter)
 
 
+@enough_memory()
 def fit(
     run: RunFolder,
     *,
@@ -165,6 +167,7 @@ def fit(
     blueprint = Blueprint.of(recipe, run.outside, device=fabric.device, reporter=reporter)
     if resume:
         run.check_backbones(blueprint.fingerprints)
+        run.history()  # one that is damaged would be found after hours
     kept = run.restored(blueprint.fields) if resume and run.has_fields(blueprint.fields) else None
     begins = kept is None or not run.is_under_way
     origin = Origin.of(start, run.outside) if start is not None and begins else None
@@ -172,6 +175,7 @@ def fit(
         splits = splits_of(blueprint if origin is None else origin.taught(blueprint), kept)
     if resume:
         run.check_data(splits.fingerprints)
+    check_fits(blueprint, splits, fabric.device)
     network = fresh_network(blueprint, splits)
     if origin is not None:
         reporter.note(origin.hand_over(network, blueprint, splits.fields))

@@ -95,7 +95,9 @@ def beam(problem: Problem, state: Tensors) -> list[list[Hypothesis]]:
             kept = problem.rows_of(going_B.nonzero()[0])
             problem, sources, alive_BK = problem.pick(kept), sources[going_B], alive_BK[going_B]
             ranking = problem.ranking
-        state, output_Rt = picked(state, row_R[kept]), np.concatenate([output_Rt[row_R], token_R[:, None]], 1)[kept]
+        state = picked(state, row_R[kept])
+        if problem.settings.no_repeat_ngram:  # to copy all of it at every step takes long
+            output_Rt = np.concatenate([output_Rt[row_R], token_R[:, None]], 1)[kept]
         covered_RS = None if covered_RS is None else covered_RS[row_R][kept]
         places, token_R = places[kept], token_R[kept]
     found = pool.beside(_unfinished(last, pool, longest))

@@ -5,13 +5,27 @@ from dataclasses import dataclass, fields
 from typing import Any, final
 
 from sixjars_runtime.shared.errors import DataError, shown, unknown
+from sixjars_runtime.shared.flow import ranges
 
 KINDS = ("greedy", "sample", "beam")
 """Of search."""
 UNKNOWN = ("ban", "allow", "replace")
 """What becomes of `<unk>`."""
-POSITIVE = {"width", "nbest", "max_length", "temperature", "top_p"}
-"""Numbers that may not be 0."""
+ANY = (1 << 63) - 1
+RANGES: Mapping[str, tuple[float, float]] = {
+    "width": (1, ranges.MOST_ROWS),
+    "nbest": (1, ranges.MOST_ROWS),
+    "max_length": (1, ranges.MOST_TOKENS),
+    "min_length": (0, ANY),
+    "length_penalty": (0, ranges.MOST_LENGTH_PENALTY),
+    "coverage_penalty": (0, ranges.MOST_COVERAGE_PENALTY),
+    "no_repeat_ngram": (0, ANY),
+    "temperature": (ranges.LEAST_TEMPERATURE, ranges.MOST_TEMPERATURE),
+    "top_k": (0, ANY),
+    "top_p": (ranges.LEAST_TOP_P, 1),
+    "seed": (0, ANY),
+}
+"""The least and the most of each number."""
 
 
 @final
@@ -32,6 +46,16 @@ class SearchSettings:
     top_k: int
     top_p: float
     seed: int
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> "SearchSettings":
+        """Those of a file; DataError where some are missing, unknown or wrong."""
+        names = [one.name for one in fields(cls)]
+        if missing := [name for name in names if name not in values]:
+            raise DataError(f"search.{missing[0]} is missing.")
+        if wrong := [key for key in values if key not in names]:
+            raise DataError(unknown("search: key", wrong[0], names))
+        return cls(**values)
 
     def __post_init__(self) -> None:
         for name, known in (("kind", KINDS), ("unknown", UNKNOWN)):
@@ -69,12 +93,11 @@ class SearchSettings:
 
 
 def _check(name: str, value: Any, *, whole: bool) -> None:
+    least, most = RANGES[name]
     right = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-    wanted = f"{'a whole number' if whole else 'a number'}, {'more than 0' if name in POSITIVE else '0 or more'}"
-    if not right or not (value > 0 if name in POSITIVE else value >= 0):
+    if not right or not least <= value <= most:
+        wanted = f"{'a whole number' if whole else 'a number'} from {least:,} to {most:,}"
         raise DataError(f"{name!r} must be {wanted}, but is {shown(value)}.")
-    if name == "top_p" and value > 1:
-        raise DataError(f"'top_p' must be at most 1, but is {value}.")
 
 
 @final
@@ -90,3 +113,11 @@ class SpecialTokens:
     """What else is never output, such as `<pad>`."""
     unknown: int | None = None
     """`<unk>`, where there is such a token."""
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any], size: int) -> "SpecialTokens":
+        """Those of a file, of a vocabulary of this size."""
+        numbers = [values["go"], values["stop"], *values["banned"], values["unknown"] or 0]
+        if wrong := [number for number in numbers if number >= size]:
+            raise DataError(f"special names the token {wrong[0]}, but there are {size:,}.")
+        return cls(values["go"], values["stop"], tuple(values["banned"]), values["unknown"])

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from sixjars.evaluation.search.beam import BEAM
+from sixjars.evaluation.search.memory import check_memory
 from sixjars.evaluation.search.problem import (
     Column,
     Part,
@@ -29,6 +30,7 @@ from sixjars.evaluation.search.problem import (
 from sixjars.evaluation.search.sampling import draw, likely, row_seeds
 from sixjars.evaluation.search.scores import NEVER, Ranking, best_tokens
 from sixjars.flow.contracts import Generator
+from sixjars.flow.memory import MANY
 from sixjars.flow.searching import Hypothesis, SpecialTokens, Step
 from sixjars.flow.values import Padded, Prepared, Rows
 from sixjars.recipe.sections import SearchSettings
@@ -82,6 +84,9 @@ class Searcher:
         """
         settings = self.settings
         rows = beam_rows(settings)
+        if state.rows * rows >= MANY:
+            steps, beams = longest or settings.max_length, settings.kind == "beam"
+            check_memory(generator, state, prepared, keeps_weights=self.attention, rows=rows, steps=steps, beam=beams)
         problem = Problem(
             step=generator.step,
             state=state.repeat(rows),

@@ -17,9 +17,9 @@ from typing import Any, Final, final
 
 from sixjars.data.text.files import is_gzipped
 from sixjars.errors import DataError, shown
+from sixjars.flow.small_files import read_limited
 from sixjars.runs.bulk.remote import Place
 from sixjars.runs.bulk.sources import Inputs, rows_in, table_in
-from sixjars.runs.folder import read_limited
 from sixjars.runs.input_file import InputFile
 from sixjars.runs.predict import Predictor
 

@@ -12,11 +12,11 @@ from pydantic_core import to_json
 
 from sixjars.errors import TOO_LARGE, SixJarsError, memory_is_short
 from sixjars.serving.server.batcher import Batcher, Closed, Full, Job
+from sixjars.serving.server.bodies import predict_body, stream_body
 from sixjars.serving.server.guard import Guard
 from sixjars.serving.server.messages import (
-    PREDICT_BODY,
     RELOAD_BODY,
-    STREAM_BODY,
+    ModelMessage,
     ModelsResponse,
     PredictRequest,
     PredictResponse,
@@ -37,6 +37,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"model": Refusal, "description": "The token is missing or wrong."},
     403: {"model": Refusal, "description": "From a page of another origin, or under another name."},
     404: {"model": Refusal, "description": "There is no such model."},
+    405: {"model": Refusal, "description": "Another method than that of this path, which `Allow` names."},
     408: {"model": Refusal, "description": "The request took too long to arrive."},
     413: {"model": Refusal, "description": "The request is too large."},
     415: {"model": Refusal, "description": "Neither JSON nor a form with files."},
@@ -171,15 +172,17 @@ def application(
         title="sixjars", version=version_of(), lifespan=living, docs_url=None, redoc_url=None, responses=REFUSALS
     )
     guard = Guard(app, settings, metrics)
-    _answering(app, state, settings)
+    _answering(app, state, [run.message() for run in runs], settings)
     _telling(app, state, guard)
     return guard
 
 
-def _answering(app: FastAPI, state: Mapping[str, Serving], settings: ServerSettings) -> None:
-    """The paths that compute."""
+def _answering(
+    app: FastAPI, state: Mapping[str, Serving], runs: Sequence[ModelMessage], settings: ServerSettings
+) -> None:
+    """The paths that compute; what OpenAPI says of them depends on the runs."""
 
-    @app.post("/v1/predict", openapi_extra=PREDICT_BODY, responses={200: {"model": PredictResponse}})
+    @app.post("/v1/predict", openapi_extra=predict_body(runs, settings), responses={200: {"model": PredictResponse}})
     async def predict(request: Request) -> Response:
         """Outputs for each input; one that cannot be used has an error of its own."""
         async with received(request, settings) as (message, uploads):
@@ -187,7 +190,7 @@ def _answering(app: FastAPI, state: Mapping[str, Serving], settings: ServerSetti
             found = await while_there(request, state["serving"].answer(run, asked))
         return _json({"model": run.name, "predictions": found})
 
-    @app.post("/v1/stream", openapi_extra=STREAM_BODY, responses=EVENTS)
+    @app.post("/v1/stream", openapi_extra=stream_body(runs, settings), responses=EVENTS)
     async def stream(request: Request) -> Response:
         """Server-sent events: tokens with their attention as they are written, for one input."""
         async with AsyncExitStack() as stack:

@@ -2,17 +2,31 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, StrictBool, StrictInt, WithJsonSchema
 
 from sixjars.recipe.schema import Settings
 from sixjars.recipe.sections import SearchSettings
 
-_VALUE = {"anyOf": [{"type": "string"}, {"type": "array"}]}
-InputValue = Annotated[
-    Any, WithJsonSchema({"anyOf": [*_VALUE["anyOf"], {"type": "object", "additionalProperties": _VALUE}]})
-]
+InputValue = Annotated[Any, WithJsonSchema({"description": "A text, a list of them, or an object of them by field."})]
 """One input. What is wrong with it is told beside it, so that it does not spoil the others."""
-SearchKeys = Annotated[dict[str, Any], WithJsonSchema(SearchSettings.model_json_schema())]
+
+
+def _whole(value: Any) -> Any:
+    """2.0 is a whole number of JSON."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _whole_numbers(values: Any) -> Any:
+    """The settings that are whole numbers as such."""
+    if not isinstance(values, dict):
+        return values
+    whole = {name for name, one in SearchSettings.model_fields.items() if type(one.default) is int}
+    return {name: _whole(value) if name in whole else value for name, value in values.items()}
+
+
+SearchKeys = Annotated[
+    dict[str, Any], BeforeValidator(_whole_numbers), WithJsonSchema(SearchSettings.model_json_schema())
+]
 
 
 class PredictRequest(Settings):
@@ -25,11 +39,11 @@ class PredictRequest(Settings):
     is the name of an uploaded file; without inputs, each uploaded file is one."""
     search: SearchKeys = {}
     """Settings of search; those that are left out are the run's own."""
-    nbest: int | None = None
+    nbest: Annotated[StrictInt, BeforeValidator(_whole)] | None = None
     """Outputs for each input."""
-    weights: bool = False
+    weights: StrictBool = False
     """Whether outputs come with their tokens and attention weights."""
-    view: bool = False
+    view: StrictBool = False
     """Whether attention is also drawn, as HTML."""
 
 
@@ -123,41 +137,6 @@ class Refusal(Settings):
     detail: Annotated[str, Field(examples=["there is no model 'en-fr'; there are: en-hi."])]
 
 
-EXAMPLES: dict[str, Any] = {
-    "texts": {"value": {"inputs": ["I am going home", "my sister is reading a book"]}},
-    "beam": {
-        "value": {"model": "en-hi", "inputs": ["I am going home"], "search": {"kind": "beam", "width": 5}, "nbest": 3}
-    },
-    "attention": {"value": {"inputs": ["I am going home"], "weights": True}},
-    "fields": {"value": {"inputs": [{"sentence1": "A dog runs.", "sentence2": "An animal moves."}]}},
-    "turns": {"value": {"inputs": [["hello", "hello, how can I help?", "where is the station"]]}},
-    "points": {"value": {"inputs": [[[0.1, 0.7], [0.3, 0.2], [0.9, 0.5]]]}},
-}
-
-
-def _body(examples: dict[str, Any]) -> dict[str, Any]:
-    """The two forms of a request: JSON, or a form with files and the same JSON in it."""
-    schema = PredictRequest.model_json_schema()
-    file = {"type": "string", "format": "binary"}
-    form = {
-        "type": "object",
-        "properties": {
-            "request": {"type": "string", "description": "The same JSON as text; may be left out."},
-            "files": {"type": "array", "items": file},
-        },
-        "additionalProperties": False,
-    }
-    return {
-        "required": True,
-        "content": {
-            "application/json": {"schema": schema, "examples": examples},
-            "multipart/form-data": {"schema": form},
-        },
-    }
-
-
-PREDICT_BODY = {"requestBody": _body(EXAMPLES)}
-STREAM_BODY = {"requestBody": _body({name: EXAMPLES[name] for name in ("attention", "turns", "points")})}
 RELOAD_BODY = {
     "requestBody": {
         "required": False,

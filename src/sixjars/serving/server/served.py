@@ -109,6 +109,7 @@ class Served:
         """
         run, given, most = self.predictor, dict(asked.search), self.settings.max_search
         kind = given.pop("kind", None)
+        self._check_unused(asked, given, kind)
         given |= {} if asked.nbest is None else {"nbest": asked.nbest}
         own = run.recipe.evaluation.search
         if streams and run.ability.searches and own.kind == "beam" and "width" not in given:
@@ -132,6 +133,13 @@ class Served:
         if search.coverage_penalty and not run.has_attention:
             raise DataError("search.coverage_penalty needs attention, but this run has none; leave it out.")
         return How(run, search, asked.weights, asked.view)
+
+    def _check_unused(self, asked: PredictRequest, given: Mapping[str, Any], kind: str | None) -> None:
+        """Refuse settings that would not be used, and are wrong."""
+        if kind is None and "kind" in asked.search:
+            raise DataError("search.kind: should be greedy, beam or sample, but is None; or leave it out.")
+        if asked.nbest is not None and "nbest" in given:  # the other takes its place
+            search_of(self.predictor.recipe.evaluation.search, kind, given, self.predictor.ability, "this request")
 
     def check_stream(self, asked: Asked) -> None:
         """Refuse what has no beginning before its end."""

@@ -1,0 +1,144 @@
+"""Checks of values that a file holds: a small declared schema, and one sentence for the first thing that is wrong.
+
+A check takes a value and its place, and raises ValueError with a sentence; a schema is checks inside of checks.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from math import isfinite
+from typing import Any, Final
+
+from sixjars_runtime.shared.errors import shown, unknown
+
+Check = Callable[[Any, str], None]
+NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}", re.ASCII)
+"""Of an input or output: it is part of a file's name, so it is never a path."""
+
+
+def _refuse(place: str, expected: str, value: object) -> None:
+    raise ValueError(f"{place} must be {expected}, but is {shown(value)}")
+
+
+def whole(least: int, most: int) -> Check:
+    """A whole number within bounds."""
+
+    def check(value: Any, place: str) -> None:
+        if type(value) is not int or not least <= value <= most:
+            _refuse(place, f"a whole number from {least:,} to {most:,}", value)
+
+    return check
+
+
+def number(least: float, most: float) -> Check:
+    """A finite number within bounds."""
+
+    def check(value: Any, place: str) -> None:
+        if type(value) not in (int, float) or not isfinite(value) or not least <= value <= most:
+            _refuse(place, f"a number from {least:g} to {most:g}", value)
+
+    return check
+
+
+def text(value: Any, place: str) -> None:
+    """Any text."""
+    if not isinstance(value, str):
+        _refuse(place, "a text", value)
+
+
+def yes_no(value: Any, place: str) -> None:
+    """True or false."""
+    if not isinstance(value, bool):
+        _refuse(place, "true or false", value)
+
+
+def choice(*known: str) -> Check:
+    """One of some words."""
+
+    def check(value: Any, place: str) -> None:
+        if not isinstance(value, str) or value not in known:
+            raise ValueError(unknown(place, value, known).rstrip("."))
+
+    return check
+
+
+def optional(inner: Check) -> Check:
+    """Nothing, or what another check takes."""
+
+    def check(value: Any, place: str) -> None:
+        if value is not None:
+            inner(value, place)
+
+    return check
+
+
+def either(*checks: Check) -> Check:
+    """What at least one of the checks takes; the sentence is that of the last."""
+
+    def check(value: Any, place: str) -> None:
+        for one in checks[:-1]:
+            try:
+                return one(value, place)
+            except ValueError:
+                continue
+        return checks[-1](value, place)
+
+    return check
+
+
+def items(inner: Check, *, least: int = 0, most: int = 1 << 30, different: bool = False) -> Check:
+    """A list, each item of which another check takes."""
+
+    def check(value: Any, place: str) -> None:
+        if not isinstance(value, list) or not least <= len(value) <= most:
+            _refuse(place, f"a list of {least:,} to {most:,}" if least or most < 1 << 30 else "a list", value)
+        for at, item in enumerate(value):
+            inner(item, f"{place}[{at}]")
+        if different and len(set(value)) < len(value):
+            raise ValueError(f"{place} has an item twice")
+
+    return check
+
+
+def section(expected: Mapping[str, Check], *, others: Collection[str] | None = None) -> Check:
+    """A section with at least these keys; with `others`, with no keys but these and those."""
+
+    def check(value: Any, place: str) -> None:
+        if not isinstance(value, dict):
+            _refuse(place, "a section of keys", value)
+        for key, inner in expected.items():
+            if key not in value:
+                raise ValueError(f"{_inside(place, key)} is missing")
+            inner(value[key], _inside(place, key))
+        known = None if others is None else {*expected, *others}
+        if known is not None and (wrong := next((key for key in value if key not in known), None)) is not None:
+            raise ValueError(unknown(f"{place}: key", wrong, known).rstrip("."))
+
+    return check
+
+
+def named(inner: Check, *, least: int, most: int) -> Check:
+    """A section whose keys are names, and each value is what another check takes."""
+
+    def check(value: Any, place: str) -> None:
+        if not isinstance(value, dict) or not least <= len(value) <= most:
+            _refuse(place, f"a section of {least} to {most} keys", value)
+        for key, item in value.items():
+            if not NAME.fullmatch(key):
+                raise ValueError(f"{place} names {shown(key)}, which is no name of letters, digits and _")
+            inner(item, _inside(place, key))
+
+    return check
+
+
+def by_kind(kinds: Mapping[str, Check]) -> Check:
+    """A section whose `kind` says what else must be in it."""
+
+    def check(value: Any, place: str) -> None:
+        section({"kind": choice(*kinds)})(value, place)
+        kinds[value["kind"]](value, place)
+
+    return check
+
+
+def _inside(place: str, key: str) -> str:
+    return f"{place}.{key}" if place else key

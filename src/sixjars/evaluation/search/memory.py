@@ -1,0 +1,35 @@
+"""Whether a search of many rows fits into memory, asked before anything is copied for its rows."""
+
+from typing import Any
+
+import torch
+
+from sixjars.flow.contracts import Generator
+from sixjars.flow.memory import SearchSize, free_memory
+from sixjars.flow.values import Prepared, Rows
+
+
+def check_memory(generator: Generator, state: Rows, prepared: Prepared, *, keeps_weights: bool, **size: Any) -> None:
+    """Refuse a search that does not fit; one small step is made for it, to know the vocabulary.
+
+    `size` is what `SearchSize` asks besides: rows of each source, steps, whether it is a beam.
+    """
+    with torch.inference_mode():
+        token = torch.full((state.rows,), generator.special.go, dtype=torch.long, device=state.device)
+        scored, _ = generator.step(token, state, prepared)
+    carried = state.tensors() if generator.grouped else [*state.tensors(), *prepared.tensors()]
+    SearchSize(
+        sources=state.rows,
+        vocabulary=scored.scores.shape[1],
+        positions=0 if scored.weights is None or not keeps_weights else scored.weights.shape[1],
+        state=sum(tensor.nbytes for tensor in carried) // state.rows,
+        **size,
+    ).check(_free_on(state.device))
+
+
+def _free_on(device: torch.device) -> int | None:
+    """Bytes that are free on a device, with what torch holds there and does not use."""
+    if device.type != "cuda":
+        return free_memory()
+    held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(torch.cuda.mem_get_info(device)[0]) + held

@@ -1,0 +1,53 @@
+"""Small files of text and JSON, read with care: somebody else may have written or damaged them."""
+
+import json
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from sixjars.errors import RunError, shown
+
+LARGEST: Final = 1 << 28
+"""Bytes of such a file: a vocabulary of millions of words fits."""
+
+
+def read_limited(path: Path, largest: int = LARGEST) -> str:
+    """The text of a plain file that is not too large; a device or a pipe is refused before it is read."""
+    state = path.stat()
+    if not stat.S_ISREG(state.st_mode):
+        raise RunError(f"{path} is not a plain file.")
+    if state.st_size > largest:
+        raise RunError(f"{path} is larger than {largest:,} bytes.")
+    return path.read_text(encoding="utf-8")
+
+
+def values_of_json(text: str) -> Any:
+    """The values of JSON, and of nothing more: no key twice, no NaN; ValueError with the reason.
+
+    >>> values_of_json('{"size": 2}')
+    {'size': 2}
+    >>> values_of_json('{"size": NaN}')
+    Traceback (most recent call last):
+        ...
+    ValueError: NaN is no number of JSON
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_section, parse_constant=_refused)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is no JSON: {error}") from None
+
+
+def _section(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in values:
+            raise ValueError(f"key {shown(key)} stands twice")
+        values[key] = value
+    return values
+
+
+def _refused(word: str) -> Any:
+    raise ValueError(f"{word} is no number of JSON")
