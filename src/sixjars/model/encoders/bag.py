@@ -1,6 +1,7 @@
 """Words and pairs of words without their order: what a linear classifier knows, and vectors to attend to.
 
-Dims: B batch, S source positions, E embedding features, D features of the memory, N features of the evidence.
+Dims: B batch, S source positions, M words and pairs of a text (2 S), E embedding features, D features of the memory,
+      N features of the evidence.
 """
 
 from collections.abc import Iterable, Mapping
