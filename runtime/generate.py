@@ -13,6 +13,7 @@ SHARED = (
     "data/media/images.py",
     "data/media/videos.py",
     "data/text/given.py",
+    "data/text/joiners.py",
     "data/text/pieces.py",
     "data/text/points.py",
     "data/text/segments.py",

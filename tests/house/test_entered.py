@@ -1,4 +1,4 @@
-"""Whoever follows a training reads few files of the package: fewer than 45 are entered."""
+"""Whoever follows a training reads few files of the package: fewer than 46 are entered."""
 
 import sys
 import threading
@@ -13,7 +13,7 @@ import sixjars
 from sixjars import samples
 
 SOURCE = Path(sixjars.__file__).parent
-FEWER_THAN = 45
+FEWER_THAN = 46
 KERNELS = {"model/compiling.py", "model/fast/compiled.py"}
 """What only stands in for torch operations is not counted, as the kernels for CUDA are not."""
 FEW = [

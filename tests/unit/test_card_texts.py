@@ -7,18 +7,20 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from sixjars.data.fields.text import TextField, TextSettings
+from sixjars.data.text.spelling import MARKED_WORDS, TokenizerSettings
+from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.serving.export.texts import read_in_words, written_in_words
 from tests.unit.tokenizers import KINDS, TEXTS
 
 READ = {
-    "words, punctuation": "`home, now` is `▁home`, `,` and `▁now`",
+    "words, punctuation": "`home (now)` is `home`, `(￭`, `now` and `￭)`",
     "words, spaces": "2. each word is a token\n",
     "characters": "each code point is a token, the spaces too",
     "bpe": "a pair of `merges`",
     "unigram": "whose `scores` sum to the most",
 }
 WRITTEN = {
-    "words, punctuation": "`<unk>` for 3 (`▁<unk>`)\n2. join them, replace every `▁` by a space",
+    "words, punctuation": "`<unk>` for 3\n2. join them with one space, and leave out every `￭ ￭`, ` ￭` and `￭ `",
     "words, spaces": "2. join them with one space",
     "characters": "2. join them",
     "bpe": "`<unk>` for 3\n2. join them, replace every `▁` by a space",
@@ -45,9 +47,17 @@ def test_each_kind_of_vocabulary_has_its_steps(kind: str) -> None:
     assert WRITTEN[kind] in numbered(written_in_words(made))
 
 
+def test_words_of_an_older_run_have_the_steps_of_that_version() -> None:
+    settings = TokenizerSettings(split=MARKED_WORDS)
+    made = field().restored(TextTokenizer.trained(TEXTS, settings, "x").to_json())
+    assert "`home, now` is `▁home`, `,` and `▁now`" in numbered(read_in_words(made))
+    written = "`<unk>` for 3 (`▁<unk>`)\n2. join them, replace every `▁` by a space"
+    assert written in numbered(written_in_words(made))
+
+
 def test_steps_depend_on_the_settings() -> None:
     assert read_in_words(field(lowercase=True))[0] == "1. lowercase every code point"
-    assert read_in_words(field(on_long="error", max_length=7))[-1] == "5. a row has at least one id, and at most 7"
+    assert read_in_words(field(on_long="error", max_length=7))[-1] == "6. a row has at least one id, and at most 7"
     turns = read_in_words(field(segments="turns"))
     assert turns[0] == "1. split the text into turns, as `sixjars_runtime` does; each goes through what follows"
     assert turns[-1].endswith("200, one for the end of each segment counted; the last turns are read, as many as fit")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sixjars.data.text.spelling import MARKED_WORDS
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.errors import RunError
 from sixjars.flow.special import SPECIAL
@@ -82,10 +83,14 @@ def test_ids_are_places_in_a_list() -> None:
     ("name", "change", "reason"),
     [
         ("words, punctuation", {"format": 1}, "format 1, kind 'words', lowercase False"),
-        ("words, punctuation", {"kind": "letters"}, "format 2, kind 'letters', lowercase False"),
+        ("words, punctuation", {"format": 4}, "format 4, kind 'words', lowercase False"),
+        ("words, punctuation", {"format": "3"}, "format '3', kind 'words', lowercase False"),
+        ("words, punctuation", {"kind": "letters"}, "format 3, kind 'letters', lowercase False"),
+        ("bpe", {"kind": "letters"}, "format 2, kind 'letters', lowercase False"),
         ("words, punctuation", {"kind": ["words"]}, ""),
-        ("words, punctuation", {"lowercase": "no"}, "format 2, kind 'words', lowercase 'no'"),
+        ("words, punctuation", {"lowercase": "no"}, "format 3, kind 'words', lowercase 'no'"),
         ("words, punctuation", {"split": "letters"}, "split 'letters'"),
+        ("words, punctuation", {"split": MARKED_WORDS}, f"split '{MARKED_WORDS}'"),
         ("words, punctuation", {"tokens": [1, 2]}, "its tokens are not a list of texts"),
         ("words, punctuation", {"tokens": None}, "its tokens are not a list of texts"),
         ("words, punctuation", {"tokens": ["a", "b", "a"]}, "a token is there twice"),
@@ -150,6 +155,8 @@ VALUES: st.SearchStrategy[Any] = st.sampled_from(
         "",
         "a",
         "▁",
+        "￭",
+        "￭.￭",
         " <stop>",
         "\ud800",
         [],

@@ -51,8 +51,9 @@ def test_any_text_comes_back_regular(name: str, texts: list[str]) -> None:
     tokens = trained(texts, **KINDS[name])
     for text, ids in zip(texts, tokens.encode_many(texts), strict=True):
         want = regular(text)
-        if name not in ("words, spaces", "characters"):
+        if name in ("bpe", "unigram"):
             want = want.replace("▁", "_")
+        want = want.replace("￭", "■") if name == "words, punctuation" else want
         assert tokens.decode(ids) == want
         assert ids == tokens.encode(text)
         assert not {PAD, GO, STOP, UNK} & set(ids)
@@ -74,11 +75,12 @@ def test_nfc_and_lowercase(kind: dict[str, Any]) -> None:
 
 def test_words_and_punctuation() -> None:
     tokens = trained(TEXTS, **KINDS["words, punctuation"])
-    assert tokens.encode('"Hello') == [vocabulary(tokens)['▁"'], UNK]  # only ▁Hello was seen
+    known = vocabulary(tokens)
+    assert tokens.encode('"Hello how"') == [known['"￭'], known["Hello"], known["how"], known['￭"']]
     ids = tokens.encode("Hello, how are you?")
     assert tokens.tokens(ids) == ["Hello", ",", "how", "are", "you", "?"]
     by_id = {number: token for token, number in vocabulary(tokens).items()}
-    assert [by_id[number] for number in ids] == ["▁Hello", ",", "▁how", "▁are", "▁you", "?"]
+    assert [by_id[number] for number in ids] == ["Hello", "￭,", "how", "are", "you", "￭?"]
     assert tokens.decode([*ids[:1], UNK, *ids[1:]]) == "Hello <unk>, how are you?"
 
 
@@ -143,7 +145,10 @@ def test_many_texts_are_tokenized_in_one_call(kind: dict[str, Any], monkeypatch:
     tokens.word_index(TEXTS * 3)
     segment_ids(tokens.encode_flat, [TEXTS, TEXTS])
     tokens.encode_many(TEXTS)
-    assert calls == [len({word for text in TEXTS for word in text.split()})]  # each word once
+    words = {word for text in TEXTS for word in text.split()}
+    if kind["tokens"] == "words":
+        words = {word for word in words if not (word.isascii() and word.isalnum())}  # the others are looked up
+    assert calls == [len(words)]  # each word once
 
 
 def test_texts_in_segments(kind: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from sixjars.data.text import sentences
 from sixjars.data.text.segments import segments_of
-from sixjars.data.text.spelling import TokenizerSettings
+from sixjars.data.text.spelling import MARKED_WORDS, TokenizerSettings
 from sixjars.data.text.tokenizer import TextTokenizer
 from sixjars.serving.web.parts import SCRIPT
 from tests.unit.browser import CHROMIUM, Browser
@@ -25,11 +25,12 @@ CORPUS = [
     "the quick brown fox jumps over the lazy dog, and the dog sleeps on",
 ] * 3
 LETTERS = (
-    "aehHΣσς İıiüu\u0308\u0301 ▁_.,;:!?-–—/()[]{}\"'“”‘’«»…&@#$%^*+=<>|~`\\\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u2003"
+    "aehHΣσς İıiüu\u0308\u0301 ▁"
+    "￭■_.,;:!?-–—/()[]{}\"'“”‘’«»…&@#$%^*+=<>|~`\\\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u2003"
     "\u2028\u3000\ufeff\u200b\u200d😀🇩🇪日本語मेरा½№ﬁ€"
 )
 KINDS = [
-    *(("words", split, lower) for split in ("punctuation", "spaces") for lower in (False, True)),
+    *(("words", split, lower) for split in ("punctuation", "spaces", MARKED_WORDS) for lower in (False, True)),
     *((kind, "punctuation", lower) for kind in ("characters", "bpe", "unigram") for lower in (False, True)),
 ]
 PROSE = (
@@ -119,10 +120,14 @@ def test_the_rule_for_sentences_has_the_same_words(browser: Browser) -> None:
         assert set(browser.ask(f"[...{name.strip('_')}]")) == getattr(sentences, name)
 
 
-def test_copied_words_are_joined_as_in_python(browser: Browser) -> None:
-    """An id from the size of the vocabulary on is a position of the source."""
-    made = tokenizer("words", "punctuation", False)
-    words = made.split('the zebra ( Okapi ) "gnu" re-zoned , so/called Emu’s')
+@pytest.mark.parametrize("split", ["punctuation", MARKED_WORDS])
+@pytest.mark.parametrize("pieces", [False, True])
+def test_copied_words_are_joined_as_in_python(browser: Browser, split: str, pieces: bool) -> None:
+    """An id from the size of the vocabulary on is a position of the source, which may be pieces of words."""
+    made = tokenizer("words", split, False)
+    source = tokenizer("bpe", "punctuation", False) if pieces else made
+    text = 'the zebra ( Okapi ) "gnu" re-zoned , so/called Emu’s (Gnu) 3,14'
+    words = [made.adopted(word, source) for word in source.split(text)]
     rng = random.Random(2)
     rows = [
         [rng.choice([rng.randrange(3, made.size), made.size + rng.randrange(len(words))]) for _ in range(9)]
@@ -130,3 +135,16 @@ def test_copied_words_are_joined_as_in_python(browser: Browser) -> None:
     ]
     join = f"(learned => {json.dumps(rows)}.map(ids => new TOKENS.words(learned).decode(ids, {json.dumps(words)})))"
     assert browser.ask(f"{join}({made.to_json()})") == [made.decode(ids, words) for ids in rows]
+
+
+@pytest.mark.parametrize("split", ["punctuation", "spaces", MARKED_WORDS])
+def test_words_of_another_tokenizer_are_spelled_as_in_python(browser: Browser, split: str) -> None:
+    """They take the place of unknown words of the output."""
+    made = tokenizer("words", split, False)
+    for kind, other_split, lower in KINDS:
+        other = tokenizer(kind, other_split, lower)
+        words = [word for text in CORPUS for word in other.split(text)]
+        both = f"(new TOKENS.words({made.to_json()}), new TOKENS[{json.dumps(kind)}]({other.to_json()}))"
+        adopt = "word => FIELD.text.prototype.adopted.call({tokenizer}, word, other)"
+        spelled = f"((tokenizer, other) => {json.dumps(words)}.map({adopt}))"
+        assert browser.ask(spelled + both) == [made.adopted(word, other) for word in words]

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from sixjars.data import flat
 from sixjars.data.flat import TextStream, Words, as_array, cut, flattened, rows_of, spread, word_counts, words_of
 from sixjars.data.text.segments import latest
-from sixjars.data.text.tokenizer import TextEncoding
+from sixjars.data.text.spelling import MARKED_WORDS, TokenizerSettings
+from sixjars.data.text.tokenizer import TextEncoding, TextTokenizer
 from sixjars.errors import DataError
 from sixjars.flow.special import STOP
 from tests.unit.tokenizers import KINDS, TEXTS, trained
 
-LETTERS = "ab ▁.,!-_ΣİéA\u0301\u0323\u00a0\u3000\x1c\x85\u2003\t\n😀각\u1100\u1161\u11a8\u200b"
+LETTERS = "ab ▁￭■.,!-_ΣİéA\u0301\u0323\u00a0\u3000\x1c\x85\u2003\t\n😀각\u1100\u1161\u11a8\u200b"
 """What a tokenizer may treat in its own way: marks, white space, letters that are made of several."""
 ODD = st.one_of(st.text(LETTERS, max_size=12), st.text(max_size=8))
 TOKENIZERS = {
@@ -27,6 +28,7 @@ TOKENIZERS = {
     for name, kind in KINDS.items()
     for case in ("as written", "lowercase")
 }
+TOKENIZERS["marked words"] = TextTokenizer.trained(TEXTS, TokenizerSettings(split=MARKED_WORDS, size=60), "x")
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)

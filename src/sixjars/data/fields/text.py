@@ -203,12 +203,13 @@ class TextField(Field):
             return self._with(GivenTokenizer.read(file, f"data.{self.name}.tokens"))
         if self.in_segments:
             texts = (part for text in texts for part in segments_of(text, self.settings.segments))
-        made, before = TextTokenizer.trained(texts, self.settings, f"data.{self.name}"), self._tokenizer
-        extra = self.settings.extra_words
+        before, extra = self._tokenizer, self.settings.extra_words
+        settings = before.like(self.settings) if isinstance(before, TextTokenizer) else self.settings
+        made = TextTokenizer.trained(texts, settings, f"data.{self.name}")
         if extra:
-            made = made.extended(self._words_of_vectors(), self.settings, extra=extra)
+            made = made.extended(self._words_of_vectors(), settings, extra=extra)
         if isinstance(before, TextTokenizer):
-            made = before.grown(made, self.settings, extra=extra)
+            made = before.grown(made, settings, extra=extra)
         return self._with(made)
 
     def _words_of_vectors(self) -> Iterable[str]:

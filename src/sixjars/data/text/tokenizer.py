@@ -1,8 +1,9 @@
 """Text becomes token ids and comes back: words, characters, or subwords.
 
 A text is first normalized: lowercased if asked for, Unicode NFC, every run of white space one space, none at the ends.
-Then it is split. Words, BPE and unigram subwords carry the mark `▁` where a space (or the start) came before them, so
-that joining them gives the text back; a `▁` of the text itself becomes `_`.
+Then it is split. BPE and unigram subwords carry the mark `▁` where a space (or the start) came before them, so that
+joining them gives the text back; a `▁` of the text itself becomes `_`. Words carry nothing: punctuation marks say where
+there is no space, see `joiners`.
 
 A word outside the vocabulary is `<unk>`; or, where words can be copied, a number from the vocabulary's size on. In
 stored data that number is a hash of the word, so that no list of such words is needed; in the output of a decoder it is
@@ -22,6 +23,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from sixjars.data.flat import as_array, begins_of, cut, flattened, ranges, rows_of, segment_ids, word_counts, words_of
 from sixjars.data.text.given import GivenTokenizer
+from sixjars.data.text.joiners import folded
 from sixjars.data.text.segments import latest, segments_of
 from sixjars.data.text.sentences import RULE
 from sixjars.data.text.spelling import (
@@ -30,9 +32,9 @@ from sixjars.data.text.spelling import (
     Spelling,
     TokenSettings,
     Vocabulary,
-    is_marked,
-    normalizer_of,
     pre_tokenizer_of,
+    prepared_of,
+    spacing_of,
     unigram_model,
 )
 from sixjars.errors import DataError
@@ -63,7 +65,7 @@ Tokens = Annotated[
 
 def learned(texts: Iterable[str], settings: TokenSettings, what: str) -> Vocabulary:
     """The vocabulary of the texts; `what` names them in messages."""
-    words, spaces = _counted(texts, normalizer_of(settings))
+    words, spaces = _counted(texts, prepared_of(settings))
     vocabulary = KINDS[settings.tokens](words, spaces, settings)
     if not set(vocabulary.tokens) - {MARK, " "}:
         raise DataError(
@@ -74,7 +76,7 @@ def learned(texts: Iterable[str], settings: TokenSettings, what: str) -> Vocabul
 
 
 def _counted(texts: Iterable[str], normalizer: normalizers.Normalizer) -> tuple[Counter[str], int]:
-    """How often each normalized word was seen, and how many spaces there were.
+    """How often each word was seen, prepared to be split, and how many spaces there were.
 
     Normalizing changes each word by itself, so those that differ are put into one text for it.
     """
@@ -108,14 +110,16 @@ def _used(words: Mapping[str, int], split: Callable[[str], Iterable[str]]) -> Co
 
 def _words(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
     """One token for each word; `min_count` and `size` decide which."""
-    splitter, mark = pre_tokenizer_of(settings), MARK if is_marked(settings) else ""
+    splitter, spacing = pre_tokenizer_of(settings), spacing_of(settings)
+    mark = MARK if spacing == "marks" else ""
 
     def split(word: str) -> list[str]:
         if word.isalnum():  # there is nothing to split at
             return [mark + word]
         return [token for token, _ in splitter.pre_tokenize_str(word)]
 
-    return Vocabulary(_kept(_used(words, split), settings))
+    counts = _used(words, split)
+    return Vocabulary(_kept(folded(counts, settings.min_count) if spacing == "joiners" else counts, settings))
 
 
 def _characters(words: Mapping[str, int], spaces: int, settings: TokenSettings) -> Vocabulary:
@@ -197,8 +201,8 @@ class TextTokenizer(Spelling):
     >>> from sixjars.data.text.spelling import TokenizerSettings
     >>> tokenizer = TextTokenizer.trained(["Hello, how are you?"], TokenizerSettings(), "source")
     >>> tokenizer.encode("Hello, you?")
-    [6, 4, 9, 5]
-    >>> tokenizer.decode([6, 4, 9, 5, STOP]), tokenizer.tokens([6, 4, 9, 5, STOP])
+    [4, 8, 7, 9]
+    >>> tokenizer.decode([4, 8, 7, 9, STOP]), tokenizer.tokens([4, 8, 7, 9, STOP])
     ('Hello, you?', ['Hello', ',', 'you', '?', '<stop>'])
     """
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from sixjars.data.field import Field
+from sixjars.data.text.joiners import JOINER, STAND_IN
 from sixjars.data.text.spelling import MARK
 from sixjars.flow.special import SPECIAL, UNK
 
@@ -12,6 +13,14 @@ SPLITS = {
     "characters": ["join the words with one space; each code point is a token, the spaces too"],
     "spaces": ["each word is a token"],
     "punctuation": [
+        f"replace every `{JOINER}` in a word by `{STAND_IN}`",
+        "each punctuation mark or symbol (Unicode categories P and S) is a token, and what is between them is a token "
+        f"too; a mark begins with `{JOINER}` unless it begins the word, and ends with `{JOINER}` if no mark follows "
+        f"it in the word: `home (now)` is `home`, `({JOINER}`, `now` and `{JOINER})`",
+        f"a mark that is not among the `tokens` is the one that is and has fewest `{JOINER}` more or less, the first "
+        "of several",
+    ],
+    "marked": [
         MARKED,
         f"each punctuation mark or symbol (Unicode categories P and S) is a token, with the `{MARK}` if one is right "
         f"before it; what is between them is a token too: `home, now` is `{MARK}home`, `,` and `{MARK}now`",
@@ -64,11 +73,16 @@ def written_in_words(field: Field) -> list[str]:
     names = f"take `tokens[id - {len(SPECIAL)}]` of {file} for each id, and `{SPECIAL[UNK]}` for {UNK}"
     if kind in ("characters", "spaces"):
         return [f"1. {names}", f"2. join them{' with one space' if kind == 'spaces' else ''}"]
-    unknown = f" (`{MARK}{SPECIAL[UNK]}`)" if kind == "punctuation" else ""
+    if kind == "punctuation":
+        seams = f"`{JOINER} {JOINER}`, ` {JOINER}` and `{JOINER} `, in this order, and those at the ends"
+        return [f"1. {names}", f"2. join them with one space, and leave out every {seams}"]
+    unknown = f" (`{MARK}{SPECIAL[UNK]}`)" if kind == "marked" else ""
     return [f"1. {names}{unknown}", f"2. join them, replace every `{MARK}` by a space, and leave out the first space"]
 
 
 def _kind(about: dict[str, Any]) -> str:
+    if about["kind"] == "words" and about["split"] == "punctuation" and about["format"] == 2:
+        return "marked"  # a run of an older version
     return str(about["split"] if about["kind"] == "words" else about["kind"])
 
 

@@ -112,7 +112,7 @@ _ENGINES: Final[dict[str, Callable[[bytes], Engine]]] = {
 class GivenTokenizer(BaseTokenizer):
     """Splits a text into token ids and joins ids to a text, as the tokenizer of a file does."""
 
-    _kind, _marked, can_copy = "file", False, False
+    _kind, can_copy = "file", False
 
     def __init__(self, content: bytes, library: str) -> None:
         self._content, self._library = content, library
@@ -184,9 +184,13 @@ class GivenTokenizer(BaseTokenizer):
         """A token as a file of word vectors would spell it: without its mark."""
         return _SPACES.sub("", token) or token
 
-    def adopted(self, token: str, other: Any) -> str:
+    def follows_space(self, token: str) -> bool:
+        """Not known: tokenizers differ in what they mark."""
+        return False
+
+    def adopted(self, token: str, other: BaseTokenizer) -> str:
         """A token of another tokenizer as this one spells it."""
-        return str(other.plain(token))
+        return other.plain(token)
 
     def to_json(self) -> str:
         """All of it as text, to be kept in a run."""

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import isfinite
-from typing import Any, Final, Protocol, Self, final
+from typing import Any, Final, Literal, Protocol, Self, final
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
+from sixjars_runtime.shared.data.text.joiners import JOINER, STAND_IN, stand_ins, text_of, without_joiners
 from sixjars_runtime.shared.data.text.pieces import leads
 from sixjars_runtime.shared.errors import RunError, first_line, shown
 from sixjars_runtime.shared.flow.special import GO, PAD, SPECIAL, STOP, UNK
@@ -19,12 +20,21 @@ from sixjars_runtime.shared.flow.special import GO, PAD, SPECIAL, STOP, UNK
 # (white space is where a text is split), so a text that says `<stop>` never stops anything.
 INSIDE = [f" {name}" for name in SPECIAL]
 MARK: Final = "▁"
-"""Begins a token that follows a space or the start of the text."""
+"""Begins a token that follows a space or the start of the text, where tokens have marks."""
 
 _WHITE = Regex(r"[\s\x1c-\x1f\x85]+")  # what str.split takes for white space
-_PUNCTUATION = Regex(rf"{MARK}?[[\p{{P}}\p{{S}}]&&[^{MARK}]]")  # one punctuation mark or symbol, and the mark before it
+_SIGN = r"[\p{P}\p{S}]"  # one punctuation mark or symbol
+_MARKED = Regex(rf"{MARK}?[{_SIGN}&&[^{MARK}]]")  # and the mark before it
+_JOINED = Regex(rf"{JOINER}?[{_SIGN}&&[^{JOINER}]](?:{JOINER}(?!{_SIGN}))?")  # and the joiners of its sides
+_SEAM = Regex(rf"(?<=\S)(?={_SIGN})|(?<={_SIGN})(?=[^\p{{P}}\p{{S}}\s])")  # where a joiner is put
 KINDS: Final = ("bpe", "characters", "unigram", "words")
-_FORMAT: Final = 2
+MARKED_WORDS: Final = "punctuation, words with marks"
+"""How words are split in a tokenizer of format 2: at punctuation, and each word carries the mark too."""
+_FORMAT: Final = 3
+_FORMAT_OF_MARKS: Final = 2  # still that of all other kinds, which have not changed since
+Spacing = Literal["marks", "joiners", "bare"]
+"""A mark begins each token after a space; a joiner is where no space is; or nothing but the tokens."""
+_RESERVED: Final = {"marks": [(MARK, "_")], "joiners": [(JOINER, STAND_IN)], "bare": []}  # what a text may not hold
 _HASHES: Final = 2**30  # a size and a hash together still fit 32 bits
 _KEPT: Final = 2**17  # words whose ids are kept
 
@@ -35,7 +45,7 @@ class TokenSettings(Protocol):
     tokens: Any
     """`words`, `characters`, `bpe` or `unigram`."""
     split: Any
-    """Whether words end at `punctuation` too, or at `spaces` alone."""
+    """Whether words end at `punctuation` too, or at `spaces` alone; or `MARKED_WORDS`."""
     lowercase: bool
     size: int
     min_count: int
@@ -81,6 +91,8 @@ def tokenizer_of(vocabulary: Vocabulary, settings: TokenSettings) -> Tokenizer:
     numbers = {token: number for number, token in enumerate([*INSIDE, *vocabulary.tokens])}
     model: models.Model
     if settings.tokens == "words":
+        if spacing_of(settings) == "joiners":
+            numbers |= {form: numbers[other] for form, other in stand_ins(vocabulary.tokens).items()}
         model = models.WordLevel(numbers, unk_token=INSIDE[UNK])
     elif settings.tokens == "unigram":
         model = unigram_model(vocabulary)
@@ -88,7 +100,7 @@ def tokenizer_of(vocabulary: Vocabulary, settings: TokenSettings) -> Tokenizer:
         merges = [(one, two) for one, two in vocabulary.merges] if settings.tokens == "bpe" else []
         model = models.BPE(numbers, merges, unk_token=INSIDE[UNK])
     tokenizer = Tokenizer(model)
-    tokenizer.normalizer = normalizer_of(settings)
+    tokenizer.normalizer = prepared_of(settings)
     tokenizer.pre_tokenizer = pre_tokenizer_of(settings)
     return tokenizer
 
@@ -99,29 +111,40 @@ def unigram_model(vocabulary: Vocabulary) -> models.Model:
     return models.Unigram(list(zip([*INSIDE, *vocabulary.tokens], scores, strict=True)), UNK)
 
 
-def is_marked(settings: TokenSettings) -> bool:
-    """Whether tokens carry a mark where a space came before them."""
-    return settings.tokens in ("bpe", "unigram") or (settings.tokens == "words" and settings.split == "punctuation")
+def spacing_of(settings: TokenSettings) -> Spacing:
+    """How tokens keep the spaces of a text."""
+    if settings.tokens in ("bpe", "unigram"):
+        return "marks"
+    splits: dict[str, Spacing] = {"punctuation": "joiners", MARKED_WORDS: "marks"}
+    return splits.get(settings.split, "bare") if settings.tokens == "words" else "bare"
 
 
 def normalizer_of(settings: TokenSettings) -> normalizers.Normalizer:
     """What a text is made of before it is split."""
     steps: list[normalizers.Normalizer] = [normalizers.Lowercase()] if settings.lowercase else []
     steps += [normalizers.NFC(), normalizers.Replace(_WHITE, " "), normalizers.Strip()]
-    if is_marked(settings):
-        steps.append(normalizers.Replace(MARK, "_"))
+    steps += [normalizers.Replace(*pair) for pair in _RESERVED[spacing_of(settings)]]
     return normalizers.Sequence(steps)
 
 
+def prepared_of(settings: TokenSettings) -> normalizers.Normalizer:
+    """What is split: a normalized text, with joiners in it where tokens have them."""
+    joins = spacing_of(settings) == "joiners"
+    seams = [normalizers.Replace(_SEAM, JOINER)] if joins else []
+    return normalizers.Sequence([normalizer_of(settings), *seams])
+
+
 def pre_tokenizer_of(settings: TokenSettings) -> pre_tokenizers.PreTokenizer:
-    """Splits a normalized text into words, or leaves it whole."""
+    """Splits a prepared text into words, or leaves it whole."""
     if settings.tokens == "characters":
         return pre_tokenizers.Sequence([])
-    if not is_marked(settings):
-        return pre_tokenizers.WhitespaceSplit()
+    if spacing_of(settings) != "marks":
+        joins = spacing_of(settings) == "joiners"
+        at_marks = [pre_tokenizers.Split(_JOINED, "isolated")] if joins else []
+        return pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), *at_marks])
     steps: list[pre_tokenizers.PreTokenizer] = [pre_tokenizers.Metaspace(replacement=MARK)]
     if settings.tokens == "words":
-        steps.append(pre_tokenizers.Split(_PUNCTUATION, "isolated"))
+        steps.append(pre_tokenizers.Split(_MARKED, "isolated"))
     return pre_tokenizers.Sequence(steps)
 
 
@@ -145,7 +168,11 @@ class BaseTokenizer(ABC):
 
     @abstractmethod
     def plain(self, token: str) -> str:
-        """A token without the mark of a space."""
+        """A token without the mark of a space, and without joiners."""
+
+    @abstractmethod
+    def follows_space(self, token: str) -> bool:
+        """Whether a space came before a token, as far as its spelling tells."""
 
     def _name(self, number: int, source_words: Sequence[str]) -> str:
         return self._names[number] if number < self.size else source_words[number - self.size]
@@ -158,7 +185,7 @@ class BaseTokenizer(ABC):
         return [[at for at, word in enumerate(some) for _ in range(counts[word])] for some in words]
 
     def by_word(self) -> dict[str, list[int]]:
-        """Plain spelling -> all ids spelled so (`▁the` and `the` are one word), special tokens left out."""
+        """Plain spelling -> all ids spelled so (`￭,` and `,` are one mark), special tokens left out."""
         found: dict[str, list[int]] = {}
         for number in range(len(SPECIAL), self.size):
             found.setdefault(self.plain(self._names[number]), []).append(number)
@@ -173,9 +200,10 @@ class Spelling(BaseTokenizer):
         self._kind: str = settings.tokens
         self._split: str = settings.split
         self._lowercase = settings.lowercase
-        self._marked = is_marked(settings)
+        self._spacing = spacing_of(settings)
         self._names = [*SPECIAL, *vocabulary.tokens]
         self._tokenizer = tokenizer_of(vocabulary, settings)
+        self._normalizer = normalizer_of(settings)
         self._words: dict[str, list[int]] = {}
         self._open_words: dict[str, list[int]] = {}
         # Leaves out the offsets, where this version of the library can.
@@ -190,7 +218,7 @@ class Spelling(BaseTokenizer):
         """The ids of words, of characters with the space before them; those of the first words are kept."""
         kept = self._open_words if open else self._words
         new = [word for word in words if word not in kept]
-        rows: list[list[int]] = [encoding.ids for encoding in self._batch(new)] if new else []
+        rows = self._rows_of(new)
         if open:
             assert self.can_copy
             rows = [self._with_hashes(word, ids) if UNK in ids else ids for word, ids in zip(new, rows, strict=True)]
@@ -204,23 +232,45 @@ class Spelling(BaseTokenizer):
             kept.update(found)
         return [found[word] if word in found else kept[word] for word in words]
 
+    def _rows_of(self, words: Sequence[str]) -> list[list[int]]:
+        """The ids of words that are not kept.
+
+        Most words are letters and digits of ASCII, which are one token and are normalized to themselves: looking them
+        up takes half the time of splitting them.
+        """
+        begin = MARK if self._spacing == "marks" else ""
+        whole = [self._kind == "words" and word.isascii() and word.isalnum() for word in words]
+        others = [word for word, is_whole in zip(words, whole, strict=True) if not is_whole]
+        split = iter(self._batch(others) if others else [])
+
+        def looked_up(word: str) -> list[int]:
+            number = self._tokenizer.token_to_id(begin + (word.lower() if self._lowercase else word))
+            return [UNK if number is None else number]
+
+        # In order: rows that lie beside each other in memory are put together faster later.
+        return [looked_up(word) if is_whole else next(split).ids for word, is_whole in zip(words, whole, strict=True)]
+
     def _with_hashes(self, text: str, ids: Sequence[int]) -> list[int]:
-        """Ids with the hash of its word in place of each `<unk>`; a word is the same with the mark and without."""
+        """Ids with the hash of its word in place of each `<unk>`."""
         tokens = zip(self.split(text), ids, strict=True)
         return [self._hash(token) if number == UNK else number for token, number in tokens]
 
     def _hash(self, token: str) -> int:
+        """A number for a word outside the vocabulary: the same however it is joined to what is beside it.
+
+        Two words with one number are taken for the same word, so that the wrong one of them may be copied. Only words
+        of one row are compared with each other: of 1,000 such words in a row, two are taken for one another in 0.05 %
+        of such rows (1000² / 2 / 2³⁰).
+        """
         return self.size + zlib.crc32(self.plain(token).encode()) % _HASHES
 
     def normalize(self, text: str) -> str:
         """A text as it is before it is split: what an output can be compared with."""
-        normalizer = self._tokenizer.normalizer
-        assert normalizer is not None
-        made: str = normalizer.normalize_str(text)
+        made: str = self._normalizer.normalize_str(text)
         return made
 
     def split(self, text: str) -> list[str]:
-        """What stands at each position of `encode(text)`, spelled with its mark; unknown words are spelled too.
+        """What stands at each position of `encode(text)`, spelled as in the vocabulary; unknown words are spelled too.
 
         Subwords are found by looking them up, so a letter that is not known is `<unk>` among them.
         """
@@ -228,9 +278,10 @@ class Spelling(BaseTokenizer):
             return [self._names[number] for number in self.encode(text)]
         if self._kind == "characters":
             return list(self.normalize(text))
-        splitter = self._tokenizer.pre_tokenizer
+        prepare, splitter = self._tokenizer.normalizer, self._tokenizer.pre_tokenizer
+        assert prepare is not None
         assert splitter is not None
-        return [token for token, _ in splitter.pre_tokenize_str(self.normalize(text))]
+        return [token for token, _ in splitter.pre_tokenize_str(prepare.normalize_str(text))]
 
     def decode(self, ids: Sequence[int], source_words: Sequence[str] = ()) -> str:
         """The text of ids; `<pad>`, `<go>` and `<stop>` are left out.
@@ -239,17 +290,40 @@ class Spelling(BaseTokenizer):
         """
         kept = [number for number in ids if number not in (PAD, GO, STOP)]
         tokens = [self._name(number, source_words) for number in kept]
-        if self._kind == "words" and self._split == "spaces":
+        if self._spacing == "joiners":
+            return text_of(self._as_in_source(kept, tokens, source_words))
+        if self._kind == "words" and self._spacing == "bare":
             return " ".join(tokens)
         if self._kind == "words":
             tokens = [
                 self._spaced(number, before, source_words) for number, before in zip(kept, ["", *tokens], strict=False)
             ]
         text = "".join(tokens)
-        return text.replace(MARK, " ").removeprefix(" ") if self._marked else text
+        return text.replace(MARK, " ").removeprefix(" ") if self._spacing == "marks" else text
+
+    def _as_in_source(self, ids: Sequence[int], tokens: list[str], source_words: Sequence[str]) -> list[str]:
+        """Tokens, where those beside a copied word may be spelled as beside it in the source.
+
+        A mark takes that form, if it stands in for it: of `3,500` the comma, where the vocabulary has no comma between
+        two words. And a piece of a word that a subword tokenizer read goes on only with the piece before it.
+        """
+        spelled = list(tokens)
+        for at, number in enumerate(ids):
+            place = number - self.size
+            if place < 0:
+                continue
+            before = source_words[place - 1] if at and place else None
+            if any(map(str.isalnum, tokens[at])) and tokens[at - 1] != before:
+                spelled[at] = without_joiners(tokens[at])
+            for step in (-1, 1):
+                if 0 <= at + step < len(ids) and 0 <= place + step < len(source_words):
+                    form = source_words[place + step]
+                    stands_in = self._tokenizer.token_to_id(form) == ids[at + step]
+                    spelled[at + step] = form if stands_in else spelled[at + step]
+        return spelled
 
     def _spaced(self, number: int, before: str, source_words: Sequence[str]) -> str:
-        """A token as it is joined to the one before it; a copied word goes by what it now follows."""
+        """A marked word as it is joined to the token before it; a copied one goes by what it now follows."""
         token = self._name(number, source_words)
         if number == UNK:  # most often a word after a space
             return f" {token}"
@@ -268,18 +342,34 @@ class Spelling(BaseTokenizer):
         return [self.plain(token) for token in tokens] if self._kind == "words" else tokens
 
     def plain(self, token: str) -> str:
-        """A token as a file of word vectors would spell it: without the mark."""
-        return token.removeprefix(MARK) if self._marked and token != MARK else token
+        """A token as a file of word vectors would spell it: without the mark, and without joiners."""
+        if self._spacing == "joiners":
+            return without_joiners(token)
+        return token.removeprefix(MARK) if self._spacing == "marks" and token != MARK else token
 
-    def adopted(self, token: str, other: Any) -> str:
-        """A token of another tokenizer as this one spells it: marked where a space came before it, or plain."""
-        spaced = token.startswith(MARK) if other._marked else other._kind == "words"
-        return f"{MARK}{other.plain(token)}" if spaced and self._marked else other.plain(token)
+    def follows_space(self, token: str) -> bool:
+        """Whether a space came before a token; words with joiners are taken to follow one."""
+        if self._spacing == "joiners":
+            return not token.startswith(JOINER)
+        return token.startswith(MARK) if self._spacing == "marks" else self._kind == "words"
+
+    def adopted(self, token: str, other: BaseTokenizer) -> str:
+        """A token of another tokenizer as this one spells it."""
+        if isinstance(other, Spelling) and self._spacing == other._spacing == "joiners":
+            return token
+        before = {"marks": ("", MARK), "joiners": (JOINER, ""), "bare": ("", "")}[self._spacing]
+        return before[other.follows_space(token)] + other.plain(token)
+
+    def like(self, settings: TokenSettings) -> TokenizerSettings:
+        """Settings for more tokens of its own spelling, which may be that of an older run."""
+        return TokenizerSettings(self._kind, self._split, self._lowercase, settings.size, settings.min_count)
 
     def to_json(self) -> str:
         """All of it as text, to be kept in a run."""
-        how = {"format": _FORMAT, "kind": self._kind, "split": self._split, "lowercase": self._lowercase}
-        return json.dumps(how | vars(self._vocabulary), ensure_ascii=False)
+        form = _FORMAT if self._spacing == "joiners" else _FORMAT_OF_MARKS
+        split = "punctuation" if self._split == MARKED_WORDS else self._split
+        settings = {"format": form, "kind": self._kind, "split": split, "lowercase": self._lowercase}
+        return json.dumps(settings | vars(self._vocabulary), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -287,10 +377,13 @@ class Spelling(BaseTokenizer):
         try:
             whole = json.loads(text)
             kind, split, lowercase = whole["kind"], whole["split"], whole["lowercase"]
-            if whole["format"] != _FORMAT or kind not in KINDS or not isinstance(lowercase, bool):
+            is_known = whole["format"] in (_FORMAT_OF_MARKS, _FORMAT) and kind in KINDS
+            if not is_known or not isinstance(lowercase, bool):
                 raise ValueError(f"format {shown(whole['format'])}, kind {shown(kind)}, lowercase {shown(lowercase)}")
             if split not in ("punctuation", "spaces"):
                 raise ValueError(f"split {shown(split)}")
+            if kind == "words" and split == "punctuation" and whole["format"] == _FORMAT_OF_MARKS:
+                split = MARKED_WORDS
             vocabulary = Vocabulary(whole["tokens"], whole["merges"], whole["scores"])
             return cls(vocabulary, TokenizerSettings(kind, split, lowercase))
         except RecursionError:

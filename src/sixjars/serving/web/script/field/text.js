@@ -1,5 +1,6 @@
-// Text becomes token ids, in segments or not, and comes back. The mark `▁` is where a space came before a token.
-const MARK = "▁";
+// Text becomes token ids, in segments or not, and comes back.
+const MARK = "▁"; // where a space came before a token
+const JOINER = "￭"; // where no space is beside a punctuation mark
 
 class Tokenizer {
   constructor(learned) {
@@ -9,12 +10,14 @@ class Tokenizer {
     // Without the special ones: `<stop>` in a text is text.
     this.numbers = new Map(learned.tokens.map((token, at) => [token, SPECIAL.length + at]));
     this.marked = true; // whether tokens carry the mark
+    this.joins = false; // whether punctuation marks have joiners
     this.isWhole = false; // whether a word (or character) outside the vocabulary is one token
   }
 
-  // Unicode NFC, single spaces; a `▁` of the text itself becomes `_`.
+  // Unicode NFC, single spaces; a `▁` or `￭` of the text itself becomes another sign where it would be mistaken.
   normalize(text) {
     const plain = words(this.cased(text).normalize("NFC")).join(" ");
+    if (this.joins) return plain.replaceAll(JOINER, "■");
     return this.marked ? plain.replaceAll(MARK, "_") : plain;
   }
 
@@ -41,7 +44,14 @@ class Tokenizer {
   }
 
   plain(token) {
+    if (this.joins) return withoutJoiners(token);
     return this.marked && token !== MARK && token.startsWith(MARK) ? token.slice(1) : token;
+  }
+
+  // Whether a space came before a token, as far as its spelling tells.
+  followsSpace(token) {
+    if (this.joins) return !token.startsWith(JOINER);
+    return this.marked ? token.startsWith(MARK) : this.learned.kind === "words";
   }
 
   tokens(ids, sourceWords) {
@@ -62,6 +72,9 @@ class Tokenizer {
   // end: tokens/characters, tokens/bpe, tokens/unigram
   // end: output/text
 }
+
+// A token as it stands in the text.
+const withoutJoiners = (token) => (token === JOINER ? token : token.replace(/^￭/, "").replace(/￭$/, ""));
 
 FIELD.text = class {
   constructor({ name, settings, learned }) {
@@ -117,10 +130,12 @@ FIELD.text = class {
   // end: copying
   // only: borrows
 
-  // A token of another tokenizer as this one spells it: marked where a space came before it, or plain.
+  // A token of another tokenizer as this one spells it.
   adopted(token, other) {
-    const spaced = other.marked ? token.startsWith(MARK) : other.learned.kind === "words";
-    return spaced && this.tokenizer.marked ? MARK + other.plain(token) : other.plain(token);
+    const { joins, marked } = this.tokenizer, spaced = other.followsSpace(token);
+    if (joins && other.joins) return token;
+    if (joins) return spaced ? other.plain(token) : JOINER + other.plain(token);
+    return marked && spaced ? MARK + other.plain(token) : other.plain(token);
   }
   // end: borrows
 };
