@@ -66,6 +66,8 @@ class Track:
         """Updates after which a training ends by itself."""
         self.stops: Callable[[str, int], None] = lambda name, step: None
         self.validation = 1.0
+        self.reading: dict[str, float] = {}
+        """Seconds of the first reading, by candidate."""
         self.names = list(CANDIDATES)
 
     def clock(self) -> float:
@@ -76,6 +78,7 @@ class Track:
         assert resume == (name in self.made)
         run.folder.mkdir(parents=True, exist_ok=True)
         (run.folder / "recipe.yaml").touch()
+        self.now += self.reading.pop(name, 0.0)
         reporter.begin(step=self.made.get(name, 0), total=10**6)
         paused = False
         while not paused and self.made.get(name, 0) < self.ends.get(name, 10**6):
@@ -137,6 +140,14 @@ def test_one_slow_candidate_takes_no_time_of_the_others(starter: Path, track: Tr
     assert result.winner == "d"
     assert track.made["b"] == 1
     assert track.made["d"] > 1000
+
+
+def test_who_reads_the_data_for_all_leaves_time_for_all(starter: Path, track: Track) -> None:
+    track.reading, track.slope = {"starter": 60.0}, {"b": 0.9, "c": 0.8}
+    race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    assert track.made["starter"] > 0.4 * track.made["d"]
+    assert track.made["d"] > 500
+    assert track.now <= 600
 
 
 def test_ctrl_c_writes_the_best_so_far(starter: Path, track: Track) -> None:

@@ -102,7 +102,8 @@ def _in_words(row: Mapping[str, Any], metric: str) -> str:
     if row["state"] == "failed":
         return f"failed: {row['why']}"
     score = "not scored" if row["score"] is None else f"{metric} {row['score']:.4g}"
-    return f"{score}, {row['updates']:,} updates, {duration(row['seconds'])}"
+    updates = "1 update" if row["updates"] == 1 else f"{row['updates']:,} updates"
+    return f"{score}, {updates}, {duration(row['seconds'])}"
 
 
 def check_minutes(minutes: float, data: object) -> None:
@@ -295,9 +296,10 @@ class Timed(Reporter):
         return self.paused
 
     def begin(self, *, step: int, total: int) -> None:
-        """Reading the data does not count as time of the candidate, only as time of the race."""
-        self.began = self.stepped_at = self.course.clock()
-        self.until = min(self.began + self.seconds, self.over)
+        """Reading the data is part of its time, but of half of it at most: the first candidate reads for all."""
+        self.stepped_at = self.course.clock()
+        fair = max(self.began + self.seconds, self.stepped_at + self.seconds / 2)
+        self.until = min(fair, self.over)
 
     def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
         """Give up where reading alone takes too long."""
