@@ -118,6 +118,7 @@ class PairEncoder(Encoder):
         reads = f"(E_{rnn.tag}[x_nk] + m_nk e_same)"
         return [
             *embedding.equations(),
+            "m_nk is 1 where the other sentence has the word x_nk too, else 0; <unk> is never the same word",
             *rnn.equations(reads=reads, state="h", at="nk", summary=""),
             *align,
             "c_j = relu(W_cmp h_j + b_cmp)",
