@@ -188,7 +188,7 @@ class BagEncoder(Encoder):
 
 @final
 class WideDeepEncoder(Encoder):
-    """h_j = RNN(h_{j-1}, E_enc[x_j]); h_T = [h_S, z]: a recurrent encoder with the evidence of words and pairs beside it.
+    """h_j = RNN(h_{j-1}, E_enc[x_j]); h_T = [h_rnn, z]: a recurrent encoder with the evidence of words and pairs beside it.
 
     Wide and deep learning: Cheng et al. 2016 (https://arxiv.org/abs/1606.07792). The bridge `pooling` with
     `join_summary: true` hands attention over the states and the evidence to the label.
@@ -225,5 +225,5 @@ class WideDeepEncoder(Encoder):
 
     def equations(self) -> list[str]:
         """The recurrence, the evidence, and both."""
-        deep = self.deep.equations(summary="h_S")
-        return [*deep, *self.ngrams.equations(), "h_T = [h_S, z]"]
+        deep = self.deep.equations(summary="h_rnn")
+        return [*deep, *self.ngrams.equations(), "h_T = [h_rnn, z]"]
