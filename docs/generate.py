@@ -411,7 +411,12 @@ def _encoder_in_short(recipe: Recipe) -> str:
         read = "frames and clips" if section["reads"] == "both" else section["reads"]
         return f"{_rnn_in_short(section)} over {read} ({_backbone_in_short(recipe, section['backbone'])})"
     if section["kind"] == "pair":
-        return f"{_rnn_in_short(section['sentence'])} over each sentence"
+        by = ", compared by word" if section["compare"] == "words" else ""
+        return f"{_rnn_in_short(section['sentence'])} over each sentence{by}"
+    if section["kind"] == "bag":
+        return "bag of words and pairs"
+    if section["kind"] == "wide_deep":
+        return f"{_rnn_in_short(section['deep'])} + bag of words and pairs"
     if section["kind"] == "hierarchy":
         pooled = ", attention pooling of words" if section["pool"] == "attention" else ""
         return f"words {_rnn_in_short(section['words'])}, segments {_rnn_in_short(section)}{pooled}"

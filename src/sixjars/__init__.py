@@ -55,6 +55,9 @@ if TYPE_CHECKING:
     from sixjars.model.decoders.label import LabelDecoder as LabelDecoder
     from sixjars.model.decoders.pointer import PointerDecoder as PointerDecoder
     from sixjars.model.decoders.sequence import SequenceDecoder as SequenceDecoder
+    from sixjars.model.encoders.bag import BagEncoder as BagEncoder
+    from sixjars.model.encoders.bag import NgramVectors as NgramVectors
+    from sixjars.model.encoders.bag import WideDeepEncoder as WideDeepEncoder
     from sixjars.model.encoders.image import ImageEncoder as ImageEncoder
     from sixjars.model.encoders.image import ImageQuestionEncoder as ImageQuestionEncoder
     from sixjars.model.encoders.nothing import NothingEncoder as NothingEncoder
@@ -123,6 +126,7 @@ _MODULES = {
     "model.decoders.label": "LabelDecoder",
     "model.decoders.pointer": "PointerDecoder",
     "model.decoders.sequence": "SequenceDecoder",
+    "model.encoders.bag": "BagEncoder NgramVectors WideDeepEncoder",
     "model.encoders.image": "ImageEncoder ImageQuestionEncoder",
     "model.encoders.nothing": "NothingEncoder",
     "model.encoders.pair": "PairEncoder",

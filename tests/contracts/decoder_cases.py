@@ -37,6 +37,7 @@ MADE: dict[str, Callable[..., Bridge]] = {
     "dot": partial(BRIDGES["attention"], score="dot"),
     "general": partial(BRIDGES["attention"], score="general"),
     "pooling_segments": BRIDGES["pooling"],
+    "pooling_join": partial(BRIDGES["pooling"], join_summary=True),
 }
 TWO_LEVELS = ("two_level", "pooling_segments")
 """Those that attend to the upper level."""
@@ -94,7 +95,7 @@ def _label(bridge: str, *, multi_label: bool = False) -> Callable[[], LabelDecod
     return make
 
 
-ALIKE = ("dot", "general", "pooling")
+ALIKE = ("dot", "general", "pooling", "pooling_join")
 """Bridges that differ from others (additive, pooling of segments) in nothing that a decoder could notice."""
 SEQUENCES, RARE = named(
     _sequence,

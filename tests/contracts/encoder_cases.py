@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 from sixjars.flow.contracts import Encoder
 from sixjars.flow.values import Padded
+from sixjars.model.encoders.bag import BagEncoder, NgramVectors, WideDeepEncoder
 from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.pair import PairEncoder
@@ -17,6 +18,7 @@ from sixjars.model.visual import VisualInput
 
 from .examples import (
     CELLS,
+    VOCABULARY,
     documents,
     features,
     frames,
@@ -63,6 +65,31 @@ def _text(cell: CellName, direction: Direction, layers: int) -> Case:
     )
 
 
+def ngrams(*, counted: bool = False) -> NgramVectors:
+    """Evidence of words and pairs, whose weights are all 1 unless they were counted."""
+    vectors = NgramVectors(vocabulary=VOCABULARY, size=3, buckets=16, dropout=0.2)
+    if counted:
+        vectors.count([texts(), other_texts()])
+    return vectors
+
+
+def _bag(*, counted: bool) -> Case:
+    return Case(
+        lambda: BagEncoder(embedding=words(), ngrams=ngrams(counted=counted)),
+        lambda: {"source": texts()},
+        "source",
+        summarises=False,
+    )
+
+
+def _wide_deep(cell: CellName, direction: Direction) -> Case:
+    def make() -> Encoder:
+        deep = TextEncoder(embedding=words(), cell=cell, size=3, direction=direction, dropout=0.2)
+        return WideDeepEncoder(deep=deep, ngrams=ngrams(counted=True))
+
+    return of_text(make)
+
+
 def _hierarchy(
     cell: CellName, directions: tuple[Direction, Direction], pool: Literal["last", "attention"], *widths: int
 ) -> Case:
@@ -78,11 +105,12 @@ def _hierarchy(
     return Case(make, lambda: {"source": documents(*widths)}, "source")
 
 
-def _pair(cell: CellName, direction: Direction) -> Case:
+def _pair(cell: CellName, direction: Direction, compare: Literal["summaries", "words"] = "summaries") -> Case:
     """Sentences of different lengths, the second with padding where the first has none."""
 
     def make() -> Encoder:
-        return PairEncoder(sentence=TextEncoder(embedding=words(), cell=cell, size=3, direction=direction, dropout=0.2))
+        sentence = TextEncoder(embedding=words(), cell=cell, size=3, direction=direction, dropout=0.2)
+        return PairEncoder(sentence=sentence, compare=compare)
 
     def inputs() -> Inputs:
         return {"sentence1": texts(), "sentence2": other_texts()}
@@ -148,6 +176,12 @@ CASES: dict[str, Case] = {
     **HIERARCHIES,
     "pair-gru": _pair("gru", "both"),
     "pair-lstm": _pair("lstm", "forward"),
+    "pair-words-gru": _pair("gru", "both", "words"),
+    "pair-words-lstm": _pair("lstm", "forward", "words"),
+    "bag": _bag(counted=False),
+    "bag-counted": _bag(counted=True),
+    "wide-deep-gru": _wide_deep("gru", "both"),
+    "wide-deep-lstm": _wide_deep("lstm", "forward"),
     "image": _image(learning, CELLS),
     "image-trained-from-a-layer-on": _image(lambda: learning("blocks.1"), CELLS),
     "image-features": _image(features, CELLS),
@@ -181,5 +215,5 @@ CASES: dict[str, Case] = {
         lambda: VideoEncoder(backbone=given(), size=3, dropout=0.2), lambda: {"video": frames(given())}, "video"
     ),
 }
-EXPORTED = ("text-gru-both-2", "hierarchy-rnn-last", "points-rnn")
+EXPORTED = ("text-gru-both-2", "hierarchy-rnn-last", "points-rnn", "bag-counted", "pair-words-gru")
 """Those whose export is tried in every run of the tests; it takes seconds."""

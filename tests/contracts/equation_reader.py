@@ -16,6 +16,7 @@ WORDS = {
     "before the first step every state is 0": "zero",
     "a word outside the vocabulary is <unk> in E_dec, and 0 in P_V": "unknown",
     "before the first step every weight is 0": "unattended",
+    "m_nk is 1 where the other sentence has the word x_nk too, else 0; <unk> is never the same word": "shared",
 }
 """Lines of plain words, each with the rule that it states."""
 COMMENTS = (
@@ -26,6 +27,8 @@ COMMENTS = (
     r"φ is 1 for words with a frozen vector, else 0",
     r"over the cells; \* is a convolution over frames and cells",
     r"the coverage",
+    r"the weight of the (word|pair)",
+    r"the pair's hash",
     r"0 beyond the ends",
 )
 """What may stand after the colon of an equation."""
@@ -36,6 +39,7 @@ CONDITIONS = {
     PLACE: "place",
     PLACE + "; ω_nk = 1 / K where the encoder computes none": "even",
     ", over the words of segment n, which has word j": "segment",
+    ", or 0 where one of both is <unk> or beyond the end": "pair",
     ", over positions not chosen yet; <stop> when none is left": "all",
     ", over positions not chosen yet and, from t = 2 on, <stop>": "some",
 }
@@ -57,11 +61,11 @@ TOKEN = re.compile(
     r"\s*(?:"
     r"(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)"
     r"|(?P<special><go>)"
-    r"|(?P<reduce>softmax(?:_[jkn])?(?=\()|Σ_(?:[jkn]|\{[^}]*\}))"
+    r"|(?P<reduce>softmax(?:_[jkn])?(?=\()|(?:mean|max)_[jk](?= )|Σ_(?:[jkn]|\{[^}]*\}))"
     r"|(?P<function>(?:tanh|relu|abs|mean|var|sqrt|norm|σ)(?=\())"
+    r"|(?P<sign>mod(?= )|[-+⊙*/(),\[\]ᵀ])"
     r"|(?P<name>[A-Za-zα-ω][\u0302\u0303]?′?[⁰¹²³⁴⁵⁶⁷⁸⁹]*[→←]?"
     r"(?:_(?:\{(?:[^{}]|\{[^}]*\})*\}|(?:[^\s(){}\[\]ᵀ,;:]|,(?=\S))+))?)"
-    r"|(?P<sign>[-+⊙*/(),\[\]ᵀ])"
     r")"
 )
 
@@ -143,7 +147,7 @@ class Parser:
         tree = self.factor()
         while True:
             kind, text = self.tokens[self.at]
-            if sign := self.take("⊙", "*", "/"):
+            if sign := self.take("⊙", "*", "/", "mod"):
                 tree = (sign, tree, self.factor())
             elif kind in ("number", "reduce", "function", "name") or text in ("(", "["):
                 tree = ("·", tree, self.factor())

@@ -132,6 +132,8 @@ class Equations:
             return self._evaluated(named[0], {})
         if base in self.example.given:
             return self.example.given[base](*at)
+        if base == "m" and "shared" in self.rules:
+            return self._shared(*at)
         general = [line for line in lines if is_general(line)]
         if len(general) != 1 or any(isinstance(one, str) for one in at):
             raise Unreadable(f"{base} at {at} is defined {len(general)} times")
@@ -151,11 +153,23 @@ class Equations:
             return self._pointed(line, env)
         if line.rule in ("place", "even", "segment"):
             env = env | self.example.place(env["j"])
+        if line.rule == "pair" and not all(self._is_known(env["j"] + by) for by in (0, 1)):
+            return 0
         if line.rule == "even" and "ω" not in self.lines:
             self.lines["ω"] = list(read("ω_nk = 1 / K"))
         if "y_t" in line.text.partition(" = ")[2]:  # a chance that is told for each word
             return np.array([self.eval(line.tree, env | {"y_t": word}) for word in range(self.example.outputs)])
         return self.eval(line.tree, env | {"rule": line.rule})
+
+    def _is_known(self, position: int) -> bool:
+        """Whether there is a word of the vocabulary at a position."""
+        return position <= self.example.positions and self.value("x", position) >= SPECIAL
+
+    def _shared(self, n: int, k: int) -> float:
+        """Whether the other of two sentences has a word too."""
+        other = 3 - n
+        theirs = [self.value("x", other, place) for place in self.example.range("k", {"n": other})]
+        return float(self.value("x", n, k) in theirs and self.value("x", n, k) >= SPECIAL)
 
     def _pointed(self, line: Line, env: Env) -> Any:
         """The chance of each token: positions that were not chosen, and `<stop>` where it may come."""
@@ -200,7 +214,8 @@ class Equations:
 
     def _row(self, matrix: str, word: Tree, env: Env) -> Any:
         rows, number = self._name(matrix, env), int(self.eval(word, env))
-        return rows[UNK if number >= len(rows) and "unknown" in self.rules else number]
+        row = rows[UNK if number >= len(rows) and "unknown" in self.rules else number]
+        return row[0] if row.shape == (1,) else row  # a weight of the token
 
     def _chance(self, name: str, _: Tree, env: Env) -> Any:
         chances = self.value(name, env["t"])
@@ -236,6 +251,9 @@ class Equations:
         if not index:
             return softmax(self.eval(body, env))
         values = list(self.example.range(index, env))
+        if name[0] == "m":
+            reduced = {"mean": np.mean, "max": np.max}[name.partition("_")[0]]
+            return reduced([self.eval(body, env | {index: value}) for value in values], axis=0)
         if env.get("rule") == "segment":
             values = [j for j in values if self.example.place(j)["n"] == env["n"]]
         return softmax([self.eval(body, env | {index: value}) for value in values])[values.index(env[index])]
@@ -255,6 +273,8 @@ def _combined(kind: str, values: list[Any]) -> Any:
         return left - right
     if kind == "/":
         return left / right
+    if kind == "mod":
+        return left % right
     if kind == "⊙":
         return left * right
     return {"·": multiplied, "*": convolved}[kind](left, right)

@@ -63,6 +63,23 @@ CASES: dict[str, Case] = {
     ),
     "pooling-linear": Case(6, 5, lambda: AttentionPooling(source_size=6, state_size=4, size=3, state_count=2)),
     "pooling-copy": Case(4, 5, lambda: AttentionPooling(source_size=4, state_size=4, size=3, start="copy")),
+    "pooling-join-linear": Case(
+        6,
+        5,
+        lambda: AttentionPooling(source_size=6, summary_size=5, state_size=4, size=3, state_count=2, join_summary=True),
+    ),
+    "pooling-join-copy": Case(
+        3,
+        1,
+        lambda: AttentionPooling(source_size=3, summary_size=1, state_size=4, size=3, start="copy", join_summary=True),
+    ),
+    "pooling-join-segments": Case(
+        6,
+        5,
+        lambda: AttentionPooling(
+            source_size=6, summary_size=5, segment_size=3, state_size=4, size=3, join_summary=True
+        ),
+    ),
     "pooling-segments": Case(
         6, 5, lambda: AttentionPooling(source_size=6, segment_size=3, state_size=4, size=3, state_count=2)
     ),

@@ -12,6 +12,7 @@ from sixjars.flow.values import Padded
 from sixjars.model.bridges import BRIDGES
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
+from sixjars.model.encoders.bag import BagEncoder, WideDeepEncoder
 from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.pair import PairEncoder
@@ -19,6 +20,7 @@ from sixjars.model.encoders.points import PointsEncoder
 from sixjars.model.encoders.text import HierarchyEncoder, TextEncoder
 from sixjars.model.encoders.video import VideoEncoder
 
+from .encoder_cases import ngrams
 from .equation_models import Model, compare
 from .examples import TARGETS, documents, frames, images, learning, other_texts, ragged, texts, words
 
@@ -37,6 +39,11 @@ MADE: dict[str, tuple[Callable[[], Encoder], Callable[[], Inputs]]] = {
     "hierarchy": (
         lambda: HierarchyEncoder(words=_words(), size=3, pool="attention"),
         lambda: {"source": documents(1, 3)},
+    ),
+    "bag": (lambda: BagEncoder(embedding=words(), ngrams=ngrams(counted=True)), lambda: {"source": texts()}),
+    "wide_deep": (
+        lambda: WideDeepEncoder(deep=_words(), ngrams=ngrams(counted=True)),
+        lambda: {"source": texts()},
     ),
     "pair": (lambda: PairEncoder(sentence=_words()), lambda: {"sentence1": other_texts(), "sentence2": texts()}),
     "image": (lambda: ImageEncoder(backbone=learning()), lambda: {"image": images(learning())}),

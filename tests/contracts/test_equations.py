@@ -21,6 +21,7 @@ from sixjars.model.build import build
 from sixjars.model.decoders.label import LabelDecoder
 from sixjars.model.decoders.pointer import PointerDecoder
 from sixjars.model.decoders.sequence import SequenceDecoder
+from sixjars.model.encoders.bag import BagEncoder, WideDeepEncoder
 from sixjars.model.encoders.image import ImageEncoder, ImageQuestionEncoder
 from sixjars.model.encoders.nothing import NothingEncoder
 from sixjars.model.encoders.pair import PairEncoder
@@ -32,6 +33,7 @@ from sixjars.recipe.files import packaged
 from sixjars.runs.data import Blueprint
 from sixjars.runs.recipes import read_recipe
 
+from .encoder_cases import ngrams
 from .equation_models import Model, all_letters, compare
 from .equation_reader import Unreadable, expanded, names_in
 from .equation_values import Equations, Example
@@ -69,7 +71,7 @@ def sized(kind: Callable[..., Bridge], encoder: Encoder, **settings: Any) -> Cal
     sizes = {"source_size": encoder.output_size, "summary_size": encoder.summary_size}
     taken = {
         "source_size": kind is not InitialState and kind is not EveryStep,
-        "summary_size": kind is not AttentionPooling,
+        "summary_size": kind is not AttentionPooling or settings.get("join_summary", False),
     }
     sizes = {name: size for name, size in sizes.items() if taken[name]}
     if kind in (AttentionPooling, TwoLevelAttention):
@@ -101,6 +103,7 @@ def test_cells_directions_and_layers(cell: str, direction: str, layers: int) -> 
         (InitialState, {}),
         (EveryStep, {}),
         (AttentionPooling, {}),
+        (AttentionPooling, {"join_summary": True}),
         (Attention, {}),
         (Attention, {"score": "dot"}),
         (Attention, {"score": "general"}),
@@ -111,7 +114,8 @@ def test_cells_directions_and_layers(cell: str, direction: str, layers: int) -> 
 )
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_bridges_and_scores(kind: Callable[..., Bridge], settings: dict[str, Any], start: str, cell: str) -> None:
-    encoder = text()
+    # What is copied has the size of the state, also where the summary stands beside the pooled states.
+    encoder = text(size=1 if start == "copy" and "join_summary" in settings else 2)
     compare(translation(encoder, sequence(sized(kind, encoder, start=start, **settings), cell)))
     if kind is LocationAttention:  # which needs several steps
         return
@@ -169,10 +173,15 @@ def test_hierarchies(cell: str, pool: str, directions: tuple[str, str]) -> None:
     below = text(cell, directions[0], 2)
     encoder = HierarchyEncoder(words=below, cell=cell, size=3, direction=directions[1], pool=pool)  # type: ignore[arg-type]
     copied = torch.tensor([[5, 6, 7, V + 3, 4, 10], [9, 0, 0, 0, 0, 0], [4, 10, V + 2, 0, 0, 0]])
-    for kind in (TwoLevelAttention, AttentionPooling, Attention, InitialState):
+    joined = {"join_summary": True}
+    kinds = (
+        *((TwoLevelAttention, {}), (AttentionPooling, {}), (AttentionPooling, joined)),
+        *((Attention, {}), (InitialState, {})),
+    )
+    for kind, settings in kinds:
         copying = kind is TwoLevelAttention
         source = replace(documents(1, 3), copy_ids=copied if copying else None)
-        decoder = sequence(sized(kind, encoder), cell, copying=copying)
+        decoder = sequence(sized(kind, encoder, **settings), cell, copying=copying)
         compare(Model(encoder, decoder, {"source": source}, Padded.of(list(TARGETS))))
 
 
@@ -226,6 +235,31 @@ def test_pairs_of_sentences(kind: Callable[..., Bridge], cell: str, layers: int)
     decoder = LabelDecoder(bridge=sized(kind, encoder)(state_size=H), classes=5, size=H)
     inputs = {"sentence1": texts(), "sentence2": other_texts()}
     compare(Model(encoder, decoder, inputs, Padded.of([[1], [2], [3]])))
+
+
+@pytest.mark.parametrize("kind", [InitialState, Attention, AttentionPooling])
+@pytest.mark.parametrize(("cell", "layers"), [("rnn", 1), ("gru", 2), ("lstm", 1)])
+def test_pairs_of_sentences_by_words(kind: Callable[..., Bridge], cell: str, layers: int) -> None:
+    """Words of both sentences, an unknown word in both, and sentences that have nothing in common."""
+    encoder = PairEncoder(sentence=text(cell, "both", layers), compare="words")
+    decoder = LabelDecoder(bridge=sized(kind, encoder)(state_size=H), classes=5, size=H)
+    first, second = Padded.of([[5, 3, 7, 8], [9], [4, 10, 11]]), Padded.of([[8, 3], [5, 6, 7], [11, 11]])
+    compare(Model(encoder, decoder, {"sentence1": first, "sentence2": second}, Padded.of([[1], [2], [3]])))
+
+
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("settings", [{}, {"join_summary": True}])
+@pytest.mark.parametrize("counted", [False, True])
+def test_bags_of_words_and_pairs(deep: bool, settings: dict[str, Any], counted: bool) -> None:
+    """Unknown words, words twice, and words that were counted in no text."""
+    vectors = ngrams(counted=counted)
+    encoder: Encoder = BagEncoder(embedding=words(), ngrams=vectors)
+    if deep:
+        encoder = WideDeepEncoder(deep=text("lstm", "both", 2), ngrams=vectors)
+    source = Padded.of([[5, 6, 3, 5, 6], [11], [4, 10, 9, 3]])
+    for kind, given in ((AttentionPooling, settings), (InitialState, {})):
+        decoder = LabelDecoder(bridge=sized(kind, encoder, **given)(state_size=H), classes=5, size=H)
+        compare(Model(encoder, decoder, {"source": source}, Padded.of([[1], [2], [3]])))
 
 
 @pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])

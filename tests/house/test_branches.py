@@ -231,6 +231,7 @@ def test_only_tables_import_the_files_of_kinds() -> None:
         ("data/fields/features.py", "data.fields.image"),
         ("data/fields/video.py", "data.fields.image"),
         ("model/bridges/location.py", "model.bridges.attention"),
+        ("model/encoders/bag.py", "model.encoders.text"),
         ("model/encoders/image.py", "model.encoders.text"),
         ("model/encoders/pair.py", "model.encoders.text"),
     }

@@ -50,6 +50,16 @@ SLOW: dict[str, tuple[str, tuple[str, ...]]] = {
     "labels": ("document_classification/sample_flat_attention", ()),
     "last": ("document_classification/sample_initial", ("model.bridge.start=linear", "model.encoder.direction=both")),
     "pair": ("sentence_pair/sample_attention", ()),
+    "pair by words": ("sentence_pair/sample_words", ()),
+    "bag": ("document_classification/sample_bag", ()),
+    "wide and deep": (
+        "document_classification/sample_bag",
+        ("model.encoder={kind: wide_deep, deep: {size: 12, direction: both}, ngrams: {buckets: 512}}",),
+    ),
+    "joined sentences": (
+        "document_classification/sample_initial",
+        ("model.bridge={kind: pooling, join_summary: true}",),
+    ),
     "pair without attention": ("sentence_pair/sample_plain", ()),
     "sorting": ("pointing/sample_sorting", ()),
     "location": ("translation/sample_location", (*SMALL, "model.decoder.conditional=true")),

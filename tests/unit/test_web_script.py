@@ -31,6 +31,12 @@ MORE = {
     "sentences": ("document_classification/sample_flat_initial", ["data.source.segments=sentences"]),
     "a conversation without hierarchy": ("dialog/sample_attention", ["data.source.segments=turns"]),
     "pooled sentences": ("document_classification/sample_initial", ["model.encoder.pool=attention"]),
+    "wide and deep": ("document_classification/sample_bag", ["model.encoder={kind: wide_deep}"]),
+    "a bag without attention": (
+        "document_classification/sample_bag",
+        ["model.bridge={kind: initial, start: copy}", "model.decoder.size=16", "expect={}", "evaluation.metrics=[accuracy@1]"],
+    ),
+    "words compared and pooled": ("sentence_pair/sample_words", ["model.bridge={kind: pooling}"]),
     "parts of words": ("entailment/sample_initial", ["data.source.tokens=bpe", "data.target.tokens=unigram"]),
     "copying without hierarchy": ("translation/sample_attention", ["model.decoder.copying=true"]),
 }

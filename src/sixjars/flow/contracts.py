@@ -89,6 +89,9 @@ class Encoder(Component):
     one_vocabulary: ClassVar[bool] = False
     """Whether one vocabulary, learned from all inputs, numbers the words of all of them."""
 
+    counted: ClassVar[tuple[str, ...]] = ()
+    """The buffers that `count` fills, in which 0 is what never occurred: fine-tuning adds what its data has of it."""
+
     @classmethod
     def inputs(cls) -> tuple[str, ...]:
         """The fields that it encodes: the parameters of `forward`."""

@@ -64,6 +64,8 @@ class Origin:
             if before is None or not _fits(before, tensor):
                 raise RunError(self._unfit(name, before, tensor, fields))
             rows = len(before) if before.dim() else 0
+            if name.endswith(network.encoder.counted):
+                before = before.where(before != 0, tensor[:rows])
             if before.shape == tensor.shape:
                 tensor.copy_(before)
                 continue

@@ -1,6 +1,6 @@
 """Words and pairs of words without their order: what a linear classifier knows, and vectors to attend to.
 
-Dims: B batch, S source positions, M words and pairs of a text (2 S), E embedding features, D features of the memory,
+Dims: B batch, S source positions, M words and pairs at them, E embedding features, D features of the memory,
       N features of the evidence.
 """
 
@@ -33,19 +33,33 @@ whose numbers are 64-bit floats, computes the same."""
 
 @final
 class NgramVectors(nn.Module):
-    r"""z = λ Σ_j (w_{x_j} V[x_j] + w_{q_j} V[q_j]) / sqrt(Σ_j (w_{x_j}² + w_{q_j}²)), with q_j the pair x_j, x_{j+1}.
+    r"""z = λ Σ_j (w_j V[x_j] + w′_j V′[q_j]) / sqrt(Σ_j (w_j² + w′_j²)), where q_j is the pair x_j, x_{j+1}.
 
     A vector for each word and each pair of words, weighted by inverse document frequency, as in fastText (Joulin et
-    al. 2017, https://aclanthology.org/E17-2068) but for the weights and the norm, which are those of TF-IDF: a linear
-    layer above is a linear classifier of TF-IDF vectors, of as high a rank as z has numbers. Pairs share `buckets`
+    al. 2017, https://aclanthology.org/E17-2068) but for the weights and the norm, which are those of TF-IDF (a word that
+    stands twice counts as two in the norm): a linear layer above is a linear classifier of TF-IDF vectors, of as high a
+    rank as z has numbers. Pairs share `buckets`
     vectors by their hash (Weinberger et al. 2009, https://arxiv.org/abs/0902.2206).
 
     `dropout` leaves out words and pairs in training, which is the adaptive regularization of Wager, Wang & Liang 2013
     (https://arxiv.org/abs/1307.1493): frequent words may not do all the work.
+
+    Words and pairs have tables of their own, so that a vocabulary may grow in fine-tuning and every pair keeps its row.
+
+    >>> ngrams = NgramVectors(vocabulary=10, size=2, buckets=8)
+    >>> texts = Padded.of([[5, 6, 7], [8]])
+    >>> ngrams.count([texts])
+    >>> ngrams(texts.values, texts.mask).shape
+    torch.Size([2, 2])
     """
 
     given: ClassVar[tuple[str, ...]] = ("vocabulary",)
-    letters: ClassVar[Mapping[str, str]] = {"table.weight": "E_ngram", "weights": "E_idf"}
+    letters: ClassVar[Mapping[str, str]] = {
+        "words.weight": "E_gram1",
+        "pairs.weight": "E_gram2",
+        "word_weights": "E_idf1",
+        "pair_weights": "E_idf2",
+    }
 
     def __init__(
         self,
@@ -57,33 +71,35 @@ class NgramVectors(nn.Module):
     ) -> None:
         super().__init__()
         self.size = size
-        self.vocabulary = vocabulary
         self.buckets = buckets
-        self.table = nn.Embedding(vocabulary + buckets, size)  # E_ngram
-        nn.init.normal_(self.table.weight, std=0.01)  # nearly no evidence before something is learned
-        weights = torch.ones(vocabulary + buckets, 1)
-        weights[: len(SPECIAL)] = 0.0
-        self.weights: Tensor
-        self.register_buffer("weights", weights)  # E_idf
+        self.words = nn.Embedding(vocabulary, size)  # E_gram1
+        self.pairs = nn.Embedding(1 + buckets, size)  # E_gram2; pair 0 is none
+        for table in (self.words, self.pairs):
+            nn.init.normal_(table.weight, std=0.01)  # nearly no evidence before something is learned
+        self.word_weights: Tensor
+        self.pair_weights: Tensor
+        self.register_buffer("word_weights", _weighing(torch.ones(vocabulary), len(SPECIAL)))  # E_idf1
+        self.register_buffer("pair_weights", _weighing(torch.ones(1 + buckets), 1))  # E_idf2
         self.dropout = nn.Dropout(dropout)
 
-    def features(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """The numbers of the word and of the pair at each position, (B, S, 2); 0, which weighs nothing, for none."""
+    def features(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The numbers of the word and of the pair at each position, (B, S) each; 0, which weighs nothing, for none."""
         words_BS = ids * mask
         next_BS = nn.functional.pad(words_BS[:, 1:], (0, 1))
         first, second = FACTORS
-        hashed_BS = (words_BS * first + next_BS * second) % self.buckets + self.vocabulary
+        hashed_BS = 1 + (words_BS * first + next_BS * second) % self.buckets
         # A pair with an unknown word or across the end of a sentence is no pair.
         whole_BS = (words_BS >= len(SPECIAL)) & (next_BS >= len(SPECIAL))
-        return torch.stack([words_BS, hashed_BS * whole_BS], dim=-1)
+        return words_BS, hashed_BS * whole_BS
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Token ids (B, S) to evidence (B, N)."""
-        features_BM = self.features(ids, mask).flatten(1)
+        words_BS, pairs_BS = self.features(ids, mask)
+        weights_BM = torch.cat([self.word_weights[words_BS], self.pair_weights[pairs_BS]], dim=1).squeeze(-1)
         # Dropout scales what it keeps, which the norm takes back: it only chooses.
-        weights_BM = self.dropout(self.weights[features_BM].squeeze(-1))
+        weights_BM = self.dropout(weights_BM)
         length_B1 = weights_BM.square().sum(1, keepdim=True).clamp(min=1e-12).sqrt()
-        vectors_BMN = self.table(features_BM)
+        vectors_BMN = torch.cat([self.words(words_BS), self.pairs(pairs_BS)], dim=1)
         return torch.bmm((SCALE * weights_BM / length_B1).unsqueeze(1), vectors_BMN).squeeze(1)
 
     @torch.no_grad()
@@ -92,26 +108,45 @@ class NgramVectors(nn.Module):
 
         As in scikit-learn's TfidfVectorizer: what training never saw says nothing.
         """
-        counts = torch.zeros(len(self.weights), dtype=torch.float64)
+        word_counts = torch.zeros(len(self.word_weights), dtype=torch.float64)
+        pair_counts = torch.zeros(len(self.pair_weights), dtype=torch.float64)
         total = 0
         for text in texts:
-            features = self.features(text.values, text.mask).flatten(1)
-            ordered = features.sort(dim=1).values
-            is_first = torch.ones_like(ordered, dtype=torch.bool)
-            is_first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]  # a text counts once for each
-            counts += torch.bincount(ordered[is_first], minlength=len(counts))
+            words_BS, pairs_BS = self.features(text.values, text.mask)
+            word_counts += _texts_with(words_BS, len(word_counts))
+            pair_counts += _texts_with(pairs_BS, len(pair_counts))
             total += text.rows
-        weights = torch.where(counts > 0, ((1 + total) / (1 + counts)).log() + 1, 0.0)
-        weights[: len(SPECIAL)] = 0.0
-        self.weights.copy_(weights.unsqueeze(1))
+        self.word_weights.copy_(_weighing(_inverse_frequency(word_counts, total), len(SPECIAL)))
+        self.pair_weights.copy_(_weighing(_inverse_frequency(pair_counts, total), 1))
 
     def equations(self, result: str = "z") -> list[str]:
         """The weights of the words and pairs, and their sum."""
+        first, second = FACTORS
         return [
-            "w_j = E_idf[x_j]",
-            "ŵ_j = E_idf[q_j]: q_j is the pair x_j, x_{j+1}, by its hash",
-            f"{result} = {SCALE:g} Σ_j (w_j E_ngram[x_j] + ŵ_j E_ngram[q_j]) / sqrt(Σ_j (w_j w_j + ŵ_j ŵ_j))",
+            "w_j = E_idf1[x_j]: the weight of the word",
+            f"q_j = 1 + ({first} x_j + {second} x_{{j+1}}) mod {self.buckets}, or 0 where one of both is <unk> or beyond "
+            "the end: the pair's hash",
+            "w′_j = E_idf2[q_j]: the weight of the pair",
+            f"{result} = {SCALE:g} Σ_j (w_j E_gram1[x_j] + w′_j E_gram2[q_j]) / sqrt(Σ_j (w_j w_j + w′_j w′_j))",
         ]
+
+
+def _weighing(weights: Tensor, without: int) -> Tensor:
+    """As a column, in which the first few weigh nothing."""
+    weights[:without] = 0.0
+    return weights.unsqueeze(1)
+
+
+def _texts_with(features: Tensor, count: int) -> Tensor:
+    """How many rows of (B, S) have each of `count` features; a row counts once for each."""
+    ordered = features.sort(dim=1).values
+    is_first = torch.ones_like(ordered, dtype=torch.bool)
+    is_first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    return torch.bincount(ordered[is_first], minlength=count)
+
+
+def _inverse_frequency(counts: Tensor, total: int) -> Tensor:
+    return torch.where(counts > 0, ((1 + total) / (1 + counts)).log() + 1, 0.0)
 
 
 @final
@@ -127,6 +162,8 @@ class BagEncoder(Encoder):
     >>> encoder(Padded.of([[5, 6, 7], [8]])).summary.shape
     torch.Size([2, 2])
     """
+
+    counted = ("ngrams.word_weights", "ngrams.pair_weights")
 
     def __init__(self, *, embedding: WordEmbedding, ngrams: NgramVectors) -> None:
         super().__init__()
@@ -163,7 +200,7 @@ class BagEncoder(Encoder):
 
 @final
 class WideDeepEncoder(Encoder):
-    """h_j = RNN(h_{j-1}, E_enc[x_j]); h_T = [h_S, z]: a recurrence with the evidence of words and pairs beside it.
+    """h_j = RNN(h_{j-1}, E_enc[x_j]); h_T = [h_rnn, z]: a recurrence with the evidence of words and pairs beside it.
 
     Wide and deep learning: Cheng et al. 2016 (https://arxiv.org/abs/1606.07792). The bridge `pooling` with
     `join_summary: true` hands attention over the states and the evidence to the label.
@@ -173,6 +210,8 @@ class WideDeepEncoder(Encoder):
     >>> encoder(Padded.of([[5, 6, 7], [8]])).summary.shape
     torch.Size([2, 6])
     """
+
+    counted = ("ngrams.word_weights", "ngrams.pair_weights")
 
     def __init__(self, *, deep: TextEncoder, ngrams: NgramVectors) -> None:
         super().__init__()
@@ -198,5 +237,5 @@ class WideDeepEncoder(Encoder):
 
     def equations(self) -> list[str]:
         """The recurrence, the evidence, and both."""
-        deep = self.deep.equations(summary="h_S")
-        return [*deep, *self.ngrams.equations(), "h_T = [h_S, z]"]
+        deep = self.deep.equations(summary="h_rnn")
+        return [*deep, *self.ngrams.equations(), "h_T = [h_rnn, z]"]

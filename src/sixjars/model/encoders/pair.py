@@ -102,7 +102,7 @@ class PairEncoder(Encoder):
         return Encoded(states, sentence.mask, summary)
 
     def _pooled(self, comparisons: Tensor, mask: Tensor) -> Tensor:
-        """The mean and the maximum over the words of c = relu(W_cmp h + b_cmp), (B, 2F)."""
+        """The mean and the maximum over the words of relu(W_cmp h + b_cmp), (B, 2F)."""
         assert self.comparison is not None
         # 0 is the least that relu gives, so padding is never the maximum where there is a word.
         compared_BNF = torch.relu(self.comparison(comparisons)) * mask.unsqueeze(-1)
@@ -123,13 +123,14 @@ class PairEncoder(Encoder):
         reads = f"(E_{rnn.tag}[x_nk] + m_nk e_same)"
         return [
             *embedding.equations(),
+            "m_nk is 1 where the other sentence has the word x_nk too, else 0; <unk> is never the same word",
             *rnn.equations(reads=reads, state="h", at="nk", summary=""),
             *align,
-            "c_j = relu(W_cmp h_j + b_cmp)",
+            "v_j = relu(W_cmp h_j + b_cmp)",
             "γ_kj = softmax_j(h_{2j}ᵀ h_{1k})",
-            "b_k = Σ_j γ_kj h_{2j}",
-            "d_k = relu(W_cmp [h_{1k}, b_k, abs(h_{1k} - b_k), h_{1k} ⊙ b_k] + b_cmp)",
-            "h_T = [mean_k d_k, max_k d_k, mean_j c_j, max_j c_j]",
+            "a′_k = Σ_j γ_kj h_{2j}",
+            "u_k = relu(W_cmp [h_{1k}, a′_k, abs(h_{1k} - a′_k), h_{1k} ⊙ a′_k] + b_cmp)",
+            "h_T = [mean_k u_k, max_k u_k, mean_j v_j, max_j v_j]",
         ]
 
 

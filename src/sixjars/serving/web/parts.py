@@ -27,8 +27,9 @@ FILES: Collection[Part] = [("field", "image"), ("field", "video")]
 VISUAL: Collection[Part] = [("encoder", kind) for kind in ("image", "image_question", "video")]
 ASKED: Collection[Part] = [("encoder", "image_question")]
 SEQUENCES: Collection[Part] = [
-    ("encoder", kind) for kind in ("text", "pair", "hierarchy", "points", "image_question", "video")
+    ("encoder", kind) for kind in ("text", "pair", "hierarchy", "wide_deep", "points", "image_question", "video")
 ]
+NGRAMS: Collection[Part] = [("encoder", "bag"), ("encoder", "wide_deep")]
 SCORES: Collection[Part] = [
     *(("bridge", kind) for kind in ("attention", "location", "two_level")),
     ("decoder", "pointer"),
@@ -40,6 +41,7 @@ SHARED: Mapping[str, Collection[Part]] = {
     "visual": VISUAL,
     "directional": SEQUENCES,
     "score": SCORES,
+    "ngrams": NGRAMS,
     "encoder/image": ASKED,
 }
 """Files that several parts share, by their names."""

@@ -33,7 +33,7 @@ class Recurrent {
       return after;
     });
   }
-  // only: encoder/text, encoder/pair, encoder/hierarchy, encoder/points, encoder/image_question, encoder/video
+  // only: encoder/text, encoder/pair, encoder/hierarchy, encoder/wide_deep, encoder/points, encoder/image_question, encoder/video
 
   // The top layer's states over a whole sequence, from zeros.
   over(inputs) {
@@ -43,5 +43,5 @@ class Recurrent {
       return state.at(-1).hidden;
     });
   }
-  // end: encoder/text, encoder/pair, encoder/hierarchy, encoder/points, encoder/image_question, encoder/video
+  // end: encoder/text, encoder/pair, encoder/hierarchy, encoder/wide_deep, encoder/points, encoder/image_question, encoder/video
 }

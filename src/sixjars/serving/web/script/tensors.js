@@ -106,7 +106,7 @@ function concat(vectors) {
   return found;
 }
 
-// only: bridge/attention, bridge/location, bridge/two_level, bridge/pooling, encoder/pair, encoder/hierarchy
+// only: bridge/attention, bridge/location, bridge/two_level, bridge/pooling, encoder/pair, encoder/hierarchy, encoder/bag, encoder/wide_deep
 // Σ_j w_j v_j of vectors that have `size` numbers each.
 function weighted(weights, vectors, size) {
   const found = new Float64Array(size);
@@ -116,7 +116,7 @@ function weighted(weights, vectors, size) {
   return Float32Array.from(found);
 }
 
-// end: bridge/attention, bridge/location, bridge/two_level, bridge/pooling, encoder/pair, encoder/hierarchy
+// end: bridge/attention, bridge/location, bridge/two_level, bridge/pooling, encoder/pair, encoder/hierarchy, encoder/bag, encoder/wide_deep
 function highest(values) {
   let most = -Infinity;
   for (const value of values) if (value > most) most = value;

@@ -6,11 +6,15 @@ BRIDGE.pooling = class {
     this.query = new Linear(weights, "decoder.bridge.query");
   }
 
-  start({ memory, size, level }) {
+  start({ memory, size, level, summary }) {
     const vectors = level ? level.memory : memory;
     const scores = vectors.map((vector, at) =>
       (level && level.isEmpty[at] ? -Infinity : this.query.of(tanh(this.key.of(vector)))[0]));
-    const shares = softmax(scores), pooled = weighted(shares, vectors, level ? vectors[0].length : size);
+    const shares = softmax(scores);
+    let pooled = weighted(shares, vectors, level ? vectors[0].length : size);
+    // only: join_summary
+    pooled = concat([pooled, summary]);
+    // end: join_summary
     const weights = level ? level.within.map((share, at) => share * shares[level.segmentOf[at]]) : shares;
     return { firstState: this.first.of(pooled), weights };
   }

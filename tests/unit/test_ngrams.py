@@ -1,0 +1,231 @@
+"""Words and pairs of words as a linear classifier of TF-IDF vectors has them, and what is learned from them."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from torch import Tensor
+
+import sixjars
+from sixjars.flow.contracts import Bridge
+from sixjars.flow.values import Padded
+from sixjars.learning.checkpoints import load_tensors
+from sixjars.model.bridges.initial import InitialState
+from sixjars.model.bridges.pooling import AttentionPooling
+from sixjars.model.build import Network
+from sixjars.model.decoders.label import LabelDecoder
+from sixjars.model.encoders.bag import FACTORS, SCALE, BagEncoder, NgramVectors
+from sixjars.model.encoders.pair import PairEncoder
+from sixjars.model.encoders.text import TextEncoder
+from sixjars.model.layers import WordEmbedding
+from sixjars.serving.web.parts import SCRIPT
+from tests.unit.browser import CHROMIUM, Browser
+
+TRAINING = ["a good film", "not a good film at all", "a bad film", "not bad not bad at all", "good"]
+OTHERS = ["not good at all", "a strange bad good film film", "strange", "", "at at at"]
+NAMES = {word: 4 + at for at, word in enumerate(sorted({word for text in TRAINING for word in text.split()}))}
+UNK = 3
+
+
+def padded(texts: Sequence[str]) -> Padded:
+    """The ids of words; a word that no training text has is unknown."""
+    return Padded.of([[NAMES.get(word, UNK) for word in text.split()] for text in texts])
+
+
+def counted(buckets: int = 5000, size: int = 3) -> NgramVectors:
+    """After counting, without dropout."""
+    vectors = NgramVectors(vocabulary=4 + len(NAMES), size=size, buckets=buckets).eval()
+    vectors.count([padded(TRAINING)])
+    return vectors
+
+
+def rows_of(vectors: NgramVectors, texts: Sequence[str]) -> Tensor:
+    """The evidence of texts."""
+    given = padded(texts)
+    found: Tensor = vectors(given.values, given.mask)
+    return found.detach()
+
+
+def test_it_is_a_linear_map_of_the_vectors_of_scikit_learn() -> None:
+    """Up to the norm, in which a word that stands twice counts as two."""
+    library = pytest.importorskip("sklearn.feature_extraction.text")
+    vectorizer = library.TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"\S+", norm=None)
+    known = vectorizer.fit(TRAINING).vocabulary_
+    vectors = counted()
+    rows, pairs = np.zeros((len(known), 3)), set()
+    for name, at in known.items():
+        text = padded([name])
+        words, hashed = vectors.features(text.values, text.mask)
+        table, number = (vectors.pairs, hashed[0, 0]) if " " in name else (vectors.words, words[0, 0])
+        rows[at] = table.weight[number].detach().numpy()
+        pairs |= {int(number)} if " " in name else set()
+    assert len(pairs) == sum(" " in name for name in known)  # none collides with another
+    for text in [*TRAINING, *OTHERS]:
+        weights = vectorizer.transform([text]).toarray()[0]
+        repeated = vectorizer.build_analyzer()(text)
+        length = np.sqrt(sum(vectorizer.idf_[known[name]] ** 2 for name in repeated if name in known))
+        wanted = SCALE * weights @ rows / max(length, 1e-6)
+        np.testing.assert_allclose(rows_of(vectors, [text])[0].numpy(), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_unknown_words_padding_and_the_ends_of_sentences_weigh_nothing() -> None:
+    vectors = counted()
+    assert not rows_of(vectors, ["", "strange", "strange strange"]).any()
+    alone, among = rows_of(vectors, ["good film"]), rows_of(vectors, ["good film", "a " * 9])
+    torch.testing.assert_close(alone[0], among[0])
+    torch.testing.assert_close(rows_of(vectors, ["strange good film strange"]), alone)
+    assert not torch.allclose(rows_of(vectors, ["good strange film"]), alone)  # which is no pair
+    given = padded(["good film"])
+    junk = Padded(torch.tensor([[*given.values[0].tolist(), 5, 6]]), torch.tensor([[True, True, False, False]]))
+    torch.testing.assert_close(vectors(junk.values, junk.mask), alone)
+
+
+def test_counting_in_batches_is_counting_at_once() -> None:
+    whole, parts = counted(), NgramVectors(vocabulary=4 + len(NAMES), size=3, buckets=5000)
+    parts.count([padded(TRAINING[:2]), padded(TRAINING[2:3]), padded(TRAINING[3:])])
+    for name in ("word_weights", "pair_weights"):
+        assert torch.equal(getattr(parts, name), getattr(whole, name))
+    assert not whole.pair_weights[0]
+
+
+def hashed_in_python(buckets: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
+    vectors = NgramVectors(vocabulary=8, size=1, buckets=buckets)
+    ids = torch.tensor(pairs)
+    return [int(row[0]) for row in vectors.features(ids, torch.ones_like(ids, dtype=torch.bool))[1]]
+
+
+def test_the_hash_is_exact_where_numbers_are_floats() -> None:
+    """Of the largest ids that are allowed, in 64-bit floats as JavaScript has them."""
+    pairs = [(2**32 - 1, 2**32 - 2), (4, 5), (123_456_789, 987_654_321)]
+    for buckets in (1, 7, 2**18):
+        floats = [1 + (float(a) * FACTORS[0] + float(b) * FACTORS[1]) % buckets for a, b in pairs]
+        assert hashed_in_python(buckets, pairs) == floats
+
+
+def test_constants_of_the_page_are_those_of_python() -> None:
+    script = SCRIPT.joinpath("ngrams.js").read_text("utf-8")
+    scale = re.search(r"EVIDENCE_SCALE = ([\d.]+)", script)
+    factors = re.search(r"PAIR_FACTORS = \[(\d+), (\d+)\]", script)
+    assert scale
+    assert factors
+    assert (float(scale[1]), tuple(map(int, factors.groups()))) == (SCALE, FACTORS)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+def test_the_hash_of_the_page_is_that_of_python(chromium: Browser, tmp_path: Path) -> None:
+    script = "\n".join(SCRIPT.joinpath(name).read_text("utf-8") for name in ("tensors.js", "ngrams.js"))
+    (tmp_path / "page.html").write_text(f'<meta charset="utf-8"><script>{script}</script>', encoding="utf-8")
+    chromium.open(tmp_path / "page.html")
+    pairs = [(4, 5), (5, 4), (3, 9), (9, 3), (2**32 - 1, 2**32 - 2), (123_456, 654_321)]
+    for buckets in (7, 2**18):
+        asked = f"{json.dumps(pairs)}.map(([a, b]) => NgramVectors.prototype.pair.call({{buckets: {buckets}}}, a, b))"
+        assert chromium.ask(asked) == hashed_in_python(buckets, pairs)
+
+
+def learned(bridge: Bridge, *, pairs: bool) -> float:
+    """The accuracy on texts whose label hangs on two neighbours: neither of both decides alone."""
+    torch.manual_seed(0)
+    vectors = NgramVectors(vocabulary=20, size=4, buckets=5000, dropout=0.2)
+    encoder = BagEncoder(embedding=WordEmbedding(vocabulary=20, size=4), ngrams=vectors)
+    network = Network(encoder, LabelDecoder(bridge=bridge, classes=2, size=4))
+    random = np.random.default_rng(0)
+    rows, labels = [], []
+    for denial, praise in list(product((0, 1), (0, 1))) * 125:
+        before, after = (random.integers(8, 12, size=random.integers(0, 4)).tolist() for _ in range(2))
+        rows.append([*before, 4 + denial, 6 + praise, *after])  # 'not' or 'so', 'good' or 'bad'
+        labels.append([int(denial != praise)])
+    inputs, target = [{"source": Padded.of(rows[part])} for part in (slice(400), slice(400, None))], Padded.of(labels)
+    encoder.count([inputs[0]])
+    if not pairs:
+        vectors.pair_weights.zero_()
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.02)
+    for _ in range(60):
+        logits = network(inputs[0], target.pick(torch.arange(400))).logits[:, 0]
+        loss = torch.nn.functional.cross_entropy(logits, target.values[:400, 0])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    logits = network.eval()(inputs[1], target.pick(torch.arange(400, 500))).logits[:, 0]
+    return float((logits.argmax(1) == target.values[400:, 0]).double().mean())
+
+
+def test_pairs_decide_what_no_word_does() -> None:
+    assert learned(InitialState(summary_size=4, state_size=4, start="copy"), pairs=True) > 0.95
+    assert learned(InitialState(summary_size=4, state_size=4, start="copy"), pairs=False) < 0.7
+    joined = AttentionPooling(source_size=4, summary_size=4, state_size=4, size=4, join_summary=True)
+    assert learned(joined, pairs=True) > 0.95
+
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Write:
+    """A recipe for texts of a file, with a bag."""
+
+    def write(name: str, texts: Sequence[str]) -> Path:
+        rows = "".join(f"{text}\t{('good', 'bad')[at % 2]}\n" for at, text in enumerate(texts))
+        (tmp_path / f"{name}.tsv").write_text(f"text\tlabel\n{rows}", encoding="utf-8")
+        values: dict[str, Any] = {
+            "task": "document_classification",
+            "data": {
+                "train": str(tmp_path / f"{name}.tsv"),
+                "valid": 0.2,
+                "source": {"column": "text", "segments": "none", "tokens": "words"},
+                "label": {"column": "label"},
+            },
+            "model": {
+                "encoder": {"kind": "bag", "embedding": {"size": 4}, "ngrams": {"size": 2, "buckets": 64}},
+                "bridge": {"kind": "pooling", "size": 4, "join_summary": True},
+                "decoder": {"kind": "label", "size": 4},
+            },
+            "learning": {"steps": 20, "rate": 0.01, "batch_examples": 8},
+        }
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+        return tmp_path / f"{name}.yaml"
+
+    return write
+
+
+def test_a_vocabulary_grows_and_every_pair_keeps_its_row(written: Write, tmp_path: Path) -> None:
+    old_texts = [f"day{at} is a {kind} day" for at in range(15) for kind in ("fine", "grim")]
+    old = sixjars.train(written("old", old_texts), out=tmp_path / "before").folder
+    new_texts = [f"day{at} is a {kind} zebra" for at in range(15) for kind in ("fine", "grim")]
+    recipe = written("new", new_texts)
+    new = sixjars.train(recipe, ["learning.rate=1e-12", "learning.steps=1"], out=tmp_path / "after", from_run=old)
+    before, after = (load_tensors(folder / "model.safetensors")[0] for folder in (old, new.folder))
+    words = "encoder.ngrams.words.weight"
+    assert len(after[words]) == len(before[words]) + 1
+    for name in (words, "encoder.ngrams.pairs.weight"):
+        torch.testing.assert_close(after[name][: len(before[name])], before[name])
+    had, has = before["encoder.ngrams.pair_weights"], after["encoder.ngrams.pair_weights"]
+    assert torch.equal(has[had != 0], had[had != 0])
+    assert (has != 0).sum() > (had != 0).sum()  # pairs with the zebra
+    assert after["encoder.ngrams.word_weights"][-1] > 0
+    answers = [sixjars.load(run, device="cpu").predict(["a grim day"])[0].log_probability for run in (old, new.folder)]
+    assert answers[1] == pytest.approx(answers[0], abs=1e-5)
+
+
+def test_runs_without_the_newer_keys_load_as_before(tmp_path: Path) -> None:
+    """Of the encoder `pair` and of the bridge `pooling`: their weights have the names that they had."""
+    small = ["model.encoder.sentence.size=4", "model.decoder.size=4", "learning.steps=2", "data.sample.size=40"]
+    settings = [*small, "expect={}", "model.bridge={kind: pooling, size: 4}"]
+    run = sixjars.train("sentence_pair/sample_attention", settings, out=tmp_path / "run").folder
+    recipe = yaml.safe_load((run / "recipe.yaml").read_text("utf-8"))
+    assert recipe["model"]["encoder"].pop("compare") == "summaries"
+    assert recipe["model"]["bridge"].pop("join_summary") is False
+    asked = {"sentence1": "some dogs are running", "sentence2": "no dogs are moving"}
+    wanted = sixjars.load(run, device="cpu").predict([asked])[0]
+    (run / "recipe.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    assert sixjars.load(run, device="cpu").predict([asked])[0] == wanted
+    sentence = TextEncoder(embedding=WordEmbedding(vocabulary=9, size=2), size=2)
+    assert all(name.startswith("sentence.") for name in PairEncoder(sentence=sentence).state_dict())
+    bridge = AttentionPooling(source_size=2, state_size=2, size=2)
+    assert {name.split(".")[0] for name in bridge.state_dict()} == {"key", "query", "first"}
