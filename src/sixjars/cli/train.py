@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from sixjars.cli.options import AllowOption, DeviceOption, FromOption, Overrides, RecipeArgument, note, notes, results
+from sixjars.cli.options import (
+    AllowOption,
+    DeviceOption,
+    FromOption,
+    NoBaselinesOption,
+    Overrides,
+    RecipeArgument,
+    note,
+    notes,
+    results,
+)
 from sixjars.errors import DataError, RunError
 from sixjars.progress import ConsoleProgress
 
@@ -151,6 +161,7 @@ def train(
     fsdp: Annotated[
         bool, typer.Option("--fsdp", help="Each has a share of the weights (FSDP).", show_default=False)
     ] = False,
+    no_baselines: NoBaselinesOption = False,
     allow: AllowOption = None,
 ) -> None:
     """Train what a recipe describes."""
@@ -170,6 +181,7 @@ def train(
         devices=devices,
         fsdp=fsdp,
         reporter=ConsoleProgress(notes()),
+        baselines=not no_baselines,
         allow=allow or [],
     )
     if trained.scores:
