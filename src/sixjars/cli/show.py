@@ -160,6 +160,7 @@ def show_comparison(console: Console, comparison: "Comparison") -> None:
     console.print(legend(), style="dim")
     for sentence in comparison.findings():
         console.print(sentence)
+    show_baselines(console, comparison.baselines, comparison.beside())
     if comparison.by:
         console.print(f"\n{comparison.metric} by the {comparison.by}:")
         console.print(_grid(*comparison.by_length()))

@@ -4,23 +4,38 @@ They learn from the training set alone, take at most a tenth of the time of the 
 beside (or 2 s, besides loading scikit-learn), and are kept in the run's folder.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from pathlib import Path
+from typing import Any, Final, final
+
+import pyarrow
+import pyarrow.parquet
 
 from sixjars.data.dataset import Dataset
+from sixjars.data.readers.memory import given_tables, table_of, tables_of, with_tables
 from sixjars.evaluation.baselines.budget import Budget
 from sixjars.evaluation.baselines.problem import Problem
 from sixjars.evaluation.baselines.result import Baseline, best_by
 from sixjars.evaluation.baselines.table import load_library, measured
 from sixjars.evaluation.metrics import METRICS, Metric, Score
 from sixjars.evaluation.score import groups_of
-from sixjars.progress import Reporter, duration
+from sixjars.progress import Reporter, listening
+from sixjars.recipe.data import Column
+from sixjars.recipe.files import listed_overrides
+from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.advice import advice_for
 from sixjars.runs.baseline_file import Entry, keep_entry, kept_entry
-from sixjars.runs.comparison import rounded
+from sixjars.runs.comparison import PAGE, in_time, rounded
+from sixjars.runs.data import Blueprint, splits_of
 from sixjars.runs.folder import RunFolder, noted
+from sixjars.runs.folds import fold_recipes, mean_baselines
+from sixjars.runs.recipes import metrics_of, read_recipe
+from sixjars.runs.splits import SPLITS
+from sixjars.runs.starter import started
 from sixjars.tasks import TASKS
 from sixjars.version import version_of
 
@@ -30,7 +45,6 @@ LEAST: Final = 2.0
 """Seconds that baselines may take beside a short one: a tenth of ten seconds would score nothing."""
 ALONE: Final = 600.0
 """Seconds that they may take where nothing stands beside them."""
-PAGE: Final = "docs/bad_model.md"
 
 
 @final
@@ -76,6 +90,75 @@ class Beside:
         return Entry(self.key(train.table.fingerprint, scored), tuple(found), tuple(notes))
 
 
+def baselines(  # noqa: PLR0913 - the options of one computation
+    source: Any,
+    overrides: Sequence[str] = (),
+    *,
+    task: str | None = None,
+    columns: Mapping[str, Column] | None = None,
+    data: Any = None,
+    seconds: float = ALONE,
+    reporter: Reporter | None = None,
+    allow: Iterable[str] = (),
+    components: Iterable[Any] = (),
+) -> list[Baseline]:
+    """What costs nothing, scored as a model would be: no network is trained.
+
+    `source` is a recipe: a file, a name or a dict, with `overrides` and with `data` in memory as `train` takes them. Or
+    it is data and `task` says what for: a file, parallel files or a folder as `new` takes them, with `columns`; or a
+    table in memory. They take at most so many `seconds`.
+
+    >>> import sixjars
+    >>> few = ["data.sample.size=64", "data.sample.test=20"]
+    >>> [one.name for one in sixjars.baselines("document_classification/sample_initial", few)]
+    ['the most frequent label', 'a linear model on word counts']
+    """
+    outside, reporter = Outside(tuple(allow), tuple(components)), reporter or Reporter()
+    tables = {} if data is None else tables_of(data, SPLITS)
+    given = [*listed_overrides(overrides), *with_tables(tables)]
+    try:
+        with given_tables(tables), listening(reporter):
+            if task is None:
+                return _of_recipe(read_recipe(source, given, outside), outside, seconds, reporter)
+            with tempfile.TemporaryDirectory(prefix="sixjars-") as folder:
+                named = source if is_named(source) else written(source, Path(folder))
+                recipe = started(Path(folder, "recipe.yaml"), task=task, data=named, columns=columns).path
+                return _of_recipe(read_recipe(recipe, given, outside), outside, seconds, reporter)
+    finally:
+        reporter.end()
+
+
+def is_named(source: Any) -> bool:
+    """Whether data is given by the names of files."""
+    several = [source]
+    if isinstance(source, Mapping | list | tuple):
+        several = [*source.values()] if isinstance(source, Mapping) else [*source]
+    return all(isinstance(one, str | os.PathLike) for one in several)
+
+
+def written(source: Any, folder: Path) -> Path:
+    """A table in memory as a file, whose columns can be looked at."""
+    table = table_of(source)
+    path = folder / "table.parquet"
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(table) if isinstance(table, list) else table, path)
+    return path
+
+
+def _of_recipe(recipe: Recipe, outside: Outside, seconds: float, reporter: Reporter) -> list[Baseline]:
+    """Of its splits, or the means over its folds."""
+    recipes = [recipe] if recipe.learning.folds is None else fold_recipes(recipe)
+    found, notes = [], dict[str, None]()
+    for one in recipes:
+        splits = splits_of(Blueprint.of(one, outside, reporter=reporter))
+        metrics = by_importance(one, metrics_of(one, outside))
+        entry = Beside(one, metrics, seconds / len(recipes), one.evaluation.group).measured(splits.train, splits.scored)
+        found.append(entry.baselines)
+        notes |= dict.fromkeys(entry.notes)
+    for sentence in notes:
+        reporter.note(sentence)
+    return list(found[0] if len(found) == 1 else mean_baselines(found))
+
+
 def by_importance(recipe: Recipe, metrics: Sequence[Metric]) -> list[Metric]:
     """The metrics, that which chooses the weights first."""
     return sorted(metrics, key=lambda metric: metric.name != recipe.learning.metric)
@@ -94,6 +177,8 @@ def kept_baselines(
     """
     known = noted(run.folder, "data")
     train = known.get("train") if isinstance(known, Mapping) else None
+    if train == scored.table.fingerprint:
+        return ()  # nothing is said of new rows by those that it was learned from
     # A function of yours may change between two calls, and its name stays.
     ours = all(one.name in METRICS or one.name.startswith("accuracy@") for one in beside.metrics)
     can_be_kept = isinstance(train, str) and ours
@@ -123,14 +208,10 @@ def sentence_of(baselines: Sequence[Baseline], scores: Sequence[Score], recipe: 
 def _sentence(best: Baseline, score: Score, recipe: Recipe) -> str:
     value = best.value(score.name) or 0.0
     told, own = rounded(value), rounded(score.value, like=value)
-    begins = f"{score.name}: {best.name} reaches {told} in {_time(best.seconds)}; this model"
+    begins = f"{score.name}: {best.name} reaches {told} in {in_time(best.seconds)}; this model"
     better = (score.value > value) == (score.better == "higher")
     if told != own and better:
         return f"{begins} {own}."
     how = f"{own} too, so it has learned nothing more" if told == own else f"{own}, which is worse"
     tries = "; ".join(f"{number}. {says}" for number, says in enumerate(advice_for(best.topic, recipe), start=1))
     return f"{begins} {how}. Try, in this order: {tries}. {PAGE} says more." if tries else f"{begins} {how}."
-
-
-def _time(seconds: float) -> str:
-    return duration(seconds) if seconds >= 1 else "less than a second"

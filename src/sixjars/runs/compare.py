@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +18,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.comparison import Comparison, Contender, Differing, unique_names
 from sixjars.runs.comparison_files import RUNS, Target
-from sixjars.runs.evaluate import judged_run, wanted_metrics, without_annotations
+from sixjars.runs.evaluate import baselines_beside, judged_run, wanted_metrics, without_annotations
 from sixjars.runs.explain import is_run, recipe_or_run
 from sixjars.runs.extension import resume_run
 from sixjars.runs.folder import RunFolder, open_run
@@ -31,13 +32,14 @@ EXAMPLES: Final = 2
 """Of those that two runs differ on most, in each direction."""
 
 
-def compare(
+def compare(  # noqa: PLR0913 - the options of one comparison
     named: Sequence[str | os.PathLike[str]],
     *,
     data: Any = None,
     out: str | Path = RUNS,
     metric: str | None = None,
     device: Device = "auto",
+    baselines: bool = True,
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
 ) -> Comparison:
@@ -45,6 +47,7 @@ def compare(
 
     These are the test set of each, or `data`, as for `evaluate`. `out` is a folder, or a file: a new table (.md, .csv,
     .json) or the picture of the score by length (.png, .svg, .pdf). `metric` is that of the curves and the examples.
+    `baselines`, which cost nothing, are scored beside them; they learn from the training set of the first.
 
     >>> import sixjars
     >>> sixjars.compare(["translation/sample_attention"])
@@ -79,6 +82,9 @@ def compare(
         left_out = ", ".join(one.name for one in metrics if one not in plain)
         reporter.note(f"left out, for this data has no annotations: {left_out}.")
     result = _comparison(unique_names(short_names(_names(names, runs))), found, chosen, target.picture)
+    if baselines:
+        beside = baselines_beside(runs[0], found[0].judged, found[0].metrics, reporter)
+        result = replace(result, baselines=beside)
     target.write(result)
     return result
 
@@ -166,6 +172,7 @@ def _trained(name: str, out: Path, device: Device, reporter: Reporter, outside: 
             resume=begun,
             device=device,
             reporter=reporter,
+            baselines=False,  # they come once, beside all of them
             allow=outside.packages,
             components=outside.components,
         )

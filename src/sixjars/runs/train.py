@@ -90,8 +90,7 @@ def train(  # noqa: PLR0913 - the options of one training
     except KeyboardInterrupt:
         raise Interrupted(stopped_in(folder)) from None
     finally:
-        reporter.end()
-        _end(loggers)
+        _end(reporter, loggers)
 
 
 def recipe_of_training(
@@ -118,8 +117,9 @@ def stopped_in(folder: Path) -> str:
     return f"stopped before anything was kept in {folder}; the same command begins again."
 
 
-def _end(loggers: "Iterable[Logger]") -> None:
-    """Write what they still hold."""
+def _end(reporter: Reporter, loggers: "Iterable[Logger]") -> None:
+    """Take the bar away, and write what loggers still hold."""
+    reporter.end()
     for logger in loggers:
         logger.finalize("success")
 

@@ -67,8 +67,10 @@ class Problem:
 
     def features(self, dataset: Dataset, rows: Sequence[int]) -> NDArray[np.float32] | None:
         """Frozen features of all inputs that have some, (R, N), of unit length; nothing where none are stored."""
-        found = [field.frozen_features(dataset.table, rows) for field in self.fields.inputs.values()]
-        return np.concatenate([_even(one) for one in found if one is not None], axis=1) if self.has_features else None
+        fields = dataset.fields.inputs.values() if self.has_features else ()
+        found = [field.frozen_features(dataset.table, rows) for field in fields]
+        given = [_even(one) for one in found if one is not None]
+        return np.concatenate(given, axis=1) if given else None
 
     @cached_property
     def has_features(self) -> bool:

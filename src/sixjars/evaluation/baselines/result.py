@@ -17,7 +17,7 @@ class Baseline:
     """
 
     name: str
-    """Such as `a linear model on word counts, on 5,000 rows`."""
+    """Such as `a linear model on word counts (on 5,000 rows)`."""
     scores: tuple[Score, ...]
     """By the metrics of the model, as far as it has what they need."""
     seconds: float

@@ -134,7 +134,7 @@ def _named(method: Method, predicted: Predicted, problem: Problem) -> str:
     """With how many rows it learned from, where that is not all of them."""
     rows = predicted.rows
     some = rows is not None and rows < len(problem.learned_from)
-    return f"{method.name(problem)}, on {rows:,} rows" if some else method.name(problem)
+    return f"{method.name(problem)} (on {rows:,} rows)" if some else method.name(problem)
 
 
 def scored(predicted: Predicted, problem: Problem, metrics: Sequence[Metric], budget: Budget) -> Iterator[Score]:
