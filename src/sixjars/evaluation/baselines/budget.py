@@ -62,20 +62,22 @@ def as_many_as_fit(
 ) -> tuple[T, int]:
     """What `fit` makes of as many rows as there is time for, and how many those are.
 
-    A few rows, drawn by the seed, are fitted first; they tell how many more the time allows, and are what is left when
-    that takes longer than it should.
+    A few rows, drawn by the seed, come first; how long they take tells how many more the time allows, and so on. An
+    attempt that is not over in time is given up, and what was made before is kept.
     """
-    if len(rows) <= PROBED:
-        return fit(rows, budget.check), len(rows)
     order = np.random.default_rng(seed).permutation(len(rows))
-    began = budget.clock()
-    fitted = fit([rows[at] for at in np.sort(order[:PROBED])], budget.check)
-    spent, left = budget.clock() - began, budget.left
-    ratio = CAREFUL * left / max(spent, 1e-9)
-    count = min(len(rows), int(PROBED * max(ratio, 0.0) ** (1 / GROWTH)))
-    if count <= PROBED:
-        return fitted, PROBED
-    try:
-        return fit([rows[at] for at in np.sort(order[:count])], budget.check), count
-    except OutOfTime:
-        return fitted, PROBED
+    count = min(PROBED, len(rows))
+    made: tuple[T, int] | None = None
+    while True:
+        began = budget.clock()
+        try:
+            made = fit([rows[at] for at in np.sort(order[:count])], budget.check), count
+        except OutOfTime:
+            if made is None:
+                raise
+            return made
+        ratio = max(CAREFUL * budget.left / max(budget.clock() - began, 1e-9), 0.0)
+        more = min(len(rows), int(count * min(ratio, 1e9) ** (1 / GROWTH)))
+        if more <= count or more < min(2 * count, len(rows)):  # too few more to be worth the time
+            return made
+        count = more

@@ -18,7 +18,7 @@ from sixjars.data.dataset import Dataset
 from sixjars.data.text.segments import SEPARATOR
 from sixjars.evaluation.baselines.budget import Budget, Check, as_many_as_fit
 from sixjars.evaluation.baselines.problem import Matrix, Predicted, Problem
-from sixjars.evaluation.baselines.words import counts_characters, pair_features, quiet, vectorizer
+from sixjars.evaluation.baselines.words import counted, counts_characters, pair_features, quiet
 
 STRENGTH: Final = 10.0
 """C: how little weights are held down. 10 suits TF-IDF, whose rows have length 1."""
@@ -40,7 +40,8 @@ class LinearModel:
 
     def scores(self, dataset: Dataset, rows: Sequence[int]) -> NDArray[np.float64]:
         """How strongly each row has each label, (R, L); above 0 is yes."""
-        rows_RW = rows_of(self.problem, self.words, dataset, rows)
+        parts = [self.words.transform(dataset.table.texts(name, rows)) for name in self.problem.texts]
+        rows_RW = beside_each_other(parts, self.problem.features(dataset, rows))
         return np.asarray(rows_RW @ self.weights_LW.T) + self.biases_L
 
 
@@ -69,12 +70,13 @@ def outputs(labels: Sequence[str], scores_RL: NDArray[np.float64], problem: Prob
 
 def fitted(problem: Problem, rows: Sequence[int], check: Check) -> LinearModel:
     """A model of some training rows."""
-    words = None
+    words, parts = None, []
     if problem.texts:
         texts = [text for name in problem.texts for text in problem.train.table.texts(name, rows)]
-        words = vectorizer(texts, characters=counts_characters(problem))
+        words, texts_RW = counted(texts, characters=counts_characters(problem))
+        parts = [texts_RW[len(rows) * at :][: len(rows)] for at in range(len(problem.texts))]
     check()
-    rows_RW = rows_of(problem, words, problem.train, rows)
+    rows_RW = beside_each_other(parts, problem.features(problem.train, rows))
     several = problem.fields.output.multi_label
     owned = [set(text.split(SEPARATOR)) if several else {text} for text in problem.targets(rows)]
     labels = sorted(set().union(*owned) - {""})
@@ -97,14 +99,11 @@ def _one_against_others(rows_RW: Matrix, has_R: NDArray[np.bool_], check: Check)
     return model.coef_[0], float(model.intercept_[0])
 
 
-def rows_of(problem: Problem, words: Any, dataset: Dataset, rows: Sequence[int]) -> Matrix:
-    """Rows of a dataset as numbers: two texts are compared, more stand beside each other; then frozen features."""
+def beside_each_other(parts: Sequence[Matrix], features: NDArray[np.float32] | None) -> Matrix:
+    """The numbers of rows: two texts are compared, more stand beside each other; then frozen features."""
     from scipy.sparse import csr_matrix, hstack
 
-    parts = [words.transform(dataset.table.texts(name, rows)) for name in problem.texts]
-    if len(parts) == 2:
-        parts = [pair_features(*parts)]
-    features = problem.features(dataset, rows)
+    parts = [pair_features(*parts)] if len(parts) == 2 else [*parts]
     if features is not None:
         parts.append(csr_matrix(features.astype(np.float64)))
     return parts[0] if len(parts) == 1 else hstack(parts).tocsr()

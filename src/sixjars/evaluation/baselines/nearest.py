@@ -12,10 +12,14 @@ import numpy as np
 from sixjars.data.dataset import Dataset
 from sixjars.evaluation.baselines.budget import Budget, Check, as_many_as_fit
 from sixjars.evaluation.baselines.problem import Matrix, Predicted, Problem
-from sixjars.evaluation.baselines.words import counts_characters, quiet, vectorizer
+from sixjars.evaluation.baselines.words import counted, counts_characters, quiet
 
 AT_ONCE: Final = 200
 """Rows that are compared with all training rows in one product; between two, the clock is looked at."""
+
+
+SPARE: Final = 10
+"""Rows that are looked at for each different output that is wanted."""
 
 
 @final
@@ -35,8 +39,11 @@ class Memory:
             if most == 1:
                 found.append((self.targets[int(row_T.argmax())],))
                 continue
-            order = np.argsort(-row_T, kind="stable")
-            several = dict.fromkeys(self.targets[at] for at in order[: 10 * most])  # some have the same output
+            nearby = np.arange(len(row_T))
+            if len(row_T) > SPARE * most:  # some have the same output
+                nearby = np.sort(np.argpartition(-row_T, SPARE * most)[: SPARE * most])
+            order = nearby[np.argsort(-row_T[nearby], kind="stable")]
+            several = dict.fromkeys(self.targets[at] for at in order)
             found.append(tuple(several)[:most])
         return found
 
@@ -60,10 +67,11 @@ def nearest(problem: Problem, budget: Budget) -> Predicted:
 
 def memory_of(problem: Problem, rows: Sequence[int]) -> Memory:
     """Some training rows, ready to be compared with."""
-    words = None
-    if problem.texts:
-        words = vectorizer(_texts(problem, problem.train, rows), characters=counts_characters(problem))
-    return Memory(words, rows_of(problem, words, problem.train, rows), problem.targets(rows))
+    if not problem.texts:
+        return Memory(None, problem.features(problem.train, rows), problem.targets(rows))
+    texts = _texts(problem, problem.train, rows)
+    words, rows_TW = counted(texts, characters=counts_characters(problem))
+    return Memory(words, rows_TW, problem.targets(rows))
 
 
 def rows_of(problem: Problem, words: Any, dataset: Dataset, rows: Sequence[int]) -> Matrix:

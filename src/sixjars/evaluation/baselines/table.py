@@ -93,7 +93,7 @@ def has_library() -> bool:
 
 def load_library(problem: Problem) -> None:
     """Import scikit-learn where a baseline needs it: that takes seconds once, which say nothing of the rows."""
-    if has_library() and any(one.needs_library and one.fits(problem) for one in methods_of(problem)):
+    if has_library() and any(one.needs_library and problem.rows and one.fits(problem) for one in methods_of(problem)):
         import_module("sklearn.feature_extraction.text")
         import_module("sklearn.linear_model")
 
@@ -108,7 +108,7 @@ def measured(problem: Problem, metrics: Sequence[Metric], budget: Budget) -> tup
 
     The first metric is the most important one; `budget` is the time for all of it.
     """
-    fitting = [one for one in methods_of(problem) if one.fits(problem)]
+    fitting = [one for one in methods_of(problem) if problem.rows and one.fits(problem)]
     installed = [one for one in fitting if not one.needs_library or has_library()]
     lacking = [one.name(problem) for one in fitting if one not in installed]
     notes = [MISSING.format(names=" and ".join(lacking))] if lacking else []

@@ -26,17 +26,18 @@ def counts_characters(problem: Problem) -> bool:
     return are_unspaced(texts) or sum(len(text.split()) for text in texts) < FEW_WORDS * len(texts)
 
 
-def vectorizer(texts: Sequence[str], *, characters: bool) -> Any:
-    """What turns texts into rows of TF-IDF, fitted to these; where they have no words, to their characters."""
+def counted(texts: Sequence[str], *, characters: bool) -> tuple[Any, Matrix]:
+    """What turns texts into rows of TF-IDF, and the rows of these; of characters where they have no words."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     if not characters:
-        found = TfidfVectorizer(ngram_range=(1, 2))
+        words = TfidfVectorizer(ngram_range=(1, 2))
         try:
-            return found.fit(texts)
+            return words, words.fit_transform(texts)
         except ValueError:  # no word of two letters or more in any of them
             pass
-    return TfidfVectorizer(analyzer="char", ngram_range=(1, 3)).fit(texts)
+    letters = TfidfVectorizer(analyzer="char", ngram_range=(1, 3))
+    return letters, letters.fit_transform(texts)
 
 
 def pair_features(first_RW: Matrix, second_RW: Matrix) -> Matrix:
