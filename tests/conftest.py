@@ -88,6 +88,8 @@ def _quick_trainings() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         without = wraps(draw_learning)(lambda *given, **more: None)
         patch.setattr("sixjars.runs.folder.draw_learning", without)
+        for place in ("train", "evaluate"):  # and so are baselines, which tests of them ask for
+            patch.setattr(f"sixjars.runs.{place}.kept_baselines", lambda *given, **more: ())
         patch.setattr(os, "fsync", lambda file: None)
         patch.setattr(FigureCanvasAgg, "print_png", barely_compressed(FigureCanvasAgg.print_png))
         patch.setattr("sixjars.samples.generate", lru_cache(50)(generate))
@@ -145,6 +147,15 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
     from sixjars.runs import budget
 
     monkeypatch.setattr(budget, "budget_of", vars(budget)["measure_of"])
+
+
+@pytest.fixture
+def scored_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the baselines beside a run."""
+    from sixjars.runs.baselines import kept_baselines
+
+    for place in ("train", "evaluate"):
+        monkeypatch.setattr(f"sixjars.runs.{place}.kept_baselines", kept_baselines)
 
 
 @pytest.fixture

@@ -39,8 +39,8 @@ def _some(values: Values, pattern: str, fits: Callable[[Any], bool]) -> bool:
 
 
 def _has_plain_words(values: Values) -> bool:
-    others = _some(values, "data.*.tokens", lambda value: value != "words")
-    return not others and not _some(values, "data.*.lowercase", lambda value: value is False)
+    texts = [key.removesuffix(".tokens") for key in values if fnmatch(key, "data.*.tokens")]
+    return all(values[f"{text}.tokens"] == "words" and values[f"{text}.lowercase"] for text in texts)
 
 
 def _has_much_dropout(values: Values) -> bool:
@@ -81,7 +81,7 @@ ADVICE: Final[Mapping[str, tuple[Advice, ...]]] = {
     "labels": (WORDS, DROPOUT, VECTORS, PLAIN, UPDATES, PAIRS_OF_WORDS),
     "pairs": (PLAIN, VECTORS, WORDS, DROPOUT, UPDATES),
     "texts": (UPDATES, ATTENTION, COPYING, VECTORS, DROPOUT),
-    "language": (UPDATES, DROPOUT, WORDS),
+    "language": (UPDATES, DROPOUT),
     "images": (FEATURES, DROPOUT, UPDATES),
     "order": (UPDATES, ATTENTION),
 }

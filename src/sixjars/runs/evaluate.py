@@ -133,6 +133,8 @@ class JudgedRun:
     network: Network
     splits: Splits | None = None
     """All of the run's data, where that was read."""
+    learned_from: bool = False
+    """Whether the run was trained on these rows."""
 
     @property
     def inputs(self) -> list[tuple[str, ...]]:
@@ -168,9 +170,11 @@ def judged_run(
     except DataError as error:
         raise DataError(f"{error}{_elsewhere(run.recipe, tables) if file is None else ''}") from None
     else:
-        if file is not None and learned_from(run.recipe, file):
+        learned = file is not None and learned_from(run.recipe, file)
+        if learned:
             reporter.note("the run was trained on rows of this file; a score on them says little of new ones.")
         if file is None and run.recipe.learning.folds is not None:
+            learned = True
             reporter.note(note_of_folds(run))
         began, progress = time.monotonic(), f"scoring {run.folder}"
         with listening(reporter):
@@ -180,15 +184,17 @@ def judged_run(
         seconds = time.monotonic() - began
     finally:
         reporter.end()
-    return JudgedRun(found, dataset, sum(one.numel() for one in network.parameters()), seconds, network, splits)
+    return JudgedRun(
+        found, dataset, sum(one.numel() for one in network.parameters()), seconds, network, splits, learned
+    )
 
 
 def baselines_beside(
     run: RunFolder, found: JudgedRun, metrics: Sequence[Metric], reporter: Reporter
 ) -> tuple[Baseline, ...]:
     """What costs nothing, on the rows that a run was scored on; a note where the training set is not at hand."""
-    if run.recipe.learning.folds is not None and found.splits is not None:
-        return ()  # it learned from all of these rows
+    if found.learned_from:
+        return ()  # rows that were learned from say nothing of new ones
     beside = Beside.of(run.recipe, metrics, took=found.seconds, group=found.judged.settings.group)
 
     def training() -> Dataset:
