@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
-import pyarrow
-import pyarrow.parquet
-
 from sixjars.data.dataset import Dataset
 from sixjars.data.readers.memory import given_tables, table_of, tables_of, with_tables
 from sixjars.evaluation.baselines.budget import Budget
@@ -138,9 +135,12 @@ def is_named(source: Any) -> bool:
 
 def written(source: Any, folder: Path) -> Path:
     """A table in memory as a file, whose columns can be looked at."""
+    import pyarrow
+    from pyarrow import parquet
+
     table = table_of(source)
     path = folder / "table.parquet"
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(table) if isinstance(table, list) else table, path)
+    parquet.write_table(pyarrow.Table.from_pylist(table) if isinstance(table, list) else table, path)
     return path
 
 

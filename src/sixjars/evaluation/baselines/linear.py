@@ -47,15 +47,18 @@ class LinearModel:
 
 def linear(problem: Problem, budget: Budget) -> Predicted:
     """The labels of each example, the likeliest first; where it may have several, those above one half."""
-    with quiet():
-        model, rows = as_many_as_fit(
-            lambda some, check: fitted(problem, some, check), problem.learned_from, budget, seed=problem.seed
-        )
+
+    def attempt(some: Sequence[int], check: Check) -> list[tuple[str, ...]]:
+        model = fitted(problem, some, check)
         candidates: list[tuple[str, ...]] = []
         for begin in range(0, len(problem.rows), AT_ONCE):
-            budget.check()
+            check()
             scores_RL = model.scores(problem.scored, problem.rows[begin : begin + AT_ONCE])
             candidates += outputs(model.labels, scores_RL, problem)
+        return candidates
+
+    with quiet():
+        candidates, rows = as_many_as_fit(attempt, problem.learned_from, budget, seed=problem.seed)
     return Predicted(candidates, rows=rows)
 
 

@@ -139,19 +139,20 @@ def unigram(problem: Problem, budget: Budget) -> Predicted:
 def _scored(problem: Problem, budget: Budget, order: int) -> Predicted:
     words = int(problem.fields.output.facts()["vocabulary"])
 
-    def fit(rows: Sequence[int], check: Check) -> NgramModel:
+    def attempt(rows: Sequence[int], check: Check) -> list[tuple[float, int]]:
         check()
-        return NgramModel(_ids(problem, problem.train, rows), words=words, order=order)
+        model = NgramModel(_ids(problem, problem.train, rows), words=words, order=order)
+        found: list[tuple[float, int]] = []
+        for begin in range(0, len(problem.rows), AT_ONCE):
+            check()
+            texts = _ids(problem, problem.scored, problem.rows[begin : begin + AT_ONCE])
+            logs = np.log(model.probabilities(texts))
+            ends = np.cumsum([len(text) + 1 for text in texts])
+            sums = [float(part.sum()) for part in np.split(logs, ends[:-1])]
+            found += zip(sums, (len(text) + 1 for text in texts), strict=True)
+        return found
 
-    model, count = as_many_as_fit(fit, problem.learned_from, budget, seed=problem.seed)
-    found: list[tuple[float, int]] = []
-    for begin in range(0, len(problem.rows), AT_ONCE):
-        budget.check()
-        texts = _ids(problem, problem.scored, problem.rows[begin : begin + AT_ONCE])
-        logs = np.log(model.probabilities(texts))
-        ends = np.cumsum([len(text) + 1 for text in texts])
-        sums = [float(part.sum()) for part in np.split(logs, ends[:-1])]
-        found += zip(sums, (len(text) + 1 for text in texts), strict=True)
+    found, count = as_many_as_fit(attempt, problem.learned_from, budget, seed=problem.seed)
     return Predicted(likelihoods=found, rows=count)
 
 
