@@ -307,19 +307,22 @@ def test_rows_are_limited_by_the_measured_rate(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(budgets, "PROBED", 10)
     clock, tried = Clock(), list[int]()
 
-    def fit(rows: Sequence[int], check: Check) -> str:
+    def fit(rows: Sequence[int], check: Check) -> int:
         tried.append(len(rows))
         clock.now += 0.01 * len(rows)
         check()
-        return f"of {len(rows)}"
+        return len(rows)
 
-    made, count = as_many_as_fit(fit, range(1000), Budget(2.0, clock), seed=1)
+    def predict(model: int, check: Check) -> str:
+        clock.now += 0.05
+        return f"of {model}"
+
+    made, count = as_many_as_fit(fit, predict, range(1000), Budget(2.0, clock), seed=1)
     assert (made, count) == (f"of {tried[-1]}", tried[-1])
     assert tried[0] == 10
-    assert 10 < count < 200  # 200 rows would take all of the 2 s
+    assert 50 < count < 200  # 200 rows would take all of the 2 s
     assert clock.now <= 2.0
-    again, few = as_many_as_fit(fit, range(7), Budget(2.0, clock))
-    assert (again, few) == ("of 7", 7)
+    assert as_many_as_fit(fit, predict, range(7), Budget(2.0, clock)) == ("of 7", 7)
 
 
 def test_what_is_late_is_given_up_and_what_was_made_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,16 +334,26 @@ def test_what_is_late_is_given_up_and_what_was_made_is_kept(monkeypatch: pytest.
         check()
         return len(rows)
 
-    assert as_many_as_fit(slow, range(1000), Budget(2.0, clock)) == (10, 10)
+    def same(model: int, check: Check) -> int:
+        return model
+
+    def slower(model: int, check: Check) -> int:
+        clock.now += 0.01 if model == 10 else 5.0
+        check()
+        return model
+
+    assert as_many_as_fit(slow, same, range(1000), Budget(2.0, clock)) == (10, 10)
+    assert as_many_as_fit(lambda rows, check: len(rows), slower, range(1000), Budget(2.0, clock)) == (10, 10)
     with pytest.raises(OutOfTime):
-        as_many_as_fit(slow, range(1000), Budget(0.005, clock))
+        as_many_as_fit(slow, same, range(1000), Budget(0.005, clock))
 
 
 def test_the_rows_are_drawn_by_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budgets, "PROBED", 10)
     drawn: list[list[int]] = []
     for seed in (1, 1, 2):
-        as_many_as_fit(lambda rows, check: drawn.append([*rows]), range(100), Budget(0.0, Clock()), seed=seed)
+        fit = lambda rows, check: drawn.append([*rows])  # noqa: E731
+        as_many_as_fit(fit, lambda model, check: None, range(100), Budget(0.0, Clock()), seed=seed)
     assert drawn[0] == drawn[1] != drawn[2]
     assert drawn[0] == sorted(drawn[0])
 

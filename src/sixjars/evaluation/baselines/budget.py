@@ -6,6 +6,7 @@ from typing import Final, TypeVar, final
 
 import numpy as np
 
+M = TypeVar("M")
 T = TypeVar("T")
 Check = Callable[[], None]
 """Raises `OutOfTime` where the time is up; called between pieces of work."""
@@ -58,9 +59,14 @@ class Budget:
 
 
 def as_many_as_fit(
-    fit: Callable[[Sequence[int], Check], T], rows: Sequence[int], budget: Budget, *, seed: int = 0
+    fit: Callable[[Sequence[int], Check], M],
+    predict: Callable[[M, Check], T],
+    rows: Sequence[int],
+    budget: Budget,
+    *,
+    seed: int = 0,
 ) -> tuple[T, int]:
-    """What `fit` makes of as many rows as there is time for, and how many those are.
+    """What a model predicts that was fitted to as many rows as there is time for, and how many those are.
 
     A few rows, drawn by the seed, come first; how long they take tells how many more the time allows, and so on. An
     attempt that is not over in time is given up, and what was made before is kept.
@@ -71,12 +77,15 @@ def as_many_as_fit(
     while True:
         began = budget.clock()
         try:
-            made = fit([rows[at] for at in np.sort(order[:count])], budget.check), count
+            model = fit([rows[at] for at in np.sort(order[:count])], budget.check)
+            between = budget.clock()
+            made = predict(model, budget.check), count
         except OutOfTime:
             if made is None:
                 raise
             return made
-        ratio = max(CAREFUL * budget.left / max(budget.clock() - began, 1e-9), 0.0)
+        predicting = budget.clock() - between  # as long again, however many rows are fitted
+        ratio = max((CAREFUL * budget.left - predicting) / max(between - began, 1e-9), 0.0)
         more = min(len(rows), int(count * min(ratio, 1e9) ** (1 / GROWTH)))
         if more <= count or more < min(2 * count, len(rows)):  # too few more to be worth the time
             return made

@@ -48,8 +48,10 @@ class LinearModel:
 def linear(problem: Problem, budget: Budget) -> Predicted:
     """The labels of each example, the likeliest first; where it may have several, those above one half."""
 
-    def attempt(some: Sequence[int], check: Check) -> list[tuple[str, ...]]:
-        model = fitted(problem, some, check)
+    def fit(some: Sequence[int], check: Check) -> LinearModel:
+        return fitted(problem, some, check)
+
+    def predict(model: LinearModel, check: Check) -> list[tuple[str, ...]]:
         candidates: list[tuple[str, ...]] = []
         for begin in range(0, len(problem.rows), AT_ONCE):
             check()
@@ -58,7 +60,7 @@ def linear(problem: Problem, budget: Budget) -> Predicted:
         return candidates
 
     with quiet():
-        candidates, rows = as_many_as_fit(attempt, problem.learned_from, budget, seed=problem.seed)
+        candidates, rows = as_many_as_fit(fit, predict, problem.learned_from, budget, seed=problem.seed)
     return Predicted(candidates, rows=rows)
 
 

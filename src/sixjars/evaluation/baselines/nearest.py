@@ -51,8 +51,11 @@ class Memory:
 def nearest(problem: Problem, budget: Budget) -> Predicted:
     """An output for each example, from as many training rows as there is time to compare with."""
 
-    def attempt(rows: Sequence[int], check: Check) -> list[tuple[str, ...]]:
-        memory = memory_of(problem, rows)
+    def fit(rows: Sequence[int], check: Check) -> Memory:
+        check()
+        return memory_of(problem, rows)
+
+    def predict(memory: Memory, check: Check) -> list[tuple[str, ...]]:
         found: list[tuple[str, ...]] = []
         for begin in range(0, len(problem.rows), AT_ONCE):
             check()
@@ -61,7 +64,7 @@ def nearest(problem: Problem, budget: Budget) -> Predicted:
         return found
 
     with quiet():
-        candidates, rows = as_many_as_fit(attempt, problem.learned_from, budget, seed=problem.seed)
+        candidates, rows = as_many_as_fit(fit, predict, problem.learned_from, budget, seed=problem.seed)
     return Predicted(candidates, rows=rows)
 
 

@@ -139,9 +139,11 @@ def unigram(problem: Problem, budget: Budget) -> Predicted:
 def _scored(problem: Problem, budget: Budget, order: int) -> Predicted:
     words = int(problem.fields.output.facts()["vocabulary"])
 
-    def attempt(rows: Sequence[int], check: Check) -> list[tuple[float, int]]:
+    def fit(rows: Sequence[int], check: Check) -> NgramModel:
         check()
-        model = NgramModel(_ids(problem, problem.train, rows), words=words, order=order)
+        return NgramModel(_ids(problem, problem.train, rows), words=words, order=order)
+
+    def predict(model: NgramModel, check: Check) -> list[tuple[float, int]]:
         found: list[tuple[float, int]] = []
         for begin in range(0, len(problem.rows), AT_ONCE):
             check()
@@ -152,7 +154,7 @@ def _scored(problem: Problem, budget: Budget, order: int) -> Predicted:
             found += zip(sums, (len(text) + 1 for text in texts), strict=True)
         return found
 
-    found, count = as_many_as_fit(attempt, problem.learned_from, budget, seed=problem.seed)
+    found, count = as_many_as_fit(fit, predict, problem.learned_from, budget, seed=problem.seed)
     return Predicted(likelihoods=found, rows=count)
 
 

@@ -21,10 +21,10 @@ from sixjars.flow.contracts import Holds
 TRIED: Final = 20
 """Outcomes that a metric is tried on, to know how long it takes for all."""
 MISSING: Final = (
-    "scikit-learn is not installed, so {names} is not among the baselines. Run: pip install 'sixjars[baselines]'"
+    "scikit-learn is not installed, so {} is not among the baselines. Run: pip install 'sixjars[baselines]'"
 )
-FAILED: Final = "{name} could not be computed: {why}."
-LATE: Final = "there was no time for {name}: baselines get a tenth of the time, or 2 s."
+FAILED: Final = "{} could not be computed: {}."
+LATE: Final = "there was no time for {}: baselines get a tenth of the time, or 2 s."
 
 
 def has_input(problem: Problem) -> bool:
@@ -111,7 +111,7 @@ def measured(problem: Problem, metrics: Sequence[Metric], budget: Budget) -> tup
     fitting = [one for one in methods_of(problem) if problem.rows and one.fits(problem)]
     installed = [one for one in fitting if not one.needs_library or has_library()]
     lacking = [one.name(problem) for one in fitting if one not in installed]
-    notes = [MISSING.format(names=" and ".join(lacking))] if lacking else []
+    notes = [MISSING.format(" and ".join(lacking))] if lacking else []
     found: list[Baseline] = []
     for place, method in enumerate(installed):
         share = budget.share(len(installed) - place)
@@ -119,10 +119,10 @@ def measured(problem: Problem, metrics: Sequence[Metric], budget: Budget) -> tup
             predicted = method.predict(problem, share)
             seconds = budget.clock() - share.began
         except OutOfTime:
-            notes.append(LATE.format(name=method.name(problem)))
+            notes.append(LATE.format(method.name(problem)))
             continue
         except (ImportError, MemoryError, ValueError) as error:  # a model that was trained is worth more than this
-            notes.append(FAILED.format(name=method.name(problem), why=first_line(error)))
+            notes.append(FAILED.format(method.name(problem), first_line(error)))
             continue
         if scores := tuple(scored(predicted, problem, metrics, share)):
             name = _named(method, predicted, problem)
