@@ -429,3 +429,51 @@ def test_warnings_of_the_library_stay_inside(documents: Splits) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         predicted(problem_of(documents), "word counts")
+
+
+def with_features(folder: Path, task: str, output: Mapping[str, Any]) -> Splits:
+    """Examples whose inputs are arrays of numbers: class 0 has a large first number, class 1 a large second one."""
+    draw, rows = np.random.default_rng(3), []
+    for at in range(50):
+        kind = at % 2
+        vector = draw.normal(size=6).astype(np.float32)
+        vector[kind] += 20
+        np.save(folder / f"{at}.npy", vector)
+        rows.append(f'{{"image": "{at}.npy", "out": "{["red fox", "blue sea"][kind]}"}}\n')
+    (folder / "train.jsonl").write_text("".join(rows[:-10]))
+    (folder / "valid.jsonl").write_text("".join(rows[-10:]))
+    [(name, settings)] = output.items()
+    data = {
+        "folder": str(folder),
+        "train": "train.jsonl",
+        "valid": "valid.jsonl",
+        "image": {"kind": "features", "column": "image"},
+        name: {"column": "out", **settings},
+    }
+    bridge = {"kind": "initial"}
+    return split_of({"task": task, "data": data, "model": {"bridge": bridge}})
+
+
+def test_labels_of_images_are_learned_from_frozen_features(tmp_path: Path) -> None:
+    splits = with_features(tmp_path, "image_classification", {"label": {}})
+    problem = problem_of(splits)
+    assert outputs(problem, "a linear model on the frozen features") == column(splits.valid, "label")
+
+
+def test_captions_are_those_of_the_nearest_image(tmp_path: Path) -> None:
+    splits = with_features(tmp_path, "image_captioning", {"target": {}})
+    problem = problem_of(splits)
+    train, scored = problem.features(splits.train, range(40)), problem.features(splits.valid, range(10))
+    assert train is not None
+    assert scored is not None
+    wanted = [splits.train.targets[max(range(40), key=lambda at: float(row @ train[at]))] for row in scored]
+    assert outputs(problem, "most similar") == wanted == column(splits.valid, "target")
+
+
+def test_images_without_frozen_features_have_the_most_frequent_output() -> None:
+    few = ["data.sample.size=30", "data.sample.valid=5", "data.sample.test=9"]
+    problem = problem_of(split_of("image_captioning/sample_initial", *few))
+    [method] = [one for one in METHODS["tokens"] if one.fits(problem)]
+    assert method.name(problem) == "the most frequent output"
+    counts = Counter(problem.targets(problem.learned_from))
+    assert counts[outputs(problem, "most frequent")[0]] == max(counts.values())

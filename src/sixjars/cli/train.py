@@ -43,7 +43,7 @@ def demo(
         _clear(out)
     pairs = recipe.data.sample.size if recipe.data.sample else 0
     console.print(f"[bold]sixjars[/] learns English → Hindi from {pairs:,} synthetic sentence pairs. About a minute.")
-    trained = train_recipe(DEMO, out=out, device="cpu", reporter=ConsoleProgress(console))
+    trained = train_recipe(DEMO, out=out, device="cpu", reporter=ConsoleProgress(console), baselines=False)
     show_trained(results(), trained)
     show_demo(results(), trained.folder)
 
