@@ -152,7 +152,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def scored_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the baselines beside a run."""
-    from sixjars.runs.baselines import kept_baselines
+    from sixjars.runs.beside import kept_baselines
 
     for place in ("train", "evaluate"):
         monkeypatch.setattr(f"sixjars.runs.{place}.kept_baselines", kept_baselines)

@@ -15,9 +15,9 @@ from sixjars.evaluation.metrics import Score
 from sixjars.progress import Reporter
 from sixjars.recipe.outside import NOTHING
 from sixjars.recipe.sections import Recipe
-from sixjars.runs import advice, baselines
+from sixjars.runs import advice, beside
 from sixjars.runs.baseline_file import FILE, MOST, Entry, keep_entry, kept_entry, read_entries
-from sixjars.runs.baselines import LEAST, SHARE, Beside, sentence_of
+from sixjars.runs.beside import LEAST, SHARE, Beside, sentence_of
 from sixjars.runs.evaluate import training_set
 from sixjars.runs.folder import open_run
 from sixjars.runs.recipes import metrics_of, read_recipe
@@ -43,7 +43,7 @@ class Told(Reporter):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> sixjars.Run:
     """A run of one step, with its baselines; tests that write take a copy."""
-    from sixjars.runs.baselines import kept_baselines
+    from sixjars.runs.beside import kept_baselines
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sixjars.runs.train.kept_baselines", kept_baselines)
@@ -238,7 +238,7 @@ def test_they_are_computed_once(run: Path, monkeypatch: pytest.MonkeyPatch) -> N
     def never(*_: Any, **__: Any) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr(baselines, "measured", never)
+    monkeypatch.setattr(beside, "measured", never)
     assert sixjars.evaluate(run, device="cpu").baselines == first
     with pytest.raises(AssertionError):
         sixjars.evaluate(run, device="cpu", metrics=["micro_f1"])

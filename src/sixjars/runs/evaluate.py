@@ -23,7 +23,7 @@ from sixjars.progress import Reporter, listening
 from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.baselines import Beside, kept_baselines, sentence_of
+from sixjars.runs.beside import Beside, kept_baselines, sentence_of
 from sixjars.runs.data import Blueprint, Splits, splits_of
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.folds import note_of_folds

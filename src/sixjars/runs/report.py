@@ -28,7 +28,7 @@ from sixjars.learning.cost import read_cost
 from sixjars.learning.engine import Device
 from sixjars.progress import Reporter, duration, number_of
 from sixjars.recipe.outside import Outside
-from sixjars.runs.baselines import sentence_of
+from sixjars.runs.beside import sentence_of
 from sixjars.runs.data import Splits
 from sixjars.runs.evaluate import (
     Evaluation,

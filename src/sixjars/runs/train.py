@@ -23,7 +23,7 @@ from sixjars.progress import Reporter, Summary, listening, number_of, usual_repo
 from sixjars.recipe.files import RecipeLike, listed_overrides
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
-from sixjars.runs.baselines import Beside, kept_baselines
+from sixjars.runs.beside import Beside, kept_baselines
 from sixjars.runs.data import Blueprint, Splits, fresh_network, notes_on, splits_of
 from sixjars.runs.endings import sentence_of_end
 from sixjars.runs.extension import Extension, extension_of
