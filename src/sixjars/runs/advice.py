@@ -69,9 +69,9 @@ def _copies(values: Values) -> bool:
 
 WORDS: Final = Advice("words in place of subwords, lowercased (tokens: words, lowercase: true)", _has_plain_words)
 DROPOUT: Final = Advice("more dropout (model.encoder.dropout: 0.5)", _has_much_dropout)
-VECTORS: Final = Advice("pretrained word vectors (vectors: FILE)", _has_vectors)
+VECTORS: Final = Advice("pretrained word vectors (vectors: wordllama, or a file)", _has_vectors)
 PLAIN: Final = Advice("no label smoothing and no class weights (loss: {kind: cross_entropy})", _is_plain)
-UPDATES: Final = Advice("more updates (smaller batches, more learning.epochs, more learning.patience)")
+UPDATES: Final = Advice("more updates (smaller batches, more learning.steps, more learning.patience)")
 PAIRS_OF_WORDS: Final = Advice("an encoder of words and pairs of words (model.encoder.kind: bag)", _is_bag)
 FEATURES: Final = Advice("a pretrained backbone (backbone: efficientnet_lite0)")
 ATTENTION: Final = Advice("attention (model.bridge.kind: attention)", _attends)
