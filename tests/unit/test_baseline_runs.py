@@ -21,7 +21,7 @@ from sixjars.runs.beside import LEAST, SHARE, Beside, sentence_of
 from sixjars.runs.evaluate import training_set
 from sixjars.runs.folder import open_run
 from sixjars.runs.recipes import metrics_of, read_recipe
-from tests.conftest import Call
+from tests.conftest import Call, with_baselines
 
 RECIPE = "document_classification/sample_flat_initial"
 FEW = ["data.sample.size=300", "data.sample.valid=5", "data.sample.test=30", "learning.steps=1"]
@@ -43,10 +43,8 @@ class Told(Reporter):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> sixjars.Run:
     """A run of one step, with its baselines; tests that write take a copy."""
-    from sixjars.runs.beside import kept_baselines
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sixjars.runs.train.kept_baselines", kept_baselines)
+        patch.setattr("sixjars.runs.train._baselines", with_baselines()["train", "_baselines"])
         return sixjars.train(RECIPE, FEW, out=tmp_path_factory.mktemp("runs") / "run", device="cpu")
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -72,21 +72,35 @@ def compare(  # noqa: PLR0913 - the options of one comparison
         for name in names
     ]
     judge = partial(_judged, names, runs, data=data, device=device, reporter=reporter)
-    try:
-        found = judge(metrics)
-    except DataError:
-        plain = without_annotations(metrics)
-        if data is None or len(plain) == len(metrics) or not plain or (metric and chosen not in plain):
-            raise
-        found, chosen = judge(plain), chosen if chosen in plain else plain[0]
-        left_out = ", ".join(one.name for one in metrics if one not in plain)
-        reporter.note(f"left out, for this data has no annotations: {left_out}.")
+    found, chosen = _with_what_is_known(judge, metrics, chosen, data=data, named=metric, reporter=reporter)
     result = _comparison(unique_names(short_names(_names(names, runs))), found, chosen, target.picture)
     if baselines:
         beside = baselines_beside(runs[0], found[0].judged, found[0].metrics, reporter)
         result = replace(result, baselines=beside)
     target.write(result)
     return result
+
+
+def _with_what_is_known(
+    judge: Callable[[Sequence[Metric]], list[ScoredRun]],
+    metrics: Sequence[Metric],
+    chosen: Metric,
+    *,
+    data: Any,
+    named: str | None,
+    reporter: Reporter,
+) -> tuple[list[ScoredRun], Metric]:
+    """All of them scored, and the metric of the curves; other data without annotations by the metrics without."""
+    try:
+        return judge(metrics), chosen
+    except DataError:
+        plain = without_annotations(metrics)
+        if data is None or len(plain) == len(metrics) or not plain or (named and chosen not in plain):
+            raise
+    found = judge(plain)
+    left_out = ", ".join(one.name for one in metrics if one not in plain)
+    reporter.note(f"left out, for this data has no annotations: {left_out}.")
+    return found, chosen if chosen in plain else plain[0]
 
 
 def _judged(
