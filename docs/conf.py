@@ -77,6 +77,7 @@ CONTENTS = {
         "notebooks/text": "Notebook: text",
         "notebooks/images": "Notebook: images",
         "notebooks/own_data": "Notebook: your own data",
+        "bad_model": "",
         "troubleshooting": "",
         "faq": "",
     },

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, wraps
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,8 @@ class Said:
 
 
 Call = Callable[..., Said]
+BASELINES = (("train", "_baselines"), ("evaluate", "kept_baselines"))
+"""Where baselines are scored beside a run."""
 
 
 @pytest.fixture
@@ -88,6 +91,9 @@ def _quick_trainings() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         without = wraps(draw_learning)(lambda *given, **more: None)
         patch.setattr("sixjars.runs.folder.draw_learning", without)
+        with_baselines()
+        for place, name in BASELINES:  # which tests of them ask for
+            patch.setattr(f"sixjars.runs.{place}.{name}", lambda *given, **more: ())
         patch.setattr(os, "fsync", lambda file: None)
         patch.setattr(FigureCanvasAgg, "print_png", barely_compressed(FigureCanvasAgg.print_png))
         patch.setattr("sixjars.samples.generate", lru_cache(50)(generate))
@@ -145,6 +151,19 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
     from sixjars.runs import budget
 
     monkeypatch.setattr(budget, "budget_of", vars(budget)["measure_of"])
+
+
+@lru_cache
+def with_baselines() -> dict[tuple[str, str], Any]:
+    """What scores the baselines, as it was before the tests began."""
+    return {(place, name): getattr(import_module(f"sixjars.runs.{place}"), name) for place, name in BASELINES}
+
+
+@pytest.fixture
+def scored_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the baselines beside a run."""
+    for (place, name), function in with_baselines().items():
+        monkeypatch.setattr(f"sixjars.runs.{place}.{name}", function)
 
 
 @pytest.fixture

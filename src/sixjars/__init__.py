@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sixjars.data.field import Positions as Positions
     from sixjars.data.packing import packed as packed
     from sixjars.errors import SixJarsError as SixJarsError
+    from sixjars.evaluation.baselines.result import Baseline as Baseline
     from sixjars.evaluation.metrics.outcome import Metric as Metric
     from sixjars.evaluation.metrics.outcome import Outcome as Outcome
     from sixjars.evaluation.metrics.outcome import Score as Score
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from sixjars.recipe.sections import SearchSettings as SearchSettings
     from sixjars.runs.align import Alignment as Alignment
     from sixjars.runs.align import align as align
+    from sixjars.runs.baselines import baselines as baselines
     from sixjars.runs.compare import compare as compare
     from sixjars.runs.comparison import Comparison as Comparison
     from sixjars.runs.evaluate import Evaluation as Evaluation
@@ -138,7 +140,9 @@ _MODULES = {
     "progress": "ConsoleProgress Reporter",
     "recipe.data": "FieldSettings",
     "recipe.sections": "Recipe SearchSettings",
+    "evaluation.baselines.result": "Baseline",
     "runs.align": "Alignment align",
+    "runs.baselines": "baselines",
     "runs.compare": "compare",
     "runs.comparison": "Comparison",
     "runs.evaluate": "Evaluation evaluate",

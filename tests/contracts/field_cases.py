@@ -37,6 +37,11 @@ class Extractor:
     name: str = "stand-in"
     fingerprint: str | None = "1"
 
+    @property
+    def vector(self) -> int:
+        """The mean colour, where it is all there is."""
+        return 0 if self.cells else 3
+
     def plan(self) -> dict[str, Any]:
         """All that the numbers depend on."""
         return {"cells": self.cells}

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -298,3 +299,21 @@ def test_use_changes_no_field_and_threads_do_not_meet(case: Case, raw: Field, fi
         now = {key: value for key, value in vars(one).items() if key not in LAZY}
         assert set(now) == set(state) - LAZY
         assert all(now[key] is state[key] for key in now)
+
+
+FROZEN = {name for name in CASES if name.partition(",")[0] == "features"} | {"image, features", "video, features"}
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_frozen_features_are_the_mean_over_positions(name: str, folder: Path) -> None:
+    """One vector for each row asked for, in that order; nothing of pixels, texts and whatever else has none."""
+    case = CASES[name]
+    data = dataset(case, case.make(folder).learned(case.kept), stored=True)
+    own, rows = data.fields.all[case.make(folder).name], [len(case.kept) - 1, 0]
+    found = own.frozen_features(data.table, rows)
+    assert (found is not None) == (name in FROZEN)
+    if found is not None:
+        padded = own.column(data.table).padded(np.array(rows))
+        mask = padded.mask.unsqueeze(-1)
+        wanted = (padded.values.float() * mask).sum(1) / mask.sum(1)
+        np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-3)

@@ -17,6 +17,7 @@ RUN_BY = {
     "docs/export.md": "test_export_page",
     "docs/scale.md": "test_pages",
     "docs/looking.md": "test_pages",
+    "docs/bad_model.md": "test_pages",
     "docs/comparing.md": "test_pages",
     "docs/web.md": "test_pages",
     "docs/situations/labels.md": "test_pages",

@@ -150,6 +150,11 @@ def test_a_page_runs(page: str, capfd: pytest.CaptureFixture[str], warm_python: 
     Reader(DOCS / page, capfd, warm_python).follow()
 
 
+@pytest.mark.usefixtures("scored_baselines")
+def test_the_page_on_baselines_runs(capfd: pytest.CaptureFixture[str], warm_python: str) -> None:
+    Reader(DOCS / "bad_model.md", capfd, warm_python).follow()
+
+
 @pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize("page", LONG)
 def test_a_long_page_runs_in_little(page: str, capfd: pytest.CaptureFixture[str], warm_python: str) -> None:

@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from sixjars.cli.options import AllowOption, DataOption, DeviceOption, JsonOption, Overrides, note, notes, results
+from sixjars.cli.options import (
+    AllowOption,
+    DataOption,
+    DeviceOption,
+    JsonOption,
+    NoBaselinesOption,
+    Overrides,
+    note,
+    notes,
+    results,
+)
 
 
 def tasks(*, as_json: JsonOption = False) -> None:
@@ -63,6 +73,7 @@ def compare(
     ] = None,
     *,
     as_json: JsonOption = False,
+    no_baselines: NoBaselinesOption = False,
     device: DeviceOption = "auto",
     allow: AllowOption = None,
 ) -> None:
@@ -73,7 +84,15 @@ def compare(
     from sixjars.runs.comparison_files import Target
 
     with listening(ConsoleProgress(notes())):
-        comparison = compare_them(recipes, data=data or None, out=out, metric=metric, device=device, allow=allow or [])
+        comparison = compare_them(
+            recipes,
+            data=data or None,
+            out=out,
+            metric=metric,
+            device=device,
+            baselines=not no_baselines,
+            allow=allow or [],
+        )
     if as_json:
         results().print(json.dumps(comparison.to_json(), ensure_ascii=False))
     else:

@@ -47,6 +47,9 @@ FromOption = Annotated[
     Path | None,
     typer.Option("--from", metavar="RUN", help="Fine-tune: start from a run's weights.", show_default=False),
 ]
+NoBaselinesOption = Annotated[
+    bool, typer.Option("--no-baselines", help="Without what costs nothing to compare with.", show_default=False)
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Overrides = Annotated[
     list[str] | None,

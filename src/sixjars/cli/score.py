@@ -13,6 +13,7 @@ from sixjars.cli.options import (
     DataOption,
     DeviceOption,
     JsonOption,
+    NoBaselinesOption,
     RunArgument,
     check_output,
     note,
@@ -34,11 +35,12 @@ def evaluate(
     ] = None,
     *,
     as_json: JsonOption = False,
+    no_baselines: NoBaselinesOption = False,
     device: DeviceOption = "auto",
     allow: AllowOption = None,
 ) -> None:
     """Score a run, on its test set or on a file of yours."""
-    from sixjars.cli.show import show_classes, show_scores
+    from sixjars.cli.show import show_baselines, show_classes, show_scores
     from sixjars.runs.evaluate import evaluate as evaluate_run
 
     check_output(output)
@@ -46,7 +48,15 @@ def evaluate(
         raise DataError(f"--output {output} gets a JSON line for each example; let its name end in .jsonl.")
     named = [name.strip() for name in metrics.split(",")] if metrics else None
     progress = ConsoleProgress(notes())
-    found = evaluate_run(run, data=data or None, metrics=named, device=device, reporter=progress, allow=allow or [])
+    found = evaluate_run(
+        run,
+        data=data or None,
+        metrics=named,
+        device=device,
+        reporter=progress,
+        baselines=not no_baselines,
+        allow=allow or [],
+    )
     if output is not None:
         with output.open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(example, ensure_ascii=False) + "\n" for example in found.each())
@@ -54,6 +64,7 @@ def evaluate(
         results().print(json.dumps(found.to_json(), ensure_ascii=False))
         return
     show_scores(results(), found.scores, examples=found.examples, where=found.where, skipped=found.skipped)
+    show_baselines(results(), found.baselines, found.beside)
     note_unknown(found.unknown)
     if found.classes:
         show_classes(results(), found.classes, found.confusion)
@@ -84,6 +95,7 @@ def report(
     data: DataOption = None,
     out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
     *,
+    no_baselines: NoBaselinesOption = False,
     device: DeviceOption = "auto",
     allow: AllowOption = None,
 ) -> None:
@@ -91,5 +103,13 @@ def report(
     from sixjars.runs.report import report as report_run
 
     progress = ConsoleProgress(notes())
-    written = report_run(run, data=data or None, out=out, device=device, reporter=progress, allow=allow or [])
+    written = report_run(
+        run,
+        data=data or None,
+        out=out,
+        device=device,
+        reporter=progress,
+        baselines=not no_baselines,
+        allow=allow or [],
+    )
     note(f"wrote {written} ({written.stat().st_size / 1e6:.1f} MB)")

@@ -11,6 +11,7 @@ from rich.text import Text
 from sixjars.progress import number_of
 
 if TYPE_CHECKING:
+    from sixjars.evaluation.baselines.result import Baseline
     from sixjars.evaluation.metrics import ClassRow, Confusion, Score
     from sixjars.inspection.explanation import Explanation, Weight
     from sixjars.runs.comparison import Comparison
@@ -84,7 +85,19 @@ def show_trained(console: Console, trained: "Run") -> None:
     show_scores(console, trained.scores, examples=trained.examples, where=trained.where)
     if any("search:" in score.signature and "search:greedy" not in score.signature for score in trained.scores):
         console.print("  (the validations above used greedy search, which is quicker; these scores are final)")
+    show_baselines(console, trained.baselines, trained.beside)
     console.print(f"run: {trained.folder}")
+
+
+def show_baselines(console: Console, baselines: "Sequence[Baseline]", sentence: str) -> None:
+    """A line for each baseline, and the best one beside the model; nothing where there are none."""
+    from sixjars.evaluation.baselines.result import grid_of
+
+    if baselines:
+        console.print("without a network, on the same examples:")
+        console.print(_grid(*grid_of(baselines)))
+    if sentence:
+        console.print(sentence)
 
 
 def show_demo(console: Console, folder: Path) -> None:
@@ -147,6 +160,7 @@ def show_comparison(console: Console, comparison: "Comparison") -> None:
     console.print(legend(), style="dim")
     for sentence in comparison.findings():
         console.print(sentence)
+    show_baselines(console, comparison.baselines, comparison.beside())
     if comparison.by:
         console.print(f"\n{comparison.metric} by the {comparison.by}:")
         console.print(_grid(*comparison.by_length()))

@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from sixjars.cli.options import AllowOption, DeviceOption, FromOption, Overrides, RecipeArgument, note, notes, results
+from sixjars.cli.options import (
+    AllowOption,
+    DeviceOption,
+    FromOption,
+    NoBaselinesOption,
+    Overrides,
+    RecipeArgument,
+    note,
+    notes,
+    results,
+)
 from sixjars.errors import DataError, RunError
 from sixjars.progress import ConsoleProgress
 
@@ -33,7 +43,7 @@ def demo(
         _clear(out)
     pairs = recipe.data.sample.size if recipe.data.sample else 0
     console.print(f"[bold]sixjars[/] learns English → Hindi from {pairs:,} synthetic sentence pairs. About a minute.")
-    trained = train_recipe(DEMO, out=out, device="cpu", reporter=ConsoleProgress(console))
+    trained = train_recipe(DEMO, out=out, device="cpu", reporter=ConsoleProgress(console), baselines=False)
     show_trained(results(), trained)
     show_demo(results(), trained.folder)
 
@@ -151,6 +161,7 @@ def train(
     fsdp: Annotated[
         bool, typer.Option("--fsdp", help="Each has a share of the weights (FSDP).", show_default=False)
     ] = False,
+    no_baselines: NoBaselinesOption = False,
     allow: AllowOption = None,
 ) -> None:
     """Train what a recipe describes."""
@@ -170,6 +181,7 @@ def train(
         devices=devices,
         fsdp=fsdp,
         reporter=ConsoleProgress(notes()),
+        baselines=not no_baselines,
         allow=allow or [],
     )
     if trained.scores:

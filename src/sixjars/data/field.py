@@ -50,6 +50,10 @@ class FeatureExtractor(Protocol):
     def fingerprint(self) -> str | None:
         """Changes with its weights; nothing where it has none."""
 
+    @property
+    def vector(self) -> int:
+        """How many of the last numbers of a frame describe the whole of it; none where they are pixels."""
+
     def plan(self) -> dict[str, Any]:
         """All that the numbers depend on, besides the pixels."""
 
@@ -237,6 +241,10 @@ class Field(ABC):
     def truncated(self, table: Table, rows: Sequence[int]) -> NDArray[np.bool_]:
         """Which of some rows were longer than what is read of them, or of a target learned."""
         return np.zeros(len(rows), dtype=bool)
+
+    def frozen_features(self, table: Table, rows: Sequence[int]) -> NDArray[np.float32] | None:
+        """One vector for each of some rows, (R, N), where frozen features are stored; nothing where there are none."""
+        return None
 
     @abstractmethod
     def blank(self) -> Padded:

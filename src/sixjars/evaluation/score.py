@@ -164,7 +164,7 @@ def judged(
     searches = network.decoder.searches
     # Labels are not searched for: the widest list has all the others as its beginnings.
     used = {count: widened(settings.search, count if searches else counts[-1]) for count in counts}
-    groups = _groups(dataset, group=settings.group)
+    groups = groups_of(dataset, group=settings.group)
     rows = tuple(group[0] for group in groups)
     judge = _Judge(network, dataset, needs, set(rows), progress)
     loss = judge.read(set(used.values()) if "candidates" in needs else set(), examples=settings.batch_examples)
@@ -180,7 +180,7 @@ def given_of(dataset: Dataset, row: int) -> str | None:
     return next(iter(dataset.inputs[row].values()), None)
 
 
-def _groups(dataset: Dataset, *, group: bool) -> list[list[int]]:
+def groups_of(dataset: Dataset, *, group: bool) -> list[list[int]]:
     """The rows of each example: one, or all that have the same input."""
     if not group:
         return [[row] for row in range(len(dataset))]
@@ -188,6 +188,11 @@ def _groups(dataset: Dataset, *, group: bool) -> list[list[int]]:
     for row, given in enumerate(dataset.inputs):
         found.setdefault(tuple(given.values()), []).append(row)
     return list(found.values())
+
+
+def references_of(dataset: Dataset, group: Sequence[int]) -> tuple[str, ...]:
+    """The right outputs of an example, each once."""
+    return tuple(dict.fromkeys(dataset.targets[row] for row in group))
 
 
 def true_boxes(dataset: Dataset) -> list[tuple[Box, ...]] | None:
@@ -281,7 +286,7 @@ class _Judge:
         candidates = self.found.get((first, search), ())[:count]
         known = dataset.alignments[first] if "links" in self.needs and dataset.alignments is not None else None
         return Outcome(
-            references=tuple(dict.fromkeys(dataset.targets[row] for row in group)),
+            references=references_of(dataset, group),
             candidates=candidates,
             sure=known and known.sure,
             possible=known and known.possible,

@@ -9,6 +9,7 @@ from sixjars.inspection.report_charts import learning_curves, length_bars, thinn
 from sixjars.inspection.report_examples import examples_html
 from sixjars.inspection.report_map import map_html
 from sixjars.inspection.report_tables import (
+    baselines_table,
     between,
     class_table,
     confusion_table,
@@ -93,6 +94,9 @@ def _learning(found: Report) -> str:
 def _scores(found: Report) -> str:
     made = f"<p>{escape(' '.join(found.notes))}</p>" if found.notes else ""
     made += scores_table(found.scores)
+    if found.baselines:
+        made += baselines_table(found.baselines, found.scores)
+    made += f"<p>{escape(found.beside)}</p>" if found.beside else ""
     if found.left_out:
         made += f'<p class="note">Left out, for this data has no annotations: {escape(", ".join(found.left_out))}.</p>'
     if found.classes:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.bootstrap import RESAMPLES
 from sixjars.evaluation.by_length import FEW
 from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
@@ -75,6 +76,19 @@ def scores_table(scores: Sequence[tuple[Score, Interval | None]]) -> str:
     how += "; none where a metric has no value for a part of them." if any(one is None for _, one in scores) else "."
     how += " A signature names what a score depends on; scores compare where it is the same."
     return table(["metric", "value", "95 % interval", "better", "examples", "signature"], rows, f"Scores. {how}")
+
+
+def baselines_table(baselines: Sequence[Baseline], scores: Sequence[tuple[Score, Interval | None]]) -> str:
+    """A row for the model, and one for each baseline."""
+    metrics = [score.name for score, _ in scores if any(one.value(score.name) is not None for one in baselines)]
+    own = {score.name: score.value for score, _ in scores}
+    rows = [["this model", *(shown_number(own[name]) for name in metrics), ""]]
+    for one in baselines:
+        values = map(one.value, metrics)
+        cells = ("–" if value is None else shown_number(value) for value in values)
+        rows.append([one.name, *cells, f"{one.seconds:.1f}"])
+    what = "Without a network: what costs nothing, learned from the training set, on the same examples."
+    return table(["", *metrics, "seconds"], rows, what)
 
 
 def length_table(found: ByLength) -> str:

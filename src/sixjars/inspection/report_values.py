@@ -7,6 +7,7 @@ from typing import Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.by_length import Bucket
 from sixjars.evaluation.metrics import ClassRow, Confusion, Interval, Score
 from sixjars.inspection.explanation import Explanation
@@ -123,3 +124,7 @@ class Report:
     """How the weights were chosen, and what rows are not in the scores or were not learned from; a sentence each."""
     left_out: Sequence[str] = ()
     """Metrics that need annotations, which the data does not have."""
+    baselines: Sequence[Baseline] = ()
+    """What costs nothing, scored on the same examples."""
+    beside: str = ""
+    """The best of them beside the model, in a sentence."""

@@ -288,6 +288,7 @@ class Pixels:
     pixels: int
     cells: bool = True
     fingerprint: None = None
+    vector: int = 0
     name: str = "pixels"
 
     def plan(self) -> dict[str, Any]:

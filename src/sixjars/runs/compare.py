@@ -2,7 +2,8 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +18,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.comparison import Comparison, Contender, Differing, unique_names
 from sixjars.runs.comparison_files import RUNS, Target
-from sixjars.runs.evaluate import judged_run, wanted_metrics, without_annotations
+from sixjars.runs.evaluate import baselines_beside, judged_run, wanted_metrics, without_annotations
 from sixjars.runs.explain import is_run, recipe_or_run
 from sixjars.runs.extension import resume_run
 from sixjars.runs.folder import RunFolder, open_run
@@ -31,13 +32,14 @@ EXAMPLES: Final = 2
 """Of those that two runs differ on most, in each direction."""
 
 
-def compare(
+def compare(  # noqa: PLR0913 - the options of one comparison
     named: Sequence[str | os.PathLike[str]],
     *,
     data: Any = None,
     out: str | Path = RUNS,
     metric: str | None = None,
     device: Device = "auto",
+    baselines: bool = True,
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
 ) -> Comparison:
@@ -45,6 +47,7 @@ def compare(
 
     These are the test set of each, or `data`, as for `evaluate`. `out` is a folder, or a file: a new table (.md, .csv,
     .json) or the picture of the score by length (.png, .svg, .pdf). `metric` is that of the curves and the examples.
+    `baselines`, which cost nothing, are scored beside them; they learn from the training set of the first.
 
     >>> import sixjars
     >>> sixjars.compare(["translation/sample_attention"])
@@ -69,18 +72,35 @@ def compare(
         for name in names
     ]
     judge = partial(_judged, names, runs, data=data, device=device, reporter=reporter)
-    try:
-        found = judge(metrics)
-    except DataError:
-        plain = without_annotations(metrics)
-        if data is None or len(plain) == len(metrics) or not plain or (metric and chosen not in plain):
-            raise
-        found, chosen = judge(plain), chosen if chosen in plain else plain[0]
-        left_out = ", ".join(one.name for one in metrics if one not in plain)
-        reporter.note(f"left out, for this data has no annotations: {left_out}.")
+    found, chosen = _with_what_is_known(judge, metrics, chosen, data=data, named=metric, reporter=reporter)
     result = _comparison(unique_names(short_names(_names(names, runs))), found, chosen, target.picture)
+    if baselines:
+        beside = baselines_beside(runs[0], found[0].judged, found[0].metrics, reporter)
+        result = replace(result, baselines=beside)
     target.write(result)
     return result
+
+
+def _with_what_is_known(
+    judge: Callable[[Sequence[Metric]], list[ScoredRun]],
+    metrics: Sequence[Metric],
+    chosen: Metric,
+    *,
+    data: Any,
+    named: str | None,
+    reporter: Reporter,
+) -> tuple[list[ScoredRun], Metric]:
+    """All of them scored, and the metric of the curves; other data without annotations by the metrics without."""
+    try:
+        return judge(metrics), chosen
+    except DataError:
+        plain = without_annotations(metrics)
+        if data is None or len(plain) == len(metrics) or not plain or (named and chosen not in plain):
+            raise
+    found = judge(plain)
+    left_out = ", ".join(one.name for one in metrics if one not in plain)
+    reporter.note(f"left out, for this data has no annotations: {left_out}.")
+    return found, chosen if chosen in plain else plain[0]
 
 
 def _judged(
@@ -166,6 +186,7 @@ def _trained(name: str, out: Path, device: Device, reporter: Reporter, outside: 
             resume=begun,
             device=device,
             reporter=reporter,
+            baselines=False,  # they come once, beside all of them
             allow=outside.packages,
             components=outside.components,
         )

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
 
+from sixjars.evaluation.baselines.result import Baseline, best_by
 from sixjars.evaluation.bootstrap import Difference
 from sixjars.evaluation.by_length import FEW, Bucket
 from sixjars.evaluation.metrics import Interval, Score
@@ -16,6 +17,8 @@ from sixjars.runs.seeds import Seeds
 
 SIGNIFICANT: Final = 0.05
 """A difference is called significant where p is below this."""
+PAGE: Final = "docs/bad_model.md"
+"""What to try where a baseline is as good."""
 BETTER, WORSE = "▲", "▼"
 UNITS: Final = ("B", "kB", "MB", "GB")
 
@@ -136,6 +139,8 @@ class Comparison:
     """Where the first run and another one differ most, in both directions."""
     seeds: tuple[Seeds, ...] = ()
     """Runs of one recipe with different seeds: no rivals, but what chance does to its scores."""
+    baselines: tuple[Baseline, ...] = ()
+    """What costs nothing, scored on the same examples."""
 
     @property
     def title(self) -> str:
@@ -190,6 +195,19 @@ class Comparison:
             for other in [one for row, one in enumerate(self.contenders) if row and row not in alike]:
                 yield f"{name}: {_in_words(other.name, first.name, other.scores[at])}"
 
+    def beside(self) -> str:
+        """The best baseline beside all runs in a sentence, by the metric of the comparison; nothing without one."""
+        best = best_by(self.baselines, self.metric)
+        value = None if best is None else best.value(self.metric)
+        if best is None or value is None:
+            return ""
+        scores = [(run.name, score.score) for run in self.contenders for score in run.scores]
+        own = [(name, score) for name, score in scores if score.name == self.metric]
+        told = "; ".join(f"{name} {rounded(score.value, like=value)}" for name, score in own)
+        behind = [name for name, score in own if (score.value > value) != (score.better == "higher")]
+        worse = f" No better: {', '.join(behind)}; {PAGE} says what to try." if behind else ""
+        return f"{self.metric}: {best.name} reaches {rounded(value)} in {in_time(best.seconds)}; {told}.{worse}"
+
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
         return {**asdict(self), "picture": None if self.picture is None else str(self.picture)}
@@ -206,6 +224,15 @@ def rounded(value: float, *, like: float | None = None) -> str:
     ('36.3', '0.968', '9.2')
     """
     return f"{value:.1f}" if abs(value if like is None else like) >= 10 else f"{value:.3f}"
+
+
+def in_time(seconds: float) -> str:
+    """A time that may be shorter than a second.
+
+    >>> in_time(0.2), in_time(12.3)
+    ('less than a second', '12 s')
+    """
+    return duration(seconds) if seconds >= 1 else "less than a second"
 
 
 def in_words(interval: Interval, between: str, *, like: float) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from sixjars.errors import DataError
+from sixjars.evaluation.baselines.result import grid_of
 from sixjars.inspection.page import draw_by_length
 from sixjars.runs.comparison import BETTER, SIGNIFICANT, WORSE, Comparison, Differing
 from sixjars.runs.output_file import check_new, check_writable
@@ -85,6 +86,12 @@ def _markdown(found: Comparison) -> str:
         f"{legend()}\n",
     ]
     parts.append("".join(f"- {sentence}\n" for sentence in found.findings()))
+    if found.baselines:
+        parts += [
+            "## Without a network, on the same examples\n",
+            _table(*grid_of(found.baselines)),
+            f"{found.beside()}\n",
+        ]
     if found.by:
         parts += [
             f"## {found.metric} by the {found.by}\n",
@@ -145,6 +152,9 @@ def _csv(found: Comparison) -> str:
             row |= {"steps": cost.steps, "epochs": cost.epochs, "training seconds": cost.seconds}
             row["trained on"] = cost.trained_on or None
         rows.append(row)
+    for baseline in found.baselines:
+        rows.append({"run": baseline.name, "training seconds": baseline.seconds})
+        rows[-1] |= {score.name: score.value for score in baseline.scores}
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, rows[0], lineterminator="\n")
     writer.writeheader()

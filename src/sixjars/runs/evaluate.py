@@ -3,17 +3,18 @@
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.readers.memory import MEMORY, given_tables, table_of, tables_of
 from sixjars.data.readers.records import HUB
 from sixjars.errors import DataError, RecipeError
+from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import ClassRow, Confusion, Metric, Score, confusion, per_class, why_zero
 from sixjars.evaluation.score import Judged, judged
 from sixjars.learning.engine import Device, device_named
@@ -22,13 +23,17 @@ from sixjars.progress import Reporter, listening
 from sixjars.recipe.data import LinkFiles
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
+from sixjars.runs.beside import Beside, kept_baselines, sentence_of
 from sixjars.runs.data import Blueprint, Splits, splits_of
 from sixjars.runs.folder import RunFolder, open_run
 from sixjars.runs.folds import note_of_folds
-from sixjars.runs.html import score_table, table
+from sixjars.runs.html import baseline_table, score_table, table
 from sixjars.runs.recipes import metrics_of, misfits, named_metrics
 from sixjars.runs.scored_files import Scored, are_files, learned_from, scored_file, training_files
 from sixjars.runs.splits import SPLITS
+
+LARGEST: Final = 100_000_000
+"""Bytes of training files that are read again for baselines beside other data: about ten seconds."""
 
 
 @final
@@ -50,6 +55,10 @@ class Evaluation:
     """And which is taken for which."""
     unknown: float | None = None
     """The share of `<unk>` among the tokens of the inputs, where they have tokens."""
+    baselines: tuple[Baseline, ...] = ()
+    """What costs nothing, scored on the same rows."""
+    beside: str = ""
+    """The best baseline beside this model in a sentence, and what to try where it is as good or better."""
     each: Callable[[], Iterator[dict[str, Any]]] = field(default=lambda: iter(()), compare=False, repr=False)
     """Gives every example: its input, references and output, and the scores that it has by itself."""
 
@@ -57,7 +66,7 @@ class Evaluation:
         """Scores, and those of each class, for a notebook."""
         rows = [(row.label, row.precision, row.recall, row.f1, row.count) for row in self.classes]
         classes = table(["label", "precision", "recall", "F1", "examples"], rows, "classes") if rows else ""
-        return score_table(self.scores, self.where) + classes
+        return score_table(self.scores, self.where) + baseline_table(self.baselines, self.beside) + classes
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
@@ -67,19 +76,21 @@ class Evaluation:
             "skipped": self.skipped,
             "unknown": self.unknown,
             "scores": {score.name: asdict(score) for score in self.scores},
+            "baselines": [one.to_json() for one in self.baselines],
         }
         if self.classes:
             values["classes"] = [asdict(row) for row in self.classes]
         return values if self.confusion is None else values | {"confusion": asdict(self.confusion)}
 
 
-def evaluate(
+def evaluate(  # noqa: PLR0913 - the options of one evaluation
     folder: str | os.PathLike[str],
     *,
     data: Any = None,
     metrics: Sequence[str] | None = None,
     device: Device = "auto",
     reporter: Reporter | None = None,
+    baselines: bool = True,
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
 ) -> Evaluation:
@@ -87,7 +98,7 @@ def evaluate(
 
     Parallel files, a line of each for an example, are a list, as `new` takes them: `data=["t.en", "t.de"]`.
     A run that was trained on tables in memory is scored on the rows that were held out when they are given again, by
-    split as `train` takes them: `data={"train": TABLE}`.
+    split as `train` takes them: `data={"train": TABLE}`. `baselines` are scored too where the training set is at hand.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -104,7 +115,10 @@ def evaluate(
     made, outcomes = evaluation_of(found.judged, wanted, found.dataset), found.judged.outcomes
     for sentence in why_zero(wanted, made.scores, outcomes[min(outcomes)]):
         reporter.note(sentence)
-    return made
+    if not baselines:
+        return made
+    beside = baselines_beside(run, found, wanted, reporter)
+    return replace(made, baselines=beside, beside=sentence_of(beside, made.scores, run.recipe))
 
 
 @final
@@ -119,6 +133,8 @@ class JudgedRun:
     network: Network
     splits: Splits | None = None
     """All of the run's data, where that was read."""
+    learned_from: bool = False
+    """Whether the run was trained on these rows."""
 
     @property
     def inputs(self) -> list[tuple[str, ...]]:
@@ -154,9 +170,11 @@ def judged_run(
     except DataError as error:
         raise DataError(f"{error}{_elsewhere(run.recipe, tables) if file is None else ''}") from None
     else:
-        if file is not None and learned_from(run.recipe, file):
+        learned = file is not None and learned_from(run.recipe, file)
+        if learned:
             reporter.note("the run was trained on rows of this file; a score on them says little of new ones.")
         if file is None and run.recipe.learning.folds is not None:
+            learned = True
             reporter.note(note_of_folds(run))
         began, progress = time.monotonic(), f"scoring {run.folder}"
         with listening(reporter):
@@ -166,7 +184,39 @@ def judged_run(
         seconds = time.monotonic() - began
     finally:
         reporter.end()
-    return JudgedRun(found, dataset, sum(one.numel() for one in network.parameters()), seconds, network, splits)
+    return JudgedRun(
+        found, dataset, sum(one.numel() for one in network.parameters()), seconds, network, splits, learned
+    )
+
+
+def baselines_beside(
+    run: RunFolder, found: JudgedRun, metrics: Sequence[Metric], reporter: Reporter
+) -> tuple[Baseline, ...]:
+    """What costs nothing, on the rows that a run was scored on; a note where the training set is not at hand."""
+    if found.learned_from:
+        return ()  # rows that were learned from say nothing of new ones
+    beside = Beside.of(run.recipe, metrics, took=found.seconds, group=found.judged.settings.group)
+
+    def training() -> Dataset:
+        return training_set(run) if found.splits is None else found.splits.train
+
+    try:
+        return kept_baselines(run, beside, found.dataset, training, reporter)
+    except DataError as error:
+        reporter.note(f"no baselines beside it, for they learn from the training set: {error}")
+        return ()
+
+
+def training_set(run: RunFolder) -> Dataset:
+    """The rows that a run learned from; those of large files are not read only to be compared with."""
+    files = [run.recipe.data.path(name) for name in training_files(run.recipe)]
+    size = sum(file.stat().st_size for file in files if file.is_file())
+    if size > LARGEST:
+        raise DataError(f"{size / 1e6:,.0f} MB of it are too many to read for that.")
+    blueprint = Blueprint.of(run.recipe, run.outside)
+    splits = splits_of(blueprint, run.restored(blueprint.fields))
+    run.check_data(splits.fingerprints)
+    return splits.train
 
 
 def evaluation_of(found: Judged, metrics: Sequence[Metric], dataset: Dataset) -> Evaluation:
@@ -178,7 +228,16 @@ def evaluation_of(found: Judged, metrics: Sequence[Metric], dataset: Dataset) ->
         return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, unknown=dataset.unknown, each=each)
     table = tuple(per_class(outcomes, multi_label=fields.output.multi_label))
     taken = None if fields.output.multi_label else confusion(outcomes)
-    return Evaluation(scores, scores[0].count, dataset.skipped, dataset.where, table, taken, dataset.unknown, each)
+    return Evaluation(
+        scores,
+        scores[0].count,
+        dataset.skipped,
+        dataset.where,
+        table,
+        taken,
+        dataset.unknown,
+        each=each,
+    )
 
 
 def _given(run: RunFolder, data: Any) -> tuple[Scored | None, dict[str, Any]]:

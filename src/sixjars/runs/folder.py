@@ -1,6 +1,7 @@
 """A run's folder: the resolved recipe, what the fields learned, the weights, the log, the scores and the versions.
 
-    recipe.yaml  fields/*.json  run.json  model.safetensors  log.jsonl  cost.json  curves.png  scores.json  checkpoints/
+    recipe.yaml  fields/*.json  run.json  model.safetensors  log.jsonl  cost.json  curves.png  scores.json
+    baselines.json  checkpoints/
 
 Enough to repeat the run, and to load it anywhere. Nothing in it is code, and loading it runs none. A folder from a
 stranger is read with care: files have limits, and sizes are compared with the weights before anything is allocated.

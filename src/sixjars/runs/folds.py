@@ -9,30 +9,31 @@ from typing import Any
 import torch
 
 from sixjars.errors import RecipeError, RunError
+from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Score, metric_named
 from sixjars.progress import Reporter, number_of
+from sixjars.recipe.sections import Recipe
 from sixjars.runs.data import Blueprint, notes_on, splits_of
 from sixjars.runs.folder import RunFolder, best_of
 
 
-def fold_runs(run: RunFolder) -> list[RunFolder]:
-    """The run of each fold, in a folder of its own beside the run's files."""
-    recipe, count = run.recipe, run.recipe.learning.folds or 1
-    data = recipe.data
+def fold_recipes(recipe: Recipe) -> list[Recipe]:
+    """The recipe of each fold."""
+    data, count = recipe.data, recipe.learning.folds or 1
     if data.sample or data.split or data.fold or data.valid is not None or data.test is not None:
         raise RecipeError(
             ["learning.folds: the folds are parts of data.train; name no data.valid, test, split, fold or sample."]
         )
     once = recipe.learning.model_copy(update={"folds": None})
+    parts = [data.model_copy(update={"fold": f"{number}/{count}"}) for number in range(1, count + 1)]
+    return [recipe.model_copy(update={"learning": once, "data": part}) for part in parts]
+
+
+def fold_runs(run: RunFolder) -> list[RunFolder]:
+    """The run of each fold, in a folder of its own beside the run's files."""
     return [
-        replace(
-            run,
-            folder=run.folder / "folds" / str(number),
-            recipe=recipe.model_copy(
-                update={"learning": once, "data": data.model_copy(update={"fold": f"{number}/{count}"})}
-            ),
-        )
-        for number in range(1, count + 1)
+        replace(run, folder=run.folder / "folds" / str(number), recipe=recipe)
+        for number, recipe in enumerate(fold_recipes(run.recipe), start=1)
     ]
 
 
@@ -65,6 +66,17 @@ def means(scores: Sequence[Sequence[Score]]) -> tuple[Score, ...]:
         values = [score.value for score in same]
         how = f"{same[0].signature}|mean of {len(same)} folds ± {stdev(values):.4g}"
         found.append(replace(same[0], value=fmean(values), signature=how, count=sum(score.count for score in same)))
+    return tuple(found)
+
+
+def mean_baselines(folds: Sequence[Sequence[Baseline]]) -> tuple[Baseline, ...]:
+    """The baselines that all folds have, with the means of their scores; seconds are those of all folds."""
+    found = []
+    for first in folds[0]:
+        same = [one for fold in folds for one in fold if one.name == first.name]
+        if len(same) == len(folds) and all(len(one.scores) == len(first.scores) for one in same):
+            seconds = sum(one.seconds for one in same)
+            found.append(replace(first, scores=means([one.scores for one in same]), seconds=seconds, rows=None))
     return tuple(found)
 
 
@@ -110,4 +122,5 @@ def cross_validate(
     values = {score.name: {"value": score.value, "signature": score.signature} for score in scores}
     run.write_scores({"split": "folds", "examples": scores[0].count, "scores": values})
     where = f"the {len(folds)} folds of {trained.where.removeprefix('the training set of ')}"
-    return replace(trained, scores=scores, examples=scores[0].count, where=where)
+    baselines = mean_baselines([one.baselines for one in results])
+    return replace(trained, scores=scores, examples=scores[0].count, where=where, baselines=baselines)

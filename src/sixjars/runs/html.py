@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+from sixjars.evaluation.baselines.result import Baseline, grid_of
 from sixjars.evaluation.metrics import Score
 
 MOST = 200
@@ -25,6 +26,14 @@ def score_table(scores: Sequence[Score], title: str) -> str:
     """Name, value, and which way is better."""
     rows = [(score.name, score.value, score.better, score.count) for score in scores]
     return table(["metric", "value", "better", "examples"], rows, title)
+
+
+def baseline_table(baselines: Sequence[Baseline], sentence: str) -> str:
+    """What costs nothing, and a sentence about the best of it; nothing where there are none."""
+    if not baselines:
+        return ""
+    told = f"<p>{escape(sentence)}</p>" if sentence else ""
+    return table(*grid_of(baselines), "without a network, on the same examples") + told
 
 
 def history_table(history: Sequence[Mapping[str, float]]) -> str:

@@ -8,7 +8,7 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -28,8 +28,17 @@ from sixjars.learning.cost import read_cost
 from sixjars.learning.engine import Device
 from sixjars.progress import Reporter, duration, number_of
 from sixjars.recipe.outside import Outside
+from sixjars.runs.beside import sentence_of
 from sixjars.runs.data import Splits
-from sixjars.runs.evaluate import Evaluation, JudgedRun, evaluation_of, judged_run, wanted_metrics, without_annotations
+from sixjars.runs.evaluate import (
+    Evaluation,
+    JudgedRun,
+    baselines_beside,
+    evaluation_of,
+    judged_run,
+    wanted_metrics,
+    without_annotations,
+)
 from sixjars.runs.explain import explain
 from sixjars.runs.folder import RunFolder, best_of, first_score, noted, open_run
 from sixjars.runs.folds import note_of_folds
@@ -47,21 +56,22 @@ MOST_WORDS = 30
 """Unknown words that are listed."""
 
 
-def report(
+def report(  # noqa: PLR0913 - the options of one report
     folder: str | os.PathLike[str],
     *,
     data: Any = None,
     out: str | os.PathLike[str] = "report.html",
     device: Device = "auto",
     reporter: Reporter | None = None,
+    baselines: bool = True,
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
 ) -> Path:
     """Write a report of a run, on its test set or on other data as `evaluate` takes it; returns the file.
 
     An earlier report is written over, any other file is not.
-    It is one HTML file that loads nothing: the six sections, learning curves, scores, examples with their attention, a
-    map of summary vectors, and how to repeat the run.
+    It is one HTML file that loads nothing: the six sections, learning curves, scores (also of `baselines`), examples
+    with their attention, a map of summary vectors, and how to repeat the run.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "data.sample.test=8", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -82,7 +92,10 @@ def report(
     run = open_run(given, Outside(tuple(allow), tuple(components)))
     metrics, one = _judged(run, data, device, reporter)
     try:
+        beside = baselines_beside(run, one, metrics, reporter) if baselines else ()
         found = _Gathering(run, one, metrics, reporter).report(given, data)
+        sentence = sentence_of(beside, [score for score, _ in found.scores], run.recipe)
+        found = replace(found, baselines=beside, beside=sentence)
     finally:
         reporter.end()
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
+from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Score
 from sixjars.learning.cost import TrainingCost, read_cost
 from sixjars.learning.engine import Device
 from sixjars.recipe.outside import NOTHING, Outside
+from sixjars.runs.beside import sentence_of
 from sixjars.runs.folder import open_run
-from sixjars.runs.html import history_table, score_table
+from sixjars.runs.html import baseline_table, history_table, score_table
 from sixjars.runs.predict import Predictor
 
 
@@ -41,6 +43,15 @@ class Run:
     why_dropped: str = ""
     """How many of the rows that were dropped were too long, and how many had a label that is not in the list."""
 
+    baselines: tuple[Baseline, ...] = ()
+    """What costs nothing, scored on the same rows."""
+
+    @property
+    def beside(self) -> str:
+        """The best baseline beside this model in a sentence, and what to try where it is as good or better."""
+        recipe = open_run(self.folder, self.outside).recipe if self.baselines else None
+        return "" if recipe is None else sentence_of(self.baselines, self.scores, recipe)
+
     @property
     def history(self) -> list[dict[str, float]]:
         """A record for each validation, one an epoch unless the recipe says otherwise: step, loss and metrics."""
@@ -63,4 +74,5 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Scores and history, for a notebook."""
-        return score_table(self.scores, f"{self.folder}: {self.where}") + history_table(self.history)
+        scores = score_table(self.scores, f"{self.folder}: {self.where}")
+        return scores + baseline_table(self.baselines, self.beside) + history_table(self.history)

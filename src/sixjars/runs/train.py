@@ -3,15 +3,17 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 from sixjars.data.readers.memory import given_tables, tables_of, with_tables
 from sixjars.errors import Interrupted, LearningError
+from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Metric, metric_named, missed_of, why_zero
 from sixjars.evaluation.score import judged
 from sixjars.evaluation.search import in_words
+from sixjars.learning.cost import read_cost
 from sixjars.learning.engine import Device, Engine, fabric_for, precision_on, together
 from sixjars.learning.loggers import loggers_for
 from sixjars.learning.loop import Surroundings, Trainer
@@ -21,6 +23,7 @@ from sixjars.progress import Reporter, Summary, listening, number_of, usual_repo
 from sixjars.recipe.files import RecipeLike, listed_overrides
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
+from sixjars.runs.beside import Beside, kept_baselines
 from sixjars.runs.data import Blueprint, Splits, fresh_network, notes_on, splits_of
 from sixjars.runs.endings import sentence_of_end
 from sixjars.runs.extension import Extension, extension_of
@@ -50,17 +53,18 @@ def train(  # noqa: PLR0913 - the options of one training
     devices: int = 1,
     fsdp: bool = False,
     reporter: Reporter | None = None,
+    baselines: bool = True,
     allow: Iterable[str] = (),
     components: Iterable[Any] = (),
 ) -> Run:
     """Train what a recipe describes; the run's folder can then be loaded.
 
-    `recipe` is a file, the name of one that comes with the package, or a dict; `overrides` are `KEY=VALUE` strings.
-    `data` is a table in memory instead of the training file: pandas, Arrow, or a list of dicts; or one for each split,
-    `{"train": …, "valid": …}`. `components` are classes of yours that the recipe names, and functions that are metrics;
-    `allow` names packages that such classes may be imported from. With `from_run`, training starts from the weights and
-    vocabularies of that run, and the recipe may leave out the model. `devices` are processes that train one model, with
-    `fsdp` a share of it each. Without a `reporter`, progress is shown in a terminal and in a notebook.
+    `recipe` is a file, the name of a packaged one, or a dict; `overrides` are `KEY=VALUE` strings. `data` is a table in
+    memory in place of the training file: pandas, Arrow, or a list of dicts; or one for each split, `{"train": …,
+    "valid": …}`. `components` are classes of yours that the recipe names, and metrics; `allow` names packages that they
+    may be imported from. With `from_run`, training starts from the weights and vocabularies of that run, and no model
+    need be given. `devices` are processes that train one model, with `fsdp` a share of it each. Without a `reporter`, a
+    terminal or notebook shows progress. `baselines` are scored too.
 
     >>> import tempfile, sixjars
     >>> few = ["data.sample.size=64", "learning.steps=2", "evaluation.search.max_length=5"]
@@ -81,13 +85,12 @@ def train(  # noqa: PLR0913 - the options of one training
         with given_tables(tables) if tables else nullcontext(), together(fabric), listening(reporter):
             if begins and fabric.global_rank == 0:
                 reporter.note(begun_instead(folder))
-            how = _train if wanted.learning.folds is None else _cross_validated
-            return how(RunFolder(folder, wanted, outside), resume=resume, start=start, fabric=fabric, reporter=reporter)
+            run, options = RunFolder(folder, wanted, outside), Options(resume, start, baselines)
+            return _whole(run, options, fabric=fabric, reporter=reporter)
     except KeyboardInterrupt:
         raise Interrupted(stopped_in(folder)) from None
     finally:
-        reporter.end()
-        _end(loggers)
+        _end(reporter, loggers)
 
 
 def recipe_of_training(
@@ -114,8 +117,9 @@ def stopped_in(folder: Path) -> str:
     return f"stopped before anything was kept in {folder}; the same command begins again."
 
 
-def _end(loggers: "Iterable[Logger]") -> None:
-    """Write what they still hold."""
+def _end(reporter: Reporter, loggers: "Iterable[Logger]") -> None:
+    """Take the bar away, and write what loggers still hold."""
+    reporter.end()
     for logger in loggers:
         logger.finalize("success")
 
@@ -127,24 +131,54 @@ def default_folder(recipe: RecipeLike) -> Path:
     return Path("runs") / (path.stem if path.suffix in {".yaml", ".yml"} else name.replace("/", "-"))
 
 
-def _cross_validated(run: RunFolder, *, resume: bool, start: Path | None, fabric: Engine, reporter: Reporter) -> Run:
+@final
+@dataclass(frozen=True)
+class Options:
+    """How one training goes, besides its recipe."""
+
+    resume: bool
+    """Whether it goes on from what the folder holds."""
+    start: Path | None
+    """The run whose weights it begins with."""
+    baselines: bool
+    """Whether baselines are scored beside the model."""
+
+
+def _whole(run: RunFolder, options: Options, *, fabric: Engine, reporter: Reporter) -> Run:
+    """One training, or one for each fold."""
+    how = _train if run.recipe.learning.folds is None else _cross_validated
+    return how(run, options, fabric=fabric, reporter=reporter)
+
+
+def _cross_validated(run: RunFolder, options: Options, *, fabric: Engine, reporter: Reporter) -> Run:
     """A model for each fold, and the one that is kept; what was begun is resumed, what was not begins."""
 
     def train_one(one: RunFolder) -> Run:
-        begun = resume and (one.folder / "recipe.yaml").is_file()
+        begun = options.resume and (one.folder / "recipe.yaml").is_file()
         fabric.barrier()  # before any process writes there
-        return _train(one, resume=begun, start=start, fabric=fabric, reporter=reporter)
+        return _train(one, replace(options, resume=begun), fabric=fabric, reporter=reporter)
 
-    if not resume:
+    if not options.resume:
         check_free(run.folder)
     about = notes_on_all(run, fabric.device, reporter) if fabric.global_rank == 0 else ()
     trained: Run = cross_validate(run, train_one, reporter.note, about)
     return replace(trained, missed=missed_of(run.recipe.expect, trained.scores)) if trained.scores else trained
 
 
-def _train(run: RunFolder, *, resume: bool, start: Path | None, fabric: Engine, reporter: Reporter) -> Run:
-    blueprint, splits = fit(run, resume=resume, start=start, fabric=fabric, reporter=reporter)
-    return _finished(run, blueprint, splits, fabric, reporter)
+def _train(run: RunFolder, options: Options, *, fabric: Engine, reporter: Reporter) -> Run:
+    blueprint, splits = fit(run, resume=options.resume, start=options.start, fabric=fabric, reporter=reporter)
+    trained = _finished(run, blueprint, splits, fabric, reporter)
+    learned_from_all = run.recipe.learning.folds is not None  # no rows are left to score a baseline on
+    if not trained.scores or not options.baselines or learned_from_all:
+        return trained
+    return replace(trained, baselines=_baselines(run, splits, reporter))
+
+
+def _baselines(run: RunFolder, splits: Splits, reporter: Reporter) -> tuple[Baseline, ...]:
+    """What costs nothing, on the rows of the final scores."""
+    spent = read_cost(run.folder)
+    beside = Beside.of(run.recipe, metrics_of(run.recipe, run.outside), took=0.0 if spent is None else spent.seconds)
+    return kept_baselines(run, beside, splits.scored, lambda: splits.train, reporter)
 
 
 @enough_memory()

@@ -173,6 +173,11 @@ class FeaturesField(FileField):
 
         return ArrayColumn(take, np.array([math.prod(shape[:-1]) for shape in shapes], dtype=np.int64))
 
+    def frozen_features(self, table: Table, rows: Sequence[int]) -> NDArray[np.float32] | None:
+        """The mean over the vectors of each array."""
+        names = table.texts(self.name, rows)
+        return np.stack([self._read(name).reshape(-1, self._known.channels).mean(0) for name in names])
+
     def blank(self) -> Padded:
         """All zero."""
         count = math.prod(size or 1 for size in self._known.positions)

@@ -219,6 +219,14 @@ class MediaField(FileField):
         keys = table.texts(self.key_column)
         return ArrayColumn(lambda row: self.store.take(keys[row]), self.store.lengths(keys))
 
+    def frozen_features(self, table: Table, rows: Sequence[int]) -> NDArray[np.float32] | None:
+        """The mean over frames of what a frozen backbone says of each."""
+        count = self.extractor.vector
+        if not count:
+            return None
+        keys = table.texts(self.key_column, rows)
+        return np.stack([self.store.take(key)[:, -count:].astype(np.float32).mean(0) for key in keys])
+
     def blank(self) -> Padded:
         """One black frame, as numbers."""
         size = self.extractor.pixels

@@ -213,6 +213,11 @@ class Features:
         """Changes with the weights."""
         return fingerprint(self.backbone)
 
+    @property
+    def vector(self) -> int:
+        """The numbers of the late layer, which come last."""
+        return self.backbone.shape.vector
+
     def plan(self) -> dict[str, Any]:
         """All that the numbers depend on, besides the pixels."""
         kept = {"layer": self.layer} if self.cells else {"vector": "alone"}

@@ -1,0 +1,43 @@
+"""Baselines that look at no example: the most frequent output, the input itself, its first sentence, its order."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from sixjars.data.text.sentences import sentences_of
+from sixjars.evaluation.baselines.budget import Budget
+from sixjars.evaluation.baselines.problem import Predicted, Problem
+
+
+def most_frequent(problem: Problem, budget: Budget) -> Predicted:
+    """The most frequent outputs of the training set, the most frequent first; equally frequent ones by the alphabet."""
+    rows = problem.learned_from
+    counts = Counter(problem.targets(rows))
+    ordered = sorted(counts, key=lambda text: (-counts[text], text))[: problem.most]
+    return Predicted([tuple(ordered)] * len(problem.rows), rows=len(rows))
+
+
+def copied(problem: Problem, budget: Budget) -> Predicted:
+    """The first text of the input."""
+    return _from_input(problem, lambda text: text)
+
+
+def lead(problem: Problem, budget: Budget) -> Predicted:
+    """The first sentence of the first text: what journalists begin with.
+
+    Nenkova 2005, section 4 (https://cdn.aaai.org/AAAI/2005/AAAI05-228.pdf): few summarizers of news beat it.
+    """
+    return _from_input(problem, lambda text: next(iter(sentences_of(text)), ""))
+
+
+def _from_input(problem: Problem, part: Callable[[str], str]) -> Predicted:
+    """A part of each input as an output."""
+    texts = problem.scored.table.texts(problem.texts[0], problem.rows)
+    normalize = problem.fields.output.normalize
+    return Predicted([(normalize(" ".join(part(text).split())),) for text in texts])
+
+
+def in_order(problem: Problem, budget: Budget) -> Predicted:
+    """All positions of the first input as they come."""
+    name = next(iter(problem.fields.inputs))
+    lengths: Sequence[int] = problem.scored.lengths(name)
+    return Predicted([(" ".join(map(str, range(lengths[row]))),) for row in problem.rows])

@@ -1,0 +1,123 @@
+"""A linear model: logistic regression on TF-IDF of words and pairs of words, and on frozen features.
+
+One model for each label against all others, C = 10, by liblinear (Fan et al. 2008,
+https://www.jmlr.org/papers/v9/fan08a.html). One model of all labels at once is no better, and slower: 0.862 in 12 s on
+755 held-out rows of AG news, in place of 0.865 in 0.4 s.
+
+Dims: R rows, L labels, W words and features.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixjars.data.dataset import Dataset
+from sixjars.data.text.segments import SEPARATOR
+from sixjars.evaluation.baselines.budget import Budget, Check, as_many_as_fit
+from sixjars.evaluation.baselines.problem import Matrix, Predicted, Problem
+from sixjars.evaluation.baselines.words import counted, counts_characters, pair_features, quiet
+
+STRENGTH: Final = 10.0
+"""C: how little weights are held down. 10 suits TF-IDF, whose rows have length 1."""
+AT_ONCE: Final = 2_000
+"""Rows between two looks at the clock."""
+
+
+@final
+@dataclass(frozen=True)
+class LinearModel:
+    """Which words there are, and the weight of each for each label."""
+
+    problem: Problem
+    words: Any
+    """What turns texts into rows; nothing where no input is a text."""
+    labels: list[str]
+    weights_LW: NDArray[np.float64]
+    biases_L: NDArray[np.float64]
+
+    def scores(self, dataset: Dataset, rows: Sequence[int]) -> NDArray[np.float64]:
+        """How strongly each row has each label, (R, L); above 0 is yes."""
+        parts = [self.words.transform(dataset.table.texts(name, rows)) for name in self.problem.texts]
+        rows_RW = beside_each_other(parts, self.problem.features(dataset, rows))
+        return np.asarray(rows_RW @ self.weights_LW.T) + self.biases_L
+
+
+def linear(problem: Problem, budget: Budget) -> Predicted:
+    """The labels of each example, the likeliest first; where it may have several, those above one half."""
+
+    def fit(some: Sequence[int], check: Check) -> LinearModel:
+        return fitted(problem, some, check)
+
+    def predict(model: LinearModel, check: Check) -> list[tuple[str, ...]]:
+        candidates: list[tuple[str, ...]] = []
+        for begin in range(0, len(problem.rows), AT_ONCE):
+            check()
+            scores_RL = model.scores(problem.scored, problem.rows[begin : begin + AT_ONCE])
+            candidates += outputs(model.labels, scores_RL, problem)
+        return candidates
+
+    with quiet():
+        candidates, rows = as_many_as_fit(fit, predict, problem.learned_from, budget, seed=problem.seed)
+    return Predicted(candidates, rows=rows)
+
+
+def outputs(labels: Sequence[str], scores_RL: NDArray[np.float64], problem: Problem) -> list[tuple[str, ...]]:
+    """The outputs of each row of scores, as the metrics compare them."""
+    if problem.fields.output.multi_label:
+        chosen = ([label for label, score in zip(labels, row, strict=True) if score > 0] for row in scores_RL)
+        return [(SEPARATOR.join(sorted(some)),) for some in chosen]
+    order_RL = np.argsort(-scores_RL, axis=1, kind="stable")[:, : problem.most]
+    return [tuple(labels[at] for at in row) for row in order_RL]
+
+
+def fitted(problem: Problem, rows: Sequence[int], check: Check) -> LinearModel:
+    """A model of some training rows."""
+    words, parts = None, []
+    if problem.texts:
+        texts = [text for name in problem.texts for text in problem.train.table.texts(name, rows)]
+        words, texts_RW = counted(texts, characters=counts_characters(problem))
+        parts = [texts_RW[len(rows) * at :][: len(rows)] for at in range(len(problem.texts))]
+    check()
+    rows_RW = beside_each_other(parts, problem.features(problem.train, rows))
+    several = problem.fields.output.multi_label
+    owned = [set(text.split(SEPARATOR)) if several else {text} for text in problem.targets(rows)]
+    labels = sorted(set().union(*owned) - {""})
+    weights, biases = zip(
+        *(_one_against_others(rows_RW, np.array([label in own for own in owned]), check) for label in labels),
+        strict=True,
+    )
+    return LinearModel(problem, words, labels, np.stack(weights), np.array(biases))
+
+
+def _one_against_others(rows_RW: Matrix, has_R: NDArray[np.bool_], check: Check) -> tuple[NDArray[np.float64], float]:
+    """The weights of one label, and its bias."""
+    from sklearn.linear_model import LogisticRegression
+
+    check()
+    if has_R.all():
+        return np.zeros(rows_RW.shape[1]), 1.0
+    dual = rows_RW.shape[1] > rows_RW.shape[0]  # a weight for each row is then less than one for each word
+    model = LogisticRegression(C=STRENGTH, solver="liblinear", dual=dual, random_state=0).fit(rows_RW, has_R)
+    return model.coef_[0], float(model.intercept_[0])
+
+
+def beside_each_other(parts: Sequence[Matrix], features: NDArray[np.float32] | None) -> Matrix:
+    """The numbers of rows: two texts are compared, more stand beside each other; then frozen features."""
+    from scipy.sparse import csr_matrix, hstack
+
+    parts = [pair_features(*parts)] if len(parts) == 2 else [*parts]
+    if features is not None:
+        parts.append(csr_matrix(features.astype(np.float64)))
+    return parts[0] if len(parts) == 1 else hstack(parts).tocsr()
+
+
+def name_of(problem: Problem) -> str:
+    """What its numbers are of."""
+    counts = "character counts" if problem.texts and counts_characters(problem) else "word counts"
+    if not problem.texts:
+        return "a linear model on the frozen features"
+    counts += " of both texts" if len(problem.texts) == 2 else ""
+    return f"a linear model on {counts}{' and the frozen features' if problem.has_features else ''}"

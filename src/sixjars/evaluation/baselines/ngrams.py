@@ -1,0 +1,164 @@
+r"""Language models of counted n-grams: interpolated Kneser-Ney, and the unigram, which is the same of order 1.
+
+.. math:: P_n(w|h) = \frac{\max(a(hw) - D_n, 0)}{a(h\cdot)} + \frac{D_n N(h\cdot)}{a(h\cdot)} P_{n-1}(w|h')
+
+a(hw) is how often hw was seen at the highest order, or where hw begins its text; below, how many different words stand
+before it (Kneser & Ney 1995, https://doi.org/10.1109/ICASSP.1995.479394). N(h·) is how many different words follow h,
+h' is h without its first word, D_n = n1 / (n1 + 2 n2) of the n-grams with a = 1 and 2, and P_0 is even over the
+vocabulary (Chen & Goodman 1999, section 2.7, https://doi.org/10.1006/csla.1999.0128; one discount for each order).
+Where h was never seen, P_n is P_{n-1}.
+
+Dims: T tokens of all texts on end, each text with a sign before it and `<stop>` behind it; G different n-grams.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixjars.data.dataset import Dataset
+from sixjars.evaluation.baselines.budget import Budget, Check, as_many_as_fit
+from sixjars.evaluation.baselines.problem import Predicted, Problem
+from sixjars.flow.special import STOP
+
+ORDER: Final = 5
+AT_ONCE: Final = 2_000
+"""Texts between two looks at the clock."""
+NEVER: Final = -1
+"""Stands for an n-gram that is not there: never seen, or longer than what stands before it."""
+Numbers = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True)
+class _Order:
+    """The n-grams of one order."""
+
+    keys_G: Numbers
+    """What each is made of, sorted: the number of its beginning, and its last word."""
+    counts_G: Numbers
+    """a(hw)."""
+    totals: Numbers
+    """a(h·), by the number of h."""
+    follow: Numbers
+    """N(h·), by the number of h."""
+    discount: float
+
+
+@final
+class NgramModel:
+    """The probability of each token of a text, given those before it.
+
+    >>> model = NgramModel([[4, 5], [4, 6]], words=8)
+    >>> [round(float(p), 3) for p in model.probabilities([[4, 5]])]
+    [0.729, 0.385, 0.772]
+    """
+
+    def __init__(self, texts: Iterable[Sequence[int] | Numbers], *, words: int, order: int = ORDER) -> None:
+        """Of texts without `<stop>`, over a vocabulary of so many `words`, the special ones included."""
+        self.begin = words
+        """The number of the sign before a text."""
+        self.wide = words + 1
+        self.possible = words - 2  # no text has <pad> or <go> in it
+        tokens_T, places_T = self._joined(texts)
+        codes, seen = list[Numbers](), list[tuple[Numbers, Numbers, Numbers]]()
+        before_T = np.zeros_like(tokens_T)  # of order 1, what stands before is nothing: number 0
+        for number in range(1, order + 1):
+            real_T = (places_T > 0) & (before_T != NEVER)
+            keys_T = before_T * self.wide + tokens_T
+            keys_G, first_G, inverse = np.unique(keys_T[real_T], return_index=True, return_inverse=True)
+            code_T = np.full_like(tokens_T, NEVER)
+            code_T[real_T] = inverse
+            codes.append(code_T)
+            seen.append((keys_G, np.flatnonzero(real_T)[first_G], np.bincount(inverse, minlength=len(keys_G))))
+            before_T = self._next(code_T, places_T, order=number)
+        self.orders = [self._order(keys_G, counts_G) for keys_G, _, counts_G in seen[-1:]]
+        for number in range(order - 1, 0, -1):
+            keys_G, ends_G, times_G = seen[number - 1]
+            longer = seen[number][1]  # where each different n-gram of the next order ends
+            different_G = np.bincount(codes[number - 1][longer], minlength=len(keys_G))
+            begins_G = places_T[ends_G] == number - 1
+            self.orders.insert(0, self._order(keys_G, np.where(begins_G, times_G, different_G)))
+
+    def _joined(self, texts: Iterable[Sequence[int] | Numbers]) -> tuple[Numbers, Numbers]:
+        """All tokens on end, and the place of each in its text; the sign before it has place 0."""
+        pieces = [np.array([self.begin, *text, STOP], dtype=np.int64) for text in texts]
+        places = [np.arange(len(piece)) for piece in pieces]
+        return np.concatenate(pieces), np.concatenate(places)
+
+    def _next(self, codes_T: Numbers, places_T: Numbers, *, order: int) -> Numbers:
+        """The number of what stands before each token, as long as the n-gram of this order that ends there."""
+        before_T = np.full_like(codes_T, NEVER)
+        before_T[1:] = codes_T[:-1]
+        if order == 1:  # what stands before a first word is the sign, whose number comes after those of the words
+            before_T[1:][places_T[:-1] == 0] = self.begin
+        before_T[places_T == 0] = NEVER
+        return before_T
+
+    def _order(self, keys_G: Numbers, counts_G: Numbers) -> _Order:
+        contexts_G = keys_G // self.wide
+        once, twice = int((counts_G == 1).sum()), int((counts_G == 2).sum())
+        # Where nothing was seen once, as in very little data, half of a count is as good a guess as another.
+        discount = once / (once + 2 * twice) if once else 0.5
+        totals = np.bincount(contexts_G, weights=counts_G).astype(np.int64)
+        return _Order(keys_G, counts_G, totals, np.bincount(contexts_G), discount)
+
+    def probabilities(self, texts: Iterable[Sequence[int] | Numbers]) -> NDArray[np.float64]:
+        """Of every token, `<stop>` of each text included, one text after the other."""
+        tokens_T, places_T = self._joined(texts)
+        chance_T = np.full(len(tokens_T), 1.0 / self.possible)
+        before_T = np.zeros_like(tokens_T)
+        for number, order in enumerate(self.orders, start=1):
+            known_T = (places_T > 0) & (before_T != NEVER) & (before_T < len(order.totals))
+            known_T[known_T] = order.totals[before_T[known_T]] > 0
+            context, total = before_T[known_T], order.totals[before_T[known_T]]
+            keys = context * self.wide + tokens_T[known_T]
+            at = np.minimum(np.searchsorted(order.keys_G, keys), len(order.keys_G) - 1)
+            seen = order.keys_G[at] == keys
+            counts = np.where(seen, order.counts_G[at], 0)
+            kept = np.maximum(counts - order.discount, 0.0) / total
+            chance_T[known_T] = kept + order.discount * order.follow[context] / total * chance_T[known_T]
+            code_T = np.full_like(tokens_T, NEVER)
+            code_T[known_T] = np.where(seen, at, NEVER)
+            before_T = self._next(code_T, places_T, order=number)
+        return chance_T[places_T > 0]
+
+
+def kneser_ney(problem: Problem, budget: Budget) -> Predicted:
+    """The probability of each example under five words at a time."""
+    return _scored(problem, budget, ORDER)
+
+
+def unigram(problem: Problem, budget: Budget) -> Predicted:
+    """The probability of each example, word by word."""
+    return _scored(problem, budget, 1)
+
+
+def _scored(problem: Problem, budget: Budget, order: int) -> Predicted:
+    words = int(problem.fields.output.facts()["vocabulary"])
+
+    def fit(rows: Sequence[int], check: Check) -> NgramModel:
+        check()
+        return NgramModel(_ids(problem, problem.train, rows), words=words, order=order)
+
+    def predict(model: NgramModel, check: Check) -> list[tuple[float, int]]:
+        found: list[tuple[float, int]] = []
+        for begin in range(0, len(problem.rows), AT_ONCE):
+            check()
+            texts = _ids(problem, problem.scored, problem.rows[begin : begin + AT_ONCE])
+            logs = np.log(model.probabilities(texts))
+            ends = np.cumsum([len(text) + 1 for text in texts])
+            sums = [float(part.sum()) for part in np.split(logs, ends[:-1])]
+            found += zip(sums, (len(text) + 1 for text in texts), strict=True)
+        return found
+
+    found, count = as_many_as_fit(fit, predict, problem.learned_from, budget, seed=problem.seed)
+    return Predicted(likelihoods=found, rows=count)
+
+
+def _ids(problem: Problem, dataset: Dataset, rows: Sequence[int]) -> list[Numbers]:
+    """The tokens of the outputs, without `<stop>`."""
+    ids, offsets = dataset.table.ids(problem.fields.output.name)
+    return [np.asarray(ids[offsets[row] : offsets[row + 1]], dtype=np.int64) for row in rows]

@@ -1,0 +1,127 @@
+"""What a baseline may know: the training set, and of the rows that the model was scored on, the inputs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sixjars.data.dataset import Dataset, Fields
+from sixjars.evaluation.baselines.budget import Budget
+from sixjars.evaluation.metrics import Outcome
+from sixjars.evaluation.score import given_of, references_of
+
+
+@final
+@dataclass(frozen=True)
+class Problem:
+    """The data of one task: rows to learn from, and rows to give outputs for."""
+
+    train: Dataset
+    scored: Dataset
+    groups: tuple[tuple[int, ...], ...]
+    """Of `scored`: the rows of each example, several where they have the same input."""
+    most: int = 1
+    """Outputs of an example that some metric compares."""
+    longer_source: bool = False
+    """Whether inputs are longer than outputs, as those of summaries."""
+    seed: int = 0
+
+    @cached_property
+    def rows(self) -> list[int]:
+        """The first row of each example."""
+        return [group[0] for group in self.groups]
+
+    @cached_property
+    def examples(self) -> list[Outcome]:
+        """What outputs are compared with."""
+        return [
+            Outcome(references_of(self.scored, group), given=given_of(self.scored, group[0])) for group in self.groups
+        ]
+
+    @cached_property
+    def known_outputs(self) -> frozenset[str]:
+        """All outputs of the training set."""
+        return frozenset(self.train.targets)
+
+    @property
+    def fields(self) -> Fields:
+        """Of both sets."""
+        return self.scored.fields
+
+    @cached_property
+    def learned_from(self) -> list[int]:
+        """The training rows that the model learns from too."""
+        return [int(row) for row in np.flatnonzero(self.train.usable)]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The names of the inputs that are texts."""
+        return self.scored.text_inputs
+
+    def targets(self, rows: Sequence[int]) -> list[str]:
+        """The right outputs of training rows, as they are scored."""
+        return self.train.normalized(self.fields.output.name, rows)
+
+    def features(self, dataset: Dataset, rows: Sequence[int]) -> NDArray[np.float32] | None:
+        """Frozen features of all inputs that have some, (R, N), of unit length; nothing where none are stored."""
+        fields = dataset.fields.inputs.values() if self.has_features else ()
+        found = [field.frozen_features(dataset.table, rows) for field in fields]
+        given = [_even(one) for one in found if one is not None]
+        return np.concatenate(given, axis=1) if given else None
+
+    @cached_property
+    def has_features(self) -> bool:
+        """Whether some input has frozen features that are stored."""
+        first = self.rows[:1]
+        return any(one.frozen_features(self.scored.table, first) is not None for one in self.fields.inputs.values())
+
+
+def _even(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rows of length 1."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, 1e-9), dtype=np.float32)
+
+
+@final
+@dataclass(frozen=True)
+class Predicted:
+    """What a baseline gives for each example."""
+
+    candidates: Sequence[tuple[str, ...]] | None = None
+    """Its outputs, best first; nothing where it gives probabilities alone."""
+    likelihoods: Sequence[tuple[float, int]] | None = None
+    """The log probability of the first reference, and how many tokens that covers."""
+    rows: int | None = None
+    """Training rows that it learned from; nothing where it learned from none."""
+
+
+@final
+@dataclass(frozen=True)
+class Method:
+    """One baseline: when it can be had, and how."""
+
+    name: Callable[[Problem], str]
+    """What people call it, such as `a linear model on word counts`."""
+    fits: Callable[[Problem], bool]
+    predict: Callable[[Problem, Budget], Predicted]
+    topic: Callable[[Problem], str]
+    """What helps a model that is worse than this: a key of the table of advice."""
+    needs_library: bool = False
+    """Whether scikit-learn computes it."""
+
+
+def always(_: Problem) -> bool:
+    """There are no conditions."""
+    return True
+
+
+def called(name: str) -> Callable[[Problem], str]:
+    """The same name, whatever the data."""
+    return lambda problem: name
+
+
+Matrix = Any
+"""A sparse matrix of SciPy, which is imported only where scikit-learn is needed."""

@@ -1,0 +1,60 @@
+"""What a baseline scored."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, final
+
+from sixjars.evaluation.metrics import Score
+
+
+@final
+@dataclass(frozen=True)
+class Baseline:
+    """What costs nothing, and how good it is on the rows that a model is scored on.
+
+    >>> Baseline("the most frequent label", (Score("accuracy@1", 0.567, "", "higher", 500),), 0.01).value("accuracy@1")
+    0.567
+    """
+
+    name: str
+    """Such as `a linear model on word counts (on 5,000 rows)`."""
+    scores: tuple[Score, ...]
+    """By the metrics of the model, as far as it has what they need."""
+    seconds: float
+    """To learn and to predict."""
+    rows: int | None = None
+    """Training rows that it learned from; nothing where it learned from none."""
+    topic: str = ""
+    """What helps a model that is worse: a key of the table of advice."""
+
+    def value(self, metric: str) -> float | None:
+        """One score; nothing where it has none."""
+        return next((score.value for score in self.scores if score.name == metric), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "scores": {score.name: asdict(score) for score in self.scores}}
+
+
+def best_by(baselines: Sequence[Baseline], metric: str) -> Baseline | None:
+    """The best of them by a metric, of equal ones the first; nothing where none has it."""
+    scored = [(one, score) for one in baselines for score in one.scores if score.name == metric]
+    if not scored:
+        return None
+    sign = -1.0 if scored[0][1].better == "higher" else 1.0
+    return min(scored, key=lambda both: sign * both[1].value)[0]
+
+
+def grid_of(baselines: Sequence[Baseline]) -> tuple[list[str], list[list[str]]]:
+    """A table of them: its head, and a row for each, with the seconds last.
+
+    >>> grid_of([Baseline("copying the input", (Score("bleu", 3.25, "", "higher", 9),), 0.04)])
+    (['baseline', 'bleu', 'seconds'], [['copying the input', '3.2500', '0.0']])
+    """
+    metrics = list(dict.fromkeys(score.name for one in baselines for score in one.scores))
+    rows = [[one.name, *(_cell(one.value(metric)) for metric in metrics), f"{one.seconds:.1f}"] for one in baselines]
+    return ["baseline", *metrics, "seconds"], rows
+
+
+def _cell(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"

@@ -1,0 +1,65 @@
+"""The file of a run that keeps the scores of its baselines, `baselines.json`: each by the data that it is of."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, final
+
+from pydantic import TypeAdapter, ValidationError
+
+from sixjars.evaluation.baselines.result import Baseline
+from sixjars.learning.checkpoints import write_whole
+
+FILE: Final = "baselines.json"
+FORMAT: Final = 1
+"""Changes with the form of the file, and with any baseline that then has other scores."""
+LARGEST: Final = 1 << 22
+"""Bytes; an entry has about two thousand."""
+MOST: Final = 20
+"""Entries; the oldest ones leave."""
+
+
+@final
+@dataclass(frozen=True)
+class Entry:
+    """The baselines of some data."""
+
+    key: dict[str, str]
+    """All that the scores depend on."""
+    baselines: tuple[Baseline, ...]
+    notes: tuple[str, ...] = ()
+    """What a person should know of those that were left out."""
+
+
+@final
+@dataclass(frozen=True)
+class _File:
+    format: int
+    entries: tuple[Entry, ...]
+
+
+def read_entries(folder: Path) -> tuple[Entry, ...]:
+    """What a run's folder keeps; nothing where there is no such file, or it is damaged or of another version."""
+    path = folder / FILE
+    try:
+        if not path.is_file() or path.stat().st_size > LARGEST:
+            return ()
+        found: _File = TypeAdapter(_File).validate_json(path.read_bytes(), strict=True)
+    except (OSError, ValidationError):
+        return ()
+    return found.entries if found.format == FORMAT else ()
+
+
+def kept_entry(folder: Path, key: Mapping[str, str]) -> Entry | None:
+    """The entry of this data, where there is one."""
+    return next((one for one in read_entries(folder) if one.key == key), None)
+
+
+def keep_entry(folder: Path, entry: Entry) -> None:
+    """Add an entry; a folder that cannot be written keeps none."""
+    others = [one for one in read_entries(folder) if one.key != entry.key]
+    kept = _File(FORMAT, (entry, *others)[:MOST])
+    with suppress(OSError):
+        write_whole(folder / FILE, (json.dumps(asdict(kept), indent=1, ensure_ascii=False) + "\n").encode())

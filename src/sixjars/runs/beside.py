@@ -1,0 +1,129 @@
+"""The baselines beside a run: what costs nothing, scored on the rows that the model is scored on.
+
+They learn from the training set alone, take at most a tenth of the time of the training or evaluation that they stand
+beside (or 2 s, besides loading scikit-learn), and are kept in the run's folder.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from sixjars.data.dataset import Dataset
+from sixjars.evaluation.baselines.budget import Budget
+from sixjars.evaluation.baselines.problem import Problem
+from sixjars.evaluation.baselines.result import Baseline, best_by
+from sixjars.evaluation.baselines.table import load_library, measured
+from sixjars.evaluation.metrics import METRICS, Metric, Score
+from sixjars.evaluation.score import groups_of
+from sixjars.progress import Reporter
+from sixjars.recipe.sections import Recipe
+from sixjars.runs.advice import advice_for
+from sixjars.runs.baseline_file import Entry, keep_entry, kept_entry
+from sixjars.runs.comparison import PAGE, in_time, rounded
+from sixjars.runs.folder import RunFolder, noted
+from sixjars.tasks import TASKS
+from sixjars.version import version_of
+
+SHARE: Final = 0.1
+"""Of the seconds of a training or an evaluation."""
+LEAST: Final = 2.0
+"""Seconds that baselines may take beside a short one: a tenth of ten seconds would score nothing."""
+
+
+@final
+@dataclass(frozen=True)
+class Beside:
+    """Where baselines are wanted, and how long what they stand beside has taken."""
+
+    recipe: Recipe
+    metrics: Sequence[Metric]
+    seconds: float
+    """That they may take."""
+    group: bool = False
+    """Whether rows with the same input are one example."""
+
+    @classmethod
+    def of(cls, recipe: Recipe, metrics: Sequence[Metric], *, took: float, group: bool | None = None) -> "Beside":
+        """Beside a training or an evaluation that took so many seconds."""
+        chosen = recipe.evaluation.group if group is None else group
+        return cls(recipe, by_importance(recipe, metrics), max(LEAST, SHARE * took), chosen)
+
+    def key(self, train: str, scored: Dataset) -> dict[str, str]:
+        """All that scores depend on; `train` is the fingerprint of the training set."""
+        return {
+            "train": train,
+            "scored": scored.table.fingerprint,
+            "metrics": ",".join(metric.name for metric in self.metrics),
+            "group": str(self.group).lower(),
+            "scikit-learn": version_of("scikit-learn"),
+        }
+
+    def measured(self, train: Dataset, scored: Dataset, clock: Callable[[], float] | None = None) -> Entry:
+        """The baselines, computed now."""
+        problem = Problem(
+            train,
+            scored,
+            tuple(map(tuple, groups_of(scored, group=self.group))),
+            most=max(metric.nbest for metric in self.metrics),
+            longer_source=TASKS[self.recipe.task].longer_source,
+        )
+        load_library(problem)
+        budget = Budget(self.seconds) if clock is None else Budget(self.seconds, clock)
+        found, notes = measured(problem, self.metrics, budget)
+        return Entry(self.key(train.table.fingerprint, scored), tuple(found), tuple(notes))
+
+
+def by_importance(recipe: Recipe, metrics: Sequence[Metric]) -> list[Metric]:
+    """The metrics, that which chooses the weights first."""
+    return sorted(metrics, key=lambda metric: metric.name != recipe.learning.metric)
+
+
+def kept_baselines(
+    run: RunFolder,
+    beside: Beside,
+    scored: Dataset,
+    training: Callable[[], Dataset],
+    reporter: Reporter,
+) -> tuple[Baseline, ...]:
+    """The baselines of a run: those that it keeps of this data, or else computed now and kept.
+
+    `training` gives the training set, which is not read where nothing is computed.
+    """
+    known = noted(run.folder, "data")
+    train = known.get("train") if isinstance(known, Mapping) else None
+    # A function of yours may change between two calls, and its name stays.
+    ours = all(one.name in METRICS or one.name.startswith("accuracy@") for one in beside.metrics)
+    can_be_kept = isinstance(train, str) and ours
+    entry = kept_entry(run.folder, beside.key(str(train), scored)) if can_be_kept else None
+    if entry is None:
+        entry = beside.measured(training(), scored)
+        if can_be_kept and entry.key["train"] == train:
+            keep_entry(run.folder, entry)
+    for sentence in entry.notes:
+        reporter.note(sentence)
+    return entry.baselines
+
+
+def sentence_of(baselines: Sequence[Baseline], scores: Sequence[Score], recipe: Recipe) -> str:
+    """The best baseline beside a model, by the most important metric that both have; nothing where there is none.
+
+    Where the model is no better, also what to try, in order.
+    """
+    metrics = sorted(scores, key=lambda score: score.name != recipe.learning.metric)
+    for score in metrics:
+        best = best_by(baselines, score.name)
+        if best is not None and (score.value or best.value(score.name)):  # two zeros say nothing
+            return _sentence(best, score, recipe)
+    return ""
+
+
+def _sentence(best: Baseline, score: Score, recipe: Recipe) -> str:
+    value = best.value(score.name) or 0.0
+    told, own = rounded(value), rounded(score.value, like=value)
+    begins = f"{score.name}: {best.name} reaches {told} in {in_time(best.seconds)}; this model"
+    better = (score.value > value) == (score.better == "higher")
+    if told != own and better:
+        return f"{begins} {own}."
+    how = f"{own} too, so it has learned nothing more" if told == own else f"{own}, which is worse"
+    tries = "; ".join(f"{number}. {says}" for number, says in enumerate(advice_for(best.topic, recipe), start=1))
+    return f"{begins} {how}. Try, in this order: {tries}. {PAGE} says more." if tries else f"{begins} {how}."

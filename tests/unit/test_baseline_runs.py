@@ -1,0 +1,419 @@
+"""Baselines beside runs: what the commands show, what is kept, what turns them off, and what is said of them."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sixjars
+from sixjars.errors import DataError
+from sixjars.evaluation.baselines.result import Baseline
+from sixjars.evaluation.metrics import Score
+from sixjars.progress import Reporter
+from sixjars.recipe.outside import NOTHING
+from sixjars.recipe.sections import Recipe
+from sixjars.runs import advice, beside
+from sixjars.runs.baseline_file import FILE, MOST, Entry, keep_entry, kept_entry, read_entries
+from sixjars.runs.beside import LEAST, SHARE, Beside, sentence_of
+from sixjars.runs.evaluate import training_set
+from sixjars.runs.folder import open_run
+from sixjars.runs.recipes import metrics_of, read_recipe
+from tests.conftest import Call, with_baselines
+
+RECIPE = "document_classification/sample_flat_initial"
+FEW = ["data.sample.size=300", "data.sample.valid=5", "data.sample.test=30", "learning.steps=1"]
+LINEAR = "a linear model on word counts"
+
+pytestmark = pytest.mark.usefixtures("scored_baselines")
+
+
+class Told(Reporter):
+    """Keeps the notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, sentence: str) -> None:
+        self.notes.append(sentence)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> sixjars.Run:
+    """A run of one step, with its baselines; tests that write take a copy."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sixjars.runs.train._baselines", with_baselines()["train", "_baselines"])
+        return sixjars.train(RECIPE, FEW, out=tmp_path_factory.mktemp("runs") / "run", device="cpu")
+
+
+@pytest.fixture
+def run(trained: sixjars.Run, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(trained.folder, tmp_path / "run"))
+
+
+def one(
+    name: str, value: float, *, metric: str = "accuracy@1", better: Any = "higher", topic: str = "labels"
+) -> Baseline:
+    return Baseline(name, (score_of(value, metric, better),), 2.0, topic=topic)
+
+
+def score_of(value: float, metric: str = "accuracy@1", better: Any = "higher") -> Score:
+    return Score(metric, value, "", better, 100)
+
+
+@pytest.fixture
+def recipe() -> Recipe:
+    return read_recipe(RECIPE, [], NOTHING)
+
+
+# What is said.
+
+
+def test_a_model_that_is_ahead(recipe: Recipe) -> None:
+    found = [one("the most frequent label", 0.5), one(LINEAR, 0.88)]
+    sentence = sentence_of(found, [score_of(0.9)], recipe)
+    assert sentence == "accuracy@1: a linear model on word counts reaches 0.880 in 2 s; this model 0.900."
+
+
+def test_a_model_that_is_behind_is_told_what_to_try(recipe: Recipe) -> None:
+    sentence = sentence_of([one(LINEAR, 0.88)], [score_of(0.813)], recipe)
+    begin, _, rest = sentence.partition(" Try, in this order: ")
+    assert begin == "accuracy@1: a linear model on word counts reaches 0.880 in 2 s; this model 0.813, which is worse."
+    tries = advice.advice_for("labels", recipe)
+    assert (
+        rest == f"{'; '.join(f'{at}. {says}' for at, says in enumerate(tries, start=1))}. docs/bad_model.md says more."
+    )
+    assert len(tries) >= 3
+
+
+def test_a_model_that_is_as_good_has_learned_nothing_more(recipe: Recipe) -> None:
+    sentence = sentence_of([one(LINEAR, 0.8801)], [score_of(0.8799)], recipe)
+    assert "; this model 0.880 too, so it has learned nothing more. Try, in this order: 1." in sentence
+
+
+def test_lower_may_be_better(recipe: Recipe) -> None:
+    found = [
+        one("a unigram model", 687.0, metric="perplexity", better="lower"),
+        one("five words", 151.4, metric="perplexity", better="lower"),
+    ]
+    ahead = sentence_of(found, [score_of(120.5, "perplexity", "lower")], recipe)
+    assert ahead == "perplexity: five words reaches 151.4 in 2 s; this model 120.5."
+    assert "this model 160.0, which is worse." in sentence_of(found, [score_of(160.0, "perplexity", "lower")], recipe)
+
+
+def test_the_metric_that_chooses_the_weights_comes_first(recipe: Recipe) -> None:
+    scores = [score_of(0.9), score_of(0.4, "macro_f1")]
+    both = replace(one(LINEAR, 0.88), scores=(score_of(0.88), score_of(0.5, "macro_f1")))
+    by_f1 = recipe.model_copy(update={"learning": recipe.learning.model_copy(update={"metric": "macro_f1"})})
+    assert sentence_of([both], scores, by_f1).startswith("macro_f1: ")
+    assert sentence_of([both], scores, recipe).startswith("accuracy@1: ")
+
+
+def test_two_zeros_say_nothing(recipe: Recipe) -> None:
+    found = replace(one("copying", 0.0), scores=(score_of(0.0), score_of(0.2, "macro_f1")))
+    assert sentence_of([found], [score_of(0.0), score_of(0.3, "macro_f1")], recipe).startswith("macro_f1: ")
+    assert sentence_of([found], [score_of(0.0)], recipe) == ""
+    assert sentence_of([], [score_of(0.5)], recipe) == ""
+
+
+def test_advice_leaves_out_what_a_recipe_does(recipe: Recipe) -> None:
+    changes = ["data.source.lowercase=true", "loss.smoothing=0.1", "model.encoder.dropout=0.5"]
+    other = read_recipe(RECIPE, changes, NOTHING)
+    before, after = (advice.advice_for("labels", one) for one in (recipe, other))
+    assert advice.WORDS.says in before
+    assert advice.PLAIN.says not in before  # there is no smoothing
+    assert advice.WORDS.says not in after
+    assert advice.PLAIN.says in after
+    assert advice.DROPOUT.says not in after
+
+
+def test_every_topic_of_a_baseline_has_advice(recipe: Recipe) -> None:
+    assert set(advice.ADVICE) == {"labels", "pairs", "texts", "language", "images", "order"}
+    assert all(advice.advice_for(topic, recipe) for topic in advice.ADVICE)
+
+
+# Where it is shown.
+
+
+def test_a_run_has_them(trained: sixjars.Run) -> None:
+    assert [found.name for found in trained.baselines] == ["the most frequent label", LINEAR]
+    for found in trained.baselines:
+        assert [score.name for score in found.scores] == [score.name for score in trained.scores]
+        assert [score.count for score in found.scores] == [30, 30]
+        assert found.rows == 300
+    assert trained.beside.startswith(f"accuracy@1: {LINEAR} reaches ")
+    assert LINEAR in trained._repr_html_()
+
+
+def test_the_linear_model_is_scored_as_scikit_learn_says(trained: sixjars.Run) -> None:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import accuracy_score, f1_score
+    from sklearn.multiclass import OneVsRestClassifier
+
+    from sixjars.samples import generate
+
+    rows = generate("document_classification", size=300, valid=5, test=30)
+    texts = {name: [row["document"] for row in split] for name, split in rows.items()}
+    labels = {name: [row["topic"] for row in split] for name, split in rows.items()}
+    counted = TfidfVectorizer(ngram_range=(1, 2))
+    train = counted.fit_transform(texts["train"])
+    single = LogisticRegression(C=10, solver="liblinear", dual=True, random_state=0)
+    given = OneVsRestClassifier(single).fit(train, labels["train"]).predict(counted.transform(texts["test"]))
+    found = trained.baselines[1]
+    assert found.value("accuracy@1") == pytest.approx(accuracy_score(labels["test"], given))
+    assert found.value("macro_f1") == pytest.approx(f1_score(labels["test"], given, average="macro"))
+
+
+def test_train_says_it_and_the_switch_is_silent(call: Call, tmp_path: Path) -> None:
+    said = call("train", RECIPE, *FEW, "--out", tmp_path / "with", "--device", "cpu")
+    assert said.code == 0
+    assert "without a network, on the same examples:" in said.out
+    assert f"\naccuracy@1: {LINEAR} reaches " in said.out
+    assert (tmp_path / "with" / FILE).is_file()
+    said = call("train", RECIPE, *FEW, "--out", tmp_path / "without", "--device", "cpu", "--no-baselines")
+    assert said.code == 0
+    assert "network" not in said.out
+    assert "reaches" not in said.out
+    assert not (tmp_path / "without" / FILE).exists()
+
+
+def test_evaluate_says_it_and_the_switch_is_silent(call: Call, run: Path) -> None:
+    said = call("evaluate", run, "--device", "cpu")
+    assert f"\naccuracy@1: {LINEAR} reaches " in said.out
+    found = json.loads(call("evaluate", run, "--json", "--device", "cpu").out)["baselines"]
+    assert [own["name"] for own in found] == ["the most frequent label", LINEAR]
+    assert set(found[0]["scores"]) == {"accuracy@1", "macro_f1"}
+    assert "reaches" not in call("evaluate", run, "--device", "cpu", "--no-baselines").out
+    assert json.loads(call("evaluate", run, "--json", "--no-baselines", "--device", "cpu").out)["baselines"] == []
+
+
+def test_compare_says_it_and_the_switch_is_silent(call: Call, run: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(run, tmp_path / "other")
+    said = call("compare", run, other, "--out", tmp_path / "all", "--device", "cpu")
+    assert said.code == 0, said.err
+    [line] = [line for line in said.out.splitlines() if line.startswith(f"accuracy@1: {LINEAR} reaches")]
+    assert "; run 0." in line
+    assert "; other 0." in line
+    table = (tmp_path / "all" / "comparison.md").read_text()
+    assert "## Without a network, on the same examples" in table
+    assert f"| {LINEAR} |" in table
+    call("compare", run, other, "--out", tmp_path / "all.csv", "--device", "cpu")
+    assert f"\n{LINEAR}," in (tmp_path / "all.csv").read_text()
+    said = call("compare", run, other, "--out", tmp_path / "none.md", "--device", "cpu", "--no-baselines")
+    assert LINEAR not in said.out + (tmp_path / "none.md").read_text()
+
+
+def test_the_report_shows_them_beside_the_scores(run: Path, tmp_path: Path) -> None:
+    page = sixjars.report(run, out=tmp_path / "with.html", device="cpu").read_text()
+    assert f'<th scope="row">{LINEAR}</th>' in page
+    assert '<th scope="row">this model</th>' in page
+    assert f"accuracy@1: {LINEAR} reaches " in page
+    page = sixjars.report(run, out=tmp_path / "without.html", device="cpu", baselines=False).read_text()
+    assert LINEAR not in page
+
+
+def test_a_comparison_says_which_runs_are_no_better() -> None:
+    from sixjars.runs.comparison import Comparison, Contender, Measured
+
+    runs = [Contender(name, 9, value, (), "", (Measured(score_of(value)),)) for name, value in (("a", 0.9), ("b", 0.8))]
+    found = Comparison("accuracy@1", tuple(runs), None, 100, "rows", baselines=(one(LINEAR, 0.88),))
+    assert found.beside() == (
+        "accuracy@1: a linear model on word counts reaches 0.880 in 2 s; a 0.900; b 0.800. No better: b; "
+        "docs/bad_model.md says what to try."
+    )
+    assert replace(found, baselines=()).beside() == ""
+
+
+# What is kept.
+
+
+def test_they_are_computed_once(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = sixjars.evaluate(run, device="cpu").baselines
+
+    def never(*_: Any, **__: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(beside, "measured", never)
+    assert sixjars.evaluate(run, device="cpu").baselines == first
+    with pytest.raises(AssertionError):
+        sixjars.evaluate(run, device="cpu", metrics=["micro_f1"])
+
+
+def other_rows(folder: Path, count: int = 12) -> Path:
+    from sixjars.samples import generate
+
+    rows = generate("document_classification", size=1, valid=1, test=count + 30)["test"][30:]
+    file = folder / f"other{count}.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
+def test_other_data_has_its_own(run: Path, tmp_path: Path) -> None:
+    before = read_entries(run)
+    found = sixjars.evaluate(run, data=other_rows(tmp_path), device="cpu")
+    assert [score.count for own in found.baselines for score in own.scores] == [12] * 4
+    assert len(read_entries(run)) == len(before) + 1
+    again = sixjars.evaluate(run, data=other_rows(tmp_path, 13), device="cpu")  # the data has changed
+    assert [score.count for score in again.baselines[0].scores] == [13, 13]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"format": 1}',
+        b'{"format": 99, "entries": []}',
+        b"\xff\x00",
+        b'{"format": 1, "entries": [{"key": 3}]}',
+    ],
+)
+def test_a_damaged_file_is_written_anew(run: Path, content: bytes) -> None:
+    wanted = [own.scores for own in sixjars.evaluate(run, device="cpu").baselines]
+    (run / FILE).write_bytes(content)
+    assert [own.scores for own in sixjars.evaluate(run, device="cpu").baselines] == wanted
+    assert len(read_entries(run)) == 1
+
+
+def test_a_folder_that_cannot_be_written_keeps_none(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "no space")
+
+    (run / FILE).unlink()
+    monkeypatch.setattr("sixjars.runs.baseline_file.write_whole", full)
+    assert len(sixjars.evaluate(run, device="cpu").baselines) == 2
+    assert not (run / FILE).exists()
+
+
+def test_old_entries_leave(tmp_path: Path) -> None:
+    for number in range(MOST + 2):
+        keep_entry(tmp_path, Entry({"scored": str(number)}, (one(LINEAR, 0.5),), ("a note.",)))
+    assert len(read_entries(tmp_path)) == MOST
+    assert kept_entry(tmp_path, {"scored": "1"}) is None
+    assert kept_entry(tmp_path, {"scored": "5"}) == Entry({"scored": "5"}, (one(LINEAR, 0.5),), ("a note.",))
+
+
+def test_a_metric_of_yours_is_computed_each_time(run: Path) -> None:
+    calls = []
+
+    def loud(outcomes: Any) -> float:
+        calls.append(len(outcomes))
+        return 0.5
+
+    before = read_entries(run)
+    for _ in range(2):
+        found = sixjars.evaluate(run, device="cpu", metrics=["loud"], components=[loud])
+    assert found.baselines[0].value("loud") == 0.5
+    assert read_entries(run) == before
+    assert len(calls) >= 6  # the model and two baselines, twice
+
+
+# What is needed.
+
+
+def test_rows_that_were_learned_from_have_none(tmp_path: Path) -> None:
+    file = other_rows(tmp_path, 40)
+    changes = [f"data.train={file}", "data.sample=null", "data.valid=0.3", "data.source.column=document"]
+    run = sixjars.train(RECIPE, [*changes, "learning.steps=1"], out=tmp_path / "run", device="cpu")
+    assert sixjars.evaluate(run, data=file, device="cpu").baselines == ()
+    assert len(sixjars.evaluate(run, device="cpu").baselines) == 2
+
+
+def test_without_the_training_set_there_is_a_note(tmp_path: Path) -> None:
+    from sixjars.samples import generate
+
+    rows = generate("document_classification", size=60, valid=20, test=20)
+    table: dict[str, Any] = {"train": rows["train"], "valid": rows["valid"]}
+    changes = ["data.source.column=document", "learning.steps=1"]
+    run = sixjars.train(RECIPE, changes, data=table, out=tmp_path / "run", device="cpu", baselines=False)
+    told = Told()
+    found = sixjars.evaluate(run, data=rows["test"], device="cpu", reporter=told)
+    assert found.baselines == ()
+    assert told.notes == [
+        "no baselines beside it, for they learn from the training set: memory:train is data that was in memory, not a "
+        "file; give it again from Python: data={'train': TABLE}."
+    ]
+
+
+def test_large_training_files_are_not_read_for_it(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = other_rows(tmp_path, 20)
+    changes = [f"data.train={file}", "data.sample=null", "data.valid=0.3", "data.source.column=document"]
+    own = sixjars.train(RECIPE, [*changes, "learning.steps=1"], out=tmp_path / "own", device="cpu")
+    monkeypatch.setattr("sixjars.runs.evaluate.LARGEST", 100)
+    with pytest.raises(DataError, match=r"^0 MB of it are too many to read for that\.$"):
+        training_set(open_run(own.folder))
+
+
+def test_time_is_a_tenth_or_two_seconds(recipe: Recipe) -> None:
+    metrics = metrics_of(recipe, NOTHING)
+    assert (SHARE, LEAST) == (0.1, 2.0)
+    assert Beside.of(recipe, metrics, took=3.0).seconds == 2.0
+    assert Beside.of(recipe, metrics, took=300.0).seconds == 30.0
+
+
+def test_folds_have_the_mean(tmp_path: Path) -> None:
+    file = other_rows(tmp_path, 40)
+    changes = [f"data.train={file}", "data.sample=null", "data.source.column=document", "learning.folds=2"]
+    run = sixjars.train(RECIPE, [*changes, "learning.steps=1"], out=tmp_path / "run", device="cpu")
+    each = [read_entries(run.folder / "folds" / str(number))[0].baselines for number in (1, 2)]
+    for at, found in enumerate(run.baselines):
+        wanted = sum(float(fold[at].value("accuracy@1") or 0) for fold in each) / 2
+        assert found.value("accuracy@1") == pytest.approx(wanted)
+        assert found.scores[0].count == 40
+    assert len(run.baselines) == 2
+    alone = sixjars.baselines(RECIPE, [*changes, "learning.steps=1"])
+    assert [own.scores for own in alone] == [own.scores for own in run.baselines]
+    assert sixjars.evaluate(run.folder, device="cpu").baselines == ()  # it learned from all rows
+
+
+# From Python.
+
+
+def rows_of_two(count: int = 60) -> list[dict[str, str]]:
+    words = {"good": "fine great film joy".split(), "bad": "dull long film bore".split()}
+    return [
+        {"text": f"{words[label][n % 4]} number {n} {words[label][(n + 1) % 4]}", "label": label}
+        for n in range(count)
+        for label in ("good", "bad")
+    ]
+
+
+def test_a_recipe_as_a_dict_and_a_table() -> None:
+    rows = rows_of_two()
+    recipe = {
+        "task": "document_classification",
+        "data": {"source": {"column": "text"}, "label": {"column": "label"}},
+        "model": {"encoder": {"kind": "text"}},
+    }
+    found = sixjars.baselines(recipe, data={"train": rows[:80], "valid": rows[80:]})
+    assert [own.value("accuracy@1") for own in found] == [0.5, 1.0]
+
+
+def test_a_table_and_a_task(tmp_path: Path) -> None:
+    rows = rows_of_two(150)
+    found = sixjars.baselines(rows, task="document_classification")
+    assert [own.name for own in found] == ["the most frequent label", LINEAR]
+    assert found[1].value("accuracy@1") == 1.0
+    file = tmp_path / "mine.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    again = sixjars.baselines(file, task="document_classification")
+    assert [own.scores for own in again] == [own.scores for own in found]
+
+
+def test_notes_reach_the_reporter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sixjars.evaluation.baselines.table.find_spec", lambda name: None)
+    told = Told()
+    found = sixjars.baselines(RECIPE, FEW, reporter=told)
+    assert [own.name for own in found] == ["the most frequent label"]
+    assert told.notes[-1].endswith("Run: pip install 'sixjars[baselines]'")
+
+
+def test_what_is_no_data_is_refused() -> None:
+    with pytest.raises(
+        DataError, match=r"^data must be a pandas or Arrow table, or a list of dicts, but is 3 \(int\)\.$"
+    ):
+        sixjars.baselines(3, task="document_classification")

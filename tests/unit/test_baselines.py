@@ -1,0 +1,479 @@
+"""Baselines, each against something independent: scikit-learn called directly, a plain loop, a sum that must be one."""
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import MultiLabelBinarizer
+
+import sixjars
+from sixjars.evaluation.baselines import budget as budgets
+from sixjars.evaluation.baselines.budget import Budget, Check, OutOfTime, as_many_as_fit
+from sixjars.evaluation.baselines.ngrams import NgramModel
+from sixjars.evaluation.baselines.problem import Predicted, Problem
+from sixjars.evaluation.baselines.result import Baseline, best_by
+from sixjars.evaluation.baselines.table import METHODS, measured
+from sixjars.evaluation.metrics import METRICS, Score, metric_named
+from sixjars.evaluation.score import groups_of
+from sixjars.flow.special import STOP
+from sixjars.recipe.outside import NOTHING
+from sixjars.runs.data import Blueprint, Splits, splits_of
+from sixjars.runs.recipes import read_recipe
+from sixjars.samples import generate
+
+
+def split_of(recipe: Any, *overrides: str) -> Splits:
+    return splits_of(Blueprint.of(read_recipe(recipe, overrides, NOTHING)))
+
+
+def problem_of(splits: Splits, *, most: int = 1, longer: bool = False, group: bool = False) -> Problem:
+    groups = tuple(map(tuple, groups_of(splits.scored, group=group)))
+    return Problem(splits.train, splits.scored, groups, most, longer_source=longer)
+
+
+def predicted(problem: Problem, name: str) -> Predicted:
+    """The outputs of the baseline that has this in its name."""
+    [method] = [one for one in METHODS[problem.fields.output.holds] if one.fits(problem) and name in one.name(problem)]
+    return method.predict(problem, Budget(60.0))
+
+
+def outputs(problem: Problem, name: str) -> list[str]:
+    found = predicted(problem, name).candidates
+    assert found is not None
+    return [some[0] for some in found]
+
+
+def column(split: Any, name: str) -> list[str]:
+    return [str(text) for text in split.table.texts(name)]
+
+
+@pytest.fixture(scope="module")
+def documents() -> Splits:
+    few = ["data.sample.size=90", "data.sample.valid=5", "data.sample.test=40"]
+    return split_of("document_classification/sample_initial", *few)
+
+
+@pytest.fixture(scope="module")
+def pairs() -> Splits:
+    few = ["data.sample.size=90", "data.sample.valid=5", "data.sample.test=40"]
+    return split_of("sentence_pair/sample_plain", *few)
+
+
+@pytest.fixture(scope="module")
+def words() -> Splits:
+    few = ["data.sample.size=80", "data.sample.valid=5", "data.sample.test=30"]
+    return split_of("transliteration/sample_attention", *few)
+
+
+def liblinear(rows: Any) -> LogisticRegression:
+    dual = rows.shape[1] > rows.shape[0]
+    return LogisticRegression(C=10, solver="liblinear", dual=dual, random_state=0)
+
+
+def test_the_most_frequent_label(documents: Splits) -> None:
+    counts = Counter(column(documents.train, "label"))
+    problem = problem_of(documents, most=3)
+    found = predicted(problem, "most frequent").candidates
+    assert found is not None
+    assert [counts[label] for label in found[0]] == sorted(counts.values(), reverse=True)[:3]
+    assert set(found) == {found[0]}
+
+
+def test_the_linear_model_is_that_of_scikit_learn(documents: Splits) -> None:
+    counted = TfidfVectorizer(ngram_range=(1, 2))
+    rows = counted.fit_transform(column(documents.train, "source"))
+    model = OneVsRestClassifier(liblinear(rows)).fit(rows, column(documents.train, "label"))
+    wanted = model.predict(counted.transform(column(documents.test, "source")))
+    assert outputs(problem_of(documents), "word counts") == wanted.tolist()
+    assert len(set(wanted)) > 2
+
+
+def test_the_linear_model_of_pairs_compares_them(pairs: Splits) -> None:
+    first, second = column(pairs.train, "sentence1"), column(pairs.train, "sentence2")
+    counted = TfidfVectorizer(ngram_range=(1, 2)).fit(first + second)
+
+    def compared(ones: list[str], others: list[str]) -> Any:
+        one, other = counted.transform(ones).toarray(), counted.transform(others).toarray()
+        return np.hstack([abs(one - other), one * other, (one * other).sum(1, keepdims=True)])
+
+    rows = compared(first, second)
+    model = OneVsRestClassifier(liblinear(rows)).fit(rows, column(pairs.train, "label"))
+    wanted = model.predict(compared(column(pairs.test, "sentence1"), column(pairs.test, "sentence2")))
+    assert outputs(problem_of(pairs), "of both texts") == wanted.tolist()
+
+
+def labelled(folder: Path, rows: Sequence[Mapping[str, Any]], **label: Any) -> Splits:
+    """A recipe of rows in memory; the last ten are the test set."""
+    from sixjars.data.readers.memory import given_tables
+
+    recipe = {
+        "task": "document_classification",
+        "data": {
+            "train": "memory:train",
+            "valid": "memory:valid",
+            "source": {"column": "text"},
+            "label": {"column": "label", **label},
+        },
+        "model": {"encoder": {"kind": "text"}},
+    }
+    with given_tables({"memory:train": [*rows[:-10]], "memory:valid": [*rows[-10:]]}):
+        return split_of(recipe)
+
+
+def test_several_labels_are_one_against_the_rest(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    rows = []
+    for _ in range(70):
+        chosen = sorted(draw.choice(["corn", "gold", "oil"], size=draw.integers(1, 3), replace=False))
+        others = draw.choice(["price", "rose", "fell", "today"], size=3)
+        rows.append({"text": " ".join([*chosen, *others]), "label": [*map(str, chosen)]})
+    splits = labelled(tmp_path, rows, multi_label=True)
+    counted = TfidfVectorizer(ngram_range=(1, 2))
+    train = counted.fit_transform(column(splits.train, "source"))
+    labels = MultiLabelBinarizer()
+    held = labels.fit_transform([text.split(", ") for text in column(splits.train, "label")])
+    model = OneVsRestClassifier(liblinear(train)).fit(train, held)
+    wanted = labels.inverse_transform(model.predict(counted.transform(column(splits.valid, "source"))))
+    assert outputs(problem_of(splits), "linear") == [", ".join(sorted(some)) for some in wanted]
+    assert (
+        outputs(problem_of(splits), "most frequent labels")[0]
+        == Counter(column(splits.train, "label")).most_common(1)[0][0]
+    )
+
+
+def test_texts_without_words_are_counted_by_characters(tmp_path: Path) -> None:
+    rows = [{"text": f"{'abc'[n % 3]} {'xyz'[n % 3]} {n % 2}", "label": "pqr"[n % 3]} for n in range(60)]
+    problem = problem_of(labelled(tmp_path, rows))  # no word has two letters
+    assert outputs(problem, "linear") == column(problem.scored, "label")
+
+
+def test_names_are_counted_by_characters(words: Splits, tmp_path: Path) -> None:
+    rows = [
+        {"text": f"{stem}{'ov' if n % 2 else 'son'}", "label": "b" if n % 2 else "s"} for n, stem in enumerate(names())
+    ]
+    problem = problem_of(labelled(tmp_path, rows))
+    assert [one.name(problem) for one in METHODS["classes"]][1] == "a linear model on character counts"
+    assert outputs(problem, "character counts") == column(problem.scored, "label")
+
+
+def names() -> list[str]:
+    draw = np.random.default_rng(1)
+    return ["".join(draw.choice(list("abdeiklmnprtu"), size=5)) for _ in range(60)]
+
+
+def test_the_nearest_row_is_that_of_a_plain_loop(words: Splits) -> None:
+    counted = TfidfVectorizer(analyzer="char", ngram_range=(1, 3)).fit(column(words.train, "source"))
+    train, targets = counted.transform(column(words.train, "source")).toarray(), words.train.targets
+    wanted = []
+    for row in counted.transform(column(words.test, "source")).toarray():
+        likeness = [float(row @ other) for other in train]  # all have length 1
+        wanted.append(targets[max(range(len(targets)), key=lambda at: likeness[at])])
+    assert outputs(problem_of(words), "most similar") == wanted
+    found = predicted(problem_of(words, most=3), "most similar").candidates
+    assert found is not None
+    assert [some[0] for some in found] == wanted
+    assert all(len(set(some)) == 3 for some in found)
+
+
+def test_the_input_is_copied_and_its_first_sentence() -> None:
+    few = ["data.sample.size=20", "data.sample.valid=4", "data.sample.test=6"]
+    splits = split_of("summarization/sample_initial", *few)
+    problem = problem_of(splits, longer=True)
+    texts = [" ".join(text.split()) for text in column(splits.test, "source")]
+    assert [text.replace(" ", "") for text in outputs(problem, "copying")] == [text.replace(" ", "") for text in texts]
+    leads = outputs(problem, "first sentence")
+    assert all(
+        whole.startswith(text) and len(text) < len(whole)
+        for whole, text in zip(outputs(problem, "copying"), leads, strict=True)
+    )
+    assert "first sentence" not in " ".join(
+        one.name(problem_of(splits)) for one in METHODS["tokens"] if one.fits(problem_of(splits))
+    )
+
+
+def test_an_order_is_that_of_the_input() -> None:
+    splits = split_of("pointing/sample_sorting", "data.sample.size=9", "data.sample.valid=3", "data.sample.test=5")
+    counts = [len(text.split()) for text in column(splits.test, "points")]
+    assert outputs(problem_of(splits), "order") == [" ".join(map(str, range(count))) for count in counts]
+
+
+TEXTS = [[4, 5, 6], [4, 5], [5, 4, 4, 6], [7], [4, 5, 6, 7], []]
+"""Of words 4 to 7, in a vocabulary of 9; 8 is never seen."""
+
+
+def brute_force(texts: Sequence[Sequence[int]], order: int, possible: Sequence[int]) -> Any:
+    """Interpolated Kneser-Ney by dictionaries, as the equations are written."""
+    begin, lines = -1, [[-1, *text, STOP] for text in texts]
+    grams = [
+        Counter(tuple(line[at - n + 1 : at + 1]) for line in lines for at in range(max(n - 1, 1), len(line)))
+        for n in range(1, order + 2)
+    ]
+    counts: list[dict[tuple[int, ...], int]] = []
+    for n in range(1, order + 1):
+        if n == order:
+            counts.append(dict(grams[n - 1]))
+        else:
+            before = Counter(longer[1:] for longer in grams[n])
+            counts.append({gram: seen if gram[0] == begin else before[gram] for gram, seen in grams[n - 1].items()})
+    held = []
+    for own in counts:
+        once, twice = sum(c == 1 for c in own.values()), sum(c == 2 for c in own.values())
+        held.append(once / (once + 2 * twice) if once else 0.5)
+
+    def chance(word: int, history: tuple[int, ...]) -> float:
+        if not history:
+            below, n = 1 / len(possible), 1
+        else:
+            below, n = chance(word, history[1:]), len(history) + 1
+        own = counts[n - 1]
+        follow = {gram: c for gram, c in own.items() if gram[:-1] == history}
+        total = sum(follow.values())
+        if not total:
+            return below
+        seen = own.get((*history, word), 0)
+        return max(seen - held[n - 1], 0) / total + held[n - 1] * len(follow) / total * below
+
+    def of_text(text: Sequence[int]) -> list[float]:
+        line = [begin, *text, STOP]
+        return [chance(line[at], tuple(line[max(0, at - order + 1) : at])) for at in range(1, len(line))]
+
+    return of_text
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
+def test_kneser_ney_is_that_of_dictionaries(order: int) -> None:
+    possible = [STOP, 3, 4, 5, 6, 7, 8]
+    wanted = brute_force(TEXTS, order, possible)
+    model = NgramModel(TEXTS, words=9, order=order)
+    for text in [*TEXTS, [8, 3, 4], [6, 5, 4, 7, 7], [4, 5, 6, 7, 4]]:
+        np.testing.assert_allclose(model.probabilities([text]), wanted(text), rtol=1e-12)
+    both = model.probabilities([[4, 5], [7]])
+    np.testing.assert_allclose(both, [*wanted([4, 5]), *wanted([7])])
+
+
+@pytest.mark.parametrize("order", [1, 5])
+@pytest.mark.parametrize("history", [[], [4], [4, 5], [8], [4, 5, 6, 7], [7, 7]])
+def test_kneser_ney_sums_to_one(order: int, history: list[int]) -> None:
+    model = NgramModel(TEXTS, words=9, order=order)
+    words = [model.probabilities([[*history, word]])[len(history)] for word in (3, 4, 5, 6, 7, 8)]
+    stop = model.probabilities([history])[-1]
+    assert math.isclose(sum(words) + stop, 1.0, rel_tol=1e-9)
+
+
+def test_a_language_model_is_scored_over_the_tokens_of_the_perplexity() -> None:
+    splits = split_of("language_model/sample_gru", "data.sample.size=60", "data.sample.valid=5", "data.sample.test=20")
+    problem = problem_of(splits)
+    found = predicted(problem, "5-gram").likelihoods
+    assert found is not None
+    mask = splits.scored.batches().collate(torch.arange(20)).target.mask
+    assert [tokens for _, tokens in found] == mask.sum(1).tolist()  # <stop> included
+    baselines, _ = measured(problem, [METRICS["perplexity"]], Budget(60.0))
+    total, tokens = map(sum, zip(*found, strict=True))
+    assert baselines[-1].value("perplexity") == pytest.approx(math.exp(-total / tokens))
+    assert baselines[0].name == "a unigram model"
+
+
+def test_they_learn_from_the_training_set_alone(documents: Splits) -> None:
+    """Other labels in the test set change scores, and no output."""
+    from dataclasses import replace
+
+    problem = problem_of(documents)
+    blind = problem_of(Splits(documents.train, documents.train, documents.test, documents.fields))
+    assert outputs(problem, "word counts") == outputs(blind, "word counts")
+    other = replace(problem, train=documents.valid)
+    assert outputs(other, "word counts") != outputs(problem, "word counts")
+
+
+class Clock:
+    """A clock that work moves on."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_rows_are_limited_by_the_measured_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budgets, "PROBED", 10)
+    clock, tried = Clock(), list[int]()
+
+    def fit(rows: Sequence[int], check: Check) -> int:
+        tried.append(len(rows))
+        clock.now += 0.01 * len(rows)
+        check()
+        return len(rows)
+
+    def predict(model: int, check: Check) -> str:
+        clock.now += 0.05
+        return f"of {model}"
+
+    made, count = as_many_as_fit(fit, predict, range(1000), Budget(2.0, clock), seed=1)
+    assert (made, count) == (f"of {tried[-1]}", tried[-1])
+    assert tried[0] == 10
+    assert 50 < count < 200  # 200 rows would take all of the 2 s
+    assert clock.now <= 2.0
+    assert as_many_as_fit(fit, predict, range(7), Budget(2.0, clock)) == ("of 7", 7)
+
+
+def test_what_is_late_is_given_up_and_what_was_made_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budgets, "PROBED", 10)
+    clock = Clock()
+
+    def slow(rows: Sequence[int], check: Check) -> int:
+        clock.now += 0.01 if len(rows) == 10 else 5.0
+        check()
+        return len(rows)
+
+    def same(model: int, check: Check) -> int:
+        return model
+
+    def slower(model: int, check: Check) -> int:
+        clock.now += 0.01 if model == 10 else 5.0
+        check()
+        return model
+
+    assert as_many_as_fit(slow, same, range(1000), Budget(2.0, clock)) == (10, 10)
+    assert as_many_as_fit(lambda rows, check: len(rows), slower, range(1000), Budget(2.0, clock)) == (10, 10)
+    with pytest.raises(OutOfTime):
+        as_many_as_fit(slow, same, range(1000), Budget(0.005, clock))
+
+
+def test_the_rows_are_drawn_by_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budgets, "PROBED", 10)
+    drawn: list[list[int]] = []
+    for seed in (1, 1, 2):
+        fit = lambda rows, check: drawn.append([*rows])  # noqa: E731
+        as_many_as_fit(fit, lambda model, check: None, range(100), Budget(0.0, Clock()), seed=seed)
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert drawn[0] == sorted(drawn[0])
+
+
+def test_what_has_no_time_is_told(documents: Splits) -> None:
+    clock = iter(range(1000)).__next__  # each look at the clock takes a second
+    found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], Budget(3.0, clock))
+    assert [one.name for one in found] == ["the most frequent label"]
+    assert notes == ["there was no time for a linear model on word counts: baselines get a tenth of the time, or 2 s."]
+
+
+def test_what_cannot_be_computed_is_told(documents: Splits, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise ValueError("the matrix is empty.\nmore")
+
+    monkeypatch.setattr("sixjars.evaluation.baselines.linear.counted", broken)
+    found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], Budget(60.0))
+    assert len(found) == 1
+    assert notes == ["a linear model on word counts could not be computed: the matrix is empty."]
+
+
+def test_without_scikit_learn_there_is_what_needs_none(documents: Splits, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sixjars.evaluation.baselines.table.find_spec", lambda name: None)
+    found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], Budget(60.0))
+    assert [one.name for one in found] == ["the most frequent label"]
+    assert notes == [
+        "scikit-learn is not installed, so a linear model on word counts is not among the baselines. "
+        "Run: pip install 'sixjars[baselines]'"
+    ]
+
+
+def test_a_metric_that_takes_too_long_is_left_out(words: Splits) -> None:
+    clock = Clock()
+
+    def slow(outcomes: Sequence[sixjars.Outcome]) -> float:
+        clock.now += 0.1 * len(outcomes)
+        return 0.5
+
+    metrics = [metric_named("exact_match"), sixjars.Metric("slow", slow)]
+    found, _ = measured(problem_of(words), metrics, Budget(4.0, clock))
+    assert [score.name for score in found[0].scores] == ["exact_match"]
+    found, _ = measured(problem_of(words), metrics, Budget(40.0, clock))
+    assert [score.name for score in found[0].scores] == ["exact_match", "slow"]
+
+
+def test_metrics_of_attention_are_left_out(words: Splits) -> None:
+    metrics = [metric_named("exact_match"), metric_named("alignment_error_rate"), metric_named("seen_in_training")]
+    found, _ = measured(problem_of(words), metrics, Budget(60.0))
+    assert [score.name for score in found[1].scores] == ["exact_match", "seen_in_training"]
+    assert found[1].value("seen_in_training") == 1.0  # its outputs are those of training rows
+
+
+def test_rows_with_one_input_are_one_example() -> None:
+    rows = generate("image_captioning", size=30, valid=5, test=20)
+    assert rows
+    few = ["data.sample.size=30", "data.sample.valid=5", "data.sample.test=20"]
+    splits = split_of("image_captioning/sample_initial", *few)
+    problem = problem_of(splits, group=True)
+    assert len(problem.examples) == len({row["image"] for row in splits.scored.inputs})
+    assert sum(len(group) for group in problem.groups) == 20
+
+
+def test_the_best_is_chosen_by_the_direction_of_the_metric() -> None:
+    def one(name: str, value: float, better: Any) -> Baseline:
+        return Baseline(name, (Score("m", value, "", better, 9),), 0.1)
+
+    assert best_by([one("a", 0.1, "higher"), one("b", 0.2, "higher")], "m").name == "b"  # type: ignore[union-attr]
+    assert best_by([one("a", 9.0, "lower"), one("b", 10.0, "lower")], "m").name == "a"  # type: ignore[union-attr]
+    assert best_by([one("a", 9.0, "lower")], "other") is None
+
+
+def test_warnings_of_the_library_stay_inside(documents: Splits) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        predicted(problem_of(documents), "word counts")
+
+
+def with_features(folder: Path, task: str, output: Mapping[str, Any]) -> Splits:
+    """Examples whose inputs are arrays of numbers: class 0 has a large first number, class 1 a large second one."""
+    draw, rows = np.random.default_rng(3), []
+    for at in range(50):
+        kind = at % 2
+        vector = draw.normal(size=6).astype(np.float32)
+        vector[kind] += 20
+        np.save(folder / f"{at}.npy", vector)
+        rows.append(f'{{"image": "{at}.npy", "out": "{["red fox", "blue sea"][kind]}"}}\n')
+    (folder / "train.jsonl").write_text("".join(rows[:-10]))
+    (folder / "valid.jsonl").write_text("".join(rows[-10:]))
+    [(name, settings)] = output.items()
+    data = {
+        "folder": str(folder),
+        "train": "train.jsonl",
+        "valid": "valid.jsonl",
+        "image": {"kind": "features", "column": "image"},
+        name: {"column": "out", **settings},
+    }
+    bridge = {"kind": "initial"}
+    return split_of({"task": task, "data": data, "model": {"bridge": bridge}})
+
+
+def test_labels_of_images_are_learned_from_frozen_features(tmp_path: Path) -> None:
+    splits = with_features(tmp_path, "image_classification", {"label": {}})
+    problem = problem_of(splits)
+    assert outputs(problem, "a linear model on the frozen features") == column(splits.valid, "label")
+
+
+def test_captions_are_those_of_the_nearest_image(tmp_path: Path) -> None:
+    splits = with_features(tmp_path, "image_captioning", {"target": {}})
+    problem = problem_of(splits)
+    train, scored = problem.features(splits.train, range(40)), problem.features(splits.valid, range(10))
+    assert train is not None
+    assert scored is not None
+    wanted = [splits.train.targets[max(range(40), key=lambda at: float(row @ train[at]))] for row in scored]
+    assert outputs(problem, "most similar") == wanted == column(splits.valid, "target")
+
+
+def test_images_without_frozen_features_have_the_most_frequent_output() -> None:
+    few = ["data.sample.size=30", "data.sample.valid=5", "data.sample.test=9"]
+    problem = problem_of(split_of("image_captioning/sample_initial", *few))
+    [method] = [one for one in METHODS["tokens"] if one.fits(problem)]
+    assert method.name(problem) == "the most frequent output"
+    counts = Counter(problem.targets(problem.learned_from))
+    assert counts[outputs(problem, "most frequent")[0]] == max(counts.values())
