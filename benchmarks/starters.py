@@ -6,8 +6,7 @@ Each data set is written as one table such as people have, `sixjars new` and `si
 them, on two CPU cores, and the run is scored on `dev`, which training never sees. Beside it, on the same rows: for
 labels scikit-learn's TF-IDF of words and pairs of words with logistic regression, trained on all rows of the table;
 for texts the best of copying the input and taking the output of the most similar row. One line of JSON for each is
-appended to
---out; `--table` makes benchmarks/results/starters.yaml of them.
+appended to --out; `--table` makes benchmarks/results/starters.yaml of them.
 """
 
 import argparse

@@ -1,6 +1,7 @@
 """What `sixjars new` writes for texts: tokens, vectors, lengths, losses, and the model that goes with them."""
 
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,12 @@ from sixjars.runs.starter_text import EXTRA_WORDS, MISSING
 HAS_VECTORS = importlib.util.find_spec("wordllama") is not None
 
 
-def table(path: Path, rows: list[tuple[str, ...]], header: str) -> Path:
+def table(path: Path, rows: Sequence[tuple[str, ...]], header: str) -> Path:
     path.write_text("\n".join([header, *("\t".join(row) for row in rows)]) + "\n", encoding="utf-8")
     return path
 
 
-def recipe_for(folder: Path, task: str, rows: list[tuple[str, ...]], header: str) -> Recipe:
+def recipe_for(folder: Path, task: str, rows: Sequence[tuple[str, ...]], header: str) -> Recipe:
     new(folder / "mine.yaml", task=task, data=table(folder / "mine.tsv", rows, header))
     return read_recipe(str(folder / "mine.yaml"))
 
