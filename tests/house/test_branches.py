@@ -28,7 +28,11 @@ ALLOWED = {
     # What a field holds is a fact of its contract, which a field of one's own declares too.
     ("runs/evaluate.py", "fields.output.holds != 'classes'"): "a table of classes needs classes",
     ("evaluation/faithfulness.py", "dataset.fields.inputs[name].holds == 'tokens'"): "tokens have <unk> in their place",
-    ("runs/starter.py", "output.holds == 'tokens'"): "a starter recipe counts batches in tokens where there are any",
+    (
+        "runs/starter_learning.py",
+        "FIELDS[slot.kind].holds == 'tokens'",
+    ): "it counts batches in tokens where there are any",
+    ("runs/candidates.py", "getattr(field, 'vectors', None)"): "pretrained vectors have the size they have",
     ("runs/starter.py", "output.holds != 'positions'"): "a starter recipe does not smooth positions of points",
     ("runs/choice.py", "FIELDS[slot.kind].holds == 'tokens'"): "numbers, dates and ids are no texts",
     ("runs/choice.py", "FIELDS[slot.kind].holds == 'classes'"): "labels have few values",

@@ -14,6 +14,7 @@ from sixjars.progress import Reporter
 from sixjars.recipe.files import read_text, values_from
 from sixjars.runs import race as racing
 from sixjars.runs.candidates import candidates
+from sixjars.runs.notes import SMALL_VALIDATION
 from sixjars.runs.race import Race, check_minutes, entered, race
 from sixjars.runs.recipes import read_recipe
 from sixjars.runs.starter import new
@@ -188,6 +189,20 @@ def test_a_candidate_that_fails_does_not_win(starter: Path, track: Track) -> Non
     assert result.lines[-1] == "b        failed: the loss is no longer a number."
 
 
+def test_all_that_fail_alike(starter: Path, track: Track) -> None:
+    def stops(name: str, step: int) -> None:
+        raise LearningError("the loss is no longer a number.")
+
+    track.stops = stops
+    before = values_from(starter)[0]
+    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    assert result.winner is None
+    assert result.notes == (
+        "every candidate failed, so the starter recipe stays; the first one: the loss is no longer a number.",
+    )
+    assert values_from(starter)[0] == before
+
+
 def test_a_training_that_ended_by_itself_waits_for_the_others(starter: Path, track: Track) -> None:
     track.ends, track.slope = {"c": 100}, {"c": 0.9}
     result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
@@ -219,14 +234,28 @@ def test_higher_is_better_where_the_metric_says_so(
     assert result.winner == "d"  # of equal scores by the loss
 
 
-def test_few_rows_do_not_race(tmp_path: Path, track: Track) -> None:
+def test_a_recipe_that_cross_validates_races_on_one_part(tmp_path: Path, track: Track) -> None:
+    """And is written with its folds; few validation rows are told of."""
     starter = new(tmp_path / "few.yaml", task="document_classification", data=lines(tmp_path, rows=40))
-    before = read_text(starter)
-    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
-    assert result.notes == (
-        "the rows are too few for a race: a score on some of them would be luck, so the starter recipe stays.",
-    )
-    assert read_text(starter) == before
+    assert read_recipe(str(starter)).learning.folds == 5
+    entrants = entered(str(starter), read_recipe(str(starter)), tmp_path)
+    assert {(each.recipe.learning.folds, each.recipe.data.valid) for each in entrants} == {(None, 0.2)}
+    sentence = f"{SMALL_VALIDATION.format('8 examples')}"
+    real = track.fit
+
+    def fit(run: Any, *, reporter: Any, **rest: Any) -> None:
+        reporter.note(sentence)
+        reporter.note("something else of the data.")
+        real(run, reporter=reporter, **rest)
+
+    track.slope = {"c": 0.9}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(racing, "fit", fit)
+        result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    assert (result.winner, result.notes[1]) == ("c", sentence)
+    assert len(result.notes) == 3
+    learning = read_recipe(str(starter)).learning
+    assert (learning.folds, learning.rate) == (5, 0.002)
 
 
 def test_bad_minutes(call: Call, tmp_path: Path) -> None:
@@ -284,9 +313,11 @@ def test_time_ends_what_does_not_look_at_it() -> None:
     assert not calm.is_set()
 
 
-SMALL = {
+SMALL: dict[str, Any] = {
+    "data.source.vectors": None,
     "model.encoder": {"kind": "text", "size": 8, "embedding": {"size": 8}},
-    "model.decoder.size": 8,
+    "model.bridge": {"kind": "pooling"},
+    "model.decoder": {"kind": "label", "size": 8},
     "learning.steps": 30,
     "learning.validate_every": 10,
 }
@@ -307,7 +338,7 @@ def test_a_real_race(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert said.out.splitlines()[2].split()[-1] == "best"
     assert "note: quick is the best of 2 candidates after " in said.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.yaml", "texts.tsv"]
-    run = sixjars.train(str(out), ["learning.steps=3"], out=tmp_path / "run")
+    run = sixjars.train(str(out), ["learning.steps=3", "learning.folds=null", "data.test=0.2"], out=tmp_path / "run")
     assert json.loads((run.folder / "scores.json").read_text())["split"] == "test"
 
 

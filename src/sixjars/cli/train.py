@@ -23,6 +23,10 @@ from sixjars.progress import ConsoleProgress
 ColumnOption = Annotated[
     list[str] | None, typer.Option(metavar="COLUMN", help="Its column: a name, or a number from 1.", show_default=False)
 ]
+MinutesOption = Annotated[
+    float | None,
+    typer.Option(help="Train a few candidates for so many minutes, and write the best one.", show_default=False),
+]
 DEMO = "translation/sample_attention"
 
 
@@ -78,18 +82,11 @@ def new(
         list[str] | None,
         typer.Option(metavar="FIELD=COLUMN", help="The column of any field: image=photo.", show_default=False),
     ] = None,
-    minutes: Annotated[
-        float | None,
-        typer.Option(
-            metavar="MINUTES",
-            help="Train a few candidates for so long, and write the best one.",
-            show_default=False,
-        ),
-    ] = None,
+    minutes: MinutesOption = None,
     *,
-    estimate: Annotated[
-        bool, typer.Option("--estimate/--no-estimate", help="Measure in a few steps how long training will take.")
-    ] = True,
+    no_estimate: Annotated[
+        bool, typer.Option("--no-estimate", help="Do not measure in a few steps how long training will take.")
+    ] = False,
 ) -> None:
     """Write a commented starter recipe, its columns and sizes chosen from your data."""
     from sixjars.runs.starter import started
@@ -110,7 +107,7 @@ def new(
     if minutes is not None:
         _race(file, minutes)
     note(f"wrote {file}; next: sixjars train {file}")
-    if estimate and data:
+    if data and not no_estimate:
         for sentence in estimated(file):
             note(sentence)
 

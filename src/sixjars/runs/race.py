@@ -27,6 +27,7 @@ from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.candidates import candidates
 from sixjars.runs.folder import RunFolder
+from sixjars.runs.notes import SMALL_VALIDATION
 from sixjars.runs.recipe_text import with_values
 from sixjars.runs.recipes import read_recipe, recipe_of
 from sixjars.runs.space import overrides_of
@@ -43,8 +44,8 @@ OPTIMISTIC: Final = (
     "the scores are of the validation set, which chose the winner, so its score is a little too good; the test set "
     "was not scored."
 )
-TOO_FEW: Final = "the rows are too few for a race: a score on some of them would be luck, so the starter recipe stays."
 NOBODY: Final = "no candidate was scored in time, so the starter recipe stays; give more --minutes."
+ALL_FAILED: Final = "every candidate failed, so the starter recipe stays; the first one: {}"
 Clock = Callable[[], float]
 
 
@@ -69,6 +70,8 @@ class Candidate:
     """Finished is a training that came to its own end."""
     why: str = ""
     """The sentence of what failed."""
+    notes: list[str] = field(default_factory=list)
+    """Whether few rows validate: what such a race is worth."""
 
 
 @final
@@ -131,8 +134,6 @@ def race(
     recipe = read_recipe(str(file), (), outside)
     metric = recipe.learning.metric or "loss"
     better = "lower" if metric == "loss" else metric_named(metric, outside).better
-    if recipe.learning.folds is not None:
-        return Race(metric, better, None, (), (TOO_FEW,))
     with tempfile.TemporaryDirectory(prefix="sixjars-race-", ignore_cleanup_errors=True) as folder:
         entrants = entered(str(file), recipe, Path(folder), outside)
         heats = Heats(entrants, better, Course(device, outside, clock, reporter or usual_reporter()))
@@ -158,15 +159,20 @@ def headed(text: str, lines: list[str]) -> str:
 
 
 def entered(file: str, recipe: Recipe, folder: Path, outside: Outside = NOTHING) -> list[Candidate]:
-    """The candidates that a recipe can be made of, and whose scores can be compared."""
+    """The candidates that a recipe can be made of, and whose scores can be compared.
+
+    Where the recipe cross-validates, they race on its first part: as many models would take all the time.
+    """
     values, where = values_from(file)
+    folds = recipe.learning.folds
+    alone = {} if folds is None else {"learning.folds": None, "data.valid": 1 / folds}
     metric, output = recipe.learning.metric or "loss", f"data.{TASKS[recipe.task].output.name}."
     entrants = []
     for number, (name, changes) in enumerate(candidates(TASKS[recipe.task], recipe).items(), start=1):
         if metric in OF_A_TOKEN and any(key.startswith(output) for key in changes):
             continue  # other tokens, so another mean
         with suppress(RecipeError):  # values that do not fit each other
-            changed = recipe_of(overridden(values, overrides_of(changes)), where, outside)
+            changed = recipe_of(overridden(values, overrides_of({**changes, **alone})), where, outside)
             entrants.append(Candidate(name, changes, changed, folder / f"{number:02}"))
     return entrants
 
@@ -272,11 +278,14 @@ class Heats:
         ranked, took = self.ranked, duration(self.course.clock() - began)
         scored = [each for each in ranked if each.scores and each.state != "failed"]
         if not scored:
-            return Race(metric, self.better, None, tuple(map(self._row, ranked)), (NOBODY,))
+            failed = all(each.state == "failed" for each in ranked)
+            why = ALL_FAILED.format(self.entrants[0].why) if failed else NOBODY
+            return Race(metric, self.better, None, tuple(map(self._row, ranked)), (why,))
         winner = scored[0]
         by = "stopped by Ctrl-C; " if stopped else ""
         entrants = number_of(len(ranked), "candidate")
-        notes = (f"{by}{winner.name} is the best of {entrants} after {took}, by {metric}.", OPTIMISTIC)
+        best = f"{by}{winner.name} is the best of {entrants} after {took}, by {metric}."
+        notes = (best, *dict.fromkeys(winner.notes), OPTIMISTIC)
         return Race(metric, self.better, winner.name, tuple(map(self._row, ranked)), notes)
 
 
@@ -300,6 +309,11 @@ class Timed(Reporter):
         self.stepped_at = self.course.clock()
         fair = max(self.began + self.seconds, self.stepped_at + self.seconds / 2)
         self.until = min(fair, self.over)
+
+    def note(self, sentence: str) -> None:
+        """Keep what there is to say of a small validation set; `train` tells all else of the data."""
+        if sentence.startswith(SMALL_VALIDATION.partition("{")[0]):
+            self.candidate.notes.append(sentence)
 
     def reading(self, what: str, *, rows: int, total: int | None = None) -> None:
         """Give up where reading alone takes too long."""

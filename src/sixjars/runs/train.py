@@ -25,8 +25,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.beside import Beside, kept_baselines
 from sixjars.runs.data import Blueprint, Splits, fresh_network, notes_on, splits_of
-from sixjars.runs.endings import sentence_of_end
-from sixjars.runs.extension import Extension, extension_of
+from sixjars.runs.extension import Extension, extension_of, sentence_of_end
 from sixjars.runs.fine_tune import Origin, recipe_and_origin
 from sixjars.runs.folder import RunFolder, begin_run, check_free, has_run, was_begun
 from sixjars.runs.folds import cross_validate, notes_on_all
