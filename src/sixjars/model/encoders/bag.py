@@ -37,8 +37,8 @@ class NgramVectors(nn.Module):
 
     A vector for each word and each pair of words, weighted by inverse document frequency, as in fastText (Joulin et
     al. 2017, https://aclanthology.org/E17-2068) but for the weights and the norm, which are those of TF-IDF (a word
-    that stands twice counts as two in the norm): a linear layer above is a linear classifier of TF-IDF vectors, of as high a
-    rank as z has numbers. Pairs share `buckets` vectors by their hash (Weinberger et al. 2009,
+    that stands twice counts as two in the norm): a linear layer above is a linear classifier of TF-IDF vectors, of as
+    high a rank as z has numbers. Pairs share `buckets` vectors by their hash (Weinberger et al. 2009,
     https://arxiv.org/abs/0902.2206).
 
     `dropout` leaves out words and pairs in training, which is the adaptive regularization of Wager, Wang & Liang 2013
