@@ -34,7 +34,12 @@ MORE = {
     "wide and deep": ("document_classification/sample_bag", ["model.encoder={kind: wide_deep}"]),
     "a bag without attention": (
         "document_classification/sample_bag",
-        ["model.bridge={kind: initial, start: copy}", "model.decoder.size=16", "expect={}", "evaluation.metrics=[accuracy@1]"],
+        [
+            "model.bridge={kind: initial, start: copy}",
+            "model.decoder.size=16",
+            "expect={}",
+            "evaluation.metrics=[accuracy@1]",
+        ],
     ),
     "words compared and pooled": ("sentence_pair/sample_words", ["model.bridge={kind: pooling}"]),
     "parts of words": ("entailment/sample_initial", ["data.source.tokens=bpe", "data.target.tokens=unigram"]),
