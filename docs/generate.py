@@ -410,6 +410,11 @@ def _encoder_in_short(recipe: Recipe) -> str:
     if section["kind"] == "video":
         read = "frames and clips" if section["reads"] == "both" else section["reads"]
         return f"{_rnn_in_short(section)} over {read} ({_backbone_in_short(recipe, section['backbone'])})"
+    return _texts_in_short(section)
+
+
+def _texts_in_short(section: Mapping[str, Any]) -> str:
+    """An encoder of words, of one text or of two."""
     if section["kind"] == "pair":
         by = ", compared by word" if section["compare"] == "words" else ""
         return f"{_rnn_in_short(section['sentence'])} over each sentence{by}"

@@ -121,6 +121,8 @@ class Equations:
         """A quantity at some indices."""
         if "unattended" in self.rules and base in ("α", "κ") and at[-1] == 0:
             return 0.0
+        if base == "m" and "shared" in self.rules:
+            return self._shared(*at)
         if (base, at) not in self.known:
             self.known[base, at] = self._found(base, at)
         return self.known[base, at]
@@ -132,8 +134,6 @@ class Equations:
             return self._evaluated(named[0], {})
         if base in self.example.given:
             return self.example.given[base](*at)
-        if base == "m" and "shared" in self.rules:
-            return self._shared(*at)
         general = [line for line in lines if is_general(line)]
         if len(general) != 1 or any(isinstance(one, str) for one in at):
             raise Unreadable(f"{base} at {at} is defined {len(general)} times")
@@ -252,8 +252,8 @@ class Equations:
             return softmax(self.eval(body, env))
         values = list(self.example.range(index, env))
         if name[0] == "m":
-            reduced = {"mean": np.mean, "max": np.max}[name.partition("_")[0]]
-            return reduced([self.eval(body, env | {index: value}) for value in values], axis=0)
+            stacked = np.stack([self.eval(body, env | {index: value}) for value in values])
+            return stacked.mean(0) if name.startswith("mean") else stacked.max(0)
         if env.get("rule") == "segment":
             values = [j for j in values if self.example.place(j)["n"] == env["n"]]
         return softmax([self.eval(body, env | {index: value}) for value in values])[values.index(env[index])]

@@ -173,12 +173,15 @@ def test_hierarchies(cell: str, pool: str, directions: tuple[str, str]) -> None:
     below = text(cell, directions[0], 2)
     encoder = HierarchyEncoder(words=below, cell=cell, size=3, direction=directions[1], pool=pool)  # type: ignore[arg-type]
     copied = torch.tensor([[5, 6, 7, V + 3, 4, 10], [9, 0, 0, 0, 0, 0], [4, 10, V + 2, 0, 0, 0]])
-    joined = {"join_summary": True}
-    kinds = (
-        *((TwoLevelAttention, {}), (AttentionPooling, {}), (AttentionPooling, joined)),
-        *((Attention, {}), (InitialState, {})),
-    )
-    for kind, settings in kinds:
+    kinds: list[Callable[..., Bridge]] = [
+        TwoLevelAttention,
+        AttentionPooling,
+        AttentionPooling,
+        Attention,
+        InitialState,
+    ]
+    for at, kind in enumerate(kinds):
+        settings = {"join_summary": True} if at == 2 else {}
         copying = kind is TwoLevelAttention
         source = replace(documents(1, 3), copy_ids=copied if copying else None)
         decoder = sequence(sized(kind, encoder, **settings), cell, copying=copying)
@@ -257,8 +260,8 @@ def test_bags_of_words_and_pairs(deep: bool, settings: dict[str, Any], counted: 
     if deep:
         encoder = WideDeepEncoder(deep=text("lstm", "both", 2), ngrams=vectors)
     source = Padded.of([[5, 6, 3, 5, 6], [11], [4, 10, 9, 3]])
-    for kind, given in ((AttentionPooling, settings), (InitialState, {})):
-        decoder = LabelDecoder(bridge=sized(kind, encoder, **given)(state_size=H), classes=5, size=H)
+    for kind, own in ((AttentionPooling, settings), (InitialState, {})):
+        decoder = LabelDecoder(bridge=sized(kind, encoder, **own)(state_size=H), classes=5, size=H)
         compare(Model(encoder, decoder, {"source": source}, Padded.of([[1], [2], [3]])))
 
 

@@ -67,12 +67,12 @@ def test_it_is_a_linear_map_of_the_vectors_of_scikit_learn() -> None:
         rows[at] = table.weight[number].detach().numpy()
         pairs |= {int(number)} if " " in name else set()
     assert len(pairs) == sum(" " in name for name in known)  # none collides with another
-    for text in [*TRAINING, *OTHERS]:
-        weights = vectorizer.transform([text]).toarray()[0]
-        repeated = vectorizer.build_analyzer()(text)
+    for given in [*TRAINING, *OTHERS]:
+        weights = vectorizer.transform([given]).toarray()[0]
+        repeated = vectorizer.build_analyzer()(given)
         length = np.sqrt(sum(vectorizer.idf_[known[name]] ** 2 for name in repeated if name in known))
         wanted = SCALE * weights @ rows / max(length, 1e-6)
-        np.testing.assert_allclose(rows_of(vectors, [text])[0].numpy(), wanted, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(rows_of(vectors, [given])[0].numpy(), wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_unknown_words_padding_and_the_ends_of_sentences_weigh_nothing() -> None:
@@ -150,7 +150,7 @@ def learned(bridge: Bridge, *, pairs: bool) -> float:
         logits = network(inputs[0], target.pick(torch.arange(400))).logits[:, 0]
         loss = torch.nn.functional.cross_entropy(logits, target.values[:400, 0])
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     logits = network.eval()(inputs[1], target.pick(torch.arange(400, 500))).logits[:, 0]
     return float((logits.argmax(1) == target.values[400:, 0]).double().mean())

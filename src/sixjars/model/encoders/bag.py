@@ -36,8 +36,8 @@ class NgramVectors(nn.Module):
     r"""z = λ Σ_j (w_j V[x_j] + w′_j V′[q_j]) / sqrt(Σ_j (w_j² + w′_j²)), where q_j is the pair x_j, x_{j+1}.
 
     A vector for each word and each pair of words, weighted by inverse document frequency, as in fastText (Joulin et
-    al. 2017, https://aclanthology.org/E17-2068) but for the weights and the norm, which are those of TF-IDF (a word
-    that stands twice counts as two in the norm): a linear layer above is a linear classifier of TF-IDF vectors, of as
+    al. 2017, https://aclanthology.org/E17-2068) but for the weights and the norm, which are those of TF-IDF (in the
+    norm a word that stands twice counts as two): a linear layer above is a linear classifier of TF-IDF vectors, of as
     high a rank as z has numbers. Pairs share `buckets` vectors by their hash (Weinberger et al. 2009,
     https://arxiv.org/abs/0902.2206).
 
@@ -124,8 +124,8 @@ class NgramVectors(nn.Module):
         first, second = FACTORS
         return [
             "w_j = E_idf1[x_j]: the weight of the word",
-            f"q_j = 1 + ({first} x_j + {second} x_{{j+1}}) mod {self.buckets}, or 0 where one of both is <unk> or "
-            "beyond the end: the pair's hash",
+            f"q_j = 1 + ({first} x_j + {second} x_{{j+1}}) mod {self.buckets}, "
+            "or 0 where one of both is <unk> or beyond the end: the pair's hash",
             "w′_j = E_idf2[q_j]: the weight of the pair",
             f"{result} = {SCALE:g} Σ_j (w_j E_gram1[x_j] + w′_j E_gram2[q_j]) / sqrt(Σ_j (w_j w_j + w′_j w′_j))",
         ]
