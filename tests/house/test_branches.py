@@ -33,7 +33,10 @@ ALLOWED = {
         "FIELDS[slot.kind].holds == 'tokens'",
     ): "it counts batches in tokens where there are any",
     ("runs/candidates.py", "getattr(field, 'vectors', None)"): "pretrained vectors have the size they have",
-    ("runs/starter.py", "output.holds != 'positions'"): "a starter recipe does not smooth positions of points",
+    ("runs/starter.py", "holds == 'tokens'"): "a starter recipe smooths texts that are written",
+    ("runs/starter.py", "holds == 'classes'"): "and the relation of two sentences",
+    ("runs/starter_text.py", "FIELDS[slot.kind].holds == 'tokens'"): "texts have pretrained vectors",
+    ("runs/starter_text.py", "FIELDS[task.output.kind].holds == 'tokens'"): "and texts that are written tied ones",
     ("runs/choice.py", "FIELDS[slot.kind].holds == 'tokens'"): "numbers, dates and ids are no texts",
     ("runs/choice.py", "FIELDS[slot.kind].holds == 'classes'"): "labels have few values",
     ("inspection/explanation.py", "isinstance(decoder, Generator)"): "its contract says what is never output",
@@ -51,7 +54,6 @@ ALLOWED = {
     ("data/readers/folders.py", "table by 'image', 'video'"): "columns of a format, which has files of these two alone",
     ("data/text/segments.py", "match kind: 'none'"): "a way to cut a text",
     ("runs/recipes.py", "TASKS['translation']"): "in place of an unknown task, so that other faults can be told",
-    ("runs/starter_data.py", "'tokens' in suggested"): "a key of the settings, whatever the kind",
 }
 """Where, what, and why it may stay."""
 OTHER_SETTINGS = {"segments", "pool", "tokens", "reads", "summary"}

@@ -91,13 +91,7 @@ def new(
     """Write a commented starter recipe, its columns and sizes chosen from your data."""
     from sixjars.runs.starter import started
 
-    columns: dict[str, str] = {}
-    for name, value in _named({"source": source, "target": target, "label": label}, column or []):
-        if columns.setdefault(name, value) != value:
-            raise DataError(
-                f"the {name} is given two columns, {columns[name]!r} and {value!r}, but a field is one column; join "
-                "them into one first, as docs/faq.md shows."
-            )
+    columns = _columns({"source": source, "target": target, "label": label}, column or [])
     if minutes is not None:
         from sixjars.runs.race import check_minutes
 
@@ -129,6 +123,18 @@ def estimated(file: Path) -> list[str]:
 
     budget = budget_of(file)
     return [] if budget is None else budget.sentences
+
+
+def _columns(named: Mapping[str, Sequence[str] | None], also: Sequence[str]) -> dict[str, str]:
+    """The column of each field that the command line names; two for one field are refused."""
+    columns: dict[str, str] = {}
+    for name, value in _named(named, also):
+        if columns.setdefault(name, value) != value:
+            raise DataError(
+                f"the {name} is given two columns, {columns[name]!r} and {value!r}, but a field is one column; join "
+                "them into one first, as docs/faq.md shows."
+            )
+    return columns
 
 
 def _named(options: Mapping[str, list[str] | None], pairs: Sequence[str]) -> Iterator[tuple[str, str]]:

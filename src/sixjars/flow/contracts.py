@@ -86,6 +86,8 @@ class Encoder(Component):
     """Whether there are positions to attend to."""
     has_segments: ClassVar[bool] = False
     """Whether there is an upper level of segments."""
+    recurs: ClassVar[bool] = True
+    """Whether it encodes one position after the other, so that long inputs take long."""
     one_vocabulary: ClassVar[bool] = False
     """Whether one vocabulary, learned from all inputs, numbers the words of all of them."""
 

@@ -93,6 +93,11 @@ class Trainer:
         self.cost: TrainingCost | None = TrainingCost()
         self.begun_at = self.reported_at = self.saved_at = time.monotonic()
 
+    @property
+    def validations(self) -> int:
+        """How many there have been."""
+        return self.state.step // (self.settings.validate_every or self.per_epoch)
+
     def resume(self, *, extended: bool = False) -> None:
         """Take up the last saved state; where none was saved yet, begin at the beginning.
 

@@ -27,7 +27,7 @@ def candidates(task: Task, recipe: Recipe) -> dict[str, dict[str, Any]]:
     >>> list(found)
     ['starter', 'half the size', 'twice the size', 'bridge initial', 'bridge every_step']
     """
-    if recipe.model.encoder["kind"] == "bag":
+    if "ngrams" in recipe.model.encoder:
         return {STARTER: {}, **_beside_a_bag(recipe), **_dropout(recipe)}
     return {
         STARTER: {},

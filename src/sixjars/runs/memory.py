@@ -20,6 +20,8 @@ MOMENTS: Final[Mapping[str, int]] = {"adam": 2, "adamw": 2, "adadelta": 2, "sgd"
 """How many numbers those are; of SGD one more with momentum."""
 NAMED: Final = 3
 """The largest weights that a message lists."""
+NEVER_TOO_MUCH: Final = 2**28
+"""Bytes that are free on every machine that could load torch: for less nobody asks."""
 
 
 def check_fits(blueprint: Blueprint, splits: Splits, device: torch.device) -> None:
@@ -36,7 +38,8 @@ def check_fits(blueprint: Blueprint, splits: Splits, device: torch.device) -> No
         return  # a component that needs real numbers; building it will say more
     learning = blueprint.recipe.learning
     sizes = {name: _bytes(name, weight, learning) for name, weight in network.named_parameters()}
-    needed, free = sum(sizes.values()), _free_on(device)
+    needed = sum(sizes.values())
+    free = _free_on(device) if needed > NEVER_TOO_MUCH else None
     if free is None or needed <= free:
         return
     largest = sorted(sizes, key=lambda name: sizes[name], reverse=True)[:NAMED]

@@ -54,7 +54,8 @@ def choice_for(task: Task, found: Found) -> TextChoice:
 
 def _of_words(task: Task) -> Iterator[Slot]:
     """The inputs that are made of words."""
-    yield from (slot for slot in task.inputs if task.tokens == "words" and slot.kind == "text")
+    if task.tokens == "words":
+        yield from (slot for slot in task.inputs if FIELDS[slot.kind].holds == "tokens")
 
 
 def _in_segments(task: Task, found: Found) -> bool:
@@ -66,7 +67,7 @@ def text_settings(
     task: Task, slot: Slot, suggested: dict[str, Any], texts: Sequence[str], choice: TextChoice
 ) -> dict[str, Any]:
     """The settings of a text field: what its statistics suggested, with what was measured for its task."""
-    if "tokens" not in suggested or suggested["tokens"] == "characters" or slot is task.output:
+    if suggested.get("tokens") not in ("words", "unigram") or slot is task.output:
         return suggested
     labels = not DECODERS[task.decoder].searches
     if labels or choice.vectors:
@@ -78,7 +79,7 @@ def text_settings(
         suggested |= {} if labels else {"extra_words": EXTRA_WORDS}
     if suggested["tokens"] == "words":
         suggested["word_dropout"] = WORD_DROPOUT
-    if task.starter == "bag":
+    if not ENCODERS[task.starter or task.encoder].recurs:
         suggested["max_length"] = longest_of(texts, 2, MOST_TOKENS_IN_BAG)
-        suggested["word_dropout"] = 2 * WORD_DROPOUT
+        suggested["word_dropout"] = 2 * WORD_DROPOUT  # as MORE_DROPOUT of the bag: nothing else keeps it general
     return suggested

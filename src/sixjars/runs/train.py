@@ -25,7 +25,7 @@ from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.beside import Beside, kept_baselines
 from sixjars.runs.data import Blueprint, Splits, fresh_network, notes_on, splits_of
-from sixjars.runs.extension import Extension, extension_of, sentence_of_end
+from sixjars.runs.extension import FEWEST, Extension, extension_of, sentence_of_end
 from sixjars.runs.fine_tune import Origin, recipe_and_origin
 from sixjars.runs.folder import RunFolder, begin_run, check_free, has_run, was_begun
 from sixjars.runs.folds import cross_validate, notes_on_all
@@ -232,6 +232,8 @@ def _run(trainer: Trainer, run: RunFolder) -> None:
     had_finished = trainer.state.finished
     trainer.run()
     if not had_finished and trainer.state.finished and trainer.leads:
+        if trainer.state.step == trainer.total and trainer.validations < FEWEST:
+            return  # so few show no trend
         resumable = run.recipe.learning.folds is None and run.recipe.data.fold is None
         if sentence := sentence_of_end(trainer, run.history(), resumable=resumable):
             trainer.around.reporter.stopped(sentence)

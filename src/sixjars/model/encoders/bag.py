@@ -165,6 +165,8 @@ class BagEncoder(Encoder):
 
     counted = ("ngrams.word_weights", "ngrams.pair_weights")
 
+    recurs = False
+
     def __init__(self, *, embedding: WordEmbedding, ngrams: NgramVectors) -> None:
         super().__init__()
         self.embedding = embedding
