@@ -12,9 +12,8 @@ from torch.profiler import ProfilerActivity, profile
 import sixjars
 from sixjars.errors import DataError, LearningError
 from sixjars.flow import memory
-from sixjars.runs import memory as runs_memory
-from sixjars.runs.data import Blueprint, fresh_network, splits_of
-from sixjars.runs.memory import key_of
+from sixjars.runs import data as runs_data
+from sixjars.runs.data import Blueprint, fresh_network, key_of, splits_of
 from sixjars.runs.recipes import read_recipe
 
 SENTENCE = (
@@ -152,12 +151,12 @@ def test_what_training_takes_is_what_torch_allocates(
     assert expected == pytest.approx(numbers * weights, rel=0.01)
     settings = blueprint.recipe.learning.model_copy(update=learning)
     planned = Blueprint(blueprint.recipe.model_copy(update={"learning": settings}), blueprint.fields, blueprint.plan)
-    monkeypatch.setattr(runs_memory, "NEVER_TOO_MUCH", 0)
-    monkeypatch.setattr(runs_memory, "free_memory", lambda: numbers * weights)
-    runs_memory.check_fits(planned, splits, torch.device("cpu"))
-    monkeypatch.setattr(runs_memory, "free_memory", lambda: numbers * weights - 1)
+    monkeypatch.setattr(runs_data, "NEVER_TOO_MUCH", 0)
+    monkeypatch.setattr(runs_data, "free_memory", lambda: numbers * weights)
+    runs_data.check_fits(planned, splits, torch.device("cpu"))
+    monkeypatch.setattr(runs_data, "free_memory", lambda: numbers * weights - 1)
     with pytest.raises(LearningError, match="training this recipe needs about 0 MB of memory"):
-        runs_memory.check_fits(planned, splits, torch.device("cpu"))
+        runs_data.check_fits(planned, splits, torch.device("cpu"))
 
 
 @pytest.mark.parametrize(
