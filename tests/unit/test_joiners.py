@@ -168,3 +168,9 @@ def test_words_for_a_subword_tokenizer_and_for_marked_words() -> None:
 def test_words_have_pretrained_vectors_wherever_they_stand() -> None:
     words = trained(['(invoice) "the" invoice the'], tokens="words").by_word()
     assert {word: len(ids) for word, ids in words.items()} == {"invoice": 1, "the": 1, "(": 1, ")": 1, '"': 2}
+
+
+def test_a_mark_that_is_known_in_another_form_is_no_extra_word() -> None:
+    settings = TokenizerSettings()
+    tokens = trained(["a, b"], tokens="words").extended([",", "a", "zed", "ur"], settings, extra=1)
+    assert tokens._names[len(SPECIAL) :] == ["a", "b", "￭,", "zed"]

@@ -86,7 +86,7 @@ def test_a_script_has_all_that_it_needs_and_no_more(name: str) -> None:
 def test_sections_end_and_name_features_that_there_are() -> None:
     known = {f"view/{each.stem}" for each in PACKAGE.joinpath("serving/web/script/view").iterdir()} | {"inspect"}
     for recipe, settings in CASES.values():
-        known |= features(read_recipe(recipe, settings), searches=True, attends=True)
+        known |= features(read_recipe(recipe, settings), searches=True, attends=True, marked=True)
     for path in FILES:
         lines = path.read_text("utf-8").splitlines(keepends=True)
         marks = [mark for mark in map(MARK.fullmatch, lines) if mark is not None]
@@ -98,3 +98,19 @@ def test_sections_end_and_name_features_that_there_are() -> None:
 def test_a_section_that_ends_as_another_is_refused() -> None:
     with pytest.raises(ValueError, match="a section ends as copying, but began as tied"):
         kept("// only: tied\n// end: copying\n")
+
+
+@pytest.mark.parametrize("recipe", ["translation/sample_attention", "document_classification/sample_flat_attention"])
+def test_a_script_for_words_of_an_older_version_has_all_that_it_needs(recipe: str) -> None:
+    """The recipe does not tell; the page of a new run has nothing for them."""
+    read = read_recipe(recipe)
+    searches = read.model.decoder["kind"] != "label"
+    old, new = (
+        plain(script(parts_of(read), features(read, searches=searches, attends=True, marked=marked)).decode())
+        for marked in (True, False)
+    )
+    own, methods = found(DECLARED, old), found(METHOD, old)
+    assert found(CALLED, old) & ALL_DECLARED <= own | methods
+    assert found(ASKED, old) & ALL_METHODS <= methods
+    assert [name in old for name in ("MARK", "learned.format")] == [True, True]
+    assert [name in new for name in ("MARK", "learned.format")] == [False, False]

@@ -233,9 +233,13 @@ class TextTokenizer(Spelling):
         return TextTokenizer(Vocabulary(list(tokens)), settings)
 
     def _as_token(self, word: str) -> list[str]:
-        """A word as texts have it in this vocabulary, where it is one token of theirs; else nothing."""
+        """A word as texts have it in this vocabulary, where it is one token of theirs; else nothing.
+
+        A mark that the vocabulary has in another form is not lacking: that form stands in for it.
+        """
         tokens = self.split(word)
-        return tokens if len(tokens) == 1 else []
+        is_new = len(tokens) == 1 and self._tokenizer.token_to_id(tokens[0]) is None
+        return tokens if is_new else []
 
     def encode_many(self, texts: Sequence[str], *, open: bool = False) -> list[list[int]]:
         """The ids of many texts, faster than one by one; `open` as for `encode_flat`."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from sixjars.data.field import Field
 from sixjars.data.text.joiners import JOINER, STAND_IN
-from sixjars.data.text.spelling import MARK
+from sixjars.data.text.spelling import MARK, has_marked_words
 from sixjars.flow.special import SPECIAL, UNK
 
 MARKED = f"replace every `{MARK}` in a word by `_`, and put `{MARK}` before the word, the first one too"
@@ -81,8 +81,8 @@ def written_in_words(field: Field) -> list[str]:
 
 
 def _kind(about: dict[str, Any]) -> str:
-    if about["kind"] == "words" and about["split"] == "punctuation" and about["format"] == 2:
-        return "marked"  # a run of an older version
+    if has_marked_words(about):
+        return "marked"
     return str(about["split"] if about["kind"] == "words" else about["kind"])
 
 

@@ -19,6 +19,7 @@ from typing import Any, get_args
 from torch import Tensor
 
 from sixjars.data.field import Field
+from sixjars.data.text.spelling import has_marked_words
 from sixjars.errors import DataError, RunError
 from sixjars.evaluation.search.scores import order_in_words
 from sixjars.inspection.view import BY_PROBABILITY
@@ -78,7 +79,8 @@ def export_web(run: Path, out: Path, example: str | None = None) -> Path:
     }
     fingerprint = sha256(json.dumps(plan).encode() + planes(tensors.values())).hexdigest()
     weights = packed({"page": fingerprint, **plan}, tensors.values())
-    has = features(opened.recipe, searches=model.decoder.searches, attends=predictor.has_attention)
+    marked = any(has_marked_words(field["learned"] or {}) for field in (*plan["inputs"], plan["output"]))
+    has = features(opened.recipe, searches=model.decoder.searches, attends=predictor.has_attention, marked=marked)
     page = _page(opened.recipe, len(weights), fingerprint, style(parts, has))
     for name, content in zip(FILES, (page, script(parts, has), weights), strict=True):
         write_whole(out / name, content)

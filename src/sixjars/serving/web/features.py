@@ -10,9 +10,14 @@ from typing import Any
 from sixjars.recipe.sections import Recipe
 from sixjars.tasks import TASKS
 
+MARKED_WORDS = "words/marks"
+"""A feature that the recipe does not tell: words are spelled as in older versions."""
 
-def features(recipe: Recipe, *, searches: bool, attends: bool) -> frozenset[str]:
+
+def features(recipe: Recipe, *, searches: bool, attends: bool, marked: bool = False) -> frozenset[str]:
     """Those of a model that searches for its outputs, or attends to its input, or both.
+
+    `marked` says whether one of its tokenizers is of an older version, in which words carry marks.
 
     >>> from sixjars.runs.recipes import read_recipe
     >>> found = features(read_recipe("language_model/sample_rnn"), searches=True, attends=False)
@@ -25,7 +30,7 @@ def features(recipe: Recipe, *, searches: bool, attends: bool) -> frozenset[str]
     found |= {f"{role}/{section['kind']}" for role, section in sections.items()}
     for section in (*sections.values(), *(own.model_dump(mode="json") for own in fields.values())):
         found |= set(_settings(section))
-    found |= {name for name, has in {"searches": searches, "attends": attends}.items() if has}
+    found |= {name for name, has in {"searches": searches, "attends": attends, MARKED_WORDS: marked}.items() if has}
     # An output may hold words of the source: copied ones, or in place of unknown ones.
     return frozenset(found | ({"borrows"} if {"searches", "attends", "input/text", "output/text"} <= found else set()))
 

@@ -3,7 +3,7 @@
 import json
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import isfinite
@@ -146,6 +146,12 @@ def pre_tokenizer_of(settings: TokenSettings) -> pre_tokenizers.PreTokenizer:
     if settings.tokens == "words":
         steps.append(pre_tokenizers.Split(_MARKED, "isolated"))
     return pre_tokenizers.Sequence(steps)
+
+
+def has_marked_words(saved: Mapping[str, Any]) -> bool:
+    """Whether a saved tokenizer is of an older version, in which words carry marks."""
+    is_split = saved.get("kind") == "words" and saved.get("split") == "punctuation"
+    return is_split and saved.get("format") == _FORMAT_OF_MARKS
 
 
 class BaseTokenizer(ABC):
@@ -382,8 +388,7 @@ class Spelling(BaseTokenizer):
                 raise ValueError(f"format {shown(whole['format'])}, kind {shown(kind)}, lowercase {shown(lowercase)}")
             if split not in ("punctuation", "spaces"):
                 raise ValueError(f"split {shown(split)}")
-            if kind == "words" and split == "punctuation" and whole["format"] == _FORMAT_OF_MARKS:
-                split = MARKED_WORDS
+            split = MARKED_WORDS if has_marked_words(whole) else split
             vocabulary = Vocabulary(whole["tokens"], whole["merges"], whole["scores"])
             return cls(vocabulary, TokenizerSettings(kind, split, lowercase))
         except RecursionError:

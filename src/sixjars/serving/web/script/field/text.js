@@ -1,6 +1,10 @@
 // Text becomes token ids, in segments or not, and comes back.
+// only: tokens/bpe, tokens/unigram, words/marks
 const MARK = "▁"; // where a space came before a token
+// end: tokens/bpe, tokens/unigram, words/marks
+// only: tokens/words
 const JOINER = "￭"; // where no space is beside a punctuation mark
+// end: tokens/words
 
 class Tokenizer {
   constructor(learned) {
@@ -9,16 +13,23 @@ class Tokenizer {
     this.size = this.names.length;
     // Without the special ones: `<stop>` in a text is text.
     this.numbers = new Map(learned.tokens.map((token, at) => [token, SPECIAL.length + at]));
+    // only: tokens/bpe, tokens/unigram, words/marks
     this.marked = true; // whether tokens carry the mark
-    this.joins = false; // whether punctuation marks have joiners
+    // end: tokens/bpe, tokens/unigram, words/marks
+    this.joins = false; // whether there are joiners
     this.isWhole = false; // whether a word (or character) outside the vocabulary is one token
   }
 
-  // Unicode NFC, single spaces; a `▁` or `￭` of the text itself becomes another sign where it would be mistaken.
+  // Unicode NFC, single spaces; a mark or joiner of the text itself becomes another sign.
   normalize(text) {
     const plain = words(this.cased(text).normalize("NFC")).join(" ");
+    // only: tokens/words
     if (this.joins) return plain.replaceAll(JOINER, "■");
-    return this.marked ? plain.replaceAll(MARK, "_") : plain;
+    // end: tokens/words
+    // only: tokens/bpe, tokens/unigram, words/marks
+    if (this.marked) return plain.replaceAll(MARK, "_");
+    // end: tokens/bpe, tokens/unigram, words/marks
+    return plain;
   }
 
   cased(text) {
@@ -44,15 +55,27 @@ class Tokenizer {
   }
 
   plain(token) {
+    // only: tokens/words
     if (this.joins) return withoutJoiners(token);
-    return this.marked && token !== MARK && token.startsWith(MARK) ? token.slice(1) : token;
+    // end: tokens/words
+    // only: tokens/bpe, tokens/unigram, words/marks
+    if (this.marked && token !== MARK && token.startsWith(MARK)) return token.slice(1);
+    // end: tokens/bpe, tokens/unigram, words/marks
+    return token;
   }
+  // only: borrows
 
   // Whether a space came before a token, as far as its spelling tells.
   followsSpace(token) {
+    // only: tokens/words
     if (this.joins) return !token.startsWith(JOINER);
-    return this.marked ? token.startsWith(MARK) : this.learned.kind === "words";
+    // end: tokens/words
+    // only: tokens/bpe, tokens/unigram, words/marks
+    if (this.marked) return token.startsWith(MARK);
+    // end: tokens/bpe, tokens/unigram, words/marks
+    return this.learned.kind === "words";
   }
+  // end: borrows
 
   tokens(ids, sourceWords) {
     return ids.map((id) => this.name(id, sourceWords));
@@ -62,7 +85,10 @@ class Tokenizer {
   // The text of ids; an id from `size` on is copied from the source, whose tokens are `sourceWords`.
   decode(ids, sourceWords) {
     const text = this.joined(ids.filter((id) => ![PAD, GO, STOP].includes(id)), sourceWords);
-    return this.marked ? text.replaceAll(MARK, " ").replace(/^ /, "") : text;
+    // only: tokens/bpe, tokens/unigram, words/marks
+    if (this.marked) return text.replaceAll(MARK, " ").replace(/^ /, "");
+    // end: tokens/bpe, tokens/unigram, words/marks
+    return text;
   }
   // only: tokens/characters, tokens/bpe, tokens/unigram
 
@@ -72,9 +98,11 @@ class Tokenizer {
   // end: tokens/characters, tokens/bpe, tokens/unigram
   // end: output/text
 }
+// only: tokens/words
 
 // A token as it stands in the text.
-const withoutJoiners = (token) => (token === JOINER ? token : token.replace(/^￭/, "").replace(/￭$/, ""));
+const withoutJoiners = (token) => token.replace(/^￭(?=.)|(?<=.)￭$/g, "");
+// end: tokens/words
 
 FIELD.text = class {
   constructor({ name, settings, learned }) {
@@ -133,9 +161,14 @@ FIELD.text = class {
   // A token of another tokenizer as this one spells it.
   adopted(token, other) {
     const { joins, marked } = this.tokenizer, spaced = other.followsSpace(token);
+    // only: tokens/words
     if (joins && other.joins) return token;
-    if (joins) return spaced ? other.plain(token) : JOINER + other.plain(token);
-    return marked && spaced ? MARK + other.plain(token) : other.plain(token);
+    if (joins && !spaced) return JOINER + other.plain(token);
+    // end: tokens/words
+    // only: tokens/bpe, tokens/unigram, words/marks
+    if (marked && spaced) return MARK + other.plain(token);
+    // end: tokens/bpe, tokens/unigram, words/marks
+    return other.plain(token);
   }
   // end: borrows
 };

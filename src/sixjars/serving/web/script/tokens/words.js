@@ -1,21 +1,33 @@
 // Words, that end at punctuation too, or at spaces alone.
-const PUNCTUATION = /([\p{P}\p{S}])/u; // one punctuation mark or symbol
-const MARKED_PUNCTUATION = /(▁?(?!▁)[\p{P}\p{S}])/u; // and the mark of a space before it
+// only: split/punctuation
+const PUNCTUATION = /([\p{P}\p{S}])/u; // one mark or symbol
+// end: split/punctuation
 
 TOKENS.words = class extends Tokenizer {
   constructor(learned) {
     super(learned);
     this.isWhole = true;
-    const ends = learned.split === "punctuation";
-    this.marked = ends && learned.format === 2; // a run of an older version: words carry marks too
-    this.joins = ends && !this.marked;
+    this.marked = false;
+    // only: words/marks
+    this.marked = learned.split === "punctuation" && learned.format === 2; // a run of an older version
+    // end: words/marks
+    // only: split/punctuation
+    this.joins = learned.split === "punctuation" && !this.marked;
     if (this.joins) addStandIns(this.numbers);
+    // end: split/punctuation
   }
 
   split(text) {
     const found = words(text);
+    // only: words/marks
+    // One mark or symbol, and the mark of a space before it, is a token.
+    const parts = (word) => (MARK + word).split(/(▁?(?!▁)[\p{P}\p{S}])/u).filter((part) => part);
+    if (this.marked) return found.flatMap(parts);
+    // end: words/marks
+    // only: split/punctuation
     if (this.joins) return found.flatMap((word) => withJoiners(word.split(PUNCTUATION).filter((part) => part)));
-    return this.marked ? found.flatMap((word) => (MARK + word).split(MARKED_PUNCTUATION).filter((part) => part)) : found;
+    // end: split/punctuation
+    return found;
   }
 
   tokens(ids, sourceWords) {
@@ -25,28 +37,37 @@ TOKENS.words = class extends Tokenizer {
 
   joined(ids, sourceWords) {
     const tokens = ids.map((id) => this.name(id, sourceWords));
-    if (this.joins) return textOf(this.asInSource(ids, tokens, sourceWords));
-    if (!this.marked) return tokens.join(" ");
-    return ids.map((id, at) => this.spaced(id, tokens[at], tokens[at - 1] || "", sourceWords)).join("");
-  }
-
-  // Tokens, where those beside a copied word may be spelled as beside it in the source: see `_as_in_source` of Python.
-  asInSource(ids, tokens, sourceWords) {
-    const spelled = [...tokens];
+    // only: words/marks
+    if (this.marked) return ids.map((id, at) => this.spaced(id, tokens[at], tokens[at - 1] || "", sourceWords)).join("");
+    // end: words/marks
+    // only: split/punctuation
     // only: borrows
+    if (this.joins) this.spellAsInSource(ids, tokens, sourceWords);
+    // end: borrows
+    if (this.joins) return tokens.join(" ").replace(/￭? ￭|￭ /g, "").replace(/^￭+|￭+$/g, "");
+    // end: split/punctuation
+    return tokens.join(" ");
+  }
+  // only: borrows
+  // only: split/punctuation
+
+  // Spells tokens beside a copied word as beside it in the source, where they stand in for that.
+  spellAsInSource(ids, tokens, sourceWords) {
+    const given = [...tokens];
     ids.forEach((id, at) => {
       const place = id - this.size;
       if (place < 0) return;
-      const goesOn = at > 0 && place > 0 && tokens[at - 1] === sourceWords[place - 1];
-      if (/[\p{L}\p{N}]/u.test(tokens[at]) && !goesOn) spelled[at] = withoutJoiners(tokens[at]);
+      const goesOn = at > 0 && place > 0 && given[at - 1] === sourceWords[place - 1];
+      if (/[\p{L}\p{N}]/u.test(given[at]) && !goesOn) tokens[at] = this.plain(given[at]);
       for (const step of [-1, 1]) {
         const form = sourceWords[place + step], standsIn = this.numbers.get(form);
-        if (standsIn !== undefined && standsIn === ids[at + step]) spelled[at + step] = form;
+        if (standsIn !== undefined && standsIn === ids[at + step]) tokens[at + step] = form;
       }
     });
-    // end: borrows
-    return spelled;
   }
+  // end: split/punctuation
+  // end: borrows
+  // only: words/marks
 
   // A marked token as it is joined to the one before it.
   spaced(id, token, before, sourceWords) {
@@ -61,39 +82,33 @@ TOKENS.words = class extends Tokenizer {
     // end: borrows
     return token;
   }
+  // end: words/marks
   // end: output/text
 };
+// only: split/punctuation
 
-// The parts of a word between spaces; a mark has a joiner before it, and after it where letters follow.
+// The parts of a word; a mark has a joiner before it, and after it where letters follow.
 function withJoiners(parts) {
+  const isWord = (part) => part && !PUNCTUATION.test(part);
   return parts.map((part, at) => {
-    if (!PUNCTUATION.test(part)) return part;
-    const follows = at + 1 < parts.length && !PUNCTUATION.test(parts[at + 1]);
-    return (at ? JOINER : "") + part + (follows ? JOINER : "");
+    return isWord(part) ? part : (at ? JOINER : "") + part + (isWord(parts[at + 1]) ? JOINER : "");
   });
 }
 
-// Gives each form that a vocabulary lacks of a mark that it has the number of the nearest form that it has.
+// An unknown form of a mark has the number of the nearest known one, of several the first.
 function addStandIns(numbers) {
-  const marks = new Map();
-  for (const token of numbers.keys()) {
-    const mark = withoutJoiners(token);
-    if (Array.from(mark).length === 1 && mark !== JOINER) marks.set(mark, [...(marks.get(mark) || []), token]);
-  }
-  const isApart = (form, other, has) => form[has](JOINER) !== other[has](JOINER);
-  const distance = (form, other) => isApart(form, other, "startsWith") + isApart(form, other, "endsWith");
-  for (const [mark, known] of marks) {
-    for (const form of ["", JOINER].flatMap((left) => ["", JOINER].map((right) => left + mark + right))) {
-      const nearest = known.reduce((best, other) => (distance(form, other) < distance(form, best) ? other : best));
-      if (!known.includes(form)) numbers.set(form, numbers.get(nearest));
-    }
+  for (const mark of new Set(Array.from(numbers.keys(), withoutJoiners))) {
+    if (Array.from(mark).length !== 1 || mark === JOINER) continue;
+    const forms = [mark, mark + JOINER, JOINER + mark, JOINER + mark + JOINER];
+    const ids = forms.map((form) => numbers.get(form));
+    forms.forEach((form, at) => {
+      const far = ids.map((id = Infinity, other) => [0, 1, 1, 2][at ^ other] * 2 ** 32 + id);
+      numbers.set(form, Math.min(...far) % 2 ** 32);
+    });
   }
 }
-// only: output/text
-
-// A space between two tokens, unless either has a joiner there.
-const textOf = (tokens) => tokens.join(" ").replace(/￭? ￭|￭ /g, "").replace(/^￭+|￭+$/g, "");
-// end: output/text
+// end: split/punctuation
+// only: words/marks
 // only: borrows
 
 // Whether a word follows this without a space: an opening bracket or quote, or a dash or slash inside a word.
@@ -101,3 +116,4 @@ function leads(token) {
   return token.startsWith(MARK) ? /^▁(["']|\p{Ps}|\p{Pi})$/u.test(token) : /^(\/|\p{Ps}|\p{Pi}|\p{Pd})$/u.test(token);
 }
 // end: borrows
+// end: words/marks
