@@ -42,7 +42,7 @@ model:
   {model}
 {loss}
 {learning}
-evaluation: {{{search}metrics: [{metrics}]}}
+evaluation: {{{search}metrics: [{metrics}]{scored}}}
 """
 FOLDS = 5
 """Models of a cross-validation of very few rows; of more, fewer folds tell enough."""
@@ -192,6 +192,8 @@ def _text(task: Task, data: Data | None, found: Found, file: Path) -> str:
     folds = _cross_validates(task, found)
     search = "search: {kind: beam, width: 5}, " if searches else ""
     search += "group: true, " if media and search else ""
+    fields = {slot.name: field_settings(task, slot, found, text) for slot in task.slots}
+    longest = max((settings.get("max_length", 0) for settings in fields.values()), default=0)
     return TEMPLATE.format(
         task=task,
         file=file,
@@ -200,15 +202,19 @@ def _text(task: Task, data: Data | None, found: Found, file: Path) -> str:
         bad=_on_bad_row(found),
         rows="\n  ".join(rows_lines(data, found, media=media, folds=folds)),
         named=PARALLEL if isinstance(data, Mapping) else NAMED,
-        fields="\n  ".join(f"{slot.name}: {inline(field_settings(task, slot, found, text))}" for slot in task.slots),
+        fields="\n  ".join(f"{name}: {inline(settings)}" for name, settings in fields.items()),
         model="\n  ".join(model_lines(task, found, rows, places=media_places(data, found) if media else [], text=text)),
         loss=_loss_line(task, several=several, uneven=uneven),
         learning=learning_lines(task, found, rows, folds=_folds(found) if folds else None),
         search=search if task.inputs else "search: {kind: sample, temperature: 0.8}, ",
         metrics=", ".join(metrics),
+        scored=f", batch_examples: {FEW_AT_ONCE}" if longest > LONG else "",
     )
 
 
+LONG = 500
+"""Tokens of a text from which fewer are scored at once: 128 film reviews of 2,000 tokens took half a gigabyte more."""
+FEW_AT_ONCE = 32
 UNEVEN = " # some labels are rare: class_weights: balanced finds more of them, at the cost of accuracy"
 SMOOTHING = 0.1
 """Of texts that are written, as in every recipe of ours for real text, and of the relation of two sentences: 0.852 in
