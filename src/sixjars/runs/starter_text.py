@@ -81,5 +81,5 @@ def text_settings(
         suggested["word_dropout"] = WORD_DROPOUT
     if not ENCODERS[task.starter or task.encoder].recurs:
         suggested["max_length"] = longest_of(texts, 2, MOST_TOKENS_IN_BAG)
-        suggested["word_dropout"] = 2 * WORD_DROPOUT  # as MORE_DROPOUT of the bag: nothing else keeps it general
+        suggested["word_dropout"] = 2 * WORD_DROPOUT  # nothing else keeps it from learning rows by heart
     return suggested
