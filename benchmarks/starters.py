@@ -181,6 +181,8 @@ class Finished:
     seconds: float
     gigabytes: float
     """The most memory it had at a time."""
+    cpu_seconds: float
+    """Of all its threads: what does not depend on what else the machine does."""
 
 
 def called(*arguments: str, folder: Path, log: Path) -> Finished:
@@ -199,7 +201,8 @@ def called(*arguments: str, folder: Path, log: Path) -> Finished:
         file.write(f"$ {' '.join(command)}\n{told}{said}\n")
     if process.returncode:
         raise RuntimeError(f"{' '.join(arguments)}: {said[-500:]}")
-    return Finished(told, time.monotonic() - began, usage.ru_maxrss / 2**20)
+    spent = usage.ru_utime + usage.ru_stime
+    return Finished(told, time.monotonic() - began, usage.ru_maxrss / 2**20, spent)
 
 
 def linear(kind: str, train: Sequence[Row], dev: Sequence[Row]) -> float:
@@ -230,7 +233,7 @@ def linear(kind: str, train: Sequence[Row], dev: Sequence[Row]) -> float:
     return float(model.fit(features(train), labels[0]).score(features(dev), labels[1]))
 
 
-def one_of(name: str, folder: Path, work: Path, rows: int, seed: int) -> dict[str, Any]:
+def measured(name: str, folder: Path, work: Path, rows: int, seed: int, device: str) -> dict[str, Any]:
     """A row of the table: the score of what `new` and `train` give, and of what costs nothing."""
     data, place = SETS[name], work / f"{name}-{rows}-{seed}"
     place.mkdir(parents=True, exist_ok=True)
@@ -246,12 +249,13 @@ def one_of(name: str, folder: Path, work: Path, rows: int, seed: int) -> dict[st
     asked = called("new", recipe.name, "--task", data.task, "--data", table.name, *data.given, folder=place, log=log)
     seeded = [f"learning.seed={seed}", f"data.seed={seed}"] if seed else []
     out = f"run-{time.time_ns()}"
-    trained = called("train", recipe.name, *seeded, "--out", out, "--device", "cpu", folder=place, log=log)
+    trained = called("train", recipe.name, *seeded, "--out", out, "--device", device, folder=place, log=log)
     scored = called("evaluate", out, "--data", held_out.name, "--metrics", data.metric, "--json", folder=place, log=log)
     found = json.loads(scored.output)
     result: dict[str, Any] = {"set": name, "rows": len(train), "seed": seed, "metric": data.metric}
     result["score"] = value_of(found, data.metric)
-    result |= {"new_s": round(asked.seconds, 1), "train_s": round(trained.seconds, 1)}
+    result |= {"device": device, "new_s": round(asked.seconds, 1), "train_s": round(trained.seconds, 1)}
+    result |= {"cpu_s": round(trained.cpu_seconds, 1)}
     result |= {"gb": round(trained.gigabytes, 2), "dev": len(dev)}
     began = time.monotonic()
     if data.metric in ("accuracy@1", "labels_micro_f1") and "image" not in data.columns:
@@ -291,6 +295,7 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(SETS))
     parser.add_argument("--rows", default=f"200,1000,{MOST_ROWS}")
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--work", type=Path, default=Path("build/starters"))
     parser.add_argument("--out", type=Path, default=Path("build/starters/rows.jsonl"))
     options = parser.parse_args()
@@ -299,7 +304,7 @@ def main() -> None:
         for rows in map(int, options.rows.split(",")):
             for seed in range(options.seeds):
                 try:
-                    found = one_of(name, options.data.resolve(), options.work.resolve(), rows, seed)
+                    found = measured(name, options.data.resolve(), options.work.resolve(), rows, seed, options.device)
                 except RuntimeError as error:
                     found = {"set": name, "rows": rows, "seed": seed, "error": str(error)}
                 print(json.dumps(found), flush=True)
