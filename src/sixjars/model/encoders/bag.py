@@ -24,8 +24,8 @@ linear layer above would grow too slowly; with 60 it learns rows by heart (film 
 EVIDENCE: Final = 16
 """Numbers of the evidence where nobody says otherwise: a linear classifier of rank 16."""
 LABEL_DROPOUT: Final = 0.5
-"""Of what a label is chosen from: as good as 0.3 or better by up to half a point on four corpora. Dropout on the vectors
-of the words won nothing besides, and drawing it was half of the time of training."""
+"""Of what a label is chosen from: as good as 0.3 or better by up to half a point on four corpora. Dropout on the
+vectors of the words won nothing besides, and drawing it was half of the time of training."""
 FACTORS: Final = (1_000_003, 10_007)
 """Of the two words of a pair in its hash. Products stay below 2^53 for vocabularies up to 2^32, so that JavaScript,
 whose numbers are 64-bit floats, computes the same."""
@@ -118,6 +118,9 @@ class NgramVectors(nn.Module):
             total += text.rows
         self.word_weights.copy_(_weighing(_inverse_frequency(word_counts, total), len(SPECIAL)))
         self.pair_weights.copy_(_weighing(_inverse_frequency(pair_counts, total), 1))
+        # Rows that weigh nothing are never learned: zeros take no room in a compressed page.
+        self.words.weight[self.word_weights.squeeze(1) == 0] = 0.0
+        self.pairs.weight[self.pair_weights.squeeze(1) == 0] = 0.0
 
     def equations(self, result: str = "z") -> list[str]:
         """The weights of the words and pairs, and their sum."""
