@@ -137,7 +137,7 @@ def _columns(named: Mapping[str, Sequence[str] | None], also: Sequence[str]) -> 
     return columns
 
 
-def _named(options: Mapping[str, list[str] | None], pairs: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _named(options: Mapping[str, Sequence[str] | None], pairs: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Each field that an option names, and its column."""
     yield from ((name, value) for name, values in options.items() for value in values or [])
     for pair in pairs:

@@ -67,10 +67,12 @@ def export_web(run: Path, out: Path, example: str | None = None) -> Path:
     model, predictor = Blueprint.of(opened.recipe, opened.outside).plan, Predictor(opened, device="cpu")
     fields, columns = predictor.fields, titles(predictor)
     tensors = {name: tensor.float().numpy() for name, tensor in _weights(predictor).items()}
+    inputs = [_field(field, columns) for field in fields.inputs.values()]
+    output = _field(fields.output, columns)
     plan = {
         "model": {role: dict(section) for role, section in model.settings.items()},
-        "inputs": [_field(field, columns) for field in fields.inputs.values()],
-        "output": _field(fields.output, columns),
+        "inputs": inputs,
+        "output": output,
         "positions_of": predictor.network.encoder.positions_of(),
         "search": opened.recipe.evaluation.search.model_dump(),
         "order": _orders(opened.recipe.evaluation.search, searches=model.decoder.searches),
@@ -79,7 +81,7 @@ def export_web(run: Path, out: Path, example: str | None = None) -> Path:
     }
     fingerprint = sha256(json.dumps(plan).encode() + planes(tensors.values())).hexdigest()
     weights = packed({"page": fingerprint, **plan}, tensors.values())
-    marked = any(has_marked_words(field["learned"] or {}) for field in (*plan["inputs"], plan["output"]))
+    marked = any(has_marked_words(field["learned"] or {}) for field in (*inputs, output))
     has = features(opened.recipe, searches=model.decoder.searches, attends=predictor.has_attention, marked=marked)
     page = _page(opened.recipe, len(weights), fingerprint, style(parts, has))
     for name, content in zip(FILES, (page, script(parts, has), weights), strict=True):
