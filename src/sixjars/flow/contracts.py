@@ -88,6 +88,8 @@ class Encoder(Component):
     """Whether there is an upper level of segments."""
     recurs: ClassVar[bool] = True
     """Whether it encodes one position after the other, so that long inputs take long."""
+    keeps_vectors: ClassVar[bool] = False
+    """Whether a starter recipe freezes pretrained vectors: what is learned of words must hold for words not met."""
     one_vocabulary: ClassVar[bool] = False
     """Whether one vocabulary, learned from all inputs, numbers the words of all of them."""
 

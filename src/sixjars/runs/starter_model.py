@@ -82,7 +82,7 @@ def _sections(task: Task, found: Found, rows: int, text: TextChoice) -> dict[str
     kind = encoder_of(task, found)
     encoder, decoder = suggested("encoder", kind), suggested("decoder", task.decoder)
     if text.vectors:
-        encoder = _with_size_of_vectors(encoder)
+        encoder = _with_vectors(encoder, frozen=ENCODERS[kind].keeps_vectors)
     if "ngrams" in encoder and found.texts:
         encoder["ngrams"] |= _evidence(len(set(found.texts[task.output.name])), rows, encoder["ngrams"]["size"])
     if found.texts:
@@ -109,12 +109,14 @@ def _evidence(classes: int, rows: int, usual: int) -> dict[str, Any]:
     return {"size": min(MOST_EVIDENCE, max(4, classes)), "buckets": 2**20, "dropout": 0.7}
 
 
-def _with_size_of_vectors(section: Mapping[str, Any]) -> dict[str, Any]:
-    """An encoder's settings with embeddings as wide as the pretrained vectors."""
+def _with_vectors(section: Mapping[str, Any], *, frozen: bool) -> dict[str, Any]:
+    """An encoder's settings with embeddings as wide as the pretrained vectors, which are kept where they are frozen."""
     sized = {
-        key: _with_size_of_vectors(value) if isinstance(value, Mapping) else value for key, value in section.items()
+        key: _with_vectors(value, frozen=frozen) if isinstance(value, Mapping) else value
+        for key, value in section.items()
     }
-    return sized | ({"embedding": {**sized["embedding"], "size": WIDTH}} if "embedding" in sized else {})
+    kept = {"frozen": True} if frozen else {}
+    return sized | ({"embedding": {**sized["embedding"], "size": WIDTH, **kept}} if "embedding" in sized else {})
 
 
 def _is_one_vector(slot: Slot, found: Found, places: Sequence[Path]) -> bool:

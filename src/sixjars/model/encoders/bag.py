@@ -78,8 +78,8 @@ class NgramVectors(nn.Module):
             nn.init.normal_(table.weight, std=0.01)  # nearly no evidence before something is learned
         self.word_weights: Tensor
         self.pair_weights: Tensor
-        self.register_buffer("word_weights", _weighing(torch.ones(vocabulary), len(SPECIAL)))  # E_idf1
-        self.register_buffer("pair_weights", _weighing(torch.ones(1 + buckets), 1))  # E_idf2
+        self.register_buffer("word_weights", weighing_column(torch.ones(vocabulary), len(SPECIAL)))  # E_idf1
+        self.register_buffer("pair_weights", weighing_column(torch.ones(1 + buckets), 1))  # E_idf2
         self.dropout = nn.Dropout(dropout)
 
     def features(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -113,11 +113,11 @@ class NgramVectors(nn.Module):
         total = 0
         for text in texts:
             words_BS, pairs_BS = self.features(text.values, text.mask)
-            word_counts += _texts_with(words_BS, len(word_counts))
-            pair_counts += _texts_with(pairs_BS, len(pair_counts))
+            word_counts += texts_with(words_BS, len(word_counts))
+            pair_counts += texts_with(pairs_BS, len(pair_counts))
             total += text.rows
-        self.word_weights.copy_(_weighing(_inverse_frequency(word_counts, total), len(SPECIAL)))
-        self.pair_weights.copy_(_weighing(_inverse_frequency(pair_counts, total), 1))
+        self.word_weights.copy_(weighing_column(inverse_frequency(word_counts, total), len(SPECIAL)))
+        self.pair_weights.copy_(weighing_column(inverse_frequency(pair_counts, total), 1))
         # Rows that weigh nothing are never learned: zeros take no room in a compressed page.
         self.words.weight[self.word_weights.squeeze(1) == 0] = 0.0
         self.pairs.weight[self.pair_weights.squeeze(1) == 0] = 0.0
@@ -134,13 +134,13 @@ class NgramVectors(nn.Module):
         ]
 
 
-def _weighing(weights: Tensor, without: int) -> Tensor:
+def weighing_column(weights: Tensor, without: int) -> Tensor:
     """As a column, in which the first few weigh nothing."""
     weights[:without] = 0.0
     return weights.unsqueeze(1)
 
 
-def _texts_with(features: Tensor, count: int) -> Tensor:
+def texts_with(features: Tensor, count: int) -> Tensor:
     """How many rows of (B, S) have each of `count` features; a row counts once for each."""
     ordered = features.sort(dim=1).values
     is_first = torch.ones_like(ordered, dtype=torch.bool)
@@ -148,7 +148,8 @@ def _texts_with(features: Tensor, count: int) -> Tensor:
     return torch.bincount(ordered[is_first], minlength=count)
 
 
-def _inverse_frequency(counts: Tensor, total: int) -> Tensor:
+def inverse_frequency(counts: Tensor, total: int) -> Tensor:
+    """log((1 + n) / (1 + n_g)) + 1 of what n_g of n texts have, and 0 of what none has."""
     return torch.where(counts > 0, ((1 + total) / (1 + counts)).log() + 1, 0.0)
 
 

