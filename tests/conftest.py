@@ -85,12 +85,11 @@ def _quick_trainings() -> Iterator[None]:
     from typer.main import get_command
 
     from sixjars.runs import budget
-    from sixjars.runs.curves import draw_learning
+    from sixjars.runs.curves import draw_curves
     from sixjars.samples import generate
 
     with pytest.MonkeyPatch.context() as patch:
-        without = wraps(draw_learning)(lambda *given, **more: None)
-        patch.setattr("sixjars.runs.folder.draw_learning", without)
+        patch.setattr("sixjars.runs.train.draw_curves", wraps(draw_curves)(lambda run: None))
         with_baselines()
         for place, name in BASELINES:  # which tests of them ask for
             patch.setattr(f"sixjars.runs.{place}.{name}", lambda *given, **more: ())
@@ -140,9 +139,9 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def drawn_curves(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the picture of the learning curves."""
-    from sixjars.runs.curves import draw_learning
+    from sixjars.runs.curves import draw_curves
 
-    monkeypatch.setattr("sixjars.runs.folder.draw_learning", draw_learning)
+    monkeypatch.setattr("sixjars.runs.train.draw_curves", draw_curves)
 
 
 @pytest.fixture

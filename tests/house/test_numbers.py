@@ -56,6 +56,8 @@ ALLOWED = (
     ("docs/comparing.md", r"1,000 times, as many|Below 0\.05|0\.002 is the least", "how the bootstrap is computed"),
     ("docs/data.md", r"5 % are held out|over 5 %|waits 0\.2 seconds|until 5 GB|than 20 GB", "defaults"),
     ("docs/data.md", r"0\.5 for half", "an example of a setting"),
+    ("docs/data.md", r"MIT, 19 MB", "the size of a package"),
+    ("docs/data.md", r"standard deviation of 0\.4", "a constant of the program"),
     ("docs/faq.md", r"0\.1 to 50 million|3 times (?:more|less)", "advice"),
     ("docs/notebooks/own_data.md", r"5 % of the training file", "a setting of this recipe"),
     ("docs/python.md", r"every 30 seconds", "a constant of the program"),

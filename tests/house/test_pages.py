@@ -145,6 +145,7 @@ def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
 
 
+@pytest.mark.usefixtures("scored_baselines")
 @pytest.mark.parametrize("page", [*SHORT, *(pytest.param(page, marks=pytest.mark.slow) for page in LONG)])
 def test_a_page_runs(page: str, capfd: pytest.CaptureFixture[str], warm_python: str) -> None:
     Reader(DOCS / page, capfd, warm_python).follow()

@@ -8,6 +8,7 @@ import yaml
 
 import sixjars
 from sixjars.evaluation.metrics import metric_named
+from sixjars.model.encoders import ENCODERS
 from sixjars.recipe.files import packaged
 from sixjars.runs.recipes import read_recipe
 from sixjars.tasks import TASKS
@@ -26,13 +27,15 @@ SHOWN = {
         "attention": "pooling",
         "flat_initial": "initial",
         "flat_attention": "pooling",
+        "bag": "pooling",
+        "wide_deep": "pooling",
     },
     "pointing": {"sorting": "attention", "hull": "initial", "tours": "initial"},
     "video_captioning": {"initial": "initial", "local": "initial", "attention": "attention", "both": "attention"},
     "image_question_answering": {"plain": "initial", "attention": "attention"},
     "video_classification": {"plain": "initial", "attention": "pooling"},
     "image_classification": {"plain": "initial", "attention": "pooling"},
-    "sentence_pair": {"plain": "initial", "attention": "attention"},
+    "sentence_pair": {"plain": "initial", "attention": "attention", "words": "attention"},
 }
 SHOWN["summarization"] = {**BRIDGES, "copy": "two_level", "hierarchy": "two_level"}
 """The variants that each task is shown in, and the bridge of each."""
@@ -67,6 +70,8 @@ def test_every_variant_has_a_recipe() -> None:
         },
         "questions": used("encoder", "summary"),
         "encoders": used("encoder", "kind"),
+        "comparisons": used("encoder", "compare"),
+        "joined summaries": used("bridge", "join_summary"),
         "pools": used("encoder", "pool"),
         "copying": used("decoder", "copying"),
         "conditional": used("decoder", "conditional"),
@@ -95,7 +100,9 @@ def test_every_variant_has_a_recipe() -> None:
         "directions": {"forward", "backward", "both"},
         "videos": {("", "initial"), ("local", "initial"), ("", "attention"), ("local", "attention")},
         "questions": {"both", "question"},
-        "encoders": {"none", "text", "pair", "image", "image_question", "video", "hierarchy", "points"},
+        "encoders": set(ENCODERS),
+        "comparisons": {"summaries", "words"},
+        "joined summaries": {True, False},
         "pools": {"last", "attention"},
         "copying": {True, False},
         "conditional": {True, False},

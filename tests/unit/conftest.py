@@ -46,9 +46,9 @@ import lightning_fabric
 import sixjars.cli.show, sixjars.progress, sixjars.runs.predict, sixjars.runs.evaluate
 from sixjars.cli import main
 from sixjars.progress import Reporter
-from sixjars.runs import folder
+from sixjars.runs import train
 
-folder.draw_learning = lambda *given, **more: None  # as in tests/conftest.py
+train.draw_curves = lambda run: None  # as in tests/conftest.py
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is born deaf to it
 for line in sys.stdin:
     order = json.loads(line)

@@ -1,5 +1,6 @@
 """Whatever is wrong on the user's side: one sentence on stderr, an exit code, no traceback, and nothing is lost."""
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -106,9 +107,13 @@ def test_what_this_machine_cannot_do(call: Any, recipe: Maker, run: Path, tmp_pa
     assert train(call, recipe(), "learning.precision=fp16", out=tmp_path / "run").sentence == (
         "this recipe: learning.precision: fp16 needs a CUDA device; use bf16 or 32 on a CPU."
     )
-    assert train(call, recipe(), "model.encoder.size=1000000", out=tmp_path / "huge").sentence == (
-        "there is not enough memory for this; make batches or sizes smaller."
+    largest = r"encoder\.rnn\.layers\.0\.left_to_right\.stack\.weight_hh_l0 \(3000000, 1000000\) takes 48,000 GB, .+"
+    assert re.fullmatch(
+        r"training this recipe needs about 48,001 GB of memory \(weights, gradients and the optimizer's numbers\), but "
+        rf"[\d.,]+ [GM]B are free\. The largest: {largest}\. Lower model\.encoder\.size, model\.decoder\.size\.",
+        train(call, recipe(), "model.encoder.size=1000000", out=tmp_path / "huge").sentence,
     )
+    assert not (tmp_path / "huge").exists()
     assert not (tmp_path / "run").exists()
 
 

@@ -14,6 +14,8 @@ import pytest
 import yaml
 
 import sixjars
+from sixjars.runs.curves import draw_curves
+from sixjars.runs.folder import open_run
 
 Maker = Callable[..., Any]
 
@@ -293,6 +295,15 @@ def test_a_damaged_log(line: str, fault: str, call: Any, copy: Path, run_recipe:
     message = f"{path}, line 2 is damaged: {fault}"
     assert call("report", copy, "--out", tmp_path / "report.html").sentence.startswith(message)
     assert call("train", run_recipe, "--out", copy, "--resume").sentence.startswith(message)
+
+
+@pytest.mark.parametrize("lost", ["nothing", "train_loss", "character_error_rate"])
+def test_a_log_that_lacks_values_has_no_curves(lost: str, copy: Path) -> None:
+    *lines, last = (json.loads(line) for line in (copy / "log.jsonl").read_text().splitlines())
+    last.pop(lost, None)  # somebody took it out
+    (copy / "log.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in [*lines, last]))
+    draw_curves(open_run(copy))
+    assert (copy / "curves.png").exists() == (lost == "nothing")
 
 
 def test_a_run_without_a_log_or_with_half_a_line_is_reported(call: Any, copy: Path, tmp_path: Path) -> None:

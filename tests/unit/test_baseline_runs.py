@@ -129,6 +129,14 @@ def test_advice_leaves_out_what_a_recipe_does(recipe: Recipe) -> None:
     assert advice.DROPOUT.says not in after
 
 
+def test_advice_for_weights_of_yours_and_a_bridge_of_yours(recipe: Recipe) -> None:
+    weighted = read_recipe(RECIPE, ["loss.class_weights={animals: 5}"], NOTHING)
+    assert advice.PLAIN.says in advice.advice_for("labels", weighted)
+    assert advice.ATTENTION.says in advice.advice_for("texts", recipe)
+    other = recipe.model_copy(update={"model": recipe.model.model_copy(update={"bridge": {"kind": "my.Bridge"}})})
+    assert advice.ATTENTION.says not in advice.advice_for("texts", other)
+
+
 def test_every_topic_of_a_baseline_has_advice(recipe: Recipe) -> None:
     assert set(advice.ADVICE) == {"labels", "pairs", "texts", "language", "images", "order"}
     assert all(advice.advice_for(topic, recipe) for topic in advice.ADVICE)
@@ -279,12 +287,9 @@ def test_a_damaged_file_is_written_anew(run: Path, content: bytes) -> None:
     assert len(read_entries(run)) == 1
 
 
-def test_a_folder_that_cannot_be_written_keeps_none(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any) -> None:
-        raise OSError(28, "no space")
-
+def test_a_folder_that_cannot_be_written_keeps_none(run: Path) -> None:
     (run / FILE).unlink()
-    monkeypatch.setattr("sixjars.runs.baseline_file.write_whole", full)
+    (run / f".{FILE}.part").mkdir()  # where the file would be written first: not even root can
     assert len(sixjars.evaluate(run, device="cpu").baselines) == 2
     assert not (run / FILE).exists()
 

@@ -1,5 +1,6 @@
 """Two processes train one model, and it is the model that one process trains on the same batches."""
 
+import re
 import signal
 import subprocess
 import time
@@ -13,7 +14,9 @@ import yaml
 from safetensors.torch import load_file
 
 import sixjars
+from sixjars.runs.baseline_file import read_entries
 
+BASELINES = "without a network, on the same examples:"
 # Plain gradient descent: Adam would make the same step of a gradient of any length, and a large one of mere rounding.
 SGD = {"optimizer": "sgd", "rate": 0.5}
 BATCHES: dict[str, dict[str, Any]] = {
@@ -48,6 +51,13 @@ def assert_close(folder: Path, other: Path) -> None:
         assert torch.allclose(found[name], tensor, atol=3e-5, rtol=3e-4), name
 
 
+def baselines_of(folder: Path) -> list[tuple[str, list[float]]]:
+    """What a run keeps of its baselines, without the seconds that they took."""
+    [entry] = read_entries(folder)
+    return [(baseline.name, [score.value for score in baseline.scores]) for baseline in entry.baselines]
+
+
+@pytest.mark.usefixtures("scored_baselines")
 @pytest.mark.parametrize("kind", BATCHES)
 def test_two_match_one(kind: str, two: Any, recipe: Callable[..., str], tmp_path: Path) -> None:
     name = recipe(data={"sample": {"size": 50}}, learning=BATCHES[kind])
@@ -60,9 +70,11 @@ def test_two_match_one(kind: str, two: Any, recipe: Callable[..., str], tmp_path
         sum(line.startswith("epoch ") for line in first.err.splitlines()) == 2
     )  # a line for each validation and none from anybody else
     assert "character_error_rate" in first.out
+    assert first.out.count(BASELINES) == 1
+    assert baselines_of(tmp_path / "two") == baselines_of(tmp_path / "one") != []
     assert_close(tmp_path / "two", tmp_path / "one")
     begun = load_file(tmp_path / "one" / "model.safetensors")
-    sixjars.train(name, ["learning.rate=1e-9"], out=tmp_path / "begun")
+    sixjars.train(name, ["learning.rate=1e-9"], out=tmp_path / "begun", baselines=False)
     still = load_file(tmp_path / "begun" / "model.safetensors")
     assert max(float((begun[key] - still[key]).abs().max()) for key in begun) > 1e-3  # it did learn
     assert {path.name for path in (tmp_path / "two").iterdir()} == {path.name for path in (tmp_path / "one").iterdir()}
@@ -105,7 +117,8 @@ def test_torchrun(recipe: Callable[..., str], tmp_path: Path, warm_python: str) 
     command = [*torchrun, warm_python, "-m", "sixjars", "train", name, "--out", str(tmp_path / "two")]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr
-    assert said.stdout.count("character_error_rate ") == 1
+    assert len(re.findall(r"^ *character_error_rate +\d", said.stdout, re.MULTILINE)) == 1
+    assert said.stdout.count(BASELINES) == 1
     assert_close(tmp_path / "two", tmp_path / "one")
 
 

@@ -33,6 +33,7 @@ def assert_same(folder: Path, other: Path) -> None:
             assert torch.allclose(found[name], tensor, atol=3e-5, rtol=3e-4), name
 
 
+@pytest.mark.usefixtures("scored_baselines")
 @pytest.mark.parametrize(
     "kind", [kind if at == 0 else pytest.param(kind, marks=pytest.mark.slow) for at, kind in enumerate(KINDS)]
 )

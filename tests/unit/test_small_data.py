@@ -466,7 +466,11 @@ def test_what_is_told_of_folds(call: Call, tmp_path: Path) -> None:
     ]
     rows(tmp_path, {"a": 2, "b": 1})
     said = call("new", tmp_path / "few.yaml", "--task", "text_classification", "--data", tmp_path / "rows.jsonl")
-    assert "3 rows are few, so the recipe cross-validates (learning.folds: 3): a score on a small part" in said.err
+    assert (
+        "3 rows are few, so the recipe cross-validates (learning.folds: 3): a score on a small part of them would be "
+        "luck, and the model that is kept learns from all of them. For one model in about 1/4 of the time write "
+        "`folds: null` and `test: 0.1`.\n"
+    ) in said.err
     said = call("train", tmp_path / "few.yaml", "learning.folds=5", "--out", tmp_path / "few")
     assert said.err.endswith(
         f"sixjars: learning.folds: 5 folds need 5 different inputs or more, but {tmp_path / 'rows.jsonl'} has "

@@ -348,7 +348,8 @@ def test_new_training_data_and_extra_words_have_room_in_a_run_that_goes_on(tmp_p
         ),
         (
             {"tokens": "bpe", "extra_words": 5},
-            "data.source.extra_words: is for tokens: words, but data.source.tokens is bpe; remove it.",
+            "data.source.extra_words: is for tokens: words, but data.source.tokens is bpe; remove it, or say "
+            "data.source.extra_words=0.",
         ),
         (
             {"vectors": None, "project_vectors": True},

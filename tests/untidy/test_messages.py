@@ -1,10 +1,12 @@
 """What `new` and `train` tell of untidy files, word for word."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from sixjars.runs.recipes import read_recipe
 from tests.conftest import Call
 
 HEADED = "English\tGerman\n" + "".join(f"a cat sits {n}\teine Katze sitzt {n}\n" for n in range(12))
@@ -124,7 +126,7 @@ def labelled(call: Call, labels: list[str]) -> str:
     return call("new", "a.yaml", "--task", "document_classification", "--data", "a.csv").err
 
 
-def test_a_label_with_few_rows_is_named_and_weights_are_chosen(
+def test_a_label_with_few_rows_is_named_and_weights_are_offered(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -133,11 +135,15 @@ def test_a_label_with_few_rows_is_named_and_weights_are_chosen(
         "label 'spma' has 1 row: a typo of 'spam'? A label of 1 row is left out (min_count: 2 under label).\n" in told
     )
     written = Path("a.yaml").read_text()
-    assert "class_weights: balanced" in written
+    assert (
+        "smoothing: 0.0} # some labels are rare: class_weights: balanced finds more of them, at the cost of accuracy\n"
+    ) in written
     assert "label: {column: label, min_count: 2}" in written
+    assert read_recipe("a.yaml").loss.class_weights is None
+    assert read_recipe("a.yaml", ["loss.class_weights=balanced"]).loss.class_weights == "balanced"
     told = labelled(call, ["ham"] * 60 + ["spam"] * 50 + ["news", "news"])
     assert "label 'news' has 2 rows: a typo, or too few to learn it from?\n" in told
-    assert "min_count" not in Path("a.yaml").read_text()
+    assert not {"min_count", "class_weights"} & set(re.findall(r"\w+", Path("a.yaml").read_text()))
     told = labelled(
         call, [*["ham"] * 90, *["spam"] * 90, *["maps"] * 90, *["harm"] * 80, "one", "two", "three", "four"]
     )

@@ -52,7 +52,8 @@ def _has_vectors(values: Values) -> bool:
 
 
 def _is_plain(values: Values) -> bool:
-    return not values["loss.smoothing"] and values["loss.class_weights"] is None
+    weights = _some(values, "loss.class_weights*", lambda value: value is not None)  # a key each, or one word
+    return not values["loss.smoothing"] and not weights
 
 
 def _is_bag(values: Values) -> bool:
@@ -60,7 +61,8 @@ def _is_bag(values: Values) -> bool:
 
 
 def _attends(values: Values) -> bool:
-    return bool(BRIDGES[values["model.bridge.kind"]].has_attention)
+    bridge = BRIDGES.get(values["model.bridge.kind"])
+    return bridge is None or bridge.has_attention  # nobody knows what a bridge of yours does
 
 
 def _copies(values: Values) -> bool:

@@ -9,6 +9,7 @@ from typing import Final, final
 
 from pydantic import TypeAdapter, ValidationError
 
+from sixjars.errors import RunError
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.learning.checkpoints import write_whole
 
@@ -61,5 +62,5 @@ def keep_entry(folder: Path, entry: Entry) -> None:
     """Add an entry; a folder that cannot be written keeps none."""
     others = [one for one in read_entries(folder) if one.key != entry.key]
     kept = _File(FORMAT, (entry, *others)[:MOST])
-    with suppress(OSError):
+    with suppress(RunError):  # which a full disk or a folder without write permission raises
         write_whole(folder / FILE, (json.dumps(asdict(kept), indent=1, ensure_ascii=False) + "\n").encode())

@@ -3,6 +3,24 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from sixjars.evaluation.metrics import metric_named
+from sixjars.runs.folder import RunFolder, best_of, first_score
+
+
+def draw_curves(run: RunFolder) -> None:
+    """Draw the log of a run into its folder; one validation makes no curve, nor does a log that lacks values."""
+    records, metric = run.history(), run.recipe.learning.metric or "loss"
+    if len(records) < 2 or not all({"train_loss", metric} <= record.keys() for record in records):
+        return
+    better = "lower" if metric == "loss" else metric_named(metric, run.outside).better
+    shown = metric if metric != "loss" else first_score(records)
+    best = best_of(records, metric, better=better)
+    average = run.recipe.learning.average
+    kept = "the weights of" if average == 1 else f"the mean of the weights of the {average} best, first of all"
+    place = f"{kept} step {best['step']:,.0f}, epoch {best['epoch']:.3g}"
+    title = f"Kept: {place}; {metric.replace('_', ' ')} on the validation set: {best[metric]:.4g}"
+    draw_learning(run.folder / "curves.png", records, metric=shown, best=best["step"], title=title)
+
 
 def draw_learning(
     path: Path, records: Sequence[Mapping[str, float]], *, metric: str | None, best: float, title: str

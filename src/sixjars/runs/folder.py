@@ -21,7 +21,6 @@ import torch
 
 from sixjars.data.dataset import Fields
 from sixjars.errors import RunError, SixJarsError, shown
-from sixjars.evaluation.metrics import metric_named
 from sixjars.flow.small_files import read_limited
 from sixjars.learning.checkpoints import RunFiles, check_shapes, load_weights, write_whole
 from sixjars.model.build import Network, Unfilled, build
@@ -29,7 +28,6 @@ from sixjars.recipe.files import read_text, values_of
 from sixjars.recipe.outside import NOTHING, Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.archive import is_packed, unpacked
-from sixjars.runs.curves import draw_learning
 from sixjars.runs.data import Blueprint
 from sixjars.runs.recipes import recipe_of
 from sixjars.runs.splits import SPLITS
@@ -152,20 +150,6 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise RunError(f"{path} cannot be read: {error}.") from None
         return [_record(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
-
-    def draw_curves(self) -> None:
-        """The learning curves as a picture; one validation makes no curve."""
-        records, metric = self.history(), self.recipe.learning.metric or "loss"
-        if len(records) < 2 or any(metric not in record for record in records):
-            return
-        better = "lower" if metric == "loss" else metric_named(metric, self.outside).better
-        shown = metric if metric != "loss" else first_score(records)
-        best = best_of(records, metric, better=better)
-        average = self.recipe.learning.average
-        kept = "the weights of" if average == 1 else f"the mean of the weights of the {average} best, first of all"
-        place = f"{kept} step {best['step']:,.0f}, epoch {best['epoch']:.3g}"
-        title = f"Kept: {place}; {metric.replace('_', ' ')} on the validation set: {best[metric]:.4g}"
-        draw_learning(self.folder / "curves.png", records, metric=shown, best=best["step"], title=title)
 
 
 def best_of(

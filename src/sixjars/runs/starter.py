@@ -51,7 +51,7 @@ MORE_ROWS = 1_000
 """Rows from which there are fewer folds."""
 FEW_ROWS = (
     "{found.rows:,} rows are few, so the recipe cross-validates (learning.folds: {folds}): a score on a small part of "
-    "them would be luck, and the model that is kept learns from all of them. For one model in about a {whole}th of the "
+    "them would be luck, and the model that is kept learns from all of them. For one model in about 1/{whole} of the "
     "time write `folds: null` and `test: 0.1`."
 )
 MANY_BAD = (

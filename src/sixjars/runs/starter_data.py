@@ -11,6 +11,7 @@ from sixjars.recipe.files import inline
 from sixjars.runs.choice import SPEAKERS
 from sixjars.runs.columns import Found, field_of, is_media
 from sixjars.runs.starter_model import encoder_of, is_flat
+from sixjars.runs.starter_notes import drops_single
 from sixjars.runs.starter_parallel import Data
 from sixjars.runs.starter_text import TextChoice, text_settings
 from sixjars.tasks import Slot, Task
@@ -83,4 +84,6 @@ def field_settings(task: Task, slot: Slot, found: Found, choice: TextChoice) -> 
     texts = [text for name in together for text in found.texts.get(name, ())]
     kind = FIELDS[guess.get("kind", slot.kind)]
     suggested = kind.suggest(texts, tokens=task.tokens, long=long)
+    if slot is task.output and drops_single(output_of(task, found), found.texts.get(slot.name, ())):
+        suggested["min_count"] = 2
     return {**column, **text_settings(task, slot, suggested, texts, choice), **guess}

@@ -53,9 +53,13 @@ def unbalanced(counts: Mapping[str, int]) -> bool:
     return len(counts) <= 20 and len(many) > 1 and max(many) >= 3 * min(many)
 
 
-def single(counts: Mapping[str, int]) -> bool:
-    """Whether a label has one row alone, so that balanced weights would give that row the weight of a whole class."""
-    return 1 in counts.values()
+def drops_single(field: Field, texts: Sequence[str]) -> bool:
+    """Whether a starter recipe leaves out labels of one row, of which no other row can be scored.
+
+    Only where labels are unbalanced: with balanced weights that row would weigh as much as a whole class.
+    """
+    counts = counts_of(field, texts)
+    return unbalanced(counts) and 1 in counts.values()
 
 
 def check_labels(field: Field, texts: Sequence[str], data: object) -> None:
@@ -90,7 +94,7 @@ def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
     usual = median(counts.values()) if counts else 0
     rare = [label for label, count in counts.items() if count < FEW and SELDOM * count <= usual]
     if rare:
-        dropped = field.single_label and unbalanced(counts) and single(counts)
+        dropped = drops_single(field, texts)
         left_out = f" A label of 1 row is left out (min_count: 2 under {field.name})." if dropped else ""
         yield _listed([_rare(label, counts) for label in rare]) + left_out
     alike = defaultdict(list)

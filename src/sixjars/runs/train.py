@@ -24,6 +24,7 @@ from sixjars.recipe.files import RecipeLike, listed_overrides
 from sixjars.recipe.outside import Outside
 from sixjars.recipe.sections import Recipe
 from sixjars.runs.beside import Beside, kept_baselines
+from sixjars.runs.curves import draw_curves
 from sixjars.runs.data import Blueprint, Splits, check_fits, enough_memory, fresh_network, notes_on, splits_of
 from sixjars.runs.extension import FEWEST, Extension, extension_of, sentence_of_end
 from sixjars.runs.fine_tune import Origin, recipe_and_origin
@@ -346,6 +347,6 @@ def _finished(run: RunFolder, blueprint: Blueprint, splits: Splits, fabric: Engi
             "scores": {score.name: {"value": score.value, "signature": score.signature} for score in scores},
         }
     )
-    run.draw_curves()
+    draw_curves(run)
     missed = missed_of(recipe.expect, scores)
     return Run(run.folder, scores, scores[0].count, scored.where, splits.skipped, dropped, missed, run.outside, why)

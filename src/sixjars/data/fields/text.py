@@ -153,7 +153,10 @@ class TextField(Field):
                 f"{settings.vectors or 'not given'}; give it, or remove extra_words."
             )
         if settings.tokens != "words":
-            yield f"{where}.extra_words: is for tokens: words, but {where}.tokens is {settings.tokens}; remove it."
+            yield (
+                f"{where}.extra_words: is for tokens: words, but {where}.tokens is {settings.tokens}; remove it, or "
+                f"say {where}.extra_words=0."
+            )
         if is_output:
             yield f"{where}.extra_words: only an input has extra words, for an output learns none of them; remove it."
 

@@ -53,7 +53,7 @@ class NgramModel:
 
     >>> model = NgramModel([[4, 5], [4, 6]], words=8)
     >>> [round(float(p), 3) for p in model.probabilities([[4, 5]])]
-    [0.729, 0.385, 0.772]
+    [0.72, 0.273, 0.573]
     """
 
     def __init__(self, texts: Iterable[Sequence[int] | Numbers], *, words: int, order: int = ORDER) -> None:
