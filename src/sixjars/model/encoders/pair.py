@@ -110,7 +110,8 @@ class PairEncoder(Encoder):
         """The states of one sentence, whose words know whether the other sentence has them."""
         if self.shared_word is None:
             return self.sentence(sentence)  # type: ignore[no-any-return]
-        vectors_BNE = self.sentence.embedding(sentence.values)
+        # Of unit length, as they are compared: longer ones learn rows by heart before the overlap is learned.
+        vectors_BNE = nn.functional.normalize(self.sentence.embedding(sentence.values), dim=-1)
         is_shared_BN1 = _shared(sentence, other).unsqueeze(-1)
         states, summary = self.sentence.rnn(vectors_BNE + is_shared_BN1 * self.shared_word, sentence.mask)
         return Encoded(states, sentence.mask, summary)
