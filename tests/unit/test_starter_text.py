@@ -104,6 +104,37 @@ def test_pairs_are_compared_word_by_word(tmp_path: Path) -> None:
     assert recipe.loss.smoothing == 0.1
 
 
+ENGLISH, CHINESE = "the film is a story of people in a town", "这部电影的故事很好看我非常喜欢它的音乐"
+
+
+def test_texts_without_spaces_are_read_to_their_ends(tmp_path: Path) -> None:
+    """A bag has no recurrence, so that characters are as cheap as words; before, they were cut at 400."""
+    rows = [(CHINESE * 30 + str(number), f"class{number % 2}") for number in range(200)]
+    recipe = recipe_for(tmp_path, "document_classification", rows, "text\tlabel")
+    assert recipe.model.encoder["kind"] == "bag"
+    assert (setting(recipe, "source", "tokens"), setting(recipe, "source", "vectors")) == ("characters", None)
+    assert len(CHINESE) * 30 < setting(recipe, "source", "max_length") <= 2_000
+
+
+def test_columns_of_mixed_scripts_are_read_in_subwords(tmp_path: Path) -> None:
+    """As a whole word, a text without spaces would be unknown."""
+    texts = [CHINESE[number % 7 :] if number % 3 == 0 else f"{ENGLISH} {number}" for number in range(300)]
+    rows = [(text, f"class{number % 2}") for number, text in enumerate(texts)]
+    recipe = recipe_for(tmp_path, "document_classification", rows, "text\tlabel")
+    assert (setting(recipe, "source", "tokens"), setting(recipe, "source", "vectors")) == ("unigram", None)
+    (tmp_path / "few").mkdir()
+    few = [(f"{CHINESE} and {ENGLISH}" if number < 15 else ENGLISH, f"class{number % 2}") for number in range(300)]
+    recipe = recipe_for(tmp_path / "few", "document_classification", few, "text\tlabel")
+    assert setting(recipe, "source", "tokens") == "words"
+
+
+def test_the_script_is_that_of_texts_from_all_over_the_data(tmp_path: Path) -> None:
+    rows = [(f"{ENGLISH} {number}", f"class{number % 2}") for number in range(2_500)]
+    rows += [("आप कैसे हैं मेरे दोस्त", f"class{number % 2}") for number in range(2_500)]
+    recipe = recipe_for(tmp_path, "document_classification", rows, "text\tlabel")
+    assert setting(recipe, "source", "vectors") is None
+
+
 def test_outputs_of_many_words_are_written_in_subwords() -> None:
     few = [f"word{number % 500}" for number in range(4_000)]
     many = [f"word{number}" for number in range(6_000)]
