@@ -141,3 +141,10 @@ def test_outputs_of_many_words_are_written_in_subwords() -> None:
     assert suggested_tokens(few, tokens="words", long=False)["tokens"] == "words"
     found = suggested_tokens(many, tokens="words", long=False)
     assert (found["tokens"], found["size"]) == ("unigram", 4_000)
+
+
+@pytest.mark.parametrize(("count", "share"), [(2, "third"), (3, "quarter"), (4, "fifth"), (90, "sixth")])
+def test_what_one_model_takes_of_the_time_of_all(count: int, share: str, tmp_path: Path) -> None:
+    data = table(tmp_path / "mine.tsv", labelled(count), "text\tlabel")
+    notes = started(tmp_path / "mine.yaml", task="document_classification", data=data).notes
+    assert any(f"For one model in about a {share} of the time write `folds: null`" in note for note in notes)
