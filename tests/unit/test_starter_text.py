@@ -66,6 +66,15 @@ def test_the_evidence_fits_rows_and_classes(
     assert (ngrams["size"], ngrams["buckets"], ngrams["dropout"]) == expected
 
 
+def test_labels_that_a_row_has_several_of_are_counted_one_by_one(tmp_path: Path) -> None:
+    """Not every list of them: 31 of 5 labels."""
+    lists = [", ".join(f"label{at}" for at in range(5) if number >> at & 1) for number in range(1, 32)]
+    rows = [(f"Invoice {number} is late", lists[number % 31]) for number in range(300)]
+    recipe = recipe_for(tmp_path, "document_classification", rows, "text\tlabel")
+    assert setting(recipe, "label", "multi_label")
+    assert recipe.model.encoder["ngrams"]["size"] == 16
+
+
 def test_few_labelled_texts_are_cross_validated(tmp_path: Path) -> None:
     for count, folds in ((90, 5), (900, 5), (1_000, 3), (6_000, None)):
         folder = tmp_path / str(count)
