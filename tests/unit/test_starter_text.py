@@ -138,10 +138,14 @@ def test_columns_of_mixed_scripts_are_read_in_subwords(tmp_path: Path) -> None:
 
 
 def test_the_script_is_that_of_texts_from_all_over_the_data(tmp_path: Path) -> None:
-    rows = [(f"{ENGLISH} {number}", f"class{number % 2}") for number in range(2_500)]
-    rows += [("आप कैसे हैं मेरे दोस्त", f"class{number % 2}") for number in range(2_500)]
-    recipe = recipe_for(tmp_path, "document_classification", rows, "text\tlabel")
-    assert setting(recipe, "source", "vectors") is None
+    """Two languages may come one after the other, or take turns."""
+    english = [(f"{ENGLISH} {number}", f"class{number % 2}") for number in range(2_500)]
+    hindi = [("आप कैसे हैं मेरे दोस्त", f"class{number % 2}") for number in range(2_500)]
+    turns = [row for pair in zip(english, hindi, strict=True) for row in pair]
+    for name, rows in (("after", english + hindi), ("turns", turns)):
+        (tmp_path / name).mkdir()
+        recipe = recipe_for(tmp_path / name, "document_classification", rows, "text\tlabel")
+        assert setting(recipe, "source", "vectors") is None
 
 
 def test_outputs_of_many_words_are_written_in_subwords() -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from random import Random
 from typing import Any, Final
 
 MANY_WORDS: Final = 5_000
@@ -64,8 +65,8 @@ def longest_of(texts: Sequence[str], tokens_of_word: int, most: int, *, words: b
 
 
 def some_of(texts: Sequence[str]) -> Sequence[str]:
-    """Texts that tell the script of all, at equal distances."""
-    return texts[:: max(1, len(texts) // LOOKED_AT)]
+    """Texts that tell the script of all; drawn, for two languages may take turns."""
+    return texts if len(texts) <= LOOKED_AT else Random(0).sample(texts, LOOKED_AT)
 
 
 def are_latin(texts: Sequence[str]) -> bool:
