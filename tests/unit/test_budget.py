@@ -111,6 +111,18 @@ def test_some_rows_of_many_stand_for_all(tmp_path: Path, monkeypatch: pytest.Mon
     assert some.updates == pytest.approx(whole.updates, rel=0.2)
 
 
+def test_labels_that_take_turns_are_all_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every tenth row has the same label; no estimate was shown."""
+    monkeypatch.setattr(budget, "ENOUGH", 1)
+    monkeypatch.setattr(budget, "MOST_CHARACTERS", 2_000)
+    rows = "".join(f"a text of some words {number}\t{'ab'[number % 2]}\n" for number in range(800))
+    (tmp_path / "rows.tsv").write_text(f"text\tlabel\n{rows}", encoding="utf-8")
+    new(tmp_path / "a.yaml", task="document_classification", data=tmp_path / "rows.tsv")
+    found = budget_of(tmp_path / "a.yaml", device="cpu")
+    assert found is not None
+    assert found.trainings == 6
+
+
 def test_nothing_is_measured_where_that_would_not_be_quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def trained(*given: Any) -> None:
         raise AssertionError

@@ -27,6 +27,7 @@ from sixjars.model.encoders.text import TextEncoder
 from sixjars.model.layers import WordEmbedding
 from sixjars.serving.web.parts import SCRIPT
 from tests.unit.browser import CHROMIUM, Browser
+from tests.unit.conftest import Call
 
 TRAINING = ["a good film", "not a good film at all", "a bad film", "not bad not bad at all", "good"]
 OTHERS = ["not good at all", "a strange bad good film film", "strange", "", "at at at"]
@@ -192,6 +193,30 @@ def written(tmp_path: Path) -> Write:
         return tmp_path / f"{name}.yaml"
 
     return write
+
+
+def test_the_words_that_decided_are_listed(call: Call, written: Write, tmp_path: Path) -> None:
+    """Attention may be on any word, for evidence of words and pairs decides; what decided shows without the word."""
+    texts = [f"day{at} is a {kind} day" for at in range(15) for kind in ("fine", "grim")]
+    run = sixjars.train(written("days", texts), ["learning.steps=200"], out=tmp_path / "run", device="cpu").folder
+    text = "such a grim day"
+    said = call("inspect", run, text)
+    [line] = [line for line in said.out.splitlines() if line.startswith("It hangs on ")]
+    name, fall = re.findall(r"(\S+) (\d\.\d\d)", line)[0]
+    predictor = sixjars.load(run, device="cpu")
+    whole, without = predictor.predict([text, "such a unheard day"])
+    assert line.startswith("It hangs on (log P falls by so much without the word): ")
+    assert (name, whole.text) == ("grim", "bad")
+    assert float(fall) == pytest.approx(whole.log_probability - log_of(without, "bad"), rel=0.2)  # attention moves
+    drawn = call("inspect", run, text, "--out", tmp_path / "page.html")
+    assert "note: the weights are attention to words; the output hangs on evidence of words and pairs" in drawn.err
+    assert "It hangs on" not in call("inspect", run, text, "--view", "json").out
+
+
+def log_of(prediction: sixjars.Prediction, label: str) -> float:
+    """The log probability of one of two labels."""
+    is_it = prediction.text == label
+    return prediction.log_probability if is_it else float(np.log1p(-np.exp(prediction.log_probability)))
 
 
 def test_a_vocabulary_grows_and_every_pair_keeps_its_row(written: Write, tmp_path: Path) -> None:

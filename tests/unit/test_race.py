@@ -1,6 +1,8 @@
 """A race of candidates: successive halving on a clock that is moved, and one of real trainings."""
 
 import json
+import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,15 +11,19 @@ from typing import Any
 import pytest
 
 import sixjars
+from sixjars.data.text.wordllama import is_installed
 from sixjars.errors import DataError, LearningError
+from sixjars.model.build import build
 from sixjars.progress import Reporter
 from sixjars.recipe.files import read_text, values_from
 from sixjars.runs import race as racing
 from sixjars.runs.candidates import candidates
+from sixjars.runs.data import Blueprint, splits_of
 from sixjars.runs.notes import SMALL_VALIDATION
 from sixjars.runs.race import Race, check_minutes, entered, race
 from sixjars.runs.recipes import read_recipe
 from sixjars.runs.starter import new
+from sixjars.runs.trial import Pruned
 from sixjars.tasks import TASKS
 
 Call = Callable[..., Any]
@@ -70,6 +76,8 @@ class Track:
         self.reading: dict[str, float] = {}
         """Seconds of the first reading, by candidate."""
         self.names = list(CANDIDATES)
+        self.left_behind: list[Path] = []
+        """Folders of candidates that were dropped before another one trained on."""
 
     def clock(self) -> float:
         return self.now
@@ -77,6 +85,8 @@ class Track:
     def fit(self, run: Any, *, resume: bool, reporter: Any, enough: Callable[[], bool], **rest: Any) -> None:
         name = self.names[int(run.folder.name) - 1]
         assert resume == (name in self.made)
+        if resume and name == "c":  # of the second round
+            self.left_behind += [path for path in run.folder.parent.iterdir() if path.name in ("01", "04")]
         run.folder.mkdir(parents=True, exist_ok=True)
         (run.folder / "recipe.yaml").touch()
         self.now += self.reading.pop(name, 0.0)
@@ -116,6 +126,7 @@ def test_the_better_half_goes_on_and_the_best_is_written(starter: Path, track: T
     assert (result.winner, result.metric, result.better) == ("c", "loss", "lower")
     assert [row["candidate"] for row in result.rows] == ["c", "b", "starter", "d"]
     assert [row["state"] for row in result.rows] == ["racing", "racing", "dropped", "dropped"]
+    assert not track.left_behind
     assert 540 <= track.now <= 600  # ten minutes, with the last validation
     assert track.made["c"] == pytest.approx(3 * track.made["d"], rel=0.1)  # a quarter of half the time, then half of it
     assert kept.lines[0].startswith("round 1 of 2, starter: loss ")
@@ -151,6 +162,22 @@ def test_who_reads_the_data_for_all_leaves_time_for_all(starter: Path, track: Tr
     assert track.now <= 600
 
 
+def test_a_reading_as_long_as_a_round_leaves_time_for_all(starter: Path, track: Track) -> None:
+    """It is taken from all rounds; before, the others made one update each, which decided who stayed."""
+    track.reading, track.slope = {"starter": 300.0}, {"b": 0.9, "c": 0.8}
+    race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    assert track.made["d"] > 250
+    assert track.made["starter"] > 250
+    assert track.now <= 600
+
+
+def test_time_that_one_leaves_is_for_all_rounds(starter: Path, track: Track) -> None:
+    """Candidates that end at once do not make the last one's training of a round longer than the first one's."""
+    track.ends = {"b": 1, "c": 1}
+    race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    assert track.made["d"] < 1.5 * track.made["starter"]
+
+
 def test_ctrl_c_writes_the_best_so_far(starter: Path, track: Track) -> None:
     def stops(name: str, step: int) -> None:
         if name == "d" and step == 5:
@@ -163,18 +190,43 @@ def test_ctrl_c_writes_the_best_so_far(starter: Path, track: Track) -> None:
     assert read_recipe(str(starter)).model.decoder["size"] == 32
 
 
-def test_nobody_was_scored(starter: Path, track: Track) -> None:
+def test_stopped_before_anybody_was_scored(starter: Path, track: Track) -> None:
     def stops(name: str, step: int) -> None:
         raise KeyboardInterrupt
 
     track.stops = stops
     values = values_from(starter)[0]
     result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
-    assert (result.winner, result.notes) == (
+    assert (result.winner, result.stopped, result.notes) == (
         None,
-        ("no candidate was scored in time, so the starter recipe stays; give more --minutes.",),
+        True,
+        ("stopped by Ctrl-C before any candidate was scored, so the starter recipe stays.",),
     )
     assert values_from(starter)[0] == values
+
+
+def test_nobody_was_scored_in_time(starter: Path, track: Track) -> None:
+    def stops(name: str, step: int) -> None:
+        raise Pruned
+
+    track.stops = stops
+    result = race(starter, minutes=10, clock=track.clock, reporter=Reporter())
+    assert (result.winner, result.stopped, result.notes) == (
+        None,
+        False,
+        ("no candidate was scored in time, so the starter recipe stays; give more --minutes.",),
+    )
+
+
+def test_few_updates_say_little(starter: Path, track: Track) -> None:
+    """The recipe plans a validation every 33 updates."""
+    track.slope = {"starter": 0.9}
+    result = race(starter, minutes=0.3, clock=track.clock, reporter=Reporter())
+    assert result.notes[1] == (
+        "2 of 4 candidates did not get as far as the first validation that its recipe plans, so the scores say little; "
+        "give more --minutes."
+    )
+    assert [count < 33 for count in track.made.values()] == [False, False, True, True]
 
 
 def test_a_candidate_that_fails_does_not_win(starter: Path, track: Track) -> None:
@@ -284,6 +336,33 @@ def test_most_candidates_are_recipes(task: str, tmp_path: Path) -> None:
     assert len({each.recipe.to_yaml() for each in entrants}) == len(named)
 
 
+ROWS = {
+    "translation": "the dog sleeps well\tder Hund schläft gut",
+    "document_classification": "the dog sleeps well\tyes",
+    "sentence_pair": "the dog sleeps well\tthe dog runs\tyes",
+}
+
+
+@pytest.mark.skipif(not is_installed(), reason="the extra vectors is not installed")
+@pytest.mark.parametrize("task", ROWS)
+def test_all_candidates_with_vectors_can_be_built(task: str, tmp_path: Path) -> None:
+    """Half a size and other bridges fit a decoder that is tied and conditional."""
+    names = "\t".join(slot.name for slot in TASKS[task].slots)
+    rows = [ROWS[task], ROWS[task].replace("dog", "cat").replace("yes", "no")] * 20
+    (tmp_path / "rows.tsv").write_text("\n".join([names, *rows]) + "\n", encoding="utf-8")
+    file = new(tmp_path / "a.yaml", task=task, data=tmp_path / "rows.tsv")
+    recipe = read_recipe(str(file))
+    assert "wordllama" in file.read_text("utf-8")
+    entrants = entered(str(file), recipe, tmp_path)
+    assert [each.name for each in entrants] == list(candidates(TASKS[task], recipe))
+    for each in entrants:
+        blueprint = Blueprint.of(each.recipe)
+        build(blueprint.plan, splits_of(blueprint).fields.facts())
+    if task == "translation":
+        assert [each.recipe.model.decoder["size"] for each in entrants[:3]] == [128, 64, 256]
+        assert {each.name for each in entrants} >= {"bridge initial", "bridge every_step"}
+
+
 def test_scores_of_other_tokens_are_not_compared(
     starter: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -294,8 +373,6 @@ def test_scores_of_other_tokens_are_not_compared(
 
 def test_time_ends_what_does_not_look_at_it() -> None:
     """A validation that takes far too long is interrupted, though nobody asks for the time in it."""
-    import threading
-
     rang, began = threading.Event(), time.monotonic()
 
     def validate() -> None:
@@ -311,6 +388,26 @@ def test_time_ends_what_does_not_look_at_it() -> None:
     with racing.alarm(60, calm):
         pass
     assert not calm.is_set()
+
+
+def test_nothing_is_interrupted_after_the_end() -> None:
+    """However close to the end the time is over."""
+    is_inside, late = True, []
+
+    def interrupted(number: int, frame: Any) -> None:
+        late.extend([] if is_inside else [number])
+
+    before = signal.signal(signal.SIGINT, interrupted)
+    try:
+        for number in range(300):
+            is_inside = True
+            with racing.alarm(number * 5e-6, threading.Event()):
+                time.sleep(5e-4)
+            is_inside = False
+            time.sleep(2e-4)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not late
 
 
 SMALL: dict[str, Any] = {
@@ -352,3 +449,16 @@ def test_from_python(tmp_path: Path, track: Track, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(racing, "race", raced)
     path = sixjars.new(tmp_path / "a.yaml", task="document_classification", data=lines(tmp_path), minutes=0.5)
     assert seen == [(path, {"minutes": 0.5})]
+
+
+@pytest.mark.usefixtures("measured")
+@pytest.mark.parametrize("stopped", [True, False])
+def test_whoever_stops_a_race_waits_for_no_estimate(
+    stopped: bool, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(racing, "race", lambda *_, **__: Race("loss", "lower", None, (), stopped=stopped))
+    monkeypatch.setattr("sixjars.cli.train.estimated", lambda file: ["about 5 min"])
+    given = ["--task", "document_classification", "--data", lines(tmp_path), "--minutes", 2]
+    said = call("new", tmp_path / "a.yaml", *given)
+    assert ("about 5 min" in said.err) == (not stopped)
+    assert "wrote " in said.err

@@ -441,8 +441,24 @@ def test_notes_on_the_data_come_before_the_first_fold(tmp_path: Path) -> None:
         "learning.folds: 2 models are trained, each scored on the rows that it did not learn from, then one on all "
         "rows, which is kept; its score is the mean of theirs.",
         f"{file}: 1 bad row was skipped. Line 1: column 'label' is unknown. Known: text.",
-        *("fold 1 of 2", "fold 2 of 2", "all rows, for as long as was best on average: 1 epoch"),
+        *("fold 1 of 2", "fold 2 of 2", "all rows, for as long as was best on average: 4 updates"),
     ]
+
+
+def test_the_kept_model_learns_as_long_as_was_best_on_average(tmp_path: Path) -> None:
+    """In updates of which half an epoch may be the best, and beyond the most of one fold, which has fewer rows."""
+    ends = {"steps": 9, "epochs": None, "validate_every": 1, "rate": 0.001, "metric": "loss"}
+    made = values(tmp_path, rows(tmp_path, {"a": 20, "b": 10}), learning={"folds": 3, **ends})
+    _, said = trained(tmp_path, made)
+    logs = [tmp_path / f"run/folds/{number}/log.jsonl" for number in (1, 2, 3)]
+    records = [[json.loads(line) for line in log.read_text().splitlines()] for log in logs]
+    best = [min(fold, key=lambda record: record["loss"])["step"] for fold in records]
+    updates = round(np.mean(best) * 3 / 2)
+    assert best == [9, 9, 9]  # the loss still falls
+    assert said[-1] == f"all rows, for as long as was best on average: {updates} updates"
+    last = json.loads((tmp_path / "run/log.jsonl").read_text().splitlines()[-1])
+    assert last["step"] == updates == 14
+    assert last["epoch"] == pytest.approx(np.mean([fold[-1]["epoch"] for fold in records]), rel=0.2)
 
 
 def test_a_starter_recipe_with_folds_offers_no_other_split(tmp_path: Path) -> None:

@@ -66,6 +66,15 @@ def test_the_evidence_fits_rows_and_classes(
     assert (ngrams["size"], ngrams["buckets"], ngrams["dropout"]) == expected
 
 
+def test_labels_that_a_row_has_several_of_are_counted_one_by_one(tmp_path: Path) -> None:
+    """Not every list of them: 31 of 5 labels."""
+    lists = [", ".join(f"label{at}" for at in range(5) if number >> at & 1) for number in range(1, 32)]
+    rows = [(f"Invoice {number} is late", lists[number % 31]) for number in range(300)]
+    recipe = recipe_for(tmp_path, "document_classification", rows, "text\tlabel")
+    assert setting(recipe, "label", "multi_label")
+    assert recipe.model.encoder["ngrams"]["size"] == 16
+
+
 def test_few_labelled_texts_are_cross_validated(tmp_path: Path) -> None:
     for count, folds in ((90, 5), (900, 5), (1_000, 3), (6_000, None)):
         folder = tmp_path / str(count)
@@ -104,9 +113,51 @@ def test_pairs_are_compared_word_by_word(tmp_path: Path) -> None:
     assert recipe.loss.smoothing == 0.1
 
 
+ENGLISH, CHINESE = "the film is a story of people in a town", "这部电影的故事很好看我非常喜欢它的音乐"
+
+
+def test_texts_without_spaces_are_read_to_their_ends(tmp_path: Path) -> None:
+    """A bag has no recurrence, so that characters are as cheap as words; before, they were cut at 400."""
+    rows = [(CHINESE * 30 + str(number), f"class{number % 2}") for number in range(200)]
+    recipe = recipe_for(tmp_path, "document_classification", rows, "text\tlabel")
+    assert recipe.model.encoder["kind"] == "bag"
+    assert (setting(recipe, "source", "tokens"), setting(recipe, "source", "vectors")) == ("characters", None)
+    assert len(CHINESE) * 30 < setting(recipe, "source", "max_length") <= 2_000
+
+
+def test_columns_of_mixed_scripts_are_read_in_subwords(tmp_path: Path) -> None:
+    """As a whole word, a text without spaces would be unknown."""
+    texts = [CHINESE[number % 7 :] if number % 3 == 0 else f"{ENGLISH} {number}" for number in range(300)]
+    rows = [(text, f"class{number % 2}") for number, text in enumerate(texts)]
+    recipe = recipe_for(tmp_path, "document_classification", rows, "text\tlabel")
+    assert (setting(recipe, "source", "tokens"), setting(recipe, "source", "vectors")) == ("unigram", None)
+    (tmp_path / "few").mkdir()
+    few = [(f"{CHINESE} and {ENGLISH}" if number < 15 else ENGLISH, f"class{number % 2}") for number in range(300)]
+    recipe = recipe_for(tmp_path / "few", "document_classification", few, "text\tlabel")
+    assert setting(recipe, "source", "tokens") == "words"
+
+
+def test_the_script_is_that_of_texts_from_all_over_the_data(tmp_path: Path) -> None:
+    """Two languages may come one after the other, or take turns."""
+    english = [(f"{ENGLISH} {number}", f"class{number % 2}") for number in range(2_500)]
+    hindi = [("आप कैसे हैं मेरे दोस्त", f"class{number % 2}") for number in range(2_500)]
+    turns = [row for pair in zip(english, hindi, strict=True) for row in pair]
+    for name, rows in (("after", english + hindi), ("turns", turns)):
+        (tmp_path / name).mkdir()
+        recipe = recipe_for(tmp_path / name, "document_classification", rows, "text\tlabel")
+        assert setting(recipe, "source", "vectors") is None
+
+
 def test_outputs_of_many_words_are_written_in_subwords() -> None:
     few = [f"word{number % 500}" for number in range(4_000)]
     many = [f"word{number}" for number in range(6_000)]
     assert suggested_tokens(few, tokens="words", long=False)["tokens"] == "words"
     found = suggested_tokens(many, tokens="words", long=False)
     assert (found["tokens"], found["size"]) == ("unigram", 4_000)
+
+
+@pytest.mark.parametrize(("count", "share"), [(2, "third"), (3, "quarter"), (4, "fifth"), (90, "sixth")])
+def test_what_one_model_takes_of_the_time_of_all(count: int, share: str, tmp_path: Path) -> None:
+    data = table(tmp_path / "mine.tsv", labelled(count), "text\tlabel")
+    notes = started(tmp_path / "mine.yaml", task="document_classification", data=data).notes
+    assert any(f"For one model in about a {share} of the time write `folds: null`" in note for note in notes)

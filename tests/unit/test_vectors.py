@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sixjars.data.text.vectors import read_vectors
+from sixjars.data.text.vectors import read_vectors, words_in
 from sixjars.errors import DataError
 
 GLOVE = "the 0.1 -2 3e-1\n. . . 7 8 9\ncat 4 5 6\nthe 9 9 9\nCat 1 1 1\n"
@@ -29,6 +29,22 @@ def test_both_formats(head: str, packed: bool, tmp_path: Path) -> None:
     assert rows == [7, 9]
     assert values.dtype == numpy.float32
     numpy.testing.assert_array_equal(values, numpy.array([[0.1, -2, 0.3], [4, 5, 6]], dtype=numpy.float32))
+
+
+def test_binary_formats_are_told_apart_from_text(tmp_path: Path) -> None:
+    random = numpy.random.default_rng(0)
+    fasttext = (793712314).to_bytes(4, "little") + (12).to_bytes(4, "little") + random.bytes(4000)
+    rows = [f"word{at} ".encode() + random.normal(size=50).astype("<f4").tobytes() for at in range(40)]
+    for name, content in (("cc.en.300.bin", fasttext), ("news.bin", b"40 50\n" + b"".join(rows))):
+        path = written(tmp_path, content, name)
+        with pytest.raises(DataError) as caught:
+            read_vectors(path, {"word1": 0})
+        assert str(caught.value) == (
+            f"{path} is binary, but vectors are read as text: of fastText take the .vec file beside the .bin, of "
+            "word2vec save with binary=False."
+        )
+        with pytest.raises(DataError, match="is binary, but vectors are read as text"):
+            next(words_in(path))
 
 
 def test_words_with_spaces(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,9 @@ from sixjars.cli.options import (
 )
 from sixjars.errors import DataError, RunError
 from sixjars.progress import ConsoleProgress
+
+if TYPE_CHECKING:
+    from sixjars.runs.race import Race
 
 ColumnOption = Annotated[
     list[str] | None, typer.Option(metavar="COLUMN", help="Its column: a name, or a number from 1.", show_default=False)
@@ -98,15 +101,14 @@ def new(
         check_minutes(minutes, data)
     for sentence in started(file, task=task, data=data, columns=columns).notes:
         note(sentence)
-    if minutes is not None:
-        _race(file, minutes)
+    in_a_hurry = minutes is not None and _race(file, minutes).stopped
     note(f"wrote {file}; next: sixjars train {file}")
-    if data and not no_estimate:
+    if data and not no_estimate and not in_a_hurry:
         for sentence in estimated(file):
             note(sentence)
 
 
-def _race(file: Path, minutes: float) -> None:
+def _race(file: Path, minutes: float) -> "Race":
     """Let candidates race, and show how they did."""
     from sixjars.cli.show import show_race
     from sixjars.runs.race import race
@@ -115,6 +117,7 @@ def _race(file: Path, minutes: float) -> None:
     show_race(results(), result)
     for sentence in result.notes:
         note(f"note: {sentence}")
+    return result
 
 
 def estimated(file: Path) -> list[str]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, final
@@ -48,6 +48,12 @@ PICTURES, PAGE, DATA = (".png", ".svg", ".pdf"), ".html", ".json"
 """How the files end that may be written."""
 MOST = 100
 """Inputs of a page, unless more are asked for: a few megabytes."""
+MOST_DECISIVE = 5
+"""Words whose part in an output is listed."""
+NOT_DRAWN = (
+    "note: the weights are attention to words; the output hangs on evidence of words and pairs of words too. Without "
+    "--out the words that it hangs on are listed."
+)
 ViewName = Literal["heatmap", "lines", "document", "image", "frames", "tour", "copying", "pharaoh", "json"]
 
 
@@ -182,10 +188,28 @@ class _Work:
             note_cut(some[0])
         views = [self._view(some) for some in good]
         if out is None:
-            self._print(views)
+            self._print(views, [self._decisive(some[0]) for some in good])
         else:
             self._write(out, views, title)
+            if self._has_evidence:
+                note(NOT_DRAWN)
         self._note(found, good)
+
+    @property
+    def _has_evidence(self) -> bool:
+        """Whether an output hangs on counted words besides what is attended to."""
+        return bool(self.predictor.network.encoder.counted)
+
+    def _decisive(self, prediction: "Prediction") -> str:
+        """The words that an output with evidence hangs on; attention over words is the lesser part of it."""
+        if not self._has_evidence or self.view == "json":
+            return ""
+        from sixjars.runs.faithfulness import falls_without
+
+        view = self._view([replace(prediction, weights=(tuple(falls_without(self.predictor, prediction)),))])
+        falls = sorted(zip(view.outputs[0].weights[0], view.names, strict=True), key=lambda pair: -pair[0])
+        listed = [f"{name} {fall:.2f}" for fall, name in falls[:MOST_DECISIVE] if fall >= 0.005]  # else shown as 0.00
+        return f"It hangs on (log P falls by so much without the word): {'  '.join(listed) or 'no single word'}"
 
     def _note(self, found: "list[list[Prediction]]", good: "list[list[Prediction]]") -> None:
         """What is unknown to the run, and what was skipped; then the exit code."""
@@ -221,7 +245,7 @@ class _Work:
         chosen(made, self.view)
         return made
 
-    def _print(self, views: "list[View]") -> None:
+    def _print(self, views: "list[View]", decisive: "list[str]") -> None:
         """One below the other."""
         from rich.text import Text
 
@@ -230,7 +254,7 @@ class _Work:
         from sixjars.inspection.terminal import view_in_terminal
 
         console = results()
-        for view in views:
+        for view, hangs_on in zip(views, decisive, strict=True):
             if self.view == "json":
                 console.print(json.dumps(view.to_json(), ensure_ascii=False))
                 continue
@@ -239,6 +263,9 @@ class _Work:
             console.print()
             for part in view_in_terminal(view, chosen(view, self.view), width=console.width):
                 console.print(part, soft_wrap=False)
+                console.print()
+            if hangs_on:
+                console.print(Text(hangs_on), soft_wrap=False)
                 console.print()
 
     def _write(self, out: Path, views: "list[View]", title: str) -> None:

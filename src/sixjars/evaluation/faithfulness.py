@@ -181,6 +181,18 @@ class CheckedExample:
     gradient: Agreement | None
 
 
+def falls_of(network: Network, dataset: Dataset, row: int) -> list[float]:
+    """How far the log probability of the reference of a row falls where each position is erased, all its tokens added.
+
+    What a position did for the whole output, by attention or in any other way.
+    """
+    batches = dataset.batches()
+    target = batches.collate(torch.tensor([row])).target
+    tokens = dataset.fields.inputs[network.encoder.positions_of()].holds == "tokens"
+    copies = Copies(network, batches, row, target.values[target.mask].tolist(), tokens=tokens)
+    return copies.falls().sum(0).tolist()
+
+
 def checked_examples(
     network: Network, dataset: Dataset, rows: Sequence[int], *, search: SearchSettings | None, examples: int
 ) -> Iterator[CheckedExample]:

@@ -4,6 +4,7 @@ They are made in memory, on rows of the recipe's own data; nothing is written, n
 """
 
 import math
+import random
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
@@ -36,16 +37,14 @@ WARM: Final = 3
 ENOUGH: Final = 40
 """Updates after which the mean is known well enough, and the seconds for them where they are slow."""
 SECONDS: Final = 4.0
+LONGEST: Final = 6.0
+"""Seconds after which measuring ends, however few updates there are."""
 MOST_BYTES: Final = 100_000_000
 """Of files; larger ones would take too long to be read for an estimate alone."""
 WORTH_SAVING: Final = 60.0
 """Seconds of a training below which nobody needs a shorter one."""
 MOST_CHARACTERS: Final = 2_000_000
 """Of the texts that are tokenized for the estimate, of rows from all over the data."""
-
-
-LONGEST: Final = 6.0
-"""Seconds after which measuring ends, however few updates there are."""
 Clock = Callable[[], float]
 
 
@@ -171,8 +170,11 @@ def _characters(examples: Examples) -> int:
 
 
 def _some(table: Any, every: int) -> Any:
-    """Rows from all over a table."""
-    return table if every == 1 else table.take(pyarrow.array(range(0, len(table), every)))
+    """Rows from all over a table, one of so many; drawn, for labels may take turns, and every tenth row have one."""
+    if every == 1:
+        return table
+    count = math.ceil(len(table) / every)
+    return table.take(pyarrow.array(sorted(random.Random(0).sample(range(len(table)), count))))
 
 
 def pace(updates: Generator[Update, None, None], clock: Clock = time.perf_counter) -> float:

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from sixjars.model.bridges import BRIDGES
 from sixjars.recipe.files import flat
 from sixjars.recipe.sections import Recipe
 from sixjars.tasks import Task
@@ -31,7 +32,7 @@ def candidates(task: Task, recipe: Recipe) -> dict[str, dict[str, Any]]:
         return {STARTER: {}, **_beside_a_bag(recipe), **_dropout(recipe)}
     return {
         STARTER: {},
-        **_sizes(recipe),
+        **_sizes(task, recipe),
         **_dropout(recipe),
         **_bridges(task, recipe),
     }
@@ -56,17 +57,16 @@ def _model(recipe: Recipe) -> dict[str, Any]:
     return {key: value for key, value in values.items() if "backbone" not in key.split(".")}
 
 
-def _sizes(recipe: Recipe) -> dict[str, dict[str, Any]]:
+def _sizes(task: Task, recipe: Recipe) -> dict[str, dict[str, Any]]:
     """Smaller overfits less, larger holds more; pretrained vectors have the size they have."""
-    fixed = any(getattr(field, "vectors", None) for field in recipe.data.fields.values())
-    sizes = {
-        key: value
-        for key, value in _model(recipe).items()
-        if key.rpartition(".")[2] in SIZES
-        and isinstance(value, int)
-        and not isinstance(value, bool)
-        and not (fixed and "embedding" in key.split("."))
-    }
+    with_vectors = [name for name, field in recipe.data.fields.items() if getattr(field, "vectors", None)]
+    fixed = {"decoder" if name == task.output.name else "encoder" for name in with_vectors}
+    sizes = {}
+    for key, value in _model(recipe).items():
+        _, role, *parts = key.split(".")
+        counts = isinstance(value, int) and not isinstance(value, bool) and key.rpartition(".")[2] in SIZES
+        if counts and not (role in fixed and "embedding" in parts):
+            sizes[key] = value
     if not sizes:
         return {}
     larger = {"twice the size": {key: 2 * value for key, value in sizes.items()}}
@@ -87,6 +87,11 @@ def _dropout(recipe: Recipe) -> dict[str, dict[str, Any]]:
 
 
 def _bridges(task: Task, recipe: Recipe) -> dict[str, dict[str, Any]]:
-    """Other ways to condition the decoder on the encoder."""
+    """Other ways to condition the decoder on the encoder; a conditional decoder needs attention that follows it."""
     others = [kind for kind in task.bridges if kind != recipe.model.bridge["kind"]]
-    return {f"bridge {kind}": {"model.bridge": {"kind": kind}} for kind in others}
+    conditional = bool(recipe.model.decoder.get("conditional"))
+    return {
+        f"bridge {kind}": {"model.bridge": {"kind": kind}}
+        | ({"model.decoder.conditional": False} if conditional and not BRIDGES[kind].follows_state else {})
+        for kind in others
+    }

@@ -11,7 +11,7 @@ import numpy as np
 from sixjars.data.dataset import Dataset
 from sixjars.errors import DataError
 from sixjars.evaluation.agreement import Measured
-from sixjars.evaluation.faithfulness import CheckedExample, checked_examples
+from sixjars.evaluation.faithfulness import CheckedExample, checked_examples, falls_of
 from sixjars.inspection.faithfulness import draw_faithfulness
 from sixjars.learning.engine import Device, device_named
 from sixjars.progress import Reporter, listening
@@ -19,6 +19,9 @@ from sixjars.recipe.outside import Outside
 from sixjars.runs.data import Blueprint
 from sixjars.runs.evaluate import scored_dataset
 from sixjars.runs.folder import open_run
+from sixjars.runs.forced import with_output
+from sixjars.runs.predict import Predictor
+from sixjars.runs.prediction import Prediction
 from sixjars.runs.scored_files import file_dataset
 
 EXAMPLES: Final = 200
@@ -130,6 +133,17 @@ def check_attention(
         reporter.end()
     how = f"{OWN} ({search.kind} search)" if search is not None and network.decoder.searches else OWN
     return _check(found, dataset, outputs=GIVEN if reference else how)
+
+
+def falls_without(predictor: Predictor, prediction: Prediction) -> list[float]:
+    """How far the log probability of an output falls without each position of its input; it rises where below 0.
+
+    Unlike attention weights, this holds all that the position did for the output, and for a bag of words that is
+    evidence first of all.
+    """
+    request = with_output(predictor, dict(prediction.inputs), prediction.text)
+    encoded, _ = predictor.encode([request])
+    return [] if encoded is None else falls_of(predictor.network, encoded.dataset, 0)
 
 
 def _rows(dataset: Dataset, examples: int) -> list[int]:

@@ -38,20 +38,25 @@ def fold_runs(run: RunFolder) -> list[RunFolder]:
 
 
 def final_run(run: RunFolder, folds: Sequence[RunFolder]) -> RunFolder:
-    """The run that learns from all rows; no row is left to stop it by, so it takes the mean of the best epochs."""
-    epochs = max(1, round(fmean(best_epoch(one) for one in folds)))
-    learning = run.recipe.learning.model_copy(update={"epochs": epochs, "patience": None, "metric": "loss"})
+    """The run that learns from all rows, for as many epochs as were best on average: no row is left to stop it by.
+
+    In updates, for the best one may be in the middle of an epoch; a fold lacks one part of the rows of an epoch.
+    """
+    more_rows = len(folds) / (len(folds) - 1)
+    steps = max(1, round(more_rows * fmean(best_step(one) for one in folds)))
+    ends = {"steps": steps, "epochs": None, "patience": None, "metric": "loss"}
+    learning = run.recipe.learning.model_copy(update=ends)
     return replace(run, recipe=run.recipe.model_copy(update={"learning": learning}))
 
 
-def best_epoch(run: RunFolder) -> float:
-    """The epoch whose checkpoint a run kept, from its log."""
+def best_step(run: RunFolder) -> float:
+    """The update whose checkpoint a run kept, from its log."""
     name = run.recipe.learning.metric or "loss"
     better = "lower" if name == "loss" else metric_named(name, run.outside).better
     records = run.history()
     if not records or any(name not in record for record in records):
         raise RunError(f"{run.folder / 'log.jsonl'} does not have {name} of each validation, so no best is known.")
-    return best_of(records, name, better=better)["epoch"]
+    return best_of(records, name, better=better)["step"]
 
 
 def means(scores: Sequence[Sequence[Score]]) -> tuple[Score, ...]:
@@ -114,7 +119,7 @@ def cross_validate(
         note(f"fold {number} of {len(folds)}")
         results.append(train(one))
     final = final_run(run, folds)
-    note(f"all rows, for as long as was best on average: {number_of(final.recipe.learning.epochs or 0, 'epoch')}")
+    note(f"all rows, for as long as was best on average: {number_of(final.recipe.learning.steps or 0, 'update')}")
     trained = train(final)
     scores = means([one.scores for one in results])
     if not scores:  # one of several processes, which does not score

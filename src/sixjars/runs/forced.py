@@ -92,7 +92,7 @@ def forced(
     `first` is how many came before, `posterior` that of `taught`.
     """
     requests = [
-        _request(predictor, one, output, first + at)
+        with_output(predictor, one, output, first + at)
         for at, (one, output) in enumerate(zip(inputs, outputs, strict=True))
     ]
     found = {at: _failed(predictor, request, request.error) for at, request in enumerate(requests) if request.error}
@@ -105,7 +105,7 @@ def forced(
     return [found[at] for at in range(len(requests))]
 
 
-def _request(predictor: Predictor, one: Input, output: str, number: int) -> Request:
+def with_output(predictor: Predictor, one: Input, output: str, number: int = 0) -> Request:
     """An input with its output, checked."""
     request, field = predictor.prepare(one, number=number), predictor.fields.output
     if request.error is not None:

@@ -7,6 +7,7 @@ validation set; the test set is not touched.
 """
 
 import math
+import shutil
 import tempfile
 import threading
 import time
@@ -45,6 +46,11 @@ OPTIMISTIC: Final = (
     "was not scored."
 )
 NOBODY: Final = "no candidate was scored in time, so the starter recipe stays; give more --minutes."
+STOPPED: Final = "stopped by Ctrl-C before any candidate was scored, so the starter recipe stays."
+SHORT: Final = (
+    "{} of {} did not get as far as the first validation that its recipe plans, so the scores say little; give more "
+    "--minutes."
+)
 ALL_FAILED: Final = "every candidate failed, so the starter recipe stays; the first one: {}"
 Clock = Callable[[], float]
 
@@ -73,6 +79,16 @@ class Candidate:
     notes: list[str] = field(default_factory=list)
     """Whether few rows validate: what such a race is worth."""
 
+    def ends(self, state: Literal["finished", "dropped", "failed"], why: str = "") -> None:
+        """It trains no more, so its checkpoints go, which may be gigabytes."""
+        self.state, self.why = state, why
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it did not get as far as the first validation that its recipe plans."""
+        return self.state != "failed" and self.updates < (self.recipe.learning.validate_every or 1)
+
 
 @final
 @dataclass(frozen=True)
@@ -93,6 +109,8 @@ class Race:
     """One for each candidate, the best one first: candidate, score, updates, seconds, state, why."""
     notes: tuple[str, ...] = ()
     """What a person should know of it, a sentence each."""
+    stopped: bool = False
+    """Whether Ctrl-C ended it early."""
 
     @property
     def lines(self) -> list[str]:
@@ -194,6 +212,7 @@ class Heats:
 
     def __init__(self, entrants: list[Candidate], better: Literal["higher", "lower"], course: Course) -> None:
         self.entrants, self.better, self.course = entrants, better, course
+        self.sign = 1.0 if better == "lower" else -1.0
         self.rounds = max(1, math.ceil(math.log2(max(1, len(entrants)))))
         self.end = math.inf
 
@@ -215,16 +234,18 @@ class Heats:
     def _round(self, number: int) -> None:
         """The same time for everyone who is left; then the better half stays."""
         clock, left = self.course.clock, self.racing
-        end = clock() + (self.end - clock()) / (self.rounds - number + 1)
         for at, candidate in enumerate(left):
             if clock() >= self.end:
                 return
+            # In trainings of one candidate. What one takes more or less than its share (the first reads the data
+            # for all) is spread over all rounds: in this one alone it would be the others' whole time.
+            to_come = len(left) - at + len(left) * (self.rounds - number)
             what = f"round {number} of {self.rounds}, {candidate.name}"
-            self._train(candidate, (end - clock()) / (len(left) - at), what)
+            self._train(candidate, (self.end - clock()) / to_come, what)
         if number < self.rounds and clock() < self.end:
             alive = [each for each in self.ranked if each.state in ("racing", "finished")]
             for loser in alive[max(1, math.ceil(len(alive) / 2)) :]:
-                loser.state = "dropped"
+                loser.ends("dropped")
 
     @property
     def racing(self) -> list[Candidate]:
@@ -238,8 +259,8 @@ class Heats:
         return sorted(self.entrants, key=lambda each: (each.state == "failed", self._best(each) or worst))
 
     def _best(self, candidate: Candidate) -> tuple[float, float] | None:
-        sign = 1.0 if self.better == "lower" else -1.0
-        return min(((sign * score, loss) for score, loss in candidate.scores), default=None)
+        """Its best score, turned so that less is better, and the loss with it."""
+        return min(((self.sign * score, loss) for score, loss in candidate.scores), default=None)
 
     def _train(self, candidate: Candidate, seconds: float, what: str) -> None:
         """Train for so long, going on where the round before ended."""
@@ -261,32 +282,35 @@ class Heats:
             candidate.seconds += clock() - began
             self.course.reporter.end()
         if end.state == "failed":
-            candidate.state, candidate.why = "failed", end.why
+            candidate.ends("failed", end.why)
         elif end.state == "complete" and not watching.paused:
-            candidate.state = "finished"
+            candidate.ends("finished")
         row = self._row(candidate)
         self.course.reporter.tried(f"{what}: {_in_words(row, candidate.recipe.learning.metric or 'loss')}")
 
     def _row(self, candidate: Candidate) -> dict[str, Any]:
         best = self._best(candidate)
-        score = None if best is None else best[0] * (1.0 if self.better == "lower" else -1.0)
+        score = None if best is None else best[0] * self.sign
         rest = {"updates": candidate.updates, "seconds": round(candidate.seconds, 1)}
         return {"candidate": candidate.name, "score": score, **rest, "state": candidate.state, "why": candidate.why}
 
     def result(self, metric: str, began: float, *, stopped: bool) -> Race:
         """What there is to say of the race."""
         ranked, took = self.ranked, duration(self.course.clock() - began)
+        rows = tuple(map(self._row, ranked))
         scored = [each for each in ranked if each.scores and each.state != "failed"]
         if not scored:
             failed = all(each.state == "failed" for each in ranked)
-            why = ALL_FAILED.format(self.entrants[0].why) if failed else NOBODY
-            return Race(metric, self.better, None, tuple(map(self._row, ranked)), (why,))
+            why = ALL_FAILED.format(self.entrants[0].why) if failed else STOPPED if stopped else NOBODY
+            return Race(metric, self.better, None, rows, (why,), stopped=stopped)
         winner = scored[0]
         by = "stopped by Ctrl-C; " if stopped else ""
         entrants = number_of(len(ranked), "candidate")
         best = f"{by}{winner.name} is the best of {entrants} after {took}, by {metric}."
-        notes = (best, *dict.fromkeys(winner.notes), OPTIMISTIC)
-        return Race(metric, self.better, winner.name, tuple(map(self._row, ranked)), notes)
+        short = sum(each.is_short for each in ranked)
+        too_short = [SHORT.format(short, entrants)] if short and not stopped else []
+        notes = (best, *too_short, *dict.fromkeys(winner.notes), OPTIMISTIC)
+        return Race(metric, self.better, winner.name, rows, notes, stopped=stopped)
 
 
 @final
@@ -364,4 +388,9 @@ def alarm(seconds: float, rang: threading.Event) -> Iterator[None]:
     try:
         yield
     finally:
-        off.set()
+        try:
+            off.set()
+            if thread.is_alive():
+                thread.join()  # an interrupt under way comes here, not after the end
+        finally:
+            off.set()  # again, for the interrupt may have come before the first time

@@ -54,4 +54,4 @@ def _with_section(lines: list[str], section: str, values: Mapping[str, Any], key
 def _end(lines: list[str], begin: int, indent: str) -> int:
     """Where the lines under one line end, which are indented by so much."""
     following = range(begin + 1, len(lines))
-    return next((at for at in following if not lines[at].startswith(indent)), max(len(lines), begin))
+    return next((at for at in following if not lines[at].startswith(indent)), len(lines))

@@ -51,9 +51,11 @@ MORE_ROWS = 1_000
 """Rows from which there are fewer folds."""
 FEW_ROWS = (
     "{found.rows:,} rows are few, so the recipe cross-validates (learning.folds: {folds}): a score on a small part of "
-    "them would be luck, and the model that is kept learns from all of them. For one model in about 1/{whole} of the "
+    "them would be luck, and the model that is kept learns from all of them. For one model in about a {share} of the "
     "time write `folds: null` and `test: 0.1`."
 )
+SHARES = {2: "third", 3: "quarter", 4: "fifth", 5: "sixth"}
+"""Of the time of so many folds and the model that is kept, what one model takes."""
 MANY_BAD = (
     "{bad} to {found.rows:,} good ones are more than {most:.0%}, so the recipe does not skip them "
     "(on_bad_row: error): training stops at the first. Mend them, or write `on_bad_row: skip` to train without them."
@@ -135,11 +137,7 @@ def started(file: str | Path, *, task: str, data: Given = None, columns: Mapping
             *([note] if (note := choice_for(declared, found).note) else []),
             *many_bad,
             *label_notes(output_of(declared, found), found.texts.get(declared.output.name, ())),
-            *(
-                [FEW_ROWS.format(found=found, folds=_folds(found), whole=_folds(found) + 1)]
-                if _cross_validates(declared, found)
-                else []
-            ),
+            *_few_rows(declared, found),
             *(sentence for one in files for sentence in one.notes(_on_bad_row(found))),
         ),
     )
@@ -249,6 +247,12 @@ def without_bleu(metrics: Sequence[str]) -> list[str]:
 def _cross_validates(task: Task, found: Found) -> bool:
     limit = TINY if any(is_media(slot) for slot in task.inputs) else FEW_TEXTS
     return output_of(task, found).single_label and (found.rows or ASSUMED_ROWS) < limit and not found.splits
+
+
+def _few_rows(task: Task, found: Found) -> list[str]:
+    """Why the recipe trains several models, where it does."""
+    folds = _folds(found)
+    return [FEW_ROWS.format(found=found, folds=folds, share=SHARES[folds])] if _cross_validates(task, found) else []
 
 
 def _folds(found: Found) -> int:

@@ -17,6 +17,7 @@ from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
 from sixjars.recipe.files import inline
 from sixjars.runs.columns import Found, field_of
+from sixjars.runs.starter_notes import labels_of
 from sixjars.runs.starter_text import TextChoice
 from sixjars.tasks import Slot, Task
 
@@ -84,7 +85,9 @@ def _sections(task: Task, found: Found, rows: int, text: TextChoice) -> dict[str
     if text.vectors:
         encoder = _with_vectors(encoder, frozen=ENCODERS[kind].keeps_vectors)
     if "ngrams" in encoder and found.texts:
-        encoder["ngrams"] |= _evidence(len(set(found.texts[task.output.name])), rows, encoder["ngrams"]["size"])
+        field = field_of(task.output, found.settings.get(task.output.name))
+        classes = len(set(labels_of(field, found.texts[task.output.name])))
+        encoder["ngrams"] |= _evidence(classes, rows, encoder["ngrams"]["size"])
     if found.texts:
         decoder |= FIELDS[task.output.kind].decoder_options(found.texts)
     if text.tied and "embedding" in decoder and not decoder.get("copying"):

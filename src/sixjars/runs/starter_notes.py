@@ -43,6 +43,12 @@ def counts_of(field: Field, texts: Sequence[str]) -> Counter[str]:
     return Counter(map(field.normalize, texts)) if field.single_label else Counter()
 
 
+def labels_of(field: Field, texts: Sequence[str]) -> list[str]:
+    """All labels of the rows, as the field reads them, of a row that has several each of them."""
+    read = map(field.normalize, texts)
+    return [label for text in read for label in text.split(SEPARATOR)] if field.multi_label else [*read]
+
+
 def unbalanced(counts: Mapping[str, int]) -> bool:
     """Whether some of a few labels have many more rows than others; a label of few rows, a typo maybe, is not asked.
 
@@ -78,7 +84,7 @@ def label_notes(field: Field, texts: Sequence[str]) -> Iterator[str]:
     counts = counts_of(field, texts)
     if field.multi_label and texts:
         lists = [field.normalize(text) for text in texts]
-        counts = Counter(label for text in lists for label in text.split(SEPARATOR))
+        counts = Counter(labels_of(field, texts))
         some = next((text for text in lists if SEPARATOR in text), lists[0])
         yield (
             f"a row may have several labels, such as {shown(some)}, so the recipe says `multi_label: true`. If that is "

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from sixjars.data.fields import FIELDS
-from sixjars.data.text.statistics import MOST_TOKENS_IN_BAG, are_latin, longest_of
+from sixjars.data.text.statistics import MOST_TOKENS_IN_BAG, are_latin, are_mixed, longest_of
 from sixjars.data.text.wordllama import EXTRA, NAME, is_installed
 from sixjars.model.decoders import DECODERS
 from sixjars.model.encoders import ENCODERS
 from sixjars.runs.columns import Found
 from sixjars.tasks import Slot, Task
 
-LOOKED_AT: Final = 2_000
-"""Texts that tell the script of a column."""
 WORDS: Final = 30_000
 """Words of an input's vocabulary: rarer ones come so seldom that they teach nothing."""
 EXTRA_WORDS: Final = 20_000
@@ -45,7 +43,7 @@ class TextChoice:
 def choice_for(task: Task, found: Found) -> TextChoice:
     """The choice for a task and its data; without data there are no vectors."""
     texts = [text for slot in _of_words(task) for text in found.texts.get(slot.name, ())]
-    fits = bool(texts) and are_latin(texts[:LOOKED_AT]) and not _in_segments(task, found)
+    fits = are_latin(texts) and not _in_segments(task)
     tied = FIELDS[task.output.kind].holds == "tokens"
     if fits and not is_installed():
         return TextChoice(tied=tied, note=MISSING)
@@ -58,7 +56,7 @@ def _of_words(task: Task) -> Iterator[Slot]:
         yield from (slot for slot in task.inputs if FIELDS[slot.kind].holds == "tokens")
 
 
-def _in_segments(task: Task, found: Found) -> bool:
+def _in_segments(task: Task) -> bool:
     """Whether an input is read by an encoder of segments, for which vectors were not measured."""
     return ENCODERS[task.starter or task.encoder].has_segments
 
@@ -67,7 +65,12 @@ def text_settings(
     task: Task, slot: Slot, suggested: dict[str, Any], texts: Sequence[str], choice: TextChoice
 ) -> dict[str, Any]:
     """The settings of a text field: what its statistics suggested, with what was measured for its task."""
-    if suggested.get("tokens") not in ("words", "unigram") or slot is task.output:
+    if task.tokens != "words" or "tokens" not in suggested or slot is task.output:
+        return suggested
+    bag = not ENCODERS[task.starter or task.encoder].recurs
+    if suggested["tokens"] == "characters" or are_mixed(texts):
+        if bag:
+            suggested["max_length"] = longest_of(texts, 2, MOST_TOKENS_IN_BAG, words=False)
         return suggested
     labels = not DECODERS[task.decoder].searches
     if labels or choice.vectors:
@@ -79,7 +82,7 @@ def text_settings(
         suggested |= {} if labels else {"extra_words": EXTRA_WORDS}
     if suggested["tokens"] == "words":
         suggested["word_dropout"] = WORD_DROPOUT
-    if not ENCODERS[task.starter or task.encoder].recurs:
+    if bag:
         suggested["max_length"] = longest_of(texts, 2, MOST_TOKENS_IN_BAG)
         suggested["word_dropout"] = 2 * WORD_DROPOUT  # nothing else keeps it from learning rows by heart
     return suggested

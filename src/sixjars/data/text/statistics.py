@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from random import Random
 from typing import Any, Final
 
 MANY_WORDS: Final = 5_000
@@ -41,8 +42,9 @@ def suggested_tokens(texts: Sequence[str], *, tokens: str, long: bool) -> dict[s
     if tokens != "words":
         limit = longest_of(texts, LETTERS_OF_A_WORD, most)
         return {"tokens": tokens, "size": VOCABULARIES[tokens], "max_length": limit}
-    limit = longest_of(texts, 2, most)
-    if len({word for text in texts for word in text.split()}) <= MANY_WORDS:
+    mixed = are_mixed(texts)
+    limit = longest_of(texts, 1, most, words=False) if mixed else longest_of(texts, 2, most)
+    if not mixed and len({word for text in texts for word in text.split()}) <= MANY_WORDS:
         return {"tokens": "words", "size": VOCABULARIES["words"], "max_length": limit}
     size = next((size for rows, size in SUBWORDS if len(texts) < rows), MOST_SUBWORDS)
     return {"tokens": "unigram", "size": size, "max_length": limit}
@@ -50,6 +52,10 @@ def suggested_tokens(texts: Sequence[str], *, tokens: str, long: bool) -> dict[s
 
 LETTERS_OF_A_WORD: Final = 12
 """As many characters are counted for a word and the space before it: few words are longer."""
+LOOKED_AT: Final = 2_000
+"""Texts that tell the script of a column."""
+MIXED: Final = 0.1
+"""Where a larger share of the texts has no space between words, whole words would leave those texts unknown."""
 
 
 def longest_of(texts: Sequence[str], tokens_of_word: int, most: int, *, words: bool = True) -> int:
@@ -58,15 +64,32 @@ def longest_of(texts: Sequence[str], tokens_of_word: int, most: int, *, words: b
     return min(most, max(ASSUMED_LENGTH, lengths[len(lengths) * 99 // 100] * tokens_of_word))
 
 
+def some_of(texts: Sequence[str]) -> Sequence[str]:
+    """Texts that tell the script of all; drawn, for two languages may take turns."""
+    return texts if len(texts) <= LOOKED_AT else Random(0).sample(texts, LOOKED_AT)
+
+
 def are_latin(texts: Sequence[str]) -> bool:
     """Whether nearly all letters of the texts are of the Latin script, as pretrained vectors of words expect.
 
     >>> are_latin(["Grüße aus Köln"]), are_latin(["मैं घर जा रहा हूँ"]), are_latin([])
     (True, False, False)
     """
-    letters = sum(letter.isalpha() for text in texts for letter in text)
-    latin = sum(len(LATIN.findall(text)) for text in texts)
+    some = some_of(texts)
+    letters = sum(letter.isalpha() for text in some for letter in text)
+    latin = sum(len(LATIN.findall(text)) for text in some)
     return letters > 0 and latin >= 0.9 * letters
+
+
+def are_mixed(texts: Sequence[str]) -> bool:
+    """Whether a column has texts with spaces between words, and others of a script without.
+
+    >>> are_mixed(["I am going home", "我今天下午回家。"]), are_mixed(["I see 我 there"])
+    (True, False)
+    """
+    some = some_of(texts)
+    unspaced = sum(are_unspaced([text]) for text in some)
+    return MIXED * len(some) < unspaced < len(some)
 
 
 def are_unspaced(texts: Sequence[str]) -> bool:

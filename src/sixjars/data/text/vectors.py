@@ -6,13 +6,15 @@ last `dim` fields of a line are the numbers.
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy
 
-from sixjars.data.text.files import lines_of
+from sixjars.data.text.files import lines_of, opened
 from sixjars.errors import DataError
 
+BEGINNING: Final = 4096
+"""Bytes in which a binary file shows: one in 256 of those of a number's fraction is zero."""
 Vectors = numpy.ndarray[Any, numpy.dtype[numpy.float32]]
 
 
@@ -28,6 +30,7 @@ def read_vectors(path: Path, wanted: Mapping[str, int]) -> tuple[Vectors, list[i
     firsts = {word.split(None, 1)[0] for word in useful if word.strip()}
     found: dict[bytes, Vectors] = {}
     width = 0
+    _check_is_text(path)
     for number, line in lines_of(path):
         if number == 1:
             width, is_header = _width(line, path)
@@ -49,6 +52,7 @@ def read_vectors(path: Path, wanted: Mapping[str, int]) -> tuple[Vectors, list[i
 def words_in(path: Path) -> Iterator[str]:
     """The words of a file in its own order, which is by frequency in those that people share."""
     width = 0
+    _check_is_text(path)
     for number, line in lines_of(path):
         if number == 1:
             width, is_header = _width(line, path)
@@ -70,6 +74,17 @@ def projected(values: Vectors, size: int) -> Vectors:
     signs = numpy.sign(first[largest, numpy.arange(size)])
     components: Vectors = (centred @ (first * signs)).astype(numpy.float32)
     return components
+
+
+def _check_is_text(path: Path) -> None:
+    """Refuse the binary formats of vectors, whose numbers are full of zero bytes that no text has."""
+    with opened(path) as stream:
+        if b"\0" not in stream.read(BEGINNING):
+            return
+    raise DataError(
+        f"{path} is binary, but vectors are read as text: of fastText take the .vec file beside the .bin, of word2vec "
+        "save with binary=False."
+    )
 
 
 def _width(line: bytes, path: Path) -> tuple[int, bool]:
