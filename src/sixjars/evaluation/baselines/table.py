@@ -63,9 +63,11 @@ def _label(problem: Problem) -> str:
 
 
 def topic_of_labels(problem: Problem) -> str:
-    """Labels of texts, of pairs of texts, or of images and videos."""
+    """Labels of texts, of names and other single words, of pairs of texts, or of images and videos."""
     if not problem.texts:
         return "images"
+    if problem.counts_characters:
+        return "names"
     return "pairs" if len(problem.texts) == 2 else "labels"
 
 
