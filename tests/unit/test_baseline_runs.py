@@ -564,3 +564,39 @@ def test_what_is_no_data_is_refused() -> None:
         DataError, match=r"^data must be a pandas or Arrow table, or a list of dicts, but is 3 \(int\)\.$"
     ):
         sixjars.baselines(3, task="document_classification")
+
+
+def test_data_and_a_recipe_are_told_apart() -> None:
+    sentence = r"^data in memory needs a task: sixjars.baselines\(TABLE, task='document_classification'\)\.$"
+    with pytest.raises(DataError, match=sentence):
+        sixjars.baselines(rows_of_two())
+    with pytest.raises(DataError, match=r"^columns are for data with a task; a recipe names its own\.$"):
+        sixjars.baselines(RECIPE, columns={"source": "text"})
+
+
+def test_an_error_in_a_table_names_no_file() -> None:
+    rows: list[dict[str, Any]] = [*rows_of_two()]
+    for row in rows[3::4]:
+        row["label"] = None
+    with pytest.raises(DataError, match=r"^the table, row 4: column 'label' has no value\.$"):
+        sixjars.baselines(rows, task="document_classification")
+
+
+def test_it_is_said_what_was_read_of_a_table_and_what_was_left_out() -> None:
+    rows: list[dict[str, Any]] = [*rows_of_two()]
+    rows[3]["label"] = None
+    told = Told()
+    found = sixjars.baselines(rows, task="document_classification", reporter=told)
+    assert told.notes[:2] == [
+        "source = 'text' (by its name), label = 'label' (by its name).",
+        "the table: 1 bad row was skipped. Row 4: column 'label' has no value.",
+    ]
+    assert found[1].value("accuracy@1") == 1.0
+
+
+def test_what_compare_prints_for_programs_is_that_of_evaluate(call: Call, run: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(run, tmp_path / "other")
+    said = call("compare", run, other, "--out", tmp_path / "all", "--device", "cpu", "--json")
+    compared = json.loads(said.out)["baselines"]
+    assert compared == json.loads(call("evaluate", run, "--json", "--device", "cpu").out)["baselines"]
+    assert [baseline["name"] for baseline in compared] == ["the most frequent label", LINEAR]
