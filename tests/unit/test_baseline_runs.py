@@ -354,14 +354,25 @@ def test_a_damaged_file_is_written_anew(run: Path, content: bytes) -> None:
     assert len(read_entries(run)) == 1
 
 
-def test_a_folder_that_cannot_be_written_keeps_none(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any) -> None:
-        raise OSError(28, "no space")
-
+def test_a_folder_that_cannot_be_written_keeps_none(run: Path) -> None:
     (run / FILE).unlink()
-    monkeypatch.setattr("sixjars.runs.baseline_file.write_whole", full)
-    assert len(sixjars.evaluate(run, device="cpu").baselines) == 2
+    (run / f".{FILE}.part").mkdir()  # where the file would be written, also for root
+    told = Told()
+    assert len(sixjars.evaluate(run, device="cpu", reporter=told).baselines) == 2
     assert not (run / FILE).exists()
+    assert told.notes == []
+
+
+def test_a_packed_run_has_them_and_stays_as_it_is(run: Path, call: Call, tmp_path: Path) -> None:
+    packed = sixjars.pack(run, tmp_path / "run.sixjars")
+    before = packed.read_bytes()
+    found = sixjars.evaluate(packed, device="cpu").baselines
+    assert [(one.name, one.scores) for one in found] == [
+        (one.name, one.scores) for one in sixjars.evaluate(run, device="cpu").baselines
+    ]
+    assert LINEAR in sixjars.report(packed, out=tmp_path / "report.html", device="cpu").read_text()
+    assert LINEAR in call("compare", packed, run, "--out", tmp_path / "both.md", "--device", "cpu").out
+    assert packed.read_bytes() == before
 
 
 def test_old_entries_leave(tmp_path: Path) -> None:
