@@ -1,23 +1,27 @@
 """Baselines beside runs: what the commands show, what is kept, what turns them off, and what is said of them."""
 
 import json
+import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import sixjars
-from sixjars.errors import DataError
+from sixjars.errors import DataError, Interrupted, RunError
 from sixjars.evaluation.baselines.result import Baseline
+from sixjars.evaluation.baselines.table import METHODS
 from sixjars.evaluation.metrics import Score
 from sixjars.progress import Reporter
+from sixjars.recipe.files import flat, packaged
 from sixjars.recipe.outside import NOTHING
 from sixjars.recipe.sections import Recipe
 from sixjars.runs import advice, beside
 from sixjars.runs.baseline_file import FILE, MOST, Entry, keep_entry, kept_entry, read_entries
-from sixjars.runs.beside import LEAST, SHARE, Beside, sentence_of
+from sixjars.runs.beside import LEAST, SHARE, STOPPED, Beside, sentence_of
 from sixjars.runs.evaluate import training_set
 from sixjars.runs.folder import open_run
 from sixjars.runs.recipes import metrics_of, read_recipe
@@ -88,9 +92,20 @@ def test_a_model_that_is_behind_is_told_what_to_try(recipe: Recipe) -> None:
     assert len(tries) >= 3
 
 
-def test_a_model_that_is_as_good_has_learned_nothing_more(recipe: Recipe) -> None:
+def test_a_model_that_is_as_good_is_no_better(recipe: Recipe) -> None:
     sentence = sentence_of([one(LINEAR, 0.8801)], [score_of(0.8799)], recipe)
-    assert "; this model 0.880 too, so it has learned nothing more. Try, in this order: 1." in sentence
+    assert "; this model 0.880 too, no better. Try, in this order: 1." in sentence
+
+
+@pytest.mark.parametrize(("metric", "value"), [("accuracy@1", 1.0), ("bleu", 100.0)])
+def test_two_perfect_scores_need_no_advice(recipe: Recipe, metric: str, value: float) -> None:
+    sentence = sentence_of([one(LINEAR, value, metric=metric)], [score_of(value, metric)], recipe)
+    assert sentence.endswith(f"; this model {value:.{1 if value > 1 else 3}f} too.")
+
+
+def test_where_there_is_no_advice_the_page_is_named(recipe: Recipe) -> None:
+    sentence = sentence_of([one(LINEAR, 0.88, topic="")], [score_of(0.813)], recipe)
+    assert sentence.endswith("; this model 0.813, which is worse. docs/bad_model.md says what to try.")
 
 
 def test_lower_may_be_better(recipe: Recipe) -> None:
@@ -122,24 +137,81 @@ def test_advice_leaves_out_what_a_recipe_does(recipe: Recipe) -> None:
     changes = ["data.source.lowercase=true", "loss.smoothing=0.1", "model.encoder.dropout=0.5"]
     other = read_recipe(RECIPE, changes, NOTHING)
     before, after = (advice.advice_for("labels", one) for one in (recipe, other))
-    assert advice.WORDS.says in before
-    assert advice.PLAIN.says not in before  # there is no smoothing
-    assert advice.WORDS.says not in after
-    assert advice.PLAIN.says in after
-    assert advice.DROPOUT.says not in after
+    assert before == [
+        "lowercase (data.source.lowercase=true)",
+        "more dropout (model.encoder.dropout=0.5)",
+        "pretrained word vectors, if the texts are English, or a file of them (data.source.vectors=wordllama "
+        "model.encoder.embedding.size=256)",
+        "more updates (smaller batches, more learning.steps, more learning.patience)",
+        "an encoder of words and pairs of words ('model.encoder={kind: bag}' 'model.bridge={kind: pooling, "
+        "join_summary: true}')",
+    ]
+    assert after == [*before[2:3], "no label smoothing and no class weights (loss.smoothing=0)", *before[3:]]
 
 
-def test_advice_for_weights_of_yours_and_a_bridge_of_yours(recipe: Recipe) -> None:
+TOPICS = {
+    "document_classification": ("labels", "names"),
+    "image_classification": ("images",),
+    "image_question_answering": ("labels",),
+    "language_model": ("language",),
+    "pointing": ("order",),
+    "sentence_pair": ("pairs",),
+    "video_classification": ("images",),
+}
+"""Of those tasks that do not write texts."""
+
+
+def test_every_baseline_has_a_topic_with_advice(recipe: Recipe) -> None:
+    methods = [method for some in METHODS.values() for method in some]
+    texts = SimpleNamespace(texts=["source"], counts_characters=False)
+    known = {method.topic(texts) for method in methods}  # type: ignore[arg-type]
+    for change in ({"texts": []}, {"texts": ["a", "b"]}, {"counts_characters": True}):
+        known |= {method.topic(SimpleNamespace(**{**vars(texts), **change})) for method in methods}  # type: ignore[arg-type]
+    assert known == set(advice.ADVICE)
+
+
+@pytest.mark.parametrize("name", packaged())
+def test_a_recipe_takes_all_advice_and_then_does_it_already(name: str) -> None:
+    """Each `KEY=VALUE` is one that this recipe has, also where words or copying come together."""
+    for topic in TOPICS.get(name.partition("/")[0], ("texts",)):
+        for some in advice.ADVICE[topic]:
+            if some is advice.UPDATES:
+                continue
+            changes = shlex.split(" ".join(some.changes(flat(read_recipe(name).model_dump(mode="json")))))
+            assert some.for_recipe(read_recipe(name, changes)) == "", (some.says, changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "expected"),
+    [
+        ("sentence_pair/sick", [], ["model.encoder.compare=words", "data.sentence1.vectors=wordllama"]),
+        ("sentence_pair/sample_words", [], ["data.sentence1.vectors=wordllama"]),
+        ("image_classification/sample_plain", [], ["model.encoder.backbone=efficientnet_lite0"]),
+        ("image_question_answering/daquar_plain", [], ["data.question.lowercase=true"]),
+        ("translation/multi30k_initial", [], ["'model.bridge={kind: attention}'"]),
+        ("summarization/bbc_copy", [], ["data.source.vectors=wordllama"]),
+        ("summarization/bbc_copy", ["model.decoder.copying=false"], ["model.decoder.copying=true"]),
+        ("transliteration/dakshina_attention", [], ["model.encoder.dropout=0.5"]),
+        ("document_classification/sample_bag", [], ["data.source.lowercase=true"]),
+    ],
+)
+def test_advice_names_the_keys_of_the_recipe(name: str, changes: list[str], expected: list[str]) -> None:
+    topics = TOPICS.get(name.partition("/")[0], ("texts",))
+    given = [said for said in advice.advice_for(topics[0], read_recipe(name, changes)) if "learning." not in said]
+    assert expected[0] in given[0]
+    assert all(any(change in said for said in given) for change in expected)
+    assert not any("kind: bag" in said for said in given)
+
+
+def test_weights_of_each_label_are_no_plain_loss() -> None:
     weighted = read_recipe(RECIPE, ["loss.class_weights={animals: 5}"], NOTHING)
-    assert advice.PLAIN.says in advice.advice_for("labels", weighted)
-    assert advice.ATTENTION.says in advice.advice_for("texts", recipe)
-    other = recipe.model_copy(update={"model": recipe.model.model_copy(update={"bridge": {"kind": "my.Bridge"}})})
-    assert advice.ATTENTION.says not in advice.advice_for("texts", other)
+    assert any("loss.class_weights=null" in said for said in advice.advice_for("labels", weighted))
 
 
-def test_every_topic_of_a_baseline_has_advice(recipe: Recipe) -> None:
-    assert set(advice.ADVICE) == {"labels", "pairs", "texts", "language", "images", "order"}
-    assert all(advice.advice_for(topic, recipe) for topic in advice.ADVICE)
+def test_components_of_ones_own_are_left_alone() -> None:
+    values = {"model.encoder.kind": "mine:Encoder", "model.bridge.kind": "mine:Bridge", "loss.smoothing": 0.0}
+    for some in {some for topic in advice.ADVICE.values() for some in topic} - {advice.UPDATES}:
+        assert list(some.changes(values)) == []
 
 
 # Where it is shown.
@@ -289,9 +361,23 @@ def test_a_damaged_file_is_written_anew(run: Path, content: bytes) -> None:
 
 def test_a_folder_that_cannot_be_written_keeps_none(run: Path) -> None:
     (run / FILE).unlink()
-    (run / f".{FILE}.part").mkdir()  # where the file would be written first: not even root can
-    assert len(sixjars.evaluate(run, device="cpu").baselines) == 2
+    (run / f".{FILE}.part").mkdir()  # where the file would be written, also for root
+    told = Told()
+    assert len(sixjars.evaluate(run, device="cpu", reporter=told).baselines) == 2
     assert not (run / FILE).exists()
+    assert told.notes == []
+
+
+def test_a_packed_run_has_them_and_stays_as_it_is(run: Path, call: Call, tmp_path: Path) -> None:
+    packed = sixjars.pack(run, tmp_path / "run.sixjars")
+    before = packed.read_bytes()
+    found = sixjars.evaluate(packed, device="cpu").baselines
+    assert [(one.name, one.scores) for one in found] == [
+        (one.name, one.scores) for one in sixjars.evaluate(run, device="cpu").baselines
+    ]
+    assert LINEAR in sixjars.report(packed, out=tmp_path / "report.html", device="cpu").read_text()
+    assert LINEAR in call("compare", packed, run, "--out", tmp_path / "both.md", "--device", "cpu").out
+    assert packed.read_bytes() == before
 
 
 def test_old_entries_leave(tmp_path: Path) -> None:
@@ -344,10 +430,82 @@ def test_without_the_training_set_there_is_a_note(tmp_path: Path) -> None:
     ]
 
 
-def test_large_training_files_are_not_read_for_it(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = other_rows(tmp_path, 20)
-    changes = [f"data.train={file}", "data.sample=null", "data.valid=0.3", "data.source.column=document"]
-    own = sixjars.train(RECIPE, [*changes, "learning.steps=1"], out=tmp_path / "own", device="cpu")
+def own_run(folder: Path, count: int = 20, *more: str, **options: Any) -> sixjars.Run:
+    """A run that was trained on a file."""
+    file = other_rows(folder, count)
+    changes = [f"data.train={file}", "data.sample=null", "data.source.column=document", "learning.steps=1", *more]
+    return sixjars.train(RECIPE, changes, out=folder / "own", device="cpu", **options)
+
+
+def notes_of_evaluation(run: sixjars.Run, **options: Any) -> list[str]:
+    """What is said where a file is scored and there are no baselines beside it."""
+    told = Told()
+    assert sixjars.evaluate(run.folder, device="cpu", reporter=told, **options).baselines == ()
+    return told.notes
+
+
+def test_other_data_is_scored_where_the_training_set_has_changed(tmp_path: Path) -> None:
+    run = own_run(tmp_path, 20, "data.valid=0.3")
+    file = tmp_path / "other20.jsonl"
+    file.write_text(file.read_text().replace("{", "{ "))
+    assert len(sixjars.evaluate(run.folder, data=other_rows(tmp_path, 9), device="cpu").baselines) == 2
+    file.write_text(file.read_text() + file.read_text().splitlines()[0] + "\n")
+    [note] = notes_of_evaluation(run, data=other_rows(tmp_path, 8))
+    assert note.startswith(
+        f"no baselines beside it, for they learn from the training set: the data of {run.folder} has changed since "
+    )
+
+
+def test_other_data_is_scored_where_an_old_run_does_not_say_its_data(tmp_path: Path) -> None:
+    run = own_run(tmp_path, 20, "data.valid=0.3")
+    remembered = json.loads((run.folder / "run.json").read_text())
+    del remembered["data"]
+    (run.folder / "run.json").write_text(json.dumps(remembered))
+    [note] = notes_of_evaluation(run, data=other_rows(tmp_path, 9))
+    assert note.endswith("run.json is missing or damaged, so its data cannot be checked.")
+
+
+def test_a_training_set_on_the_hub_is_not_fetched_for_it(tmp_path: Path) -> None:
+    run = own_run(tmp_path, 20, "data.valid=0.3")
+    opened = open_run(run.folder)
+    data = opened.recipe.data.model_copy(update={"train": "hf:user/name"})
+    on_hub = replace(opened, recipe=opened.recipe.model_copy(update={"data": data}))
+    with pytest.raises(DataError, match=r"^hf:user/name is on the hub, and is not fetched for that\.$"):
+        training_set(on_hub)
+
+
+def test_images_are_not_decoded_again_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = ["data.sample.size=8", "data.sample.valid=4", "data.sample.test=4", "learning.steps=1"]
+    run = sixjars.train("image_captioning/sample_initial", few, out=tmp_path / "run", device="cpu")
+    assert len(training_set(open_run(run.folder))) == 8
+    monkeypatch.setenv("SIXJARS_CACHE", str(tmp_path / "empty"))
+    with pytest.raises(RunError, match=r"^what was read of the image files is not in the cache any more\.$"):
+        training_set(open_run(run.folder))
+
+
+def test_whoever_stops_them_has_all_else(
+    call: Call, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(beside, "measured", stopped)
+    said = call("train", RECIPE, *FEW, "--out", tmp_path / "run2", "--device", "cpu")
+    assert said.code == 0
+    assert f"note: {STOPPED}" in said.err
+    assert "  accuracy@1  " in said.out
+    assert "without a network" not in said.out
+    (run / FILE).unlink()
+    said = call("evaluate", run, "--device", "cpu")
+    assert said.code == 0
+    assert f"note: {STOPPED}" in said.err
+    assert "  accuracy@1  " in said.out
+    with pytest.raises(Interrupted, match=r"^stopped; the same command with --resume goes on"):
+        own_run(tmp_path, 30, "learning.folds=2")  # two more trainings would come
+
+
+def test_large_training_files_are_not_read_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = own_run(tmp_path, 20, "data.valid=0.3")
     monkeypatch.setattr("sixjars.runs.evaluate.LARGEST", 100)
     with pytest.raises(DataError, match=r"^0 MB of it are too many to read for that\.$"):
         training_set(open_run(own.folder))
@@ -422,3 +580,39 @@ def test_what_is_no_data_is_refused() -> None:
         DataError, match=r"^data must be a pandas or Arrow table, or a list of dicts, but is 3 \(int\)\.$"
     ):
         sixjars.baselines(3, task="document_classification")
+
+
+def test_data_and_a_recipe_are_told_apart() -> None:
+    sentence = r"^data in memory needs a task: sixjars.baselines\(TABLE, task='document_classification'\)\.$"
+    with pytest.raises(DataError, match=sentence):
+        sixjars.baselines(rows_of_two())
+    with pytest.raises(DataError, match=r"^columns are for data with a task; a recipe names its own\.$"):
+        sixjars.baselines(RECIPE, columns={"source": "text"})
+
+
+def test_an_error_in_a_table_names_no_file() -> None:
+    rows: list[dict[str, Any]] = [*rows_of_two()]
+    for row in rows[3::4]:
+        row["label"] = None
+    with pytest.raises(DataError, match=r"^the table, row 4: column 'label' has no value\.$"):
+        sixjars.baselines(rows, task="document_classification")
+
+
+def test_it_is_said_what_was_read_of_a_table_and_what_was_left_out() -> None:
+    rows: list[dict[str, Any]] = [*rows_of_two()]
+    rows[3]["label"] = None
+    told = Told()
+    found = sixjars.baselines(rows, task="document_classification", reporter=told)
+    assert told.notes[:2] == [
+        "source = 'text' (by its name), label = 'label' (by its name).",
+        "the table: 1 bad row was skipped. Row 4: column 'label' has no value.",
+    ]
+    assert found[1].value("accuracy@1") == 1.0
+
+
+def test_what_compare_prints_for_programs_is_that_of_evaluate(call: Call, run: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(run, tmp_path / "other")
+    said = call("compare", run, other, "--out", tmp_path / "all", "--device", "cpu", "--json")
+    compared = json.loads(said.out)["baselines"]
+    assert compared == json.loads(call("evaluate", run, "--json", "--device", "cpu").out)["baselines"]
+    assert [baseline["name"] for baseline in compared] == ["the most frequent label", LINEAR]

@@ -16,12 +16,24 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import MultiLabelBinarizer
 
 import sixjars
-from sixjars.evaluation.baselines import budget as budgets
-from sixjars.evaluation.baselines.budget import Budget, Check, OutOfTime, as_many_as_fit
+from sixjars.errors import DataError
+from sixjars.evaluation.baselines.budget import (
+    FEWEST_FIRST,
+    FIRST,
+    MOST,
+    MOST_FIRST,
+    STEP,
+    Budget,
+    Check,
+    Learner,
+    TooMuch,
+    learned_in_time,
+)
+from sixjars.evaluation.baselines.linear import fitted
 from sixjars.evaluation.baselines.ngrams import NgramModel
 from sixjars.evaluation.baselines.problem import Predicted, Problem
 from sixjars.evaluation.baselines.result import Baseline, best_by
-from sixjars.evaluation.baselines.table import METHODS, measured
+from sixjars.evaluation.baselines.table import METHODS, load_library, measured
 from sixjars.evaluation.metrics import METRICS, Score, metric_named
 from sixjars.evaluation.score import groups_of
 from sixjars.flow.special import STOP
@@ -95,6 +107,22 @@ def test_the_linear_model_is_that_of_scikit_learn(documents: Splits) -> None:
     wanted = model.predict(counted.transform(column(documents.test, "source")))
     assert outputs(problem_of(documents), "word counts") == wanted.tolist()
     assert len(set(wanted)) > 2
+
+
+def test_two_labels_have_one_model(tmp_path: Path) -> None:
+    draw = np.random.default_rng(5)
+    kinds = {"ham": ["lunch", "thanks", "report"], "spam": ["money", "free", "winner"]}
+    rows = [
+        {"text": " ".join(draw.choice([*kinds[label], "the", "you", "today"], size=5)), "label": label}
+        for label in draw.choice(["ham", "spam"], size=80, p=[0.7, 0.3])
+    ]
+    splits = labelled(tmp_path, rows)
+    counted = TfidfVectorizer(ngram_range=(1, 2))
+    train = counted.fit_transform(column(splits.train, "source"))
+    model = liblinear(train).fit(train, column(splits.train, "label"))
+    wanted = model.predict(counted.transform(column(splits.valid, "source")))
+    assert outputs(problem_of(splits), "linear") == wanted.tolist()
+    assert set(wanted) == {"ham", "spam"}
 
 
 def test_the_linear_model_of_pairs_compares_them(pairs: Splits) -> None:
@@ -293,6 +321,12 @@ def test_they_learn_from_the_training_set_alone(documents: Splits) -> None:
     assert outputs(other, "word counts") != outputs(problem, "word counts")
 
 
+LATE_SENTENCE = (
+    "there was no time for a linear model on word counts, or too little memory: baselines get a tenth of the time, or "
+    "2 s, and about 1 GB."
+)
+
+
 class Clock:
     """A clock that work moves on."""
 
@@ -303,66 +337,147 @@ class Clock:
         return self.now
 
 
-def test_rows_are_limited_by_the_measured_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budgets, "PROBED", 10)
-    clock, tried = Clock(), list[int]()
+def test_the_clock_is_looked_at_between_pieces_of_work() -> None:
+    clock = Clock()
+    budget = Budget(2.0, clock)
+    budget.check()
+    clock.now = 1.0
+    assert budget.share(0.5).left == 0.5
+    assert budget.without(0.25).left == 0.75
+    assert budget.at_least(3.0).left == 3.0
+    assert budget.at_least(0.5).left == 1.0
+    clock.now = 2.0
+    assert budget.share(0.5).left == budget.without(1.0).left == 0.0
+    with pytest.raises(TooMuch):
+        budget.check()
 
-    def fit(rows: Sequence[int], check: Check) -> int:
-        tried.append(len(rows))
-        clock.now += 0.01 * len(rows)
+
+class Slow:
+    """Learns and predicts in as many seconds as it is given for a row."""
+
+    def __init__(self, fitting: float, predicting: float = 0.0, *, late: int = 10**9) -> None:
+        self.clock = Clock()
+        self.fitting, self.predicting, self.late = fitting, predicting, late
+        self.tried: list[int] = []
+
+    def fit(self, rows: Sequence[int], check: Check) -> int:
+        self.tried.append(len(rows))
+        self.clock.now += 1000.0 if len(rows) >= self.late else self.fitting * len(rows)
         check()
         return len(rows)
 
-    def predict(model: int, check: Check) -> str:
-        clock.now += 0.05
-        return f"of {model}"
+    def predict(self, model: int, rows: Sequence[int], check: Check) -> list[int]:
+        for _ in rows:
+            self.clock.now += self.predicting
+            check()
+        return [model] * len(rows)
 
-    made, count = as_many_as_fit(fit, predict, range(1000), Budget(2.0, clock), seed=1)
-    assert (made, count) == (f"of {tried[-1]}", tried[-1])
-    assert tried[0] == 10
-    assert 50 < count < 200  # 200 rows would take all of the 2 s
-    assert clock.now <= 2.0
-    assert as_many_as_fit(fit, predict, range(7), Budget(2.0, clock)) == ("of 7", 7)
+    def learned(self, rows: int, scored: int, seconds: float, *, size: float = 1.0) -> tuple[int, int]:
+        learner = Learner(self.fit, self.predict, size)
+        found, count = learned_in_time(learner, range(rows), range(scored), Budget(seconds, self.clock))
+        assert found == [count] * scored
+        return count, len(self.tried)
 
 
-def test_what_is_late_is_given_up_and_what_was_made_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budgets, "PROBED", 10)
+def test_rows_are_limited_by_the_measured_rate() -> None:
+    slow = Slow(0.001, 0.01)
+    count, _ = slow.learned(100_000, 50, 10.0)
+    assert slow.tried[0] == MOST_FIRST
+    assert 2_000 < count < 9_500  # 9,500 rows and all predictions would take all of the 10 s
+    assert slow.clock.now <= 10.0
+    assert Slow(0.001).learned(7, 3, 10.0) == (7, 1)
+
+
+def test_rows_are_tried_a_few_times_as_many_each_time() -> None:
+    slow = Slow(1e-6)
+    assert slow.learned(100_000, 5, 100.0)[0] == 100_000
+    assert slow.tried == [500, 500 * STEP, 100_000]
+
+
+def test_rows_that_are_long_are_fewer_from_the_beginning() -> None:
+    slow = Slow(1e-6)
+    assert slow.learned(100_000, 5, 100.0, size=FIRST / 100)[0] == MOST // (FIRST // 100)
+    assert slow.tried[0] == 100
+    slow = Slow(1e-6)
+    assert slow.learned(100_000, 5, 100.0, size=FIRST)[0] == MOST // FIRST
+    assert slow.tried[0] == FEWEST_FIRST
+
+
+def test_what_is_late_is_given_up_and_the_model_before_it_predicts() -> None:
+    slow = Slow(0.001, 0.01, late=501)
+    assert slow.learned(100_000, 50, 10.0)[0] == MOST_FIRST
+    assert len(slow.tried) == 2
+    with pytest.raises(TooMuch):
+        Slow(1.0).learned(100_000, 50, 10.0)
+    with pytest.raises(TooMuch):
+        Slow(0.0, 1.0).learned(100_000, 50, 10.0)
+
+
+def test_time_for_predictions_is_kept() -> None:
+    """Where only few rows are timed, those of all others are expected to take as long."""
+    slow = Slow(0.001, 0.005)
+    count, _ = slow.learned(100_000, 1_000, 10.0)  # 5 s to predict
+    assert count < 3_000
+    assert slow.clock.now <= 10.0
+
+
+def test_predictions_may_take_longer_with_more_rows() -> None:
     clock = Clock()
 
-    def slow(rows: Sequence[int], check: Check) -> int:
-        clock.now += 0.01 if len(rows) == 10 else 5.0
-        check()
+    def fit(rows: Sequence[int], check: Check) -> int:
+        clock.now += 1e-6 * len(rows)
         return len(rows)
 
-    def same(model: int, check: Check) -> int:
-        return model
-
-    def slower(model: int, check: Check) -> int:
-        clock.now += 0.01 if model == 10 else 5.0
+    def predict(model: int, rows: Sequence[int], check: Check) -> list[int]:
+        clock.now += 1e-6 * model * len(rows)
         check()
-        return model
+        return [model] * len(rows)
 
-    assert as_many_as_fit(slow, same, range(1000), Budget(2.0, clock)) == (10, 10)
-    assert as_many_as_fit(lambda rows, check: len(rows), slower, range(1000), Budget(2.0, clock)) == (10, 10)
-    with pytest.raises(OutOfTime):
-        as_many_as_fit(slow, same, range(1000), Budget(0.005, clock))
+    learner = Learner(fit, predict, 1.0, compares=True)
+    _, count = learned_in_time(learner, range(100_000), range(1_000), Budget(10.0, clock))
+    assert 1_000 < count < 10_000
+    assert clock.now <= 10.0
 
 
-def test_the_rows_are_drawn_by_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budgets, "PROBED", 10)
+def test_the_rows_are_drawn_by_a_seed() -> None:
     drawn: list[list[int]] = []
+
+    def fit(rows: Sequence[int], check: Check) -> None:
+        drawn.append([*rows])
+
+    learner = Learner(fit, lambda model, rows, check: [None for _ in rows], FIRST / 50)
     for seed in (1, 1, 2):
-        fit = lambda rows, check: drawn.append([*rows])  # noqa: E731
-        as_many_as_fit(fit, lambda model, check: None, range(100), Budget(0.0, Clock()), seed=seed)
+        learned_in_time(learner, range(100), range(3), Budget(0.0, Clock()), seed=seed)
     assert drawn[0] == drawn[1] != drawn[2]
     assert drawn[0] == sorted(drawn[0])
+    assert len(drawn[0]) == FEWEST_FIRST
+
+
+def test_a_look_at_the_clock_comes_before_each_text(documents: Splits) -> None:
+    looks: list[None] = []
+    fitted(problem_of(documents), range(20), lambda: looks.append(None))
+    assert len(looks) >= 20
+
+
+def test_long_texts_do_not_take_longer_than_their_time(documents: Splits) -> None:
+    """A text of a million characters counts as many short ones."""
+    [short, long] = [problem_of(documents), problem_of(documents)]
+    vars(long)["_sampled"] = ["word " * 200_000]
+    assert short.size == pytest.approx(sum(map(len, column(documents.train, "source"))) / 90 / 3)
+    assert Learner(print, print, long.size).most < 100  # type: ignore[arg-type]
+
+
+def test_weights_that_do_not_fit_into_memory_are_not_made(documents: Splits, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sixjars.evaluation.baselines.linear.MOST_WEIGHTS", 100)
+    found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], Budget(60.0))
+    assert len(found) == 1
+    assert notes == [LATE_SENTENCE]
 
 
 def test_what_has_no_time_is_told(documents: Splits) -> None:
-    clock = iter(range(1000)).__next__  # each look at the clock takes a second
-    found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], Budget(3.0, clock))
+    found, notes = measured(problem_of(documents), [metric_named("accuracy@1")], Budget(0.0))
     assert [one.name for one in found] == ["the most frequent label"]
-    assert notes == ["there was no time for a linear model on word counts: baselines get a tenth of the time, or 2 s."]
+    assert notes == [LATE_SENTENCE]
 
 
 def test_what_cannot_be_computed_is_told(documents: Splits, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -385,6 +500,25 @@ def test_without_scikit_learn_there_is_what_needs_none(documents: Splits, monkey
     ]
 
 
+@pytest.mark.parametrize("error", [ImportError, RuntimeError, OSError, KeyError, DataError])
+def test_whatever_breaks_is_told_and_breaks_no_training(
+    documents: Splits, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def broken(name: str) -> None:
+        raise error("numpy is too old")
+
+    monkeypatch.setattr("sixjars.evaluation.baselines.table.import_module", broken)
+    load_library(problem_of(documents))
+
+    def wrong(outcomes: Sequence[sixjars.Outcome]) -> float:
+        raise error("numpy is too old")
+
+    found, notes = measured(problem_of(documents), [sixjars.Metric("wrong", wrong)], Budget(60.0))
+    assert found == []
+    assert notes[0].startswith("the most frequent label could not be computed: ")
+    assert "numpy is too old" in notes[0]
+
+
 def test_a_metric_that_takes_too_long_is_left_out(words: Splits) -> None:
     clock = Clock()
 
@@ -397,6 +531,9 @@ def test_a_metric_that_takes_too_long_is_left_out(words: Splits) -> None:
     assert [score.name for score in found[0].scores] == ["exact_match"]
     found, _ = measured(problem_of(words), metrics, Budget(40.0, clock))
     assert [score.name for score in found[0].scores] == ["exact_match", "slow"]
+    found, notes = measured(problem_of(words), metrics[1:], Budget(4.0, clock))
+    assert found == []
+    assert notes[0].startswith("there was no time for copying the input, or too little memory: ")
 
 
 def test_metrics_of_attention_are_left_out(words: Splits) -> None:

@@ -1,22 +1,24 @@
 """What to try where a baseline is as good as a model, or better: one table, in the order in which things helped.
 
-The order is that of measurements on real data: the change that brought most comes first.
+The order is that of measurements on real data: the change that brought most comes first. Each is said with the keys
+that a recipe needs for it, so that they can be written behind `sixjars train RECIPE`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from typing import Any, Final, final
 
+from sixjars.data.text.wordllama import WIDTH
 from sixjars.model.bridges import BRIDGES
-from sixjars.model.encoders import ENCODERS
 from sixjars.recipe.files import flat
 from sixjars.recipe.sections import Recipe
 
-BAG: Final = "bag"
-"""The encoder of words and pairs of words."""
 Values = Mapping[str, Any]
 """A recipe, its keys with dots between them."""
+MUCH_DROPOUT: Final = 0.5
+SUBWORDS: Final = ("bpe", "unigram")
+SCRATCH: Final = "small"
+"""The backbone that learns from the images of the recipe alone."""
 
 
 @final
@@ -25,71 +27,113 @@ class Advice:
     """One thing to try."""
 
     says: str
-    done: Callable[[Values], bool] = lambda values: False
-    """Whether a recipe does it already, or cannot."""
+    changes: Callable[[Values], Iterator[str]]
+    """The `KEY=VALUE` that a recipe lacks; none where it does this already, or cannot."""
 
-    def helps(self, recipe: Recipe) -> bool:
-        """Whether a recipe does not do it yet."""
-        return not self.done(flat(recipe.model_dump(mode="json")))
-
-
-def _some(values: Values, pattern: str, fits: Callable[[Any], bool]) -> bool:
-    """Whether a key of this form has a value that fits; `*` stands for any part of a key."""
-    return any(fnmatch(key, pattern) and fits(value) for key, value in values.items())
+    def for_recipe(self, recipe: Recipe) -> str:
+        """What to do, with its keys; empty where there is nothing to do."""
+        changes = " ".join(self.changes(flat(recipe.model_dump(mode="json"))))
+        return f"{self.says} ({changes})" if changes else ""
 
 
-def _has_plain_words(values: Values) -> bool:
-    texts = [key.removesuffix(".tokens") for key in values if fnmatch(key, "data.*.tokens")]
-    return all(values[f"{text}.tokens"] == "words" and values[f"{text}.lowercase"] for text in texts)
+def _texts(values: Values) -> Iterator[str]:
+    """Where the settings of texts are, as `data.source`."""
+    yield from (key.removesuffix(".tokens") for key in values if key.startswith("data.") and key.endswith(".tokens"))
 
 
-def _has_much_dropout(values: Values) -> bool:
-    return _some(values, "model.encoder*.dropout", lambda value: value >= 0.5)
+def _words(values: Values) -> Iterator[str]:
+    yield from (f"{text}.tokens=words" for text in _texts(values) if values[f"{text}.tokens"] in SUBWORDS)
 
 
-def _has_vectors(values: Values) -> bool:
-    return _some(values, "data.*.vectors", lambda value: value is not None)
+def _lowercase(values: Values) -> Iterator[str]:
+    yield from (f"{text}.lowercase=true" for text in _texts(values) if not values[f"{text}.lowercase"])
 
 
-def _is_plain(values: Values) -> bool:
-    weights = _some(values, "loss.class_weights*", lambda value: value is not None)  # a key each, or one word
-    return not values["loss.smoothing"] and not weights
+def _dropout(values: Values) -> Iterator[str]:
+    """That of the encoder, or else of the decoder; not of word vectors."""
+    shares = {key: value for key, value in values.items() if key.endswith(".dropout") and "embedding" not in key}
+    of_encoder = {key: value for key, value in shares.items() if key.startswith("model.encoder.")}
+    shares = of_encoder or {key: value for key, value in shares.items() if key.startswith("model.")}
+    if shares and max(shares.values()) < MUCH_DROPOUT:
+        # The last one is what the encoder does with all that it has read.
+        yield f"{[*shares][-1]}={MUCH_DROPOUT}"
 
 
-def _is_bag(values: Values) -> bool:
-    return BAG not in ENCODERS or values["model.encoder.kind"] == BAG
+def _vectors(values: Values) -> Iterator[str]:
+    inputs = [text for text in _texts(values) if text != "data.target"]
+    if inputs and all(values[f"{text}.tokens"] == "words" and values[f"{text}.vectors"] is None for text in inputs):
+        yield from (f"{text}.vectors=wordllama" for text in inputs)
+        sizes = [key for key in values if key.startswith("model.encoder.") and key.endswith(".embedding.size")]
+        yield from (f"{key}={WIDTH}" for key in sizes if values[key] != WIDTH)
 
 
-def _attends(values: Values) -> bool:
-    bridge = BRIDGES.get(values["model.bridge.kind"])
-    return bridge is None or bridge.has_attention  # nobody knows what a bridge of yours does
+def _plain_loss(values: Values) -> Iterator[str]:
+    if values.get("loss.smoothing"):
+        yield "loss.smoothing=0"
+    weights = [value for key, value in values.items() if key.startswith("loss.class_weights")]  # or one for each label
+    if any(value is not None for value in weights):
+        yield "loss.class_weights=null"
 
 
-def _copies(values: Values) -> bool:
-    return values.get("model.decoder.copying", True) is True
+def _updates(_: Values) -> Iterator[str]:
+    yield "smaller batches, more learning.steps, more learning.patience"
 
 
-WORDS: Final = Advice("words in place of subwords, lowercased (tokens: words, lowercase: true)", _has_plain_words)
-DROPOUT: Final = Advice("more dropout (model.encoder.dropout: 0.5)", _has_much_dropout)
-VECTORS: Final = Advice("pretrained word vectors (vectors: wordllama, or a file)", _has_vectors)
-PLAIN: Final = Advice("no label smoothing and no class weights (loss: {kind: cross_entropy})", _is_plain)
-UPDATES: Final = Advice("more updates (smaller batches, more learning.steps, more learning.patience)")
-PAIRS_OF_WORDS: Final = Advice("an encoder of words and pairs of words (model.encoder.kind: bag)", _is_bag)
-FEATURES: Final = Advice("a pretrained backbone (backbone: efficientnet_lite0)")
-ATTENTION: Final = Advice("attention (model.bridge.kind: attention)", _attends)
-COPYING: Final = Advice("copying words of the input (model.decoder.copying: true)", _copies)
+def _pairs_of_words(values: Values) -> Iterator[str]:
+    if values.get("model.encoder.kind") in ("text", "hierarchy"):
+        yield from ("'model.encoder={kind: bag}'", "'model.bridge={kind: pooling, join_summary: true}'")
+
+
+def _words_of_both(values: Values) -> Iterator[str]:
+    if values.get("model.encoder.compare") == "summaries":
+        yield "model.encoder.compare=words"
+
+
+def _backbone(values: Values) -> Iterator[str]:
+    for key, value in values.items():
+        if key.endswith(".backbone.name") and value == SCRATCH:
+            yield f"{key.removesuffix('.name')}=efficientnet_lite0"
+
+
+def _attention(values: Values) -> Iterator[str]:
+    bridge = BRIDGES.get(str(values.get("model.bridge.kind")))
+    if bridge is not None and not bridge.has_attention:
+        yield "'model.bridge={kind: attention}'"
+
+
+def _copying(values: Values) -> Iterator[str]:
+    bridge = BRIDGES.get(str(values.get("model.bridge.kind")))
+    in_words = values.get("data.source.tokens") == values.get("data.target.tokens") == "words"
+    can_copy = bridge is not None and bridge.has_attention and in_words and not values.get("loss.smoothing")
+    if can_copy and values.get("model.decoder.copying") is False:
+        yield "model.decoder.copying=true"
+
+
+WORDS: Final = Advice("words in place of subwords", _words)
+LOWERCASE: Final = Advice("lowercase", _lowercase)
+DROPOUT: Final = Advice("more dropout", _dropout)
+VECTORS: Final = Advice("pretrained word vectors, if the texts are English, or a file of them", _vectors)
+PLAIN_LOSS: Final = Advice("no label smoothing and no class weights", _plain_loss)
+UPDATES: Final = Advice("more updates", _updates)
+PAIRS_OF_WORDS: Final = Advice("an encoder of words and pairs of words", _pairs_of_words)
+WORDS_OF_BOTH: Final = Advice("comparing the words of both texts", _words_of_both)
+BACKBONE: Final = Advice("a pretrained backbone", _backbone)
+ATTENTION: Final = Advice("attention", _attention)
+COPYING: Final = Advice("copying words of the input", _copying)
 
 ADVICE: Final[Mapping[str, tuple[Advice, ...]]] = {
-    "labels": (WORDS, DROPOUT, VECTORS, PLAIN, UPDATES, PAIRS_OF_WORDS),
-    "pairs": (PLAIN, VECTORS, WORDS, DROPOUT, UPDATES),
-    "texts": (UPDATES, ATTENTION, COPYING, VECTORS, DROPOUT),
+    "labels": (WORDS, LOWERCASE, DROPOUT, VECTORS, PLAIN_LOSS, UPDATES, PAIRS_OF_WORDS, BACKBONE),
+    "names": (LOWERCASE, DROPOUT, PLAIN_LOSS, UPDATES),
+    "pairs": (PLAIN_LOSS, WORDS_OF_BOTH, VECTORS, WORDS, LOWERCASE, DROPOUT, UPDATES),
+    "texts": (BACKBONE, UPDATES, ATTENTION, COPYING, VECTORS, DROPOUT),
     "language": (UPDATES, DROPOUT),
-    "images": (FEATURES, DROPOUT, UPDATES),
+    "images": (BACKBONE, DROPOUT, UPDATES),
     "order": (UPDATES, ATTENTION),
 }
-"""By what a model does: labels texts, labels pairs of texts, writes texts, models a language, labels images, orders."""
+"""By what a model does: it labels texts, single words, pairs of texts or images; writes texts; models a language; puts
+into an order."""
 
 
 def advice_for(topic: str, recipe: Recipe) -> list[str]:
     """What to try, in order, but for what the recipe does already."""
-    return [one.says for one in ADVICE.get(topic, ()) if one.helps(recipe)]
+    return [said for one in ADVICE.get(topic, ()) if (said := one.for_recipe(recipe))]

@@ -47,20 +47,20 @@ def read_entries(folder: Path) -> tuple[Entry, ...]:
     try:
         if not path.is_file() or path.stat().st_size > LARGEST:
             return ()
-        found: _File = TypeAdapter(_File).validate_json(path.read_bytes(), strict=True)
+        file: _File = TypeAdapter(_File).validate_json(path.read_bytes(), strict=True)
     except (OSError, ValidationError):
         return ()
-    return found.entries if found.format == FORMAT else ()
+    return file.entries if file.format == FORMAT else ()
 
 
 def kept_entry(folder: Path, key: Mapping[str, str]) -> Entry | None:
     """The entry of this data, where there is one."""
-    return next((one for one in read_entries(folder) if one.key == key), None)
+    return next((entry for entry in read_entries(folder) if entry.key == key), None)
 
 
 def keep_entry(folder: Path, entry: Entry) -> None:
     """Add an entry; a folder that cannot be written keeps none."""
-    others = [one for one in read_entries(folder) if one.key != entry.key]
+    others = [kept for kept in read_entries(folder) if kept.key != entry.key]
     kept = _File(FORMAT, (entry, *others)[:MOST])
-    with suppress(RunError):  # which a full disk or a folder without write permission raises
+    with suppress(OSError, RunError):
         write_whole(folder / FILE, (json.dumps(asdict(kept), indent=1, ensure_ascii=False) + "\n").encode())

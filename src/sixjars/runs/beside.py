@@ -29,6 +29,10 @@ SHARE: Final = 0.1
 LEAST: Final = 2.0
 """Seconds that baselines may take beside a short one: a tenth of ten seconds would score nothing."""
 
+PERFECT: Final = ("1.000", "100.0")
+"""The best values of shares and of percentages."""
+STOPPED: Final = "the baselines were stopped; all else is complete. --no-baselines leaves them out."
+
 
 @final
 @dataclass(frozen=True)
@@ -96,7 +100,13 @@ def kept_baselines(
     can_be_kept = isinstance(train, str) and ours
     entry = kept_entry(run.folder, beside.key(str(train), scored)) if can_be_kept else None
     if entry is None:
-        entry = beside.measured(training(), scored)
+        try:
+            entry = beside.measured(training(), scored)
+        except KeyboardInterrupt:
+            if run.recipe.data.fold is not None:  # more is to come, which is to be stopped
+                raise
+            reporter.note(STOPPED)
+            return ()
         if can_be_kept and entry.key["train"] == train:
             keep_entry(run.folder, entry)
     for sentence in entry.notes:
@@ -119,11 +129,20 @@ def sentence_of(baselines: Sequence[Baseline], scores: Sequence[Score], recipe: 
 
 def _sentence(best: Baseline, score: Score, recipe: Recipe) -> str:
     value = best.value(score.name) or 0.0
-    told, own = rounded(value), rounded(score.value, like=value)
-    begins = f"{score.name}: {best.name} reaches {told} in {in_time(best.seconds)}; this model"
-    better = (score.value > value) == (score.better == "higher")
-    if told != own and better:
-        return f"{begins} {own}."
-    how = f"{own} too, so it has learned nothing more" if told == own else f"{own}, which is worse"
-    tries = "; ".join(f"{number}. {says}" for number, says in enumerate(advice_for(best.topic, recipe), start=1))
-    return f"{begins} {how}. Try, in this order: {tries}. {PAGE} says more." if tries else f"{begins} {how}."
+    of_baseline, of_model = rounded(value), rounded(score.value, like=value)
+    begins = f"{score.name}: {best.name} reaches {of_baseline} in {in_time(best.seconds)}; this model"
+    if of_baseline == of_model:
+        begins += f" {of_model} too"
+        if of_model in PERFECT:  # nothing is left to be better at
+            return f"{begins}."
+        begins += ", no better"
+    else:
+        begins += f" {of_model}"
+        if (score.value > value) == (score.better == "higher"):
+            return f"{begins}."
+        begins += ", which is worse"
+    changes = advice_for(best.topic, recipe)
+    if not changes:
+        return f"{begins}. {PAGE} says what to try."
+    listed = "; ".join(f"{number}. {change}" for number, change in enumerate(changes, start=1))
+    return f"{begins}. Try, in this order: {listed}. {PAGE} says more."

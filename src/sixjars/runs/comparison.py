@@ -210,7 +210,11 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `--json`."""
-        return {**asdict(self), "picture": None if self.picture is None else str(self.picture)}
+        return {
+            **asdict(self),
+            "picture": None if self.picture is None else str(self.picture),
+            "baselines": [baseline.to_json() for baseline in self.baselines],
+        }
 
     def _repr_html_(self) -> str:
         """The table, for a notebook."""

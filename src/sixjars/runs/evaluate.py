@@ -11,9 +11,10 @@ from typing import Any, Final, final
 
 from sixjars.data.annotations import ANNOTATIONS
 from sixjars.data.dataset import Dataset, Fields
+from sixjars.data.field import Field
 from sixjars.data.readers.memory import MEMORY, given_tables, table_of, tables_of
 from sixjars.data.readers.records import HUB
-from sixjars.errors import DataError, RecipeError
+from sixjars.errors import DataError, RecipeError, RunError, SixJarsError
 from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import ClassRow, Confusion, Metric, Score, confusion, per_class, why_zero
 from sixjars.evaluation.score import Judged, judged
@@ -202,21 +203,34 @@ def baselines_beside(
 
     try:
         return kept_baselines(run, beside, found.dataset, training, reporter)
-    except DataError as error:
+    except SixJarsError as error:  # the scores of the model stand without them
         reporter.note(f"no baselines beside it, for they learn from the training set: {error}")
         return ()
 
 
 def training_set(run: RunFolder) -> Dataset:
-    """The rows that a run learned from; those of large files are not read only to be compared with."""
-    files = [run.recipe.data.path(name) for name in training_files(run.recipe)]
+    """The rows that a run learned from; what takes long is not read only to be compared with."""
+    names = [*training_files(run.recipe)]
+    if on_hub := [name for name in names if name.startswith(HUB)]:
+        raise DataError(f"{on_hub[0]} is on the hub, and is not fetched for that.")
+    files = [run.recipe.data.path(name) for name in names]
     size = sum(file.stat().st_size for file in files if file.is_file())
     if size > LARGEST:
         raise DataError(f"{size / 1e6:,.0f} MB of it are too many to read for that.")
     blueprint = Blueprint.of(run.recipe, run.outside)
-    splits = splits_of(blueprint, run.restored(blueprint.fields))
+    stored = replace(blueprint, fields=blueprint.fields.mapped(_as_stored))
+    splits = splits_of(stored, run.restored(stored.fields))
     run.check_data(splits.fingerprints)
     return splits.train
+
+
+def _as_stored(input_field: Field) -> Field:
+    """A field that decodes no images or videos, and computes no features of them: that may take hours."""
+
+    def check() -> None:
+        raise RunError(f"what was read of the {input_field.name} files is not in the cache any more.")
+
+    return input_field.equipped(replace(input_field.equipment, check=check))
 
 
 def evaluation_of(found: Judged, metrics: Sequence[Metric], dataset: Dataset) -> Evaluation:

@@ -9,6 +9,7 @@ Dims: R rows, L labels, W words and features.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, final
 
 import numpy as np
@@ -16,14 +17,16 @@ from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset
 from sixjars.data.text.segments import SEPARATOR
-from sixjars.evaluation.baselines.budget import Budget, Check, as_many_as_fit
+from sixjars.evaluation.baselines.budget import Budget, Check, Learner, TooMuch, learned_in_time
 from sixjars.evaluation.baselines.problem import Matrix, Predicted, Problem
-from sixjars.evaluation.baselines.words import counted, counts_characters, pair_features, quiet
+from sixjars.evaluation.baselines.words import checked, counted, pair_features, quiet
 
 STRENGTH: Final = 10.0
 """C: how little weights are held down. 10 suits TF-IDF, whose rows have length 1."""
 AT_ONCE: Final = 2_000
-"""Rows between two looks at the clock."""
+"""Rows that are predicted at once: their scores for a thousand labels take 16 MB."""
+MOST_WEIGHTS: Final = 50_000_000
+"""Words times labels, 8 bytes each."""
 
 
 @final
@@ -35,32 +38,30 @@ class LinearModel:
     words: Any
     """What turns texts into rows; nothing where no input is a text."""
     labels: list[str]
-    weights_LW: NDArray[np.float64]
+    weights_WL: NDArray[np.float64]
     biases_L: NDArray[np.float64]
 
-    def scores(self, dataset: Dataset, rows: Sequence[int]) -> NDArray[np.float64]:
+    def scores(self, dataset: Dataset, rows: Sequence[int], check: Check) -> NDArray[np.float64]:
         """How strongly each row has each label, (R, L); above 0 is yes."""
-        parts = [self.words.transform(dataset.table.texts(name, rows)) for name in self.problem.texts]
-        rows_RW = beside_each_other(parts, self.problem.features(dataset, rows))
-        return np.asarray(rows_RW @ self.weights_LW.T) + self.biases_L
+        texts = [dataset.table.texts(name, rows) for name in self.problem.texts]
+        parts = [self.words.transform(checked(column, check)) for column in texts]
+        rows_RW = beside_each_other(parts, self.problem.features(dataset, rows, check))
+        return np.asarray(rows_RW @ self.weights_WL) + self.biases_L
 
 
 def linear(problem: Problem, budget: Budget) -> Predicted:
     """The labels of each example, the likeliest first; where it may have several, those above one half."""
 
-    def fit(some: Sequence[int], check: Check) -> LinearModel:
-        return fitted(problem, some, check)
-
-    def predict(model: LinearModel, check: Check) -> list[tuple[str, ...]]:
+    def predict(model: LinearModel, some: Sequence[int], check: Check) -> list[tuple[str, ...]]:
         candidates: list[tuple[str, ...]] = []
-        for begin in range(0, len(problem.rows), AT_ONCE):
-            check()
-            scores_RL = model.scores(problem.scored, problem.rows[begin : begin + AT_ONCE])
+        for begin in range(0, len(some), AT_ONCE):
+            scores_RL = model.scores(problem.scored, some[begin : begin + AT_ONCE], check)
             candidates += outputs(model.labels, scores_RL, problem)
         return candidates
 
+    learner = Learner(partial(fitted, problem), predict, problem.size)
     with quiet():
-        candidates, rows = as_many_as_fit(fit, predict, problem.learned_from, budget, seed=problem.seed)
+        candidates, rows = learned_in_time(learner, problem.learned_from, problem.rows, budget, seed=problem.seed)
     return Predicted(candidates, rows=rows)
 
 
@@ -78,25 +79,30 @@ def fitted(problem: Problem, rows: Sequence[int], check: Check) -> LinearModel:
     words, parts = None, []
     if problem.texts:
         texts = [text for name in problem.texts for text in problem.train.table.texts(name, rows)]
-        words, texts_RW = counted(texts, characters=counts_characters(problem))
+        words, texts_RW = counted(texts, check, characters=problem.counts_characters)
         parts = [texts_RW[len(rows) * at :][: len(rows)] for at in range(len(problem.texts))]
-    check()
-    rows_RW = beside_each_other(parts, problem.features(problem.train, rows))
-    several = problem.fields.output.multi_label
-    owned = [set(text.split(SEPARATOR)) if several else {text} for text in problem.targets(rows)]
-    labels = sorted(set().union(*owned) - {""})
-    weights, biases = zip(
-        *(_one_against_others(rows_RW, np.array([label in own for own in owned]), check) for label in labels),
-        strict=True,
-    )
-    return LinearModel(problem, words, labels, np.stack(weights), np.array(biases))
+    rows_RW = beside_each_other(parts, problem.features(problem.train, rows, check))
+    multi_label = problem.fields.output.multi_label
+    targets = [set(text.split(SEPARATOR)) if multi_label else {text} for text in problem.targets(rows)]
+    labels = sorted(set().union(*targets) - {""})
+    if len(labels) * rows_RW.shape[1] > MOST_WEIGHTS:
+        raise TooMuch
+    weights_WL = np.zeros((rows_RW.shape[1], len(labels)))
+    biases_L = np.zeros(len(labels))
+    for at, label in enumerate(labels):
+        check()
+        if len(labels) == 2 and not multi_label and at == 1:  # the other one of two
+            weights_WL[:, 1], biases_L[1] = -weights_WL[:, 0], -biases_L[0]
+            break
+        has_R = np.array([label in target for target in targets])
+        weights_WL[:, at], biases_L[at] = _one_against_others(rows_RW, has_R)
+    return LinearModel(problem, words, labels, weights_WL, biases_L)
 
 
-def _one_against_others(rows_RW: Matrix, has_R: NDArray[np.bool_], check: Check) -> tuple[NDArray[np.float64], float]:
+def _one_against_others(rows_RW: Matrix, has_R: NDArray[np.bool_]) -> tuple[NDArray[np.float64], float]:
     """The weights of one label, and its bias."""
     from sklearn.linear_model import LogisticRegression
 
-    check()
     if has_R.all():
         return np.zeros(rows_RW.shape[1]), 1.0
     dual = rows_RW.shape[1] > rows_RW.shape[0]  # a weight for each row is then less than one for each word
@@ -116,7 +122,7 @@ def beside_each_other(parts: Sequence[Matrix], features: NDArray[np.float32] | N
 
 def name_of(problem: Problem) -> str:
     """What its numbers are of."""
-    counts = "character counts" if problem.texts and counts_characters(problem) else "word counts"
+    counts = "character counts" if problem.texts and problem.counts_characters else "word counts"
     if not problem.texts:
         return "a linear model on the frozen features"
     counts += " of both texts" if len(problem.texts) == 2 else ""

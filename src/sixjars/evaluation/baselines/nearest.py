@@ -5,19 +5,19 @@ Dims: R rows to give outputs for, T training rows, W words or features.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset
-from sixjars.evaluation.baselines.budget import Budget, Check, as_many_as_fit
+from sixjars.evaluation.baselines.budget import Budget, Check, Learner, learned_in_time
 from sixjars.evaluation.baselines.problem import Matrix, Predicted, Problem
-from sixjars.evaluation.baselines.words import counted, counts_characters, quiet
+from sixjars.evaluation.baselines.words import checked, counted, quiet
 
-AT_ONCE: Final = 200
-"""Rows that are compared with all training rows in one product; between two, the clock is looked at."""
-
-
+AT_ONCE: Final = 10_000_000
+"""Pairs of a row and a training row that are compared in one product: 20 bytes each."""
 SPARE: Final = 10
 """Rows that are looked at for each different output that is wanted."""
 
@@ -28,58 +28,61 @@ class Memory:
     """Training rows, and their outputs."""
 
     words: Any
-    rows_TW: Matrix
+    """What turns texts into rows; nothing where no input is a text."""
+    rows_WT: Matrix
+    """Its columns are training rows."""
     targets: list[str]
 
     def nearest(self, rows_RW: Matrix, most: int) -> list[tuple[str, ...]]:
         """The outputs of the most similar rows, each once, the most similar first; of equal ones the first."""
-        likeness_RT = rows_RW @ self.rows_TW.T
-        found: list[tuple[str, ...]] = []
-        for row_T in likeness_RT.toarray() if hasattr(likeness_RT, "toarray") else likeness_RT:
-            if most == 1:
-                found.append((self.targets[int(row_T.argmax())],))
-                continue
-            nearby = np.arange(len(row_T))
-            if len(row_T) > SPARE * most:  # some have the same output
-                nearby = np.sort(np.argpartition(-row_T, SPARE * most)[: SPARE * most])
-            order = nearby[np.argsort(-row_T[nearby], kind="stable")]
-            several = dict.fromkeys(self.targets[at] for at in order)
-            found.append(tuple(several)[:most])
-        return found
+        likeness_RT = rows_RW @ self.rows_WT
+        rows = likeness_RT.toarray() if hasattr(likeness_RT, "toarray") else likeness_RT
+        return [self._outputs(row_T, most) for row_T in rows]
+
+    def _outputs(self, row_T: NDArray[np.float64], most: int) -> tuple[str, ...]:
+        """Those of one row, given how similar each training row is."""
+        if most == 1:
+            return (self.targets[int(row_T.argmax())],)
+        nearby = np.arange(len(row_T))
+        if len(row_T) > SPARE * most:  # some have the same output
+            nearby = np.sort(np.argpartition(-row_T, SPARE * most)[: SPARE * most])
+        order = nearby[np.argsort(-row_T[nearby], kind="stable")]
+        return tuple(dict.fromkeys(self.targets[at] for at in order))[:most]
 
 
 def nearest(problem: Problem, budget: Budget) -> Predicted:
     """An output for each example, from as many training rows as there is time to compare with."""
 
-    def fit(rows: Sequence[int], check: Check) -> Memory:
-        check()
-        return memory_of(problem, rows)
-
-    def predict(memory: Memory, check: Check) -> list[tuple[str, ...]]:
-        found: list[tuple[str, ...]] = []
-        for begin in range(0, len(problem.rows), AT_ONCE):
+    def predict(memory: Memory, some: Sequence[int], check: Check) -> list[tuple[str, ...]]:
+        candidates: list[tuple[str, ...]] = []
+        together = max(1, AT_ONCE // len(memory.targets))
+        for begin in range(0, len(some), together):
             check()
-            some = problem.rows[begin : begin + AT_ONCE]
-            found += memory.nearest(rows_of(problem, memory.words, problem.scored, some), problem.most)
-        return found
+            rows_RW = rows_of(problem, memory.words, some[begin : begin + together], check)
+            candidates += memory.nearest(rows_RW, problem.most)
+        return candidates
 
+    learner = Learner(partial(memory_of, problem), predict, problem.size, compares=True)
     with quiet():
-        candidates, rows = as_many_as_fit(fit, predict, problem.learned_from, budget, seed=problem.seed)
+        candidates, rows = learned_in_time(learner, problem.learned_from, problem.rows, budget, seed=problem.seed)
     return Predicted(candidates, rows=rows)
 
 
-def memory_of(problem: Problem, rows: Sequence[int]) -> Memory:
+def memory_of(problem: Problem, rows: Sequence[int], check: Check) -> Memory:
     """Some training rows, ready to be compared with."""
     if not problem.texts:
-        return Memory(None, problem.features(problem.train, rows), problem.targets(rows))
+        features_TW: Matrix = problem.features(problem.train, rows, check)
+        return Memory(None, features_TW.T, problem.targets(rows))
     texts = _texts(problem, problem.train, rows)
-    words, rows_TW = counted(texts, characters=counts_characters(problem))
-    return Memory(words, rows_TW, problem.targets(rows))
+    words, rows_TW = counted(texts, check, characters=problem.counts_characters)
+    return Memory(words, rows_TW.T.tocsr(), problem.targets(rows))  # once, and not in each product
 
 
-def rows_of(problem: Problem, words: Any, dataset: Dataset, rows: Sequence[int]) -> Matrix:
+def rows_of(problem: Problem, words: Any, rows: Sequence[int], check: Check) -> Matrix:
     """Rows of length 1: TF-IDF of the texts, or the frozen features where no input is a text."""
-    return problem.features(dataset, rows) if words is None else words.transform(_texts(problem, dataset, rows))
+    if words is None:
+        return problem.features(problem.scored, rows, check)
+    return words.transform(checked(_texts(problem, problem.scored, rows), check))
 
 
 def _texts(problem: Problem, dataset: Dataset, rows: Sequence[int]) -> list[str]:

@@ -19,13 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset
-from sixjars.evaluation.baselines.budget import Budget, Check, as_many_as_fit
+from sixjars.evaluation.baselines.budget import Budget, Check, Learner, learned_in_time
 from sixjars.evaluation.baselines.problem import Predicted, Problem
 from sixjars.flow.special import STOP
 
 ORDER: Final = 5
 AT_ONCE: Final = 2_000
 """Texts between two looks at the clock."""
+NUMBERS: Final = 4
+"""Of a token: as many arrays of all tokens stand beside each other as take 200 bytes for each."""
 NEVER: Final = -1
 """Stands for an n-gram that is not there: never seen, or longer than what stands before it."""
 Numbers = NDArray[np.int64]
@@ -56,7 +58,14 @@ class NgramModel:
     [0.72, 0.273, 0.573]
     """
 
-    def __init__(self, texts: Iterable[Sequence[int] | Numbers], *, words: int, order: int = ORDER) -> None:
+    def __init__(
+        self,
+        texts: Iterable[Sequence[int] | Numbers],
+        *,
+        words: int,
+        order: int = ORDER,
+        check: Check = lambda: None,
+    ) -> None:
         """Of texts without `<stop>`, over a vocabulary of so many `words`, the special ones included."""
         self.begin = words
         """The number of the sign before a text."""
@@ -66,6 +75,7 @@ class NgramModel:
         codes, seen = list[Numbers](), list[tuple[Numbers, Numbers, Numbers]]()
         before_T = np.zeros_like(tokens_T)  # of order 1, what stands before is nothing: number 0
         for number in range(1, order + 1):
+            check()
             real_T = (places_T > 0) & (before_T != NEVER)
             keys_T = before_T * self.wide + tokens_T
             keys_G, first_G, inverse = np.unique(keys_T[real_T], return_index=True, return_inverse=True)
@@ -140,22 +150,24 @@ def _scored(problem: Problem, budget: Budget, order: int) -> Predicted:
     words = int(problem.fields.output.facts()["vocabulary"])
 
     def fit(rows: Sequence[int], check: Check) -> NgramModel:
-        check()
-        return NgramModel(_ids(problem, problem.train, rows), words=words, order=order)
+        return NgramModel(_ids(problem, problem.train, rows), words=words, order=order, check=check)
 
-    def predict(model: NgramModel, check: Check) -> list[tuple[float, int]]:
-        found: list[tuple[float, int]] = []
-        for begin in range(0, len(problem.rows), AT_ONCE):
+    def predict(model: NgramModel, rows: Sequence[int], check: Check) -> list[tuple[float, int]]:
+        likelihoods: list[tuple[float, int]] = []
+        for begin in range(0, len(rows), AT_ONCE):
             check()
-            texts = _ids(problem, problem.scored, problem.rows[begin : begin + AT_ONCE])
+            texts = _ids(problem, problem.scored, rows[begin : begin + AT_ONCE])
             logs = np.log(model.probabilities(texts))
             ends = np.cumsum([len(text) + 1 for text in texts])
             sums = [float(part.sum()) for part in np.split(logs, ends[:-1])]
-            found += zip(sums, (len(text) + 1 for text in texts), strict=True)
-        return found
+            likelihoods += zip(sums, (len(text) + 1 for text in texts), strict=True)
+        return likelihoods
 
-    found, count = as_many_as_fit(fit, predict, problem.learned_from, budget, seed=problem.seed)
-    return Predicted(likelihoods=found, rows=count)
+    _, offsets = problem.train.table.ids(problem.fields.output.name)
+    size = NUMBERS * (offsets[-1] - offsets[0]) / max(len(problem.train), 1)
+    learner = Learner(fit, predict, float(size))
+    likelihoods, count = learned_in_time(learner, problem.learned_from, problem.rows, budget, seed=problem.seed)
+    return Predicted(likelihoods=likelihoods, rows=count)
 
 
 def _ids(problem: Problem, dataset: Dataset, rows: Sequence[int]) -> list[Numbers]:

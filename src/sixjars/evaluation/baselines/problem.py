@@ -3,15 +3,27 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sixjars.data.dataset import Dataset, Fields
-from sixjars.evaluation.baselines.budget import Budget
+from sixjars.data.text.statistics import are_unspaced
+from sixjars.evaluation.baselines.budget import Budget, Check
 from sixjars.evaluation.metrics import Outcome
 from sixjars.evaluation.score import given_of, references_of
+
+SAMPLED: Final = 1_000
+"""Training rows that tell how long texts are, and whether their words or characters are counted."""
+BEGINNING: Final = 1_000
+"""Characters of each that tell whether it has words."""
+FEW_WORDS: Final = 1.5
+"""Words of a text on average, below which its characters say more: names, words to transliterate."""
+WORD: Final = 6
+"""Characters of a word with the space behind it, in English."""
+FEATURES_AT_ONCE: Final = 500
+"""Rows whose features are read between two looks at the clock."""
 
 
 @final
@@ -65,12 +77,41 @@ class Problem:
         """The right outputs of training rows, as they are scored."""
         return self.train.normalized(self.fields.output.name, rows)
 
-    def features(self, dataset: Dataset, rows: Sequence[int]) -> NDArray[np.float32] | None:
+    @cached_property
+    def _sampled(self) -> list[str]:
+        """The input texts of some training rows, from all over."""
+        step = max(1, len(self.learned_from) // SAMPLED)
+        rows = self.learned_from[::step]
+        return [text for name in self.texts for text in self.train.table.texts(name, rows)]
+
+    @cached_property
+    def counts_characters(self) -> bool:
+        """Whether texts are single words, or in a script without spaces."""
+        texts = [text[:BEGINNING] for text in self._sampled]
+        return are_unspaced(texts) or sum(len(text.split()) for text in texts) < FEW_WORDS * len(texts)
+
+    @cached_property
+    def size(self) -> float:
+        """Numbers of a training row on average: n-grams of its texts, and frozen features."""
+        characters = sum(map(len, self._sampled)) / max(len(self._sampled), 1) * len(self.texts)
+        # One, two and three characters from each on; or a word, and it with the next one.
+        ngrams = characters * (3 if self.counts_characters else 2 / WORD)
+        features = self.features(self.train, self.learned_from[:1])
+        return ngrams + (0 if features is None else features.shape[1])
+
+    def features(
+        self, dataset: Dataset, rows: Sequence[int], check: Check = lambda: None
+    ) -> NDArray[np.float32] | None:
         """Frozen features of all inputs that have some, (R, N), of unit length; nothing where none are stored."""
-        fields = dataset.fields.inputs.values() if self.has_features else ()
-        found = [field.frozen_features(dataset.table, rows) for field in fields]
-        given = [_even(one) for one in found if one is not None]
-        return np.concatenate(given, axis=1) if given else None
+        if not self.has_features:
+            return None
+        blocks = []
+        for begin in range(0, len(rows), FEATURES_AT_ONCE):
+            check()
+            some = rows[begin : begin + FEATURES_AT_ONCE]
+            each = [field.frozen_features(dataset.table, some) for field in dataset.fields.inputs.values()]
+            blocks.append(np.concatenate([_even(vectors) for vectors in each if vectors is not None], axis=1))
+        return np.concatenate(blocks)
 
     @cached_property
     def has_features(self) -> bool:

@@ -1,13 +1,14 @@
 """Which baselines there are for what a model outputs, and how they are scored: as the model is, on the same rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Final
 
 from sixjars.errors import first_line
-from sixjars.evaluation.baselines.budget import Budget, OutOfTime
+from sixjars.evaluation.baselines.budget import Budget, TooMuch
 from sixjars.evaluation.baselines.constant import copied, in_order, lead, most_frequent
 from sixjars.evaluation.baselines.linear import linear
 from sixjars.evaluation.baselines.linear import name_of as name_of_linear
@@ -18,13 +19,19 @@ from sixjars.evaluation.baselines.result import Baseline
 from sixjars.evaluation.metrics import Metric, Outcome, Score, score
 from sixjars.flow.contracts import Holds
 
+LEARNING: Final = 0.8
+"""Share of the time of a baseline for its predictions; the rest is for scoring them."""
 TRIED: Final = 20
 """Outcomes that a metric is tried on, to know how long it takes for all."""
+ALWAYS: Final = 0.1
+"""Seconds for a metric, even where a fit that is not interrupted has used up the time."""
 MISSING: Final = (
     "scikit-learn is not installed, so {} is not among the baselines. Run: pip install 'sixjars[baselines]'"
 )
 FAILED: Final = "{} could not be computed: {}."
-LATE: Final = "there was no time for {}: baselines get a tenth of the time, or 2 s."
+LATE: Final = (
+    "there was no time for {}, or too little memory: baselines get a tenth of the time, or 2 s, and about 1 GB."
+)
 
 
 def has_input(problem: Problem) -> bool:
@@ -56,9 +63,11 @@ def _label(problem: Problem) -> str:
 
 
 def topic_of_labels(problem: Problem) -> str:
-    """Labels of texts, of pairs of texts, or of images and videos."""
+    """Labels of texts, of names and other single words, of pairs of texts, or of images and videos."""
     if not problem.texts:
         return "images"
+    if problem.counts_characters:
+        return "names"
     return "pairs" if len(problem.texts) == 2 else "labels"
 
 
@@ -94,8 +103,9 @@ def has_library() -> bool:
 def load_library(problem: Problem) -> None:
     """Import scikit-learn where a baseline needs it: that takes seconds once, which say nothing of the rows."""
     if has_library() and any(one.needs_library and problem.rows and one.fits(problem) for one in methods_of(problem)):
-        import_module("sklearn.feature_extraction.text")
-        import_module("sklearn.linear_model")
+        with suppress(Exception):  # where it is broken, the baseline that needs it says so
+            import_module("sklearn.feature_extraction.text")
+            import_module("sklearn.linear_model")
 
 
 def methods_of(problem: Problem) -> tuple[Method, ...]:
@@ -112,22 +122,26 @@ def measured(problem: Problem, metrics: Sequence[Metric], budget: Budget) -> tup
     installed = [one for one in fitting if not one.needs_library or has_library()]
     lacking = [one.name(problem) for one in fitting if one not in installed]
     notes = [MISSING.format(" and ".join(lacking))] if lacking else []
-    found: list[Baseline] = []
+    baselines: list[Baseline] = []
     for place, method in enumerate(installed):
-        share = budget.share(len(installed) - place)
+        share = budget.share(1 / (len(installed) - place))
         try:
-            predicted = method.predict(problem, share)
-            seconds = budget.clock() - share.began
-        except OutOfTime:
+            baselines.append(_scored_baseline(method, problem, metrics, share))
+        except TooMuch:
             notes.append(LATE.format(method.name(problem)))
-            continue
-        except (ImportError, MemoryError, ValueError) as error:  # a model that was trained is worth more than this
+        except Exception as error:  # noqa: BLE001 - a model that was trained is worth more than this
             notes.append(FAILED.format(method.name(problem), first_line(error)))
-            continue
-        if scores := tuple(scored(predicted, problem, metrics, share)):
-            name = _named(method, predicted, problem)
-            found.append(Baseline(name, scores, seconds, predicted.rows, method.topic(problem)))
-    return found, notes
+    return baselines, notes
+
+
+def _scored_baseline(method: Method, problem: Problem, metrics: Sequence[Metric], budget: Budget) -> Baseline:
+    """What one of them predicts, and its scores."""
+    predicted = method.predict(problem, budget.share(LEARNING))
+    seconds = budget.clock() - budget.began
+    scores = tuple(scored(predicted, problem, metrics, budget))
+    if not scores:
+        raise TooMuch
+    return Baseline(_named(method, predicted, problem), scores, seconds, predicted.rows, method.topic(problem))
 
 
 def _named(method: Method, predicted: Predicted, problem: Problem) -> str:
@@ -142,27 +156,27 @@ def scored(predicted: Predicted, problem: Problem, metrics: Sequence[Metric], bu
     has = {"familiar", "given"} | ({"candidates"} if predicted.candidates is not None else set())
     has |= {"likelihood"} if predicted.likelihoods is not None else set()
     for metric in metrics:
-        if not metric.needs <= has:
-            continue
-        outcomes = outcomes_of(predicted, problem, metric)
-        if metric is metrics[0] or _is_quick(metric, outcomes, budget):
-            yield from score(outcomes, [metric])
+        if metric.needs <= has:
+            outcomes = outcomes_of(predicted, problem, metric)
+            if _is_quick(metric, outcomes, budget):
+                yield from score(outcomes, [metric])
 
 
 def outcomes_of(predicted: Predicted, problem: Problem, metric: Metric) -> list[Outcome]:
     """What the metric compares: the references of the model's outcomes, and the outputs of a baseline."""
-    found = problem.examples
+    outcomes = problem.examples
     if predicted.candidates is not None:
-        outputs = [some[: metric.nbest] for some in predicted.candidates]
-        found = [replace(one, candidates=own) for one, own in zip(found, outputs, strict=True)]
+        best = [candidates[: metric.nbest] for candidates in predicted.candidates]
+        outcomes = [replace(one, candidates=some) for one, some in zip(outcomes, best, strict=True)]
         if "familiar" in metric.needs:
-            found = [replace(one, familiar=one.candidates[0] in problem.known_outputs) for one in found]
+            known = problem.known_outputs
+            outcomes = [replace(one, familiar=one.candidates[0] in known) for one in outcomes]
     if predicted.likelihoods is not None:
-        found = [
+        outcomes = [
             replace(one, log_probability=log, tokens=tokens)
-            for one, (log, tokens) in zip(found, predicted.likelihoods, strict=True)
+            for one, (log, tokens) in zip(outcomes, predicted.likelihoods, strict=True)
         ]
-    return list(found)
+    return list(outcomes)
 
 
 def _is_quick(metric: Metric, outcomes: Sequence[Outcome], budget: Budget) -> bool:
@@ -171,4 +185,5 @@ def _is_quick(metric: Metric, outcomes: Sequence[Outcome], budget: Budget) -> bo
         return True
     began = budget.clock()
     metric.compute(outcomes[:TRIED])
-    return (budget.clock() - began) * len(outcomes) / TRIED <= max(budget.left, 0.0)
+    seconds = (budget.clock() - began) * len(outcomes) / TRIED
+    return seconds <= max(budget.left, ALWAYS)

@@ -6,38 +6,33 @@ Dims: R rows, W different words and pairs.
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
-from sixjars.data.text.statistics import are_unspaced
-from sixjars.evaluation.baselines.problem import Matrix, Problem
-
-LOOKED_AT: Final = 1_000
-"""Texts that tell whether words or characters are counted."""
-FEW_WORDS: Final = 1.5
-"""Words of a text on average, below which its characters say more: names, words to transliterate."""
+from sixjars.evaluation.baselines.budget import Check
+from sixjars.evaluation.baselines.problem import Matrix
 
 
-def counts_characters(problem: Problem) -> bool:
-    """Whether texts are single words, or in a script without spaces."""
-    rows = problem.learned_from[:LOOKED_AT]
-    texts = [text for name in problem.texts for text in problem.train.table.texts(name, rows)]
-    return are_unspaced(texts) or sum(len(text.split()) for text in texts) < FEW_WORDS * len(texts)
-
-
-def counted(texts: Sequence[str], *, characters: bool) -> tuple[Any, Matrix]:
+def counted(texts: Sequence[str], check: Check, *, characters: bool) -> tuple[Any, Matrix]:
     """What turns texts into rows of TF-IDF, and the rows of these; of characters where they have no words."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     if not characters:
         words = TfidfVectorizer(ngram_range=(1, 2))
         try:
-            return words, words.fit_transform(texts)
+            return words, words.fit_transform(checked(texts, check))
         except ValueError:  # no word of two letters or more in any of them
             pass
     letters = TfidfVectorizer(analyzer="char", ngram_range=(1, 3))
-    return letters, letters.fit_transform(texts)
+    return letters, letters.fit_transform(checked(texts, check))
+
+
+def checked(texts: Iterable[str], check: Check) -> Iterator[str]:
+    """The same texts, with a look at the clock before each: one may be a whole book."""
+    for text in texts:
+        check()
+        yield text
 
 
 def pair_features(first_RW: Matrix, second_RW: Matrix) -> Matrix:
