@@ -51,7 +51,8 @@ def split_by_hand(text: str) -> list[str]:
     """The rule once more, by the categories of Python."""
     found: list[str] = []
     for word in text.split():
-        parts = re.findall(r"S|W+", "".join("S" if category(sign)[0] in "PS" or sign in EMOJI else "W" for sign in word))
+        kinds = ("S" if category(sign)[0] in "PS" or sign in EMOJI else "W" for sign in word)
+        parts = re.findall(r"S|W+", "".join(kinds))
         place = 0
         for at, part in enumerate(parts):
             own, place = word[place : place + len(part)], place + len(part)

@@ -192,7 +192,8 @@ def _names(table: Any) -> list[Any]:
     """
     names = table.column_names if hasattr(type(table), "column_names") else table.columns
     if names is None:
-        raise DataError(f"the columns of this {type(table).__name__} are not known; make a pandas or Arrow table of it.")
+        kind = type(table).__name__
+        raise DataError(f"the columns of this {kind} are not known; make a pandas or Arrow table of it.")
     return list(names)
 
 
