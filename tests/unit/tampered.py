@@ -223,10 +223,13 @@ def copied(folder: Path, target: Path) -> Path:
 
 
 USER = """
-import json, os, resource, sys, traceback, warnings
+import json, os, re, sys, traceback, warnings
 warnings.simplefilter("ignore")
 sys.set_int_max_str_digits(10_000)
 {imports}
+def most_memory():  # since the program was begun: `ru_maxrss` would count the process that started it too
+    with open("/proc/self/status") as status:
+        return int(re.search(r"VmHWM:\\s*(\\d+)", status.read())[1]) / 1024
 lines, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 os.dup2(2, 1)
@@ -238,8 +241,7 @@ for line in lines:
         outcome, text = "refused", str(error)
     except BaseException:
         outcome, text = "raw", traceback.format_exc()[-3000:]
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({{"outcome": outcome, "text": text, "most": most}}), file=answers, flush=True)
+    print(json.dumps({{"outcome": outcome, "text": text, "most": most_memory()}}), file=answers, flush=True)
 """
 RUNTIME = """
 import sixjars_runtime

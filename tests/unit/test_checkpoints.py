@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import pickle
 import random
@@ -150,6 +151,18 @@ def test_weights_of_another_network(tmp_path: Path) -> None:
         with pytest.raises(RunError) as caught:
             load_weights(network, path)
         assert str(caught.value) == fits + message
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_weights_that_are_not_finite(tmp_path: Path, number: float) -> None:
+    """A label was predicted with them, and a score of NaN beside it."""
+    path, network = tmp_path / "a", nn.Linear(2, 3)
+    with torch.no_grad():
+        network.bias[1] = number
+    save_tensors(path, network.state_dict(), {})
+    with pytest.raises(RunError) as caught:
+        load_weights(nn.Linear(2, 3), path)
+    assert str(caught.value) == f"{path} is damaged: the numbers of bias are not all finite."
 
 
 def test_shapes_are_compared_before_anything_is_read(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from sixjars.flow.special import SPECIAL, UNK
 from .tokenizers import trained, vocabulary
 
 WORDS = ["invoice", "can", "t", "3", "14", "U", "S", "नमस्ते", "日本語", "e\u0301x"]
-SIGNS = list("<>()\"'.,!?-–/_$€+😀।")
+EMOJI = "\ufe0e\ufe0f\u20e3"
+SIGNS = list(f"<>()\"'.,!?-–/_$€+😀।{EMOJI}")
 SHAPES = ("{0}", "{0}a", "a{0}", "a{0}a")
 EVERY_FORM = [" ".join([*WORDS, "a", *(shape.format(sign) for sign in SIGNS for shape in SHAPES)])]
 TOKENS = trained(EVERY_FORM, tokens="words")
@@ -34,6 +35,8 @@ TOKENS = trained(EVERY_FORM, tokens="words")
         ("wait ... so...", "wait . ￭. ￭. so ￭. ￭. ￭."),
         ("well-known – or", "well ￭-￭ known – or"),
         ("so😀😀 日本、語", "so ￭😀 ￭😀 日本 ￭、￭ 語"),
+        ("✔\ufe0finvoice❤\ufe0f", "✔ ￭\ufe0f￭ invoice ￭❤ ￭\ufe0f"),  # whether a sign is drawn as an emoji
+        ("1\ufe0f\u20e3invoice", "1 ￭\ufe0f ￭\u20e3￭ invoice"),
         ("a￭b", "a ￭■￭ b"),  # a joiner of the text itself
         ("▁a", "▁￭ a"),
         ("", ""),
@@ -48,7 +51,8 @@ def split_by_hand(text: str) -> list[str]:
     """The rule once more, by the categories of Python."""
     found: list[str] = []
     for word in text.split():
-        parts = re.findall(r"S|W+", "".join("S" if category(sign)[0] in "PS" else "W" for sign in word))
+        kinds = ("S" if category(sign)[0] in "PS" or sign in EMOJI else "W" for sign in word)
+        parts = re.findall(r"S|W+", "".join(kinds))
         place = 0
         for at, part in enumerate(parts):
             own, place = word[place : place + len(part)], place + len(part)
@@ -68,7 +72,7 @@ def test_any_text_of_known_words_comes_back(text: str) -> None:
     assert tokens.split(text) == split_by_hand(tokens.normalize(text))
 
 
-@given(st.lists(st.sampled_from([*WORDS, *SIGNS, " ", "￭"]), max_size=25).map("".join))
+@given(st.lists(st.sampled_from([*WORDS, *SIGNS[: -len(EMOJI)], " ", "￭"]), max_size=25).map("".join))
 def test_texts_are_as_long_as_before(text: str) -> None:
     """Joiners are on tokens, and are none themselves."""
     old = TextTokenizer.trained(EVERY_FORM, TokenizerSettings(split=MARKED_WORDS), "x")

@@ -152,11 +152,15 @@ def test_what_training_takes_is_what_torch_allocates(
     settings = blueprint.recipe.learning.model_copy(update=learning)
     planned = Blueprint(blueprint.recipe.model_copy(update={"learning": settings}), blueprint.fields, blueprint.plan)
     monkeypatch.setattr(runs_data, "NEVER_TOO_MUCH", 0)
-    monkeypatch.setattr(runs_data, "free_memory", lambda: numbers * weights)
+    monkeypatch.setattr(runs_data, "free_on", lambda device: numbers * weights)
     runs_data.check_fits(planned, splits, torch.device("cpu"))
-    monkeypatch.setattr(runs_data, "free_memory", lambda: numbers * weights - 1)
-    with pytest.raises(LearningError, match="training this recipe needs about 0 MB of memory"):
+    monkeypatch.setattr(runs_data, "free_on", lambda device: numbers * weights - 1)
+    with pytest.raises(LearningError, match=r"training this recipe needs about 0 MB of memory \(weights"):
         runs_data.check_fits(planned, splits, torch.device("cpu"))
+    monkeypatch.setattr(runs_data, "free_on", lambda device: numbers * weights // 4)
+    runs_data.check_fits(planned, splits, torch.device("cpu"), shares=4)  # as with --fsdp
+    with pytest.raises(LearningError, match=r"needs about 0 MB of memory in each of 3 processes \(weights"):
+        runs_data.check_fits(planned, splits, torch.device("cpu"), shares=3)
 
 
 @pytest.mark.parametrize(

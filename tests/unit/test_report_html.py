@@ -240,6 +240,8 @@ def test_points_that_lie_close_have_similar_vectors() -> None:
     assert [near[0][0] for near in neighbours_of(vectors)] == [1, 0, 3, 2]
     assert projected(np.ones((5, 3))) is None
     assert projected(np.ones((1, 3))) is None
+    for overflown in (np.nan, np.inf):
+        assert projected(np.array([[0.0, 1.0], [overflown, 2.0]])) is None
     assert neighbours_of(np.zeros((1, 3))) == [[]]
 
 

@@ -65,11 +65,13 @@ def put(values: Any, key: str, value: Any) -> None:
         ("search.witdh", 3, "search: key 'witdh' is unknown. Did you mean 'width'? Known: "),
         ("search.length_penalty", 1000, "'length_penalty' must be a number from 0 to 5.0, but is 1000"),
         ("search.temperature", 1e-320, "'temperature' must be a number from 0.001 to 1,000.0, but is 1e-320"),
+        ("has_attention", False, "search.coverage_penalty is 0.5, but has_attention is false"),
         ("search.max_length", 10**9, "'max_length' must be a whole number from 1 to 20,000, but is 1000000000"),
     ],
 )
 def test_settings_that_cannot_be_right(copy: Path, key: str, value: Any, message: str) -> None:
     values = json.loads((copy / "model.json").read_text())
+    values["search"]["coverage_penalty"] = 0.5
     if key.startswith("inputs..."):
         values["inputs"][key.removeprefix("inputs.")] = value
     else:

@@ -27,7 +27,7 @@ CORPUS = [
 LETTERS = (
     "aehHΣσς İıiüu\u0308\u0301 ▁"
     "￭■_.,;:!?-–—/()[]{}\"'“”‘’«»…&@#$%^*+=<>|~`\\\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u2003"
-    "\u2028\u3000\ufeff\u200b\u200d😀🇩🇪日本語मेरा½№ﬁ€"
+    "\u2028\u3000\ufeff\u200b\u200d😀❤\ufe0f\ufe0e\u20e3🇩🇪日本語मेरा½№ﬁ€"
 )
 KINDS = [
     *(("words", split, lower) for split in ("punctuation", "spaces", MARKED_WORDS) for lower in (False, True)),

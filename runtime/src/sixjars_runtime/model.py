@@ -62,7 +62,7 @@ class Model:
             self.settings = SearchSettings.read(self.about["search"])
             if self.searches:
                 self.special = SpecialTokens.read(self.about["special"], self.writer.size or len(SPECIAL))
-            self._check_copies()
+            self._check_settings()
         self.first = Graph(folder / (WHOLE if self.whole else ENCODER if self.searches else CHOOSE), threads)
         if self.searches and not self.whole:
             self.second = Graph(folder / STEP, threads)
@@ -87,8 +87,10 @@ class Model:
         else:
             check_chooser(self.first, tensors, self.writer)
 
-    def _check_copies(self) -> None:
-        """Words can be copied where one is one position."""
+    def _check_settings(self) -> None:
+        """Words can be copied where one is one position; coverage is that of attention."""
+        if self.settings.coverage_penalty and not self.about["has_attention"]:
+            raise ValueError(f"search.coverage_penalty is {self.settings.coverage_penalty}, but has_attention is false")
         texts = [one for one in (*self.readers.values(), self.writer) if isinstance(one, TextReader | TextWriter)]
         if self.about["copies"] and not all(one.tokenizer.can_copy for one in texts):
             raise ValueError("copies is true, but the tokens are pieces of words")
@@ -215,10 +217,8 @@ class Model:
             prefix = None if self.readers else padded([row[self.output] for row in rows])
             found = self._searched(made, how, numbers, None if prefix is None else (prefix["values"], prefix["mask"]))
         for row, few, length in zip(rows, found, made["mask"].sum(1).tolist(), strict=True):
-            if not few:
-                raise RunError(
-                    f"{self.folder}: its graphs give no numbers (NaN), so nothing was found; export it again."
-                )
+            if not few or any(math.isnan(hypothesis.score) for hypothesis in few):
+                raise self._no_numbers()
             yield [self._finished(row, one, length, how) for one in few]
 
     def _searched(
@@ -231,6 +231,8 @@ class Model:
         def step(token: NDArray[Any], state: Tensors, prepared: Tensors) -> Any:
             made = self.second({"token": token, **state, **prepared}, rows=len(token))
             scores, weights = made.pop("log_probabilities"), made.pop("weights", None)
+            if np.isnan(scores[:, 0]).any():  # then the whole row is, for its sum is
+                raise self._no_numbers()
             return scores, weights, {name.replace("after.", "state.", 1): value for name, value in made.items()}
 
         beyond = self.about["longest_beyond"]
@@ -239,6 +241,9 @@ class Model:
             self._check_memory(how, state, prepared, made["mask"].shape[1], longest or how.max_length)
         more = {"mask": made["mask"], "longest": longest, "prefix": prefix, "seeds": numbers}
         return search(step, state, prepared, how, self.special, **more)
+
+    def _no_numbers(self) -> RunError:
+        return RunError(f"{self.folder}: its graphs give no numbers (NaN), so nothing was found; export it again.")
 
     def _check_memory(self, how: SearchSettings, state: Tensors, prepared: Tensors, positions: int, steps: int) -> None:
         """Refuse a search that does not fit, before anything is copied for its rows."""

@@ -60,7 +60,7 @@ def inputs_of(given: Any, columns: Mapping[str, Key], takes: Takes) -> tuple[lis
     if isinstance(given, str | os.PathLike):
         return [given], True
     if is_table(given):
-        return _rows({name: _column(given, name, key) for name, key in columns.items()}), False
+        return _rows({name: _column(given, *path) for name, path in _paths(given, columns).items()}), False
     items = several_of(given)
     if isinstance(items, str):  # an array without dimensions
         return [items], True
@@ -90,39 +90,35 @@ def several_of(given: Any) -> Any:
     return items
 
 
-def as_row(one: Any, columns: Mapping[str, Key]) -> Any:
+def as_row(item: Any, columns: Mapping[str, Key]) -> Any:
     """A row of a table as a dict, where it names all columns: a Series of pandas, or a named tuple; else the same."""
-    named = getattr(one, "_asdict", None)
-    if isinstance(one, tuple) and callable(named):
+    named = getattr(item, "_asdict", None)
+    if isinstance(item, tuple) and callable(named):
         return named()
-    labels = getattr(one, "index", None)
-    if isinstance(one, str | list | tuple) or callable(labels) or not is_column(one) or not is_column(labels):
-        return one
+    labels = getattr(item, "index", None)
+    if isinstance(item, str | list | tuple) or callable(labels) or not is_column(item) or not is_column(labels):
+        return item
     names = _values(labels)
     is_row = {*columns.values()} <= {name for name in names if isinstance(name, str)}
-    return dict(zip(names, map(_cell, _values(one)), strict=True)) if is_row else one
+    return dict(zip(names, map(_cell, _values(item)), strict=True)) if is_row else item
 
 
-def by_name(one: Any, columns: Mapping[str, Key]) -> Mapping[str, Any]:
+def by_name(item: Any, columns: Mapping[str, Key]) -> Mapping[str, Any]:
     """One input with a value for each field, by their names or, in a row of the data, by their columns.
 
     ValueError with the end of a sentence.
     """
-    names, one = list(columns), as_row(one, columns)
-    if isinstance(one, os.PathLike):
-        one = os.fspath(one)
-    if isinstance(one, str | list) and len(names) == 1:
-        return {names[0]: one}
-    if isinstance(one, Mapping):
-        row = _by_field(one, columns)
-        if row is None:
-            raise ValueError(f"must name {' and '.join(names)}, but has {', '.join(map(str, one)) or 'no key'}.")
-        empty = [name for name, value in row.items() if is_missing(value)]
-        if empty:
-            raise ValueError(f"the {' and the '.join(empty)} {'has' if len(empty) == 1 else 'have'} no value.")
-        return {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in row.items()}
-    expected = f"a text, the {names[0]}," if len(names) == 1 else f"a dict of {' and '.join(names)},"
-    raise ValueError(f"must be {expected} but is {shown(one)}.")
+    names, item = list(columns), as_row(item, columns)
+    is_value = isinstance(item, str | list | os.PathLike) or is_missing(item)
+    if not isinstance(item, Mapping) and not (is_value and len(names) == 1):
+        expected = f"a text, the {names[0]}," if len(names) == 1 else f"a dict of {' and '.join(names)},"
+        raise ValueError(f"must be {expected} but is {shown(item)}.")
+    row = {names[0]: item} if is_value else _by_field(item, columns)
+    if row is None:
+        raise ValueError(f"must name {' and '.join(names)}, but has {', '.join(map(str, item)) or 'no key'}.")
+    if empty := [name for name, value in row.items() if is_missing(value)]:
+        raise ValueError(f"the {' and the '.join(empty)} {'has' if len(empty) == 1 else 'have'} no value.")
+    return {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in row.items()}
 
 
 def _by_field(row: Mapping[Any, Any], columns: Mapping[str, Key]) -> dict[str, Any] | None:
@@ -148,10 +144,10 @@ def _columns_of_dict(given: Mapping[Any, Any], columns: Mapping[str, Key], takes
     lists = {name: _values(value) for name, value in row.items()}
     if any(_is_value(name, row[name], lists[name], takes) for name in row):
         return None
-    counts = {name: len(some) for name, some in lists.items()}
+    counts = {name: len(values) for name, values in lists.items()}
     if len({*counts.values()}) > 1:
-        told = ", ".join(f"{name} has {count:,}" for name, count in counts.items())
-        raise DataError(f"the lists of a dict must have equally many values, but {told}.")
+        lengths = ", ".join(f"{name} has {count:,}" for name, count in counts.items())
+        raise DataError(f"the lists of a dict must have equally many values, but {lengths}.")
     return lists
 
 
@@ -166,24 +162,55 @@ def _rows(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(columns, map(_cell, row), strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _column(table: Any, name: str, key: Key) -> list[Any]:
-    """The values of a field in a table: of the column that the run was trained on, or one called as the field is."""
-    names = list(getattr(table, "column_names", None) or table.columns)
-    first, *inside = [key] if key in names else str(key).split(".")
-    if isinstance(key, int) or first not in names:
-        first, inside = name, []
-    if first not in names:
-        there = ", ".join(repr(one) for one in names) or "none"
-        expected = repr(name) if isinstance(key, int) or key == name else f"{key!r} or {name!r}"
-        raise DataError(f"the table has no column {expected}, which this run reads; its columns: {there}.")
-    if names.count(first) > 1:
-        raise DataError(f"the table has the column {first!r} {names.count(first)} times; rename one.")
+def _paths(table: Any, columns: Mapping[str, Key]) -> dict[str, tuple[str, ...]]:
+    """Where the values of each field are in a table: a column, and keys of the objects in it.
+
+    These are the columns that the run was trained on. Names of fields count only where the table has no other columns,
+    as in a dict: `source` is what many tables call where a text is from.
+    """
+    names = _names(table)
+    if {*names} == {*columns}:
+        return {name: (_once(names, name),) for name in columns}
+    paths, there = {}, ", ".join(map(repr, names)) or "none"
+    for name, key in columns.items():
+        if isinstance(key, int):
+            raise DataError(
+                f"this run was trained on column {key} of a file without a header; call the columns of the table "
+                f"{' and '.join(map(repr, columns))}, and leave out all others; its columns: {there}."
+            )
+        first, *inside = [key] if key in names else key.split(".")
+        if first not in names:
+            raise DataError(f"the table has no column {key!r}, which this run reads; its columns: {there}.")
+        paths[name] = (_once(names, first), *inside)
+    return paths
+
+
+def _names(table: Any) -> list[Any]:
+    """The names of the columns of a table; of some that are read as a stream nobody knows them.
+
+    The type is asked, because pandas has each column as an attribute too.
+    """
+    names = table.column_names if hasattr(type(table), "column_names") else table.columns
+    if names is None:
+        kind = type(table).__name__
+        raise DataError(f"the columns of this {kind} are not known; make a pandas or Arrow table of it.")
+    return list(names)
+
+
+def _once(names: Sequence[Any], name: str) -> str:
+    if names.count(name) > 1:
+        raise DataError(f"the table has the column {name!r} {names.count(name)} times; rename one.")
+    return name
+
+
+def _column(table: Any, name: str, *inside: str) -> list[Any]:
+    """The values of a column; with names `inside`, those of the objects in it."""
     values: list[Any]
     try:
-        values = _values(table[first])
+        values = _values(table[name])
     except UNREADABLE as error:
         raise DataError(
-            f"the column {first!r} cannot be read from a {type(table).__name__}; make a pandas or Arrow table of it."
+            f"the column {name!r} cannot be read from a {type(table).__name__}; make a pandas or Arrow table of it."
         ) from error
     for step in inside:
         values = [value.get(step) if isinstance(value, Mapping) else None for value in values]

@@ -25,14 +25,16 @@ SIZE, MARGIN = 600, 14
 def projected(vectors_ND: NDArray[np.float64]) -> tuple[NDArray[np.float64], tuple[float, float]] | None:
     """Principal components: where each vector lies in two dimensions, and their shares of the variance.
 
-    Nothing where all vectors are the same, as those of a model without an input.
+    Nothing where all vectors are the same, as those of a model without an input, or where one is not finite.
 
     >>> spots, shares = projected(np.array([[0.0, 1.0], [0.0, 3.0], [0.0, 5.0]]))
     >>> spots.round(6).tolist(), shares
     ([[-2.0, 0.0], [0.0, 0.0], [2.0, 0.0]], (1.0, 0.0))
     """
+    if len(vectors_ND) < 2 or not np.isfinite(vectors_ND).all():
+        return None
     centred_ND = vectors_ND - vectors_ND.mean(0)
-    if len(centred_ND) < 2 or np.abs(centred_ND).max() < 1e-9:
+    if np.abs(centred_ND).max() < 1e-9:
         return None
     _, sizes, axes_DD = np.linalg.svd(centred_ND, full_matrices=False)
     two = axes_DD[:2]

@@ -121,9 +121,12 @@ def check_shapes(wanted: Mapping[str, Tensor], path: Path) -> None:
 
 
 def load_weights(network: nn.Module, path: Path) -> None:
-    """Put saved weights into a network of the same shape."""
+    """Put saved weights into a network of the same shape; no training ends in such that are not finite."""
     check_shapes(network.state_dict(), path)
     network.load_state_dict(load_tensors(path)[0])
+    for name, weight in network.named_parameters():
+        if weight.is_floating_point() and weight.numel() and not torch.stack(torch.aminmax(weight)).isfinite().all():
+            raise RunError(f"{path} is damaged: the numbers of {name} are not all finite.")
 
 
 def mean_weights(paths: list[Path]) -> Tensors:

@@ -16,8 +16,9 @@ from sixjars.data.dataset import Dataset, Fields
 from sixjars.data.field import Equipment, Field
 from sixjars.data.storage.cache import Examples
 from sixjars.errors import DataError, LearningError, SixJarsError, memory_is_short, shown
+from sixjars.evaluation.search.memory import free_on
 from sixjars.flow.contracts import ModelPlan
-from sixjars.flow.memory import free_memory, in_words
+from sixjars.flow.memory import in_words
 from sixjars.flow.values import Batch, Padded
 from sixjars.learning.parameters import belongs_to, freeze_named
 from sixjars.model.build import Network, Unfilled, build, freeze_unused, nested
@@ -319,10 +320,11 @@ def blank_batch(fields: Fields) -> Batch:
     return Batch(inputs, target, torch.zeros(1, dtype=torch.long))
 
 
-def check_fits(blueprint: Blueprint, splits: Splits, device: torch.device) -> None:
+def check_fits(blueprint: Blueprint, splits: Splits, device: torch.device, *, shares: int = 1) -> None:
     """Refuse a recipe whose weights, gradients and optimizer do not fit into the free memory; nothing is allocated.
 
-    What a batch takes besides is not known yet: see `enough_memory`.
+    `shares` is among how many processes they are divided. What a batch takes besides is not known yet: see
+    `enough_memory`.
     """
     try:
         with torch.device("meta"), Unfilled():
@@ -333,8 +335,8 @@ def check_fits(blueprint: Blueprint, splits: Splits, device: torch.device) -> No
         return  # a component that needs real numbers; building it will say more
     learning = blueprint.recipe.learning
     sizes = {name: _bytes(name, weight, learning) for name, weight in network.named_parameters()}
-    needed = sum(sizes.values())
-    free = _free_on(device) if needed > NEVER_TOO_MUCH else None
+    needed = sum(sizes.values()) // shares
+    free = free_on(device) if needed > NEVER_TOO_MUCH else None
     if free is None or needed <= free:
         return
     largest = sorted(sizes, key=lambda name: sizes[name], reverse=True)[:NAMED]
@@ -342,8 +344,9 @@ def check_fits(blueprint: Blueprint, splits: Splits, device: torch.device) -> No
     listed = ", ".join(f"{name} {shapes[name]} takes {in_words(sizes[name])}" for name in largest)
     keys = dict.fromkeys(key_of(name, blueprint) for name in largest)
     where = "are free" if device.type == "cpu" else f"are free on {device.type}"
+    each = f" in each of {shares} processes" if shares > 1 else ""
     raise LearningError(
-        f"training this recipe needs about {in_words(needed)} of memory (weights, gradients and the optimizer's "
+        f"training this recipe needs about {in_words(needed)} of memory{each} (weights, gradients and the optimizer's "
         f"numbers), but {in_words(free)} {where}. The largest: {listed}. Lower {', '.join(keys)}."
     )
 
@@ -353,10 +356,6 @@ def _bytes(name: str, weight: nn.Parameter, learning: LearningSettings) -> int:
     frozen = not weight.requires_grad or any(belongs_to(name, part) for part in learning.freeze)
     numbers = 1 if frozen else 2 + MOMENTS[learning.optimizer] + (learning.momentum > 0)
     return weight.numel() * NUMBER * numbers
-
-
-def _free_on(device: torch.device) -> int | None:
-    return free_memory() if device.type != "cuda" else int(torch.cuda.mem_get_info(device)[0])
 
 
 def key_of(name: str, blueprint: Blueprint) -> str:

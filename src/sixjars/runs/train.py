@@ -208,7 +208,7 @@ def fit(
         splits = splits_of(blueprint if origin is None else origin.taught(blueprint), kept)
     if resume:
         run.check_data(splits.fingerprints)
-    check_fits(blueprint, splits, fabric.device)
+    check_fits(blueprint, splits, fabric.device, shares=fabric.world_size if fabric.shares else 1)
     network = fresh_network(blueprint, splits)
     if origin is not None:
         reporter.note(origin.hand_over(network, blueprint, splits.fields))

@@ -24,10 +24,10 @@ def check_memory(generator: Generator, state: Rows, prepared: Prepared, *, keeps
         positions=0 if scored.weights is None or not keeps_weights else scored.weights.shape[1],
         state=sum(tensor.nbytes for tensor in carried) // state.rows,
         **size,
-    ).check(_free_on(state.device))
+    ).check(free_on(state.device))
 
 
-def _free_on(device: torch.device) -> int | None:
+def free_on(device: torch.device) -> int | None:
     """Bytes that are free on a device, with what torch holds there and does not use."""
     if device.type != "cuda":
         return free_memory()

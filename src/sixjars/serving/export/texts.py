@@ -14,9 +14,9 @@ SPLITS = {
     "spaces": ["each word is a token"],
     "punctuation": [
         f"replace every `{JOINER}` in a word by `{STAND_IN}`",
-        "each punctuation mark or symbol (Unicode categories P and S) is a token, and what is between them is a token "
-        f"too; a mark begins with `{JOINER}` unless it begins the word, and ends with `{JOINER}` if no mark follows "
-        f"it in the word: `home (now)` is `home`, `({JOINER}`, `now` and `{JOINER})`",
+        "each punctuation mark or symbol (Unicode categories P and S, and U+FE0E, U+FE0F and U+20E3) is a token, and "
+        f"what is between them is a token too; a mark begins with `{JOINER}` unless it begins the word, and ends with "
+        f"`{JOINER}` if no mark follows it in the word: `home (now)` is `home`, `({JOINER}`, `now` and `{JOINER})`",
         f"a mark that is not among the `tokens` is the one that is and has fewest `{JOINER}` more or less, the first "
         "of several",
     ],

@@ -23,10 +23,11 @@ MARK: Final = "▁"
 """Begins a token that follows a space or the start of the text, where tokens have marks."""
 
 _WHITE = Regex(r"[\s\x1c-\x1f\x85]+")  # what str.split takes for white space
-_SIGN = r"[\p{P}\p{S}]"  # one punctuation mark or symbol
-_MARKED = Regex(rf"{MARK}?[{_SIGN}&&[^{MARK}]]")  # and the mark before it
+_MARKED = Regex(rf"{MARK}?[[\p{{P}}\p{{S}}]&&[^{MARK}]]")  # a punctuation mark or symbol, and the mark before it
+_SIGNS = r"\p{P}\p{S}\uFE0E\uFE0F\u20E3"  # also what says that the sign before it is an emoji: ✔️, 1️⃣
+_SIGN = f"[{_SIGNS}]"
 _JOINED = Regex(rf"{JOINER}?[{_SIGN}&&[^{JOINER}]](?:{JOINER}(?!{_SIGN}))?")  # and the joiners of its sides
-_SEAM = Regex(rf"(?<=\S)(?={_SIGN})|(?<={_SIGN})(?=[^\p{{P}}\p{{S}}\s])")  # where a joiner is put
+_SEAM = Regex(rf"(?<=\S)(?={_SIGN})|(?<={_SIGN})(?=[^{_SIGNS}\s])")  # where a joiner is put
 KINDS: Final = ("bpe", "characters", "unigram", "words")
 MARKED_WORDS: Final = "punctuation, words with marks"
 """How words are split in a tokenizer of format 2: at punctuation, and each word carries the mark too."""

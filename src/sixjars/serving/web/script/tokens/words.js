@@ -1,6 +1,7 @@
 // Words, that end at punctuation too, or at spaces alone.
 // only: split/punctuation
-const PUNCTUATION = /([\p{P}\p{S}])/u; // one mark or symbol
+// One mark or symbol, or what says that the sign before it is an emoji.
+const PUNCTUATION = /([\p{P}\p{S}\ufe0e\ufe0f\u20e3])/u;
 // end: split/punctuation
 
 TOKENS.words = class extends Tokenizer {
