@@ -27,7 +27,8 @@ COMMENTS = (
     r"φ is 1 for words with a frozen vector, else 0",
     r"over the cells; \* is a convolution over frames and cells",
     r"the coverage",
-    r"the weight of the word, log\(\(1 \+ n\) / \(1 \+ m\)\) \+ 1 where m of n training texts have it, 0 where none has",
+    r"the weight of the word, "
+    r"log\(\(1 \+ n\) / \(1 \+ m\)\) \+ 1 where m of n training texts have it, 0 where none has",
     r"the weight of the pair, likewise",
     r"the pair's hash",
     r"0 beyond the ends",

@@ -126,8 +126,8 @@ class NgramVectors(nn.Module):
         """The weights of the words and pairs, and their sum."""
         first, second = FACTORS
         return [
-            "w_j = E_idf1[x_j]: the weight of the word, log((1 + n) / (1 + m)) + 1 where m of n training texts have it, "
-            "0 where none has",
+            "w_j = E_idf1[x_j]: the weight of the word, "
+            "log((1 + n) / (1 + m)) + 1 where m of n training texts have it, 0 where none has",
             f"q_j = 1 + ({first} x_j + {second} x_{{j+1}}) mod {self.buckets}, "
             "or 0 where one of both is <unk> or beyond the end: the pair's hash",
             "w′_j = E_idf2[q_j]: the weight of the pair, likewise",
