@@ -1,14 +1,19 @@
 """The benchmarks run with the names that the package has now; mypy reads them too."""
 
 import gzip
+import json
 import re
 import runpy
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from benchmarks import kept
+from benchmarks.starters import measure, table
 from tests.recipes.stand_ins import stand_in
 from tests.recipes.test_real_recipes import smaller
 
@@ -33,6 +38,42 @@ def test_each_imports_what_it_needs(path: Path, capsys: pytest.CaptureFixture[st
     with pytest.raises(SystemExit, match="0"):
         ran(path, "--help")
     assert "usage: " in capsys.readouterr().out
+
+
+def starter_row(**changes: Any) -> str:
+    row = {"set": "sick", "rows": 200, "seed": 0, "metric": "accuracy@1", "score": 0.5, "dev": 500}
+    row |= {"train_s": 60.0, "gb": 0.5, "quarter_costs": 1.5, "baseline": 0.48, "by": "linear model"}
+    return json.dumps(row | changes) + "\n"
+
+
+def test_rows_of_starters_are_kept_in_place_of_older_ones(tmp_path: Path) -> None:
+    """Seeds are one row with their range; rows of other sizes and sets stay; what failed is not kept."""
+    kept_rows, first, second = tmp_path / "kept.yaml", tmp_path / "1.jsonl", tmp_path / "2.jsonl"
+    first.write_text(starter_row() + starter_row(rows=1000, score=0.6) + starter_row(set="snli"))
+    table.keep([first], kept_rows, "two cores")
+    second.write_text(
+        starter_row(score=0.7) + starter_row(seed=1, score=0.8) + '{"set": "snli", "rows": 200, '
+        '"seed": 0, "error": "no memory"}\n'
+    )
+    table.keep([second], kept_rows, "two cores")
+    rows = yaml.safe_load(kept_rows.read_text())["tables"]["scores"]["rows"]
+    assert [row["cells"][:2] for row in rows] == [["sick", "200"], ["sick", "1,000"], ["snli", "200"]]
+    assert rows[0]["cells"][3:7] == ["0.750 (0.700–0.800)", "0.480", "linear model", "+0.270"]
+    assert rows[0]["seeds"] == "0, 1"
+    kept.read(kept_rows.read_text())  # every row says where it comes from
+
+
+def test_the_cost_of_a_quarter_is_read_from_the_log(tmp_path: Path) -> None:
+    """Accuracy of the checkpoint with the least loss so far, not the best accuracy."""
+    recipe, run = tmp_path / "mine.yaml", tmp_path / "run"
+    recipe.write_text("learning: {steps: 400, metric: loss}")
+    run.mkdir()
+    scores = [(50, 0.9, 0.60), (100, 0.8, 0.65), (200, 0.5, 0.80), (400, 0.7, 0.90)]
+    lines = [json.dumps({"step": step, "loss": loss, "accuracy@1": score}) for step, loss, score in scores]
+    (run / "log.jsonl").write_text("\n".join(['{"step": 10, "train_loss": 2.0}', *lines]) + "\n")
+    assert measure.quarter_costs(run, recipe, "accuracy@1") == pytest.approx(15.0)
+    recipe.write_text("learning: {steps: 100}")
+    assert measure.quarter_costs(run, recipe, "accuracy@1") is None  # nothing was validated so early
 
 
 def test_padding_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
