@@ -165,7 +165,8 @@ def test_every_baseline_has_a_topic_with_advice(recipe: Recipe) -> None:
     methods = [method for some in METHODS.values() for method in some]
     texts = SimpleNamespace(texts=["source"], counts_characters=False)
     known = {method.topic(texts) for method in methods}  # type: ignore[arg-type]
-    for change in ({"texts": []}, {"texts": ["a", "b"]}, {"counts_characters": True}):
+    changes: list[dict[str, Any]] = [{"texts": []}, {"texts": ["a", "b"]}, {"counts_characters": True}]
+    for change in changes:
         known |= {method.topic(SimpleNamespace(**{**vars(texts), **change})) for method in methods}  # type: ignore[arg-type]
     assert known == set(advice.ADVICE)
 
